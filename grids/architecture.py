@@ -1,0 +1,52 @@
+"""An architecture: a network before it meets a sample.
+
+Either `layers`, a list of steps (grids/architectures/steps.py shows every one), or a `family`
+with its settings, which writes the same steps:
+
+    name: resnet50
+    title: ResNet-50 v1.5
+    source: He et al., CVPR 2016
+    rank: 2
+    family: {name: resnet, stages: [3, 4, 6, 3]}
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from grids.architectures.inception import Inception
+from grids.architectures.resnet import ResNet
+from grids.architectures.steps import Steps
+from grids.datasets import Dataset
+from grids.entry import Entry
+from grids.layers import LayerTable
+from grids.shapes import layer_table
+
+Family = Annotated[ResNet | Inception, Field(discriminator="name")]
+
+
+class Architecture(Entry):
+    """A network that takes any sample of its rank, the number of spatial dimensions."""
+
+    rank: Literal[2, 3]
+    layers: Annotated[Steps, Field(min_length=1)] | None = None
+    family: Family | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.layers is None) == (self.family is None):
+            raise ValueError("expected either 'layers' or 'family', got both or neither")
+        return self
+
+    @property
+    def steps(self) -> Steps:
+        return self.layers or (self.family.steps() if self.family else ())
+
+    @property
+    def own_dataset(self) -> Dataset | None:
+        """An architecture brings no data set of its own; a file of ParaDL's does."""
+        return None
+
+    def table(self, dataset: Dataset) -> LayerTable:
+        """The layers for the data set's samples; ShapeError where they do not fit."""
+        return layer_table(self, dataset.shape, dataset.targets)

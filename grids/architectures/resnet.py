@@ -1,0 +1,83 @@
+"""The ResNet family with bottleneck blocks, version 1.5.
+
+He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1; version 1.5, which
+everybody trains, has a stage's stride on the 3x3 convolution instead of the first 1x1. Convolutions
+have no bias: the batch normalisation behind each has one. Layers are named as in torchvision.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from grids.architectures.steps import (
+    AdaptivePool,
+    Conv,
+    Fc,
+    Plain,
+    Pool,
+    Residual,
+    Step,
+    Steps,
+)
+from grids.entry import Count, Record
+
+EXPANSION = 4  # a block gives four times the filters of its 3x3 convolution
+
+
+class ResNet(Record):
+    """ResNet-50 is {name: resnet, stages: [3, 4, 6, 3]}."""
+
+    name: Literal["resnet"]
+    stages: Annotated[tuple[Count, ...], Field(min_length=1)]  # blocks in each stage
+    width: Count = 64  # filters of the stem, and of the 3x3 convolutions of the first stage
+
+    def steps(self) -> Steps:
+        stages = (
+            self._stage(index, blocks, self.width * 2**index)
+            for index, blocks in enumerate(self.stages)
+        )
+        return (
+            *_convolution("1", self.width, kernel=7, stride=2),
+            Step(relu=Plain(name="relu")),
+            Step(maxpool=Pool(name="maxpool", kernel=(3,), stride=(2,), padding=(1,))),
+            *(step for stage in stages for step in stage),
+            Step(adaptive_avgpool=AdaptivePool(name="avgpool", extent=(1,))),
+            Step(fc=Fc(name="fc", outputs="targets")),
+        )
+
+    def _stage(self, index: int, blocks: int, width: int) -> Steps:
+        """A stage halves the extents, but for the first: there the pooling has done it."""
+        strides = (1 if index == 0 else 2, *(1 for _ in range(blocks - 1)))
+        return tuple(
+            step
+            for block, stride in enumerate(strides)
+            for step in _block(f"layer{index + 1}.{block}", width, stride, projects=block == 0)
+        )
+
+
+def _block(name: str, width: int, stride: int, *, projects: bool) -> Steps:
+    outputs = width * EXPANSION
+    body = (
+        *_convolution("1", width, kernel=1),
+        Step(relu=Plain(name="relu1")),
+        *_convolution("2", width, kernel=3, stride=stride),
+        Step(relu=Plain(name="relu2")),
+        *_convolution("3", outputs, kernel=1),
+    )
+    shortcut = _convolution("", outputs, kernel=1, stride=stride) if projects else ()
+    return (
+        Step(residual=Residual(name=name, body=body, shortcut=shortcut)),
+        Step(relu=Plain(name=f"{name}.relu3")),
+    )
+
+
+def _convolution(number: str, filters: int, *, kernel: int, stride: int = 1) -> Steps:
+    conv = Conv(
+        name=f"conv{number}",
+        filters=filters,
+        kernel=(kernel,),
+        stride=(stride,),
+        padding=(kernel // 2,),
+        bias=False,
+    )
+    return Step(conv=conv), Step(batchnorm=Plain(name=f"bn{number}"))

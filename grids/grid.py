@@ -1,0 +1,186 @@
+"""The grid: a spec with everything looked up, as labelled coordinates and kernel inputs.
+
+The cube's dimensions are model, dataset, system, strategy, then the numeric axes, pe and batch first.
+A grid writes itself down (`definition`) with all models, datasets and systems spelled out, so that a
+store is complete: the same grid comes back where the user's files, or this catalogue, are not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from grids import strategies
+from grids.datasets import Dataset
+from grids.errors import InputError, ShapeError
+from grids.layers import Floats, LayerTable
+from grids.library import Model, find
+from grids.problem import Problem, Settings, Workload, build
+from grids.profiles import measured
+from grids.spec import Reference, Spec, validated
+from grids.strategies import Strategy
+from grids.systems import System
+from kernels import Options
+
+LABELS = ("model", "dataset", "system", "strategy")
+
+Index = tuple[int, int, int, int]  # a position along each of the labelled dimensions
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A design space, ready to evaluate. `axes`: the numeric ones, values ascending."""
+
+    spec: Spec
+    models: tuple[Model, ...]
+    datasets: tuple[Dataset, ...]
+    systems: tuple[System, ...]
+    strategies: tuple[Strategy, ...]
+
+    @classmethod
+    def from_spec(cls, spec: Spec, base: Path = Path()) -> "Grid":
+        """Look up what the spec names; files are relative to `base`."""
+        models = tuple(find("model", each, base) for each in spec.axes.model)
+        found = cls(
+            spec=spec,
+            models=models,
+            datasets=_datasets(spec.axes.dataset, models, base),
+            systems=tuple(find("system", each, base) for each in spec.axes.system),
+            strategies=tuple(
+                strategies.parse(each, "axes.strategy") for each in spec.axes.strategy
+            ),
+        )
+        for dim, labels in found.labels.items():
+            _once(dim, labels)
+        return found
+
+    @classmethod
+    def from_definition(cls, definition: dict[str, object]) -> "Grid":
+        """The grid that wrote `definition`."""
+        return cls.from_spec(validated(definition, "the store's spec"))
+
+    def definition(self) -> dict[str, object]:
+        """The spec as plain data, complete: nothing in it refers to a file or a catalogue."""
+        plain = self.spec.model_dump(mode="json", exclude_unset=True)
+        plain["axes"] |= {
+            "model": [each.definition() for each in self.models],
+            "dataset": [each.definition() for each in self.datasets],
+            "system": [each.definition() for each in self.systems],
+            "strategy": [each.label for each in self.strategies],
+        }
+        return plain
+
+    @cached_property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Names along the labelled dimensions."""
+        return {
+            "model": tuple(each.name for each in self.models),
+            "dataset": tuple(each.name for each in self.datasets),
+            "system": tuple(each.name for each in self.systems),
+            "strategy": tuple(each.label for each in self.strategies),
+        }
+
+    @cached_property
+    def axes(self) -> dict[str, Floats]:
+        """Values along the numeric dimensions, in SI units."""
+        return {name: np.array(axis.values) for name, axis in self.spec.axes.numeric.items()}
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the cube's dimensions."""
+        return (*LABELS, *self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the cube's dimensions."""
+        return tuple(map(len, (*self.labels.values(), *self.axes.values())))
+
+    @cached_property
+    def options(self) -> Options:
+        """The formulas that the spec chose."""
+        spec = self.spec
+        return Options(spec.collectives, spec.allreduce, spec.iterations, spec.optimizer)
+
+    @cached_property
+    def _settings(self) -> Settings:
+        spec = self.spec
+        return Settings(spec.parameters, spec.scaling == "strong", spec.optimizer)
+
+    @cached_property
+    def _tables(self) -> dict[tuple[int, int], LayerTable | None]:
+        return {}
+
+    def table(self, model: int, dataset: int) -> LayerTable | None:
+        """The layer table of a pair, None where the samples do not fit the model."""
+        key = (model, dataset)
+        if key not in self._tables:
+            try:
+                self._tables[key] = self.models[model].table(self.datasets[dataset])
+            except ShapeError:
+                self._tables[key] = None
+        return self._tables[key]
+
+    def problem(
+        self,
+        index: Index,
+        axes: Mapping[str, Floats] | None = None,
+        strategy: Strategy | None = None,
+    ) -> Problem | None:
+        """Kernel inputs of one (model, dataset, system, strategy); None where it cannot exist.
+
+        `axes`: a block's part of the numeric axes, all of them by default. `strategy` takes the
+        place of the grid's own.
+        """
+        workload = self.workload(*index[:3])
+        if workload is None:
+            return None
+        chosen = strategy or self.strategies[index[3]]
+        return build(workload, chosen, axes or self.axes, self._settings)
+
+    def workload(self, model: int, dataset: int, system: int) -> Workload | None:
+        """A model's layers with their measured times, None where the samples do not fit."""
+        table = self.table(model, dataset)
+        if table is None:
+            return None
+        machine = self.systems[system]
+        seconds = table.seconds
+        if seconds is None and self.spec.times == "measured":
+            seconds = self._profile(model, dataset, machine, table)
+        samples = self.datasets[dataset].samples
+        return Workload(table, samples, machine, seconds, getattr(self.models[model], "mask", None))
+
+    def _profile(
+        self, model: int, dataset: int, system: System, table: LayerTable
+    ) -> Floats | None:
+        """The measured total of the nearest sample shape, spread over the layers by FLOPs."""
+        chosen = self.models[model]
+        profile = measured(chosen.name, system.pe.device, self.datasets[dataset].shape)
+        if profile is None:
+            return None
+        own = self.datasets[dataset].model_copy(update={"shape": profile.shape})
+        return profile.seconds * table.flops / chosen.table(own).flops.sum()
+
+
+def _datasets(
+    references: tuple[Reference, ...] | None, models: tuple[Model, ...], base: Path
+) -> tuple[Dataset, ...]:
+    """The datasets that the spec names, or those that its model files bring."""
+    if references is not None:
+        return tuple(find("dataset", each, base) for each in references)
+    own = {each.name: each.own_dataset for each in models}
+    for name, dataset in own.items():
+        if dataset is None:
+            raise InputError(
+                f"no dataset is given, and model {name!r} brings none of its own",
+                where="axes.dataset",
+                advice="name one, such as 'imagenet'",
+            )
+    return tuple({each.name: each for each in own.values() if each is not None}.values())
+
+
+def _once(dim: str, labels: tuple[str, ...]) -> None:
+    twice = next((each for each in labels if labels.count(each) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice!r} stands twice", where=f"axes.{dim}", advice="keep one")

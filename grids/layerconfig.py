@@ -1,0 +1,48 @@
+"""ParaDL's layer configurations (.lc): which layers a strategy splits.
+
+A line a layer, in the order of the model file: NAME|1, or INDEX NAME |1. The layers with 1 are
+split, those with 0 run unsplit on every PE; '#' starts a comment.
+"""
+
+import re
+from pathlib import Path
+
+from grids.errors import InputError
+from grids.layers import LayerTable
+from grids.yamlfile import read_text
+
+LINE = re.compile(r"(?:(?P<index>[0-9]+)\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<flag>[01])\s*\|?")
+
+
+def read_layers(path: Path, table: LayerTable) -> tuple[bool, ...]:
+    """Which layers of `table` the file says to split."""
+    rows = [
+        (f"{path}:{number}", line.partition("#")[0].strip())
+        for number, line in enumerate(read_text(path).splitlines(), start=1)
+    ]
+    lines = [(where, content) for where, content in rows if content]
+    if len(lines) != len(table):
+        raise InputError(
+            f"expected {len(table)} layers, as the model has, got {len(lines)}",
+            where=str(path),
+            advice="write one line a layer of the model",
+        )
+    return tuple(
+        _flag(where, content, index, table.names[index])
+        for index, (where, content) in enumerate(lines)
+    )
+
+
+def _flag(where: str, content: str, index: int, name: str) -> bool:
+    match = LINE.fullmatch(content)
+    if match is None:
+        raise InputError(
+            f"expected NAME|1 or NAME|0, got {content!r}", where=where, advice="1 splits the layer"
+        )
+    if match["name"].casefold() != name.casefold() or int(match["index"] or index) != index:
+        raise InputError(
+            f"expected layer {index}, {name!r}, got {content!r}",
+            where=where,
+            advice="list the layers in the order of the model",
+        )
+    return match["flag"] == "1"

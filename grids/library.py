@@ -1,0 +1,89 @@
+"""Finding models, data sets and systems: by name in the catalogue, or in a file of the user's.
+
+A name with a slash, or one that ends like a file (.yaml, .yml, .net...), is a path; a mapping is an
+entry written out, as `definition()` gives it.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal, overload
+
+from pydantic import ValidationError
+
+from grids.architecture import Architecture
+from grids.datasets import Dataset
+from grids.entry import Entry
+from grids.errors import InputError, nearest
+from grids.netfile import NetModel, read_net
+from grids.systems import System
+from grids.yamlfile import Document, explain, load
+
+CATALOGUE = Path(__file__).parent / "catalogue"
+
+Kind = Literal["model", "dataset", "system"]
+Model = Architecture | NetModel
+Reference = str | Mapping[str, object]
+
+ENTRIES: dict[Kind, type[Entry]] = {"model": Architecture, "dataset": Dataset, "system": System}
+
+
+@overload
+def find(kind: Literal["model"], reference: Reference, base: Path) -> Model: ...
+@overload
+def find(kind: Literal["dataset"], reference: Reference, base: Path) -> Dataset: ...
+@overload
+def find(kind: Literal["system"], reference: Reference, base: Path) -> System: ...
+@overload
+def find(kind: Kind, reference: Reference, base: Path) -> Model | Dataset | System: ...
+
+
+def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
+    """The entry of a name, of a path (relative to `base`), or of a mapping."""
+    if isinstance(reference, Mapping):
+        return _written_out(kind, dict(reference))
+    if _is_path(reference):
+        path = base / os.path.expanduser(reference)
+        return read_net(path) if kind == "model" and _is_net(path) else _load(kind, path)
+    if reference not in names(kind):
+        raise InputError(f"unknown {kind} {reference!r}", advice=nearest(reference, names(kind)))
+    return _catalogued(kind, reference)
+
+
+@cache
+def names(kind: Kind) -> tuple[str, ...]:
+    """The names of the catalogue."""
+    return tuple(sorted(path.stem for path in (CATALOGUE / f"{kind}s").glob("*.yaml")))
+
+
+@cache
+def _catalogued(kind: Kind, name: str) -> Entry:
+    return _load(kind, CATALOGUE / f"{kind}s" / f"{name}.yaml")
+
+
+def _load(kind: Kind, path: Path) -> Entry:
+    document = load(path)
+    return _validated(kind, document.data, document)
+
+
+def _written_out(kind: Kind, definition: dict[str, object]) -> Entry | NetModel:
+    if kind == "model" and "net" in definition:
+        return NetModel.from_definition(definition)
+    return _validated(kind, definition, f"{kind} {definition.get('name', 'without a name')}")
+
+
+def _validated(kind: Kind, data: dict[str, object], source: Document | str) -> Entry:
+    try:
+        return ENTRIES[kind].from_definition(data)
+    except ValidationError as error:
+        raise explain(error, source, ENTRIES[kind]) from None
+
+
+def _is_path(reference: str) -> bool:
+    path = Path(reference)
+    return "/" in reference or path.suffix in (".yaml", ".yml") or _is_net(path)
+
+
+def _is_net(path: Path) -> bool:
+    return path.suffix.startswith(".net")

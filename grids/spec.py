@@ -1,0 +1,143 @@
+"""A spec: the user's description of a design space, validated.
+
+What it names (models, systems ...) is looked up when the grid is made; here its form is checked, its
+units are read and its axes are expanded.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from grids.axes import Axis, AxisOf
+from grids.errors import InputError, nearest
+from grids.parameters import PARAMETERS
+from grids.strategies import MEANING
+from grids.yamlfile import Document, explain, load
+
+TERMS = (
+    "forward_backward",
+    "pipeline_bubble",
+    "weight_update",
+    "gradient_exchange",
+    "layer_collectives",
+    "halo_exchange",
+    "split_gather",
+    "point_to_point",
+)
+MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
+OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+
+
+def _named_or_defined(value: object) -> object:
+    if not isinstance(value, str | dict):
+        raise ValueError(f"expected a name, a file or a definition, got {value!r}")
+    return value
+
+
+# A name of the catalogue, a file, or a definition written out in the spec.
+Reference = Annotated[str | dict[str, object], BeforeValidator(_named_or_defined)]
+References = Annotated[tuple[Reference, ...], BeforeValidator(_listed), Field(min_length=1)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Axes(_Form):
+    """The dimensions of the cube. `dataset` may be left out where model files bring their own."""
+
+    model: References
+    dataset: References | None = None
+    system: References
+    strategy: Names = tuple(MEANING)
+    pe: Annotated[Axis, AxisOf("pe")]
+    batch: Annotated[Axis, AxisOf("batch")]
+    intra_bandwidth: Annotated[Axis | None, AxisOf("intra_bandwidth")] = None
+    inter_bandwidth: Annotated[Axis | None, AxisOf("inter_bandwidth")] = None
+    intra_latency: Annotated[Axis | None, AxisOf("intra_latency")] = None
+    inter_latency: Annotated[Axis | None, AxisOf("inter_latency")] = None
+    staging_bandwidth: Annotated[Axis | None, AxisOf("staging_bandwidth")] = None
+    staging_latency: Annotated[Axis | None, AxisOf("staging_latency")] = None
+    peak_flops: Annotated[Axis | None, AxisOf("peak_flops")] = None
+    efficiency: Annotated[Axis | None, AxisOf("efficiency")] = None
+    memory_bandwidth: Annotated[Axis | None, AxisOf("memory_bandwidth")] = None
+    memory_capacity: Annotated[Axis | None, AxisOf("memory_capacity")] = None
+    delta: Annotated[Axis | None, AxisOf("delta")] = None
+    gamma: Annotated[Axis | None, AxisOf("gamma")] = None
+    phi: Annotated[Axis | None, AxisOf("phi")] = None
+    phi_halo: Annotated[Axis | None, AxisOf("phi_halo")] = None
+    phi_gather: Annotated[Axis | None, AxisOf("phi_gather")] = None
+    segments: Annotated[Axis | None, AxisOf("segments")] = None
+    group: Annotated[Axis | None, AxisOf("group")] = None
+
+    @property
+    def numeric(self) -> dict[str, Axis]:
+        """The numeric axes that the spec has: pe and batch first, then in the spec's order."""
+        written = {name: getattr(self, name) for name in self.model_fields_set}
+        order = ["pe", "batch", *(name for name in PARAMETERS if name not in ("pe", "batch"))]
+        return {name: written[name] for name in order if isinstance(written.get(name), Axis)}
+
+
+def _parameters(value: object) -> object:
+    """Fixed parameters in SI units."""
+    if not isinstance(value, dict):
+        raise ValueError(f"expected 'name: value' lines, got {value!r}")
+    for name in value:
+        if name not in PARAMETERS or name in ("pe", "batch"):
+            raise ValueError(f"unknown parameter {name!r}; {nearest(str(name), PARAMETERS)}")
+    return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}
+
+
+class Spec(_Form):
+    """A design space: axes, what is fixed, which formulas, and what to keep of the answers."""
+
+    name: str = "sweep"
+    scaling: Literal["weak", "strong"] = "weak"
+    axes: Axes
+    parameters: Annotated[dict[str, float], BeforeValidator(_parameters)] = {}
+    times: Literal["measured", "roofline"] = "measured"
+    collectives: Literal["ring", "tree", "best"] = "ring"
+    allreduce: Literal["ring", "hierarchical"] = "ring"
+    iterations: Literal["exact", "ceil"] = "exact"
+    optimizer: Literal["sgd", "adam", "none"] = "sgd"
+    outputs: Annotated[tuple[str, ...], BeforeValidator(_listed)] = MAIN_OUTPUTS
+
+    @model_validator(mode="after")
+    def _outputs_exist(self) -> Self:
+        for name in self.outputs:
+            if name not in OUTPUTS:
+                raise ValueError(f"outputs: unknown output {name!r}; {nearest(name, OUTPUTS)}")
+        if len(set(self.outputs)) != len(self.outputs) or not self.outputs:
+            raise ValueError(f"outputs: expected each output once, got {list(self.outputs)}")
+        return self
+
+    @model_validator(mode="after")
+    def _fixed_or_axis(self) -> Self:
+        both = sorted(set(self.parameters) & set(self.axes.numeric))
+        if both:
+            raise ValueError(f"parameters: {both[0]!r} is an axis too; keep one of the two")
+        return self
+
+
+def read_spec(path: Path) -> tuple[Spec, Document]:
+    """Read and validate a spec file; InputError points at file, line and key."""
+    document = load(path)
+    return validated(document.data, document), document
+
+
+def validated(data: dict[str, object], source: Document | str) -> Spec:
+    """Validate a spec from plain data."""
+    try:
+        return Spec.model_validate(data)
+    except ValidationError as error:
+        raise explain(error, source, Spec) from None
+    except InputError as error:
+        raise InputError(str(error), where=source if isinstance(source, str) else "") from None

@@ -1,0 +1,46 @@
+"""The ParaDL oracle as pure, differentiable JAX functions of arrays, in SI units."""
+
+from kernels.arrays import Cells
+from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_point
+from kernels.compute import PE, Optimizer, forward_roofline, layer_times, roofline
+from kernels.group import GroupWork, Placement
+from kernels.layers import Layers, LayerTimes
+from kernels.limits import FORBIDS, MARKS, Limit
+from kernels.memory import memory
+from kernels.network import Link, Network, link, shared_links, staged_link
+from kernels.oracle import Answer, answer, best_group, reduce_layers
+from kernels.strategy import GroupStrategy, Options, Run, Terms
+
+__all__ = [
+    "FORBIDS",
+    "MARKS",
+    "PE",
+    "Algorithm",
+    "Answer",
+    "Cells",
+    "GroupStrategy",
+    "GroupWork",
+    "Layers",
+    "LayerTimes",
+    "Limit",
+    "Link",
+    "Network",
+    "Optimizer",
+    "Options",
+    "Placement",
+    "Run",
+    "Terms",
+    "all_gather",
+    "all_reduce",
+    "answer",
+    "best_group",
+    "forward_roofline",
+    "layer_times",
+    "link",
+    "memory",
+    "point_to_point",
+    "reduce_layers",
+    "roofline",
+    "shared_links",
+    "staged_link",
+]

@@ -1,0 +1,45 @@
+"""What the oracle must know of a network: sizes of its layers, and how long each of them takes.
+
+ParaDL (HPDC 2021), section 4.1: |x_l|, |y_l| items a sample in and out, |w_l| weights, |bi_l| biases,
+C_l channels, F_l filters, spatial extents X_l, kernel K_l; FW_l, BW_l seconds a sample, WU_l seconds an
+iteration.
+"""
+
+from dataclasses import dataclass
+
+import jax
+
+from kernels.arrays import Extents, PerLayer
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Layers:
+    """Sizes of the layers l = 1..G of one model for one sample shape.
+
+    Extents and kernels lie along (depth, height, width), 1 where the network has fewer dimensions.
+    `slowdown` is the measured time of a layer over its roofline time on the machine where it was
+    measured, 1 where nothing was measured.
+    """
+
+    x: PerLayer
+    y: PerLayer
+    w: PerLayer
+    bias: PerLayer
+    flops: PerLayer
+    channels: PerLayer
+    filters: PerLayer
+    extents_x: Extents
+    extents_y: Extents
+    kernel: Extents
+    slowdown: PerLayer
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LayerTimes:
+    """FW_l and BW_l [s a sample] and WU_l [s an iteration] of every layer on one PE."""
+
+    forward: PerLayer
+    backward: PerLayer
+    update: PerLayer

@@ -1,0 +1,77 @@
+"""The network: which latency and bandwidth a ring of PEs sees.
+
+A machine is a list of levels (node, leaf switch, rack ...), each with the number of PEs that it spans.
+Symbols: alpha start-up of a message [s], beta seconds a byte, phi >= 1 contention of a flow, which
+multiplies beta (ParaDL, section 4.2 and 5.2.3).
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from kernels.arrays import Cells, PerLevel
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Link:
+    """Start-up `alpha` [s] and `beta` [s/B] of the path that a flow takes."""
+
+    alpha: Cells
+    beta: Cells
+
+    def contended(self, phi: Cells) -> "Link":
+        """The same path where `phi` flows share its bandwidth."""
+        return Link(self.alpha, jnp.multiply(self.beta, phi))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Network:
+    """Levels in ascending `span` [PEs], each with `latency` [s] and `bandwidth` [B/s].
+
+    `staging_*` is the path through host memory that halo and split-point exchanges take where the
+    PEs of a node do not see each other's memory (latency 0 and infinite bandwidth where they do).
+    """
+
+    span: PerLevel
+    latency: PerLevel
+    bandwidth: PerLevel
+    pes_per_node: Cells
+    links_per_node: Cells
+    staging_latency: Cells
+    staging_bandwidth: Cells
+    phi_halo: Cells
+    phi_gather: Cells
+
+
+def link(network: Network, q: Cells) -> Link:
+    """The path of a ring of `q` PEs: the smallest level that spans them, the last one beyond all."""
+    spans, alphas, bandwidths = map(jnp.asarray, (network.span, network.latency, network.bandwidth))
+    alpha, bandwidth = alphas[-1], bandwidths[-1]
+    for level in reversed(range(spans.shape[0] - 1)):
+        inside = jnp.less_equal(q, spans[level])
+        alpha = jnp.where(inside, alphas[level], alpha)
+        bandwidth = jnp.where(inside, bandwidths[level], bandwidth)
+    return Link(alpha, 1 / bandwidth)
+
+
+def staged_link(network: Network, q: Cells) -> Link:
+    """The path of a halo or split-point exchange among `q` PEs.
+
+    The exchange ends when its slowest pair of neighbours has ended, and some neighbours share a node
+    also where the group spans several: staging bounds the path from below everywhere.
+    """
+    direct = link(network, q)
+    return Link(
+        jnp.maximum(direct.alpha, network.staging_latency),
+        jnp.maximum(direct.beta, 1 / jnp.asarray(network.staging_bandwidth)),
+    )
+
+
+def shared_links(network: Network, p: Cells, p1: Cells, p2: Cells) -> Cells:
+    """phi of the p2 rings that each take one PE of every group: flows over links of a node, at least 1."""
+    flows = jnp.minimum(p2, network.pes_per_node)
+    leaves_node = jnp.greater(p, network.pes_per_node) & jnp.greater(p1, 1)
+    return jnp.where(leaves_node, jnp.maximum(1.0, flows / network.links_per_node), 1.0)

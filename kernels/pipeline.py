@@ -1,0 +1,62 @@
+"""Pipeline parallelism: a group's PEs each hold a contiguous stage G_i of the layers.
+
+ParaDL, Table III, row Pipeline (GPipe, Huang et al. 2019): S segments (micro-batches) pass p2 stages in
+p2 + S - 1 steps of the slowest stage's time.
+"""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+from jaxtyping import Int, Num
+
+from kernels.arrays import Cells, PerLayer
+from kernels.group import GroupWork, Placement, shared_work
+from kernels.layers import Layers, LayerTimes
+
+
+def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> GroupWork:
+    """The largest stage counts, for each quantity by itself."""
+    ends = jnp.asarray(placement.ends)
+    return replace(
+        shared_work(layers, times, jnp.ones((1,) * jnp.ndim(layers.x))),
+        forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
+        update=largest(times.update, ends),
+        activations=stage_sums(2 * (layers.x + layers.y), ends),
+        parameters=stage_sums(2 * layers.w + layers.bias, ends),
+        gradient=largest(layers.w, ends),
+        stage_items=passed_on(layers.y, ends, p2),
+        pipelined=jnp.ones(()),
+    )
+
+
+def stage_sums(
+    values: PerLayer, ends: Int[Array, "stage *#cells"]
+) -> Num[Array, "stage *cells"]:
+    """Sum over each stage's layers, as a difference of prefix sums."""
+    prefix = jnp.cumsum(jnp.asarray(values), axis=0)
+    prefix = jnp.concatenate([jnp.zeros_like(prefix[:1]), prefix])
+    starts = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
+    return _at(prefix, ends) - _at(prefix, starts)
+
+
+def largest(values: PerLayer, ends: Int[Array, "stage *#cells"]) -> Num[Array, "*cells"]:
+    """max_i of the sum over stage G_i."""
+    return jnp.max(stage_sums(values, ends), axis=0)
+
+
+def passed_on(
+    y: PerLayer, ends: Int[Array, "stage *#cells"], p2: Cells
+) -> Num[Array, "*cells"]:
+    """max_{i < p2} |y_Gi|: the largest output that one stage sends the next; 0 for one stage."""
+    stage = jnp.arange(1, ends.shape[0] + 1).reshape(-1, *[1] * (ends.ndim - 1))
+    return jnp.max(jnp.where(stage < p2, _at(jnp.asarray(y), ends - 1), 0), axis=0)
+
+
+def _at(values: PerLayer, index: Int[ArrayLike, "stage *#cells"]) -> Num[Array, "stage *cells"]:
+    """values[index] along the leading axis, where both may vary along the cells."""
+    values, index = jnp.asarray(values), jnp.asarray(index)
+    cells = jnp.broadcast_shapes(values.shape[1:], index.shape[1:])
+    values = jnp.broadcast_to(values, values.shape[:1] + cells)
+    return jnp.take_along_axis(values, jnp.broadcast_to(index, index.shape[:1] + cells), axis=0)

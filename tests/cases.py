@@ -1,0 +1,165 @@
+"""Random problems, in the engine's form and in the scalar reference's."""
+
+from dataclasses import replace
+
+import numpy as np
+import reference
+from hypothesis import strategies as st
+
+from grids.layers import Layer, LayerTable
+from grids.problem import Settings, Workload
+from grids.strategies import Strategy
+from grids.systems import Contention, Level, Link, ProcessingElement, System
+
+KINDS = ("conv", "pool", "fc", "relu", "norm", "add")
+# Few sizes, so that few programs are compiled.
+LAYER_COUNTS = (1, 2, 7)
+
+sizes = st.integers(1, 24)
+
+
+@st.composite
+def layers(draw: st.DrawFn, rank: int) -> Layer:
+    """One layer of any kind; sizes need not fit its neighbours'."""
+    kind = draw(st.sampled_from(KINDS))
+    flat = kind == "fc"
+    windowed = kind in ("conv", "pool")
+    extents_x = draw(_triple(rank, sizes, flat))
+    extents_y = draw(_triple(rank, sizes, flat))
+    channels, filters = draw(st.integers(1, 64)), draw(st.integers(1, 64))
+    kernel = draw(_triple(rank, st.sampled_from((1, 2, 3, 5)), not windowed))
+    weights = channels * filters * int(np.prod(kernel)) if kind in ("conv", "fc") else 0
+    return Layer(
+        name=kind,
+        kind=kind,
+        x=channels * int(np.prod(extents_x)),
+        y=filters * int(np.prod(extents_y)),
+        w=weights,
+        bias=draw(st.sampled_from((0, filters))),
+        flops=draw(st.integers(1, 10**9)),
+        channels=channels,
+        filters=filters,
+        extents_x=extents_x,
+        extents_y=extents_y,
+        kernel=kernel,
+    )
+
+
+def _triple(rank: int, values: st.SearchStrategy[int], ones: bool) -> st.SearchStrategy:
+    one = st.just(1)
+    used = one if ones else values
+    return st.tuples(used if rank == 3 else one, used, used)
+
+
+@st.composite
+def systems(draw: st.DrawFn) -> System:
+    """A machine of one to three levels."""
+    node = draw(st.sampled_from((1, 4, 8)))
+    spans = [node, node * 4, node * 32][: draw(st.integers(1, 3))]
+    bandwidth, latency = st.floats(1e8, 1e12), st.floats(0, 1e-2)
+    levels = tuple(
+        Level(name=str(span), pes=span, latency=draw(latency), bandwidth=draw(bandwidth))
+        for span in spans
+    )
+    return System(
+        name="random",
+        pe=ProcessingElement(
+            name="PE",
+            device="none",
+            peak_flops=draw(st.floats(1e10, 1e15)),
+            efficiency=draw(st.floats(0.01, 1)),
+            memory_capacity=draw(st.floats(1e3, 1e9)),
+            memory_bandwidth=draw(st.floats(1e9, 1e13)),
+        ),
+        pes_per_node=node,
+        links_per_node=draw(st.integers(1, 4)),
+        levels=levels,
+        staging=draw(
+            st.none() | st.builds(Link, latency=latency, bandwidth=bandwidth)
+        ),
+        contention=Contention(halo=draw(st.floats(1, 8)), split_gather=draw(st.floats(1, 8))),
+    )
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    """Layers on a machine, measured or not, with or without an explicit mask."""
+    count, rank = draw(st.sampled_from(LAYER_COUNTS)), draw(st.sampled_from((2, 3)))
+    rows = [draw(layers(rank)) for _ in range(count)]
+    seconds = st.lists(st.floats(1e-9, 1e-2), min_size=count, max_size=count)
+    mask = st.lists(st.booleans(), min_size=count, max_size=count).filter(any)
+    return Workload(
+        table=LayerTable.from_layers(rows),
+        samples=draw(st.integers(1, 10**7)),
+        system=draw(systems()),
+        seconds=draw(st.none() | seconds.map(np.array)),
+        mask=draw(st.none() | mask.map(tuple)),
+    )
+
+
+def reference_layers(workload: Workload) -> list[reference.Layer]:
+    """The rows of a table as the reference takes them."""
+    table = workload.table
+    return [
+        reference.Layer(
+            name=table.names[n],
+            kind=table.kinds[n],
+            x=table.x[n],
+            y=table.y[n],
+            w=table.w[n],
+            bias=table.bias[n],
+            flops=table.flops[n],
+            channels=table.channels[n],
+            filters=table.filters[n],
+            extents_x=tuple(map(int, table.extents_x[n])),
+            extents_y=tuple(map(int, table.extents_y[n])),
+            kernel=tuple(map(int, table.kernel[n])),
+            seconds=None if workload.seconds is None else workload.seconds[n],
+        )
+        for n in range(len(table))
+    ]
+
+
+def reference_machine(system: System) -> reference.Machine:
+    """A system as the reference takes it."""
+    return reference.Machine(
+        peak_flops=system.pe.peak_flops,
+        efficiency=system.pe.efficiency,
+        memory_capacity=system.pe.memory_capacity,
+        memory_bandwidth=system.pe.memory_bandwidth,
+        pes_per_node=system.pes_per_node,
+        links_per_node=system.links_per_node,
+        levels=[(each.pes, each.latency, each.bandwidth) for each in system.levels],
+        staging=(system.staging.latency, system.staging.bandwidth) if system.staging else None,
+        phi_halo=system.contention.halo,
+        phi_gather=system.contention.split_gather,
+    )
+
+
+def reference_setup(
+    workload: Workload, strategy: Strategy, settings: Settings, options: dict[str, str]
+) -> reference.Setup:
+    """What the reference is asked, but for p and batch, which each cell has its own."""
+    parameters = dict(settings.parameters)
+    group = strategy.group if isinstance(strategy.group, int) else parameters.get("group")
+    return reference.Setup(
+        strategy=strategy.base,
+        p=1,
+        batch=1,
+        samples=workload.samples,
+        group=None if group is None else int(group),
+        segments=strategy.segments or int(parameters.get("segments", 4)),
+        delta=parameters.get("delta", 4.0),
+        gamma=parameters.get("gamma", 1.0),
+        phi=parameters.get("phi"),
+        scaling="strong" if settings.strong else "weak",
+        layers=strategy.layers,
+        mask=workload.mask,
+        dims=strategy.dims,
+        **options,
+    )
+
+
+def at(setup: reference.Setup, p: float, batch: float) -> reference.Setup:
+    """The question of one cell."""
+    return replace(setup, p=int(p), batch=float(batch))

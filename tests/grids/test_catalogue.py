@@ -1,0 +1,82 @@
+"""Every entry of the catalogue, against published facts."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from grids.datasets import Dataset
+from grids.errors import ShapeError
+from grids.layers import LayerTable
+from grids.library import Kind, find, names
+
+ENTRIES = [(kind, name) for kind in get_args(Kind) for name in names(kind)]
+
+
+def table(model: str, *shape: int, targets: int = 1000) -> LayerTable:
+    samples = Dataset(name="any", samples=1, shape=shape, targets=targets)
+    return find("model", model, Path()).table(samples)
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_an_entry_says_its_name_and_source(kind: Kind, name: str) -> None:
+    entry = find(kind, name, Path()).definition()
+    assert entry["name"] == name
+    assert entry["source"]
+    assert entry["title"]
+
+
+# Parameters (exact) and giga multiply-accumulates, from torchvision's table of models.
+PUBLISHED = [
+    ("alexnet", 224, 61_100_840, 0.71),
+    ("vgg16", 224, 138_357_544, 15.47),
+    ("resnet50", 224, 25_557_032, 4.09),
+    ("resnet152", 224, 60_192_808, 11.51),
+    ("inception_v3", 299, 27_161_264, 5.71),
+]
+
+
+@pytest.mark.parametrize(("model", "extent", "parameters", "gmacs"), PUBLISHED)
+def test_published_counts(model: str, extent: int, parameters: int, gmacs: float) -> None:
+    layers = table(model, 3, extent, extent)
+    assert layers.parameters == parameters
+    assert layers.macs == pytest.approx(gmacs * 1e9, rel=0.01)
+
+
+@pytest.mark.parametrize("model", ["alexnet", "vgg16", "resnet50", "resnet152"])
+def test_parameters_do_not_hang_on_the_extents(model: str) -> None:
+    assert table(model, 3, 226, 226).parameters == table(model, 3, 224, 224).parameters
+
+
+def test_cosmoflow_is_one_network_for_every_size() -> None:
+    """Convolutions and fully connected layers as in the authors' file, and their biases."""
+    weights = (
+        27 * (4 * 16 + 16 * 32 + 32 * 64 + 64 * 128)
+        + 8 * (128 * 256 + 256 * 256 + 256 * 128)
+        + (128 * 2048 + 2048 * 256 + 256 * 4)
+    )
+    biases = 16 + 32 + 64 + 128 + 256 + 256 + 128 + 2048 + 256 + 4
+    for extent in (512, 256, 128):
+        layers = table("cosmoflow", 4, extent, extent, extent, targets=4)
+        assert layers.parameters == weights + biases
+        assert layers.channels[layers.names.index("fc1")] == 128
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        ("resnet50", (4, 128, 128, 128)),  # another rank
+        ("cosmoflow", (3, 224, 224)),
+        ("alexnet", (3, 32, 32)),  # its third pooling has nothing left
+        ("inception_v3", (3, 224, 224)),  # nor has its auxiliary head
+    ],
+)
+def test_combinations_that_cannot_exist(model: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ShapeError):
+        table(model, *shape)
+
+
+def test_names_are_unique() -> None:
+    for model, extent, _, _ in PUBLISHED:
+        layers = table(model, 3, extent, extent)
+        assert len(set(layers.names)) == len(layers)

@@ -1,0 +1,71 @@
+"""Finding entries by name, by path, and by definition."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from grids.architecture import Architecture
+from grids.errors import InputError
+from grids.library import Kind, find, names
+from grids.netfile import NetModel
+
+AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
+ENTRIES = [(kind, name) for kind in get_args(Kind) for name in names(kind)]
+
+
+def test_names() -> None:
+    assert names("model") == (
+        "alexnet",
+        "cosmoflow",
+        "inception_v3",
+        "resnet152",
+        "resnet50",
+        "vgg16",
+    )
+    assert "imagenet-226" in names("dataset")
+    assert names("system") == ("abci", "dgx-h100", "dgx1-v100")
+
+
+@pytest.mark.parametrize(("kind", "name"), [*ENTRIES, ("model", str(AUTHORS / "COSMOFLOW.net"))])
+def test_a_definition_finds_the_same_entry(kind: Kind, name: str) -> None:
+    entry = find(kind, name, Path())
+    definition = json.loads(json.dumps(entry.definition()))
+    assert find(kind, definition, Path("elsewhere")) == entry
+
+
+def test_paths_are_relative_to_the_base(tmp_path: Path) -> None:
+    text = "name: mine\nrank: 2\nlayers: [relu]\n"
+    (tmp_path / "mine.yaml").write_text(text)
+    for reference in ("mine.yaml", "./mine.yaml", str(tmp_path / "mine.yaml")):
+        model = find("model", reference, tmp_path)
+        assert isinstance(model, Architecture)
+        assert model.name == "mine"
+    assert isinstance(find("model", "./COSMOFLOW.net_256", AUTHORS), NetModel)
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(InputError) as error:
+        find("model", "resnet5", Path())
+    assert str(error.value).startswith("unknown model 'resnet5'; did you mean 'resnet50'? known: ")
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(InputError, match="no such file; check the path"):
+        find("system", "./abci.yaml", Path("nowhere"))
+
+
+def test_a_mistake_in_a_file_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\nrank: 2\nlayers:\n- relu\n- cnov: {filters: 3, kernel: 3}\n")
+    with pytest.raises(InputError) as error:
+        find("model", str(path), Path())
+    assert str(error.value).startswith(
+        f"{path}:5: layers.1.cnov: unknown key; did you mean 'conv'? known: "
+    )
+
+
+def test_a_mistake_in_a_definition_has_its_name() -> None:
+    with pytest.raises(InputError, match=r"^dataset mine: samples: this key is missing$"):
+        find("dataset", {"name": "mine", "shape": [3, 8, 8], "targets": 2}, Path())

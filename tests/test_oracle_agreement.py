@@ -1,0 +1,85 @@
+"""The kernels agree with the independent scalar reference, to 1e-5 and far better.
+
+Random layers (sizes need not make sense together), machines, strategies and settings: what one
+implementation reads out of the design's table, the other must read out of it, too.
+"""
+
+import numpy as np
+import reference
+from cases import at, reference_layers, reference_machine, reference_setup, workloads
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grids.problem import Settings, Workload, build
+from grids.spec import TERMS
+from grids.strategies import MEANING, Strategy, parse
+from kernels import Limit, Options
+from sweep.evaluate import ask
+
+TOLERANCE = 1e-9  # the promise is 1e-5; float64 leaves no excuse
+
+# A handful of option sets, each a program of its own.
+OPTIONS = (
+    {},
+    {"algorithm": "tree", "iterations": "ceil", "optimizer": "adam"},
+    {"algorithm": "best", "allreduce": "hierarchical"},
+    {"allreduce": "hierarchical", "optimizer": "none", "iterations": "ceil"},
+)
+
+SETTINGS = {
+    "none": ("",),
+    "pipeline": ("", "segments=1", "segments=7"),
+    "spatial": ("", "split=all", "split=w", "split=hw,layers=all"),
+    "filter": ("", "split=all"),
+    "channel": ("", "layers=all"),
+}
+
+
+def strategies() -> st.SearchStrategy[Strategy]:
+    """All ten, with each of their settings."""
+    texts = []
+    for base in MEANING:
+        for setting in SETTINGS[parse(base).group_strategy]:
+            group = ["", "group=3"] if "+" in base else [""]
+            texts += [f"{base}:{','.join(filter(None, (setting, g)))}" for g in group]
+    return st.sampled_from(texts).map(parse)
+
+
+parameters = st.fixed_dictionaries(
+    {},
+    optional={
+        "gamma": st.floats(0.05, 1),
+        "delta": st.sampled_from((2.0, 4.0, 8.0)),
+        "phi": st.floats(1, 16),
+        "segments": st.integers(1, 9).map(float),
+        "group": st.integers(1, 9).map(float),
+    },
+)
+pes = st.lists(st.integers(1, 300), min_size=6, max_size=6, unique=True).map(sorted)
+batches = st.lists(st.integers(1, 500), min_size=2, max_size=2, unique=True).map(sorted)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(workloads(), strategies(), st.sampled_from(OPTIONS), parameters, st.booleans(), pes, batches)
+def test_every_cell_agrees_with_the_scalar_reference(
+    workload: Workload, strategy, options, fixed, strong, p, batch
+) -> None:
+    chosen = Options(**options)
+    setting = Settings(fixed, strong, chosen.optimizer)
+    axes = {"pe": np.array(p, float), "batch": np.array(batch, float)}
+    found = ask(build(workload, strategy, axes, setting), chosen)
+    rows, machine = reference_layers(workload), reference_machine(workload.system)
+    question = reference_setup(workload, strategy, setting, options)
+    for i, j in np.ndindex(len(p), len(batch)):
+        expected = reference.predict(rows, machine, at(question, p[i], batch[j]))
+        check(found, (i, j), expected, (len(p), len(batch)))
+
+
+def check(found, cell, expected, shape) -> None:
+    for name in TERMS:
+        value = np.broadcast_to(getattr(found.terms, name), shape)[cell]
+        np.testing.assert_allclose(value, expected["terms"][name], rtol=TOLERANCE, err_msg=name)
+    memory = np.broadcast_to(found.memory, shape)[cell]
+    np.testing.assert_allclose(memory, expected["memory"], rtol=TOLERANCE)
+    flags = Limit(int(np.broadcast_to(found.limit, shape)[cell]))
+    assert {each.name.lower() for each in flags} == expected["limit"]

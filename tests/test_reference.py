@@ -1,0 +1,348 @@
+"""The scalar reference against the design's oracle table, worked out by hand.
+
+Two convolutions of 4x4 samples (and one followed by a fully connected layer) on a machine with
+round numbers: every expectation below is the table's formula with its numbers put in.
+"""
+
+import math
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import Layer, Machine, Setup, partition, predict, spatial_factors
+
+PLANE = (1, 4, 4)
+POINT = (1, 1, 1)
+K3 = (1, 3, 3)
+
+CONV1 = Layer("conv1", "conv", 64, 128, 288, 8, 9216, 4, 8, PLANE, PLANE, K3, seconds=3.0)
+CONV2 = Layer("conv2", "conv", 128, 64, 288, 4, 9216, 8, 4, PLANE, PLANE, K3, seconds=6.0)
+FC = Layer("fc", "fc", 128, 10, 1280, 10, 2560, 128, 10, POINT, POINT, POINT, seconds=6.0)
+CONVS = (CONV1, CONV2)
+
+# A ring of 2 PEs: alpha 1 s, beta 1/4 s/B; wider ones: 2 s, 1/2 s/B.
+MACHINE = Machine(
+    peak_flops=100.0,
+    efficiency=0.5,
+    memory_capacity=1e9,
+    memory_bandwidth=1000.0,
+    pes_per_node=2,
+    links_per_node=1,
+    levels=[(2, 1.0, 4.0), (8, 2.0, 2.0)],
+)
+SERIAL = Setup("serial", p=1, batch=2, samples=16, segments=2)
+
+
+def answer(
+    strategy: str,
+    p: int,
+    network: tuple[Layer, ...] = CONVS,
+    machine: Machine = MACHINE,
+    **options: Any,
+) -> dict[str, Any]:
+    """Predict the toy; `options` are fields of the setup."""
+    return predict(network, machine, replace(SERIAL, strategy=strategy, p=p, **options))
+
+
+def term(name: str, strategy: str, p: int, **options: Any) -> float:
+    """One term of the epoch per iteration."""
+    result = answer(strategy, p, **options)
+    return float(result["terms"][name] / result["iterations"])
+
+
+# The table's rows.
+
+
+def test_serial_row() -> None:
+    result = answer("serial", 1)
+    assert result["iterations"] == 16 / 2
+    assert result["terms"]["forward_backward"] == pytest.approx(8 * 2 * (3 + 6))
+    assert result["terms"]["weight_update"] == pytest.approx(8 * 5 * 4 * (288 + 8 + 288 + 4) / 1000)
+    assert result["comp_time"] == pytest.approx(8 * 18 + 8 * 11.76)
+    assert result["comm_time"] == 0
+    assert result["memory"] == 4 * (2 * 2 * (192 + 192) + 2 * 576 + 12)
+    assert result["limit"] == set()
+
+
+def test_data_row() -> None:
+    result = answer("data", 4)
+    assert (result["replicas"], result["b"], result["global_batch"]) == (4, 2, 8)
+    assert result["terms"]["forward_backward"] == pytest.approx(2 * 2 * 9)
+    # AR(4, 4 x 576): 2 x 3 (2 + 2304/4 x 1/2)
+    assert result["comm_time"] == pytest.approx(2 * 6 * (2 + 288))
+    assert result["memory"] == answer("serial", 1)["memory"]
+
+
+def test_spatial_row() -> None:
+    assert term("forward_backward", "spatial", 2) == pytest.approx(2 * 9 / 2)
+    assert term("weight_update", "spatial", 2) == pytest.approx(11.76)
+    # 4 items high; C = 4, F = 8 in conv1 and the reverse in conv2; messages of 2 x 4 x items
+    first, second = 2 * (1 + 8 * 16 / 4), 2 * (1 + 8 * 32 / 4)
+    assert term("halo_exchange", "spatial", 2) == pytest.approx(2 * (first + second))
+    assert term("gradient_exchange", "spatial", 2) == pytest.approx(2 * (1 + 2304 / 2 / 4))
+    assert term("split_gather", "spatial", 2) == 0
+    assert answer("spatial", 2)["memory"] == 4 * (2 * 2 * 384 / 2 + 2 * 576 + 12)
+
+
+def test_spatial_split_ends_before_a_fully_connected_layer() -> None:
+    network = (CONV1, FC)
+    assert term("forward_backward", "spatial", 2, network=network) == pytest.approx(2 * (3 / 2 + 6))
+    assert term("split_gather", "spatial", 2, network=network) == pytest.approx(
+        2 * (1 + 1024 / 2 / 4)
+    )
+    memory = 4 * (4 * (192 / 2 + 138) + 2 * (288 + 1280) + 18)
+    assert answer("spatial", 2, network=network)["memory"] == memory
+
+
+def test_pointwise_layers_exchange_no_halo() -> None:
+    pointwise = replace(CONV1, kernel=POINT)
+    assert term("halo_exchange", "spatial", 2, network=(pointwise, pointwise)) == 0
+
+
+def test_pipeline_row() -> None:
+    # Stages conv1 | conv2: FW 1 | 2, BW 2 | 4; S = 2.
+    assert term("forward_backward", "pipeline", 2) == pytest.approx(2 * (2 + 4))
+    assert term("pipeline_bubble", "pipeline", 2) == pytest.approx(2 * (2 - 1) / 2 * (2 + 4))
+    assert term("weight_update", "pipeline", 2) == pytest.approx(5 * 4 * (288 + 8) / 1000)
+    transfers = 2 * (2 + 2 - 2) * (1 + 2 / 2 * 4 * 128 / 4)
+    assert term("point_to_point", "pipeline", 2) == pytest.approx(transfers)
+    assert answer("pipeline", 2)["memory"] == 4 * (4 * 192 + 2 * 288 + 8)
+
+
+def test_filter_row() -> None:
+    assert term("forward_backward", "filter", 2) == pytest.approx(2 * 9 / 2)
+    assert term("weight_update", "filter", 2) == pytest.approx(11.76 / 2)
+    # conv1 alone (l < G): AG + AR of 2 x 4 x 128 bytes
+    collectives = (1 + 1024 / 2 / 4) + 2 * (1 + 1024 / 2 / 4)
+    assert term("layer_collectives", "filter", 2) == pytest.approx(collectives)
+    assert term("gradient_exchange", "filter", 2) == 0
+    assert answer("filter", 2)["memory"] == 4 * (4 * 384 + 576 + 12)
+
+
+def test_channel_row_leaves_the_first_convolution_whole() -> None:
+    assert term("forward_backward", "channel", 2) == pytest.approx(2 * (3 + 6 / 2))
+    assert term("weight_update", "channel", 2) == pytest.approx(20 * (296 + 292 / 2) / 1000)
+    assert term("layer_collectives", "channel", 2) == 0
+    assert answer("channel", 2)["memory"] == 4 * (4 * 384 + 2 * 288 + 288 + 12)
+
+
+@pytest.mark.parametrize("options", [{"layers": "all"}, {"mask": (True, True)}])
+def test_channel_row_with_every_layer_is_the_filter_row(options: dict[str, Any]) -> None:
+    assert answer("channel", 2, **options) == answer("filter", 2, **options)
+
+
+# Groups times replicas.
+
+
+@pytest.mark.parametrize("group", ["spatial", "pipeline", "filter", "channel"])
+def test_a_group_of_one_is_the_serial_row(group: str) -> None:
+    assert answer(group, 1) == answer("serial", 1)
+
+
+@pytest.mark.parametrize("group", ["spatial", "pipeline", "filter", "channel"])
+def test_one_replica_is_the_group_alone(group: str) -> None:
+    assert answer(f"data+{group}", 2, group=2) == answer(group, 2)
+
+
+@pytest.mark.parametrize("group", ["spatial", "pipeline", "filter", "channel"])
+def test_groups_of_one_are_the_data_row(group: str) -> None:
+    assert answer(f"data+{group}", 4, group=1) == answer("data", 4)
+
+
+def test_groups_are_a_node_by_default() -> None:
+    result = answer("data+filter", 4)
+    assert (result["replicas"], result["group"], result["global_batch"]) == (2, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 2 * (2 + 1152 / 2 * 2 / 2)),  # the two flows of a node share its one link
+        ({"phi": 1.0}, 2 * (2 + 1152 / 2 / 2)),
+        ({"machine": replace(MACHINE, links_per_node=2)}, 2 * (2 + 1152 / 2 / 2)),
+        ({"machine": replace(MACHINE, pes_per_node=4)}, 2 * (2 + 1152 / 2 / 2)),  # p in a node
+    ],
+)
+@pytest.mark.parametrize("strategy", ["data+filter", "data+pipeline"])
+def test_replicas_reduce_split_weights(
+    strategy: str, options: dict[str, Any], expected: float
+) -> None:
+    found = term("gradient_exchange", strategy, 4, group=2, **options)
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("allreduce", "expected"),
+    [
+        ("ring", 2 * 3 * (2 + 2304 / 4 / 2)),
+        ("hierarchical", 2 * (1 + 2304 / 2 / 4) + 2 * (2 + 2304 / 2 / 2)),
+    ],
+)
+def test_replicated_weights_reduce_over_all_pes(allreduce: str, expected: float) -> None:
+    found = term("gradient_exchange", "data+spatial", 4, allreduce=allreduce)
+    assert found == pytest.approx(expected)
+
+
+# Parameters.
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "expected"),
+    [
+        ("ring", 2 * 7 * (2 + 2304 / 8 / 2)),
+        ("tree", 2 * 3 * (2 + 2304 / 2)),
+        ("best", 2 * 7 * (2 + 2304 / 8 / 2)),
+    ],
+)
+def test_algorithms(algorithm: str, expected: float) -> None:
+    assert term("gradient_exchange", "data", 8, algorithm=algorithm) == pytest.approx(expected)
+
+
+def test_best_takes_the_tree_for_small_messages() -> None:
+    small = replace(CONV1, w=1.0)
+    found = term("gradient_exchange", "data", 8, network=(small,), algorithm="best")
+    assert found == pytest.approx(2 * 3 * (2 + 4 / 2))
+
+
+def test_staging_takes_the_slower_of_both_links() -> None:
+    staged = replace(MACHINE, staging=(3.0, 2.0), phi_halo=2.0, phi_gather=3.0)
+    options: dict[str, Any] = {"machine": staged, "network": (CONV1, FC)}
+    halo = 2 * (3 + 128 * 2 / 2) + 2 * (3 + 256 * 2 / 2)
+    assert term("halo_exchange", "spatial", 2, **options) == pytest.approx(halo)
+    gather = 2 * (3 + 1024 / 2 * 3 / 2)
+    assert term("split_gather", "spatial", 2, **options) == pytest.approx(gather)
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "forward"),
+    [
+        (1e9, 9216 / (100 * 0.5)),  # bound by arithmetic
+        (1.0, 4 * (64 + 128 + 288) / 1),  # bound by memory
+    ],
+)
+def test_roofline_without_a_profile(bandwidth: float, forward: float) -> None:
+    unprofiled = (replace(CONV1, seconds=None),)
+    machine = replace(MACHINE, memory_bandwidth=bandwidth)
+    found = term("forward_backward", "serial", 1, network=unprofiled, machine=machine)
+    assert found == pytest.approx(2 * 3 * forward)
+
+
+@pytest.mark.parametrize(("optimizer", "accesses"), [("sgd", 5), ("adam", 7), ("none", 0)])
+def test_optimizers(optimizer: str, accesses: int) -> None:
+    found = term("weight_update", "serial", 1, optimizer=optimizer)
+    assert found == pytest.approx(accesses * 4 * 588 / 1000)
+
+
+def test_a_part_iteration_computes_only_its_samples() -> None:
+    exact, whole = (answer("data", 2, samples=18, iterations=i) for i in ("exact", "ceil"))
+    assert (exact["iterations"], whole["iterations"]) == (4.5, 5)
+    assert whole["terms"]["forward_backward"] == exact["terms"]["forward_backward"]
+    assert whole["terms"]["weight_update"] == pytest.approx(5 * 11.76)
+    assert whole["comm_time"] == pytest.approx(exact["comm_time"] * 5 / 4.5)
+
+
+def test_strong_scaling_divides_the_batch() -> None:
+    strong, weak = answer("data", 4, batch=8, scaling="strong"), answer("data", 4, batch=2)
+    assert strong == weak
+
+
+def test_memory_reuse_and_item_size_scale_memory() -> None:
+    assert answer("serial", 1, gamma=0.5, delta=2.0)["memory"] == 10800 / 4
+
+
+# Spatial factors.
+
+
+@pytest.mark.parametrize(
+    ("extents", "dims", "p2", "factors"),
+    [
+        ((1, 4, 4), None, 2, (1, 1, 2)),  # width before height where all else is equal
+        ((1, 4, 4), "h", 2, (1, 2, 1)),
+        ((1, 4, 4), None, 4, (1, 2, 2)),  # less halo than a split into four
+        ((1, 8, 4), None, 2, (1, 2, 1)),  # the cut across the longer side is shorter
+        ((4, 4, 4), None, 8, (2, 2, 2)),
+        ((4, 4, 4), "hw", 8, (1, 2, 4)),
+        ((1, 4, 2), None, 8, (1, 4, 2)),  # the only one that fits
+    ],
+)
+def test_spatial_factors(
+    extents: tuple[int, int, int], dims: str | None, p2: int, factors: tuple[int, int, int]
+) -> None:
+    layer = replace(CONV1, extents_x=extents, extents_y=extents, kernel=(3, 3, 3))
+    assert spatial_factors([layer], replace(SERIAL, dims=dims), p2) == factors
+
+
+# Pipeline stages.
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.data())
+def test_partition_is_the_leftmost_fullest_of_the_best(
+    costs: list[int], data: st.DataObject
+) -> None:
+    p2 = data.draw(st.integers(1, len(costs)))
+
+    def bottleneck(cuts: tuple[int, ...]) -> int:
+        bounds = zip((0, *cuts), (*cuts, len(costs)), strict=True)
+        return max(sum(costs[start:stop]) for start, stop in bounds)
+
+    every = list(combinations(range(1, len(costs)), p2 - 1))
+    least = min(map(bottleneck, every))
+    fullest = max(cuts for cuts in every if bottleneck(cuts) == least)
+    stages = partition([float(cost) for cost in costs], p2)
+    assert tuple(stage.stop for stage in stages) == (*fullest, len(costs))
+
+
+# The column "p2 at most" and the other limits.
+
+TINY = replace(MACHINE, memory_capacity=10799.0)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "p", "options", "limit"),
+    [
+        ("serial", 1, {"machine": TINY}, {"memory"}),
+        ("filter", 4, {}, set()),
+        ("filter", 3, {}, {"uneven"}),  # F = 8, 4
+        ("filter", 8, {}, {"too_many_pes", "uneven"}),
+        ("channel", 8, {}, set()),  # C = 8 of conv2: conv1 is whole
+        ("channel", 8, {"network": (CONV1, CONV1)}, {"too_many_pes", "uneven"}),
+        ("channel", 8, {"mask": (True, True)}, set()),  # C of the first layer never counts
+        ("spatial", 3, {}, {"uneven"}),
+        ("spatial", 8, {}, set()),  # 2 x 4
+        ("spatial", 32, {"mask": (True, True)}, {"too_many_pes", "uneven"}),  # 4 x 8
+        ("spatial", 2, {"network": (CONV1, FC), "mask": (True, True)}, {"too_many_pes", "uneven"}),
+        ("pipeline", 2, {"segments": 4}, {"batch_too_small", "uneven"}),
+        ("pipeline", 2, {"batch": 3}, {"uneven"}),
+        ("data", 4, {"scaling": "strong", "batch": 2}, {"batch_too_small", "uneven"}),
+        ("data", 3, {"scaling": "strong", "batch": 8}, {"uneven"}),
+        ("data", 8, {"batch": 4}, {"batch_exceeds_dataset"}),
+    ],
+)
+def test_limits_keep_their_times(
+    strategy: str, p: int, options: dict[str, Any], limit: set[str]
+) -> None:
+    result = answer(strategy, p, **options)
+    assert result["limit"] == limit
+    assert math.isfinite(result["comp_time"] + result["comm_time"] + result["memory"])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "p", "options", "limit"),
+    [
+        ("serial", 2, {}, "too_many_pes"),
+        ("pipeline", 4, {}, "too_many_pes"),  # G = 2
+        ("spatial", 32, {}, "too_many_pes"),  # 16 outputs a channel
+        ("data+filter", 3, {}, "group_does_not_divide"),
+        ("data+filter", 4, {"group": 8}, "group_does_not_divide"),
+    ],
+)
+def test_configurations_that_do_not_exist(
+    strategy: str, p: int, options: dict[str, Any], limit: str
+) -> None:
+    result = answer(strategy, p, **options)
+    undefined = [result["memory"], result["comp_time"], result["comm_time"]]
+    assert all(math.isnan(value) for value in [*undefined, *result["terms"].values()])
+    assert result["limit"] == {limit}
