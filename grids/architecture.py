@@ -8,6 +8,8 @@ with its settings, which writes the same steps:
     source: He et al., CVPR 2016
     rank: 2
     family: {name: resnet, stages: [3, 4, 6, 3]}
+    profiles:                                   # measured FW + BW a sample, where known
+      - {device: v100, shape: [3, 226, 226], seconds: 3.119502e-3, source: the authors}
 """
 
 from typing import Annotated, Literal, Self
@@ -19,7 +21,8 @@ from grids.architectures.resnet import ResNet
 from grids.architectures.steps import Steps
 from grids.datasets import Dataset
 from grids.entry import Entry
-from grids.layers import LayerTable
+from grids.layers import Floats, LayerTable
+from grids.profiles import Profile, nearest_profile
 from grids.shapes import layer_table
 
 Family = Annotated[ResNet | Inception, Field(discriminator="name")]
@@ -31,6 +34,8 @@ class Architecture(Entry):
     rank: Literal[2, 3]
     layers: Annotated[Steps, Field(min_length=1)] | None = None
     family: Family | None = None
+    profiles: tuple[Profile, ...] = ()
+    customary: str | None = None  # the data set for which its size is usually quoted
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
@@ -50,3 +55,21 @@ class Architecture(Entry):
     def table(self, dataset: Dataset) -> LayerTable:
         """The layers for the data set's samples; ShapeError where they do not fit."""
         return layer_table(self, dataset.shape, dataset.targets)
+
+    def seconds(self, dataset: Dataset, device: str) -> Floats | None:
+        """Measured FW_l + BW_l a sample [G] on a device, None where it was not measured."""
+        profile = nearest_profile(self.profiles, device, dataset.shape)
+        if profile is None:
+            return None
+        measured = layer_table(self, profile.shape, dataset.targets)
+        return profile.seconds * self.table(dataset).flops / float(measured.flops.sum())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Nothing is odd about what was validated; a file of ParaDL's may be."""
+        return ()
+
+    @property
+    def mask(self) -> None:
+        """Each strategy chooses the layers it splits; a file of ParaDL's may say which."""
+        return None

@@ -19,6 +19,10 @@ from grids.units import parse
 
 # An axis beyond this is a slip of the pen: its coordinate alone would fill the memory.
 MOST_VALUES = 10_000_000
+COUNT = Parameter("the count", "1", "how many values lie from the first to the last", 2, whole=True)
+
+# 0.1 + 0.1 + ... falls short of 1 by rounding, and yet a range up to 1 includes it.
+SLACK = 1 + 1e-9
 
 _SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
@@ -73,10 +77,7 @@ def expand(form: object, parameter: Parameter) -> Axis:
     if not items:
         raise InputError("expected at least one value, got an empty list")
     parts = [_values(item, parameter) for item in items]
-    if sum(part.size for part in parts) > MOST_VALUES:
-        raise InputError(
-            f"expected at most {MOST_VALUES:,} values, got {sum(part.size for part in parts):,}"
-        )
+    _bounded(sum(part.size for part in parts))
     return Axis(form, tuple(np.unique(np.concatenate(parts)).tolist()))
 
 
@@ -101,7 +102,7 @@ def _values(item: object, parameter: Parameter) -> Floats:
 
 
 def _powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
-    first, last = _ends(arguments, parameter)
+    first, last = _positive_ends(arguments, parameter)
     exponents = np.arange(np.ceil(np.log2(first)), np.floor(np.log2(last)) + 1)
     if not exponents.size:
         raise InputError(f"no power of two lies from {first:g} to {last:g}")
@@ -110,11 +111,17 @@ def _powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
 
 def _range(arguments: list[object], parameter: Parameter) -> Floats:
     first, last = _ends(arguments, parameter)
-    step = parse(arguments[2], parameter.unit, "") if len(arguments) > 2 else 1.0
-    if step <= 0:
-        raise InputError(f"range: expected a positive step, got {arguments[2]!r}")
-    count = int((last - first) // step) + 1
-    return first + step * np.arange(_bounded(count))
+    step = _step(arguments[2], parameter) if len(arguments) > 2 else 1.0
+    count = int((last - first) / step * SLACK) + 1
+    return np.minimum(first + step * np.arange(_bounded(count), dtype=float), last)
+
+
+def _step(value: object, parameter: Parameter) -> float:
+    step = parse(value, parameter.unit, "")
+    if step <= 0 or (parameter.whole and step != round(step)):
+        kind = "whole" if parameter.whole else "positive"
+        raise InputError(f"range: expected a {kind} step above 0, got {value!r}")
+    return step
 
 
 def _linspace(arguments: list[object], parameter: Parameter) -> Floats:
@@ -123,9 +130,7 @@ def _linspace(arguments: list[object], parameter: Parameter) -> Floats:
 
 
 def _geomspace(arguments: list[object], parameter: Parameter) -> Floats:
-    first, last = _ends(arguments, parameter)
-    if first <= 0:
-        raise InputError(f"geomspace: expected a positive first value, got {arguments[0]!r}")
+    first, last = _positive_ends(arguments, parameter)
     return np.geomspace(first, last, _count(arguments[2]))
 
 
@@ -139,8 +144,18 @@ def _ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
     return first, last
 
 
+def _positive_ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
+    first, last = _ends(arguments, parameter)
+    if first <= 0:
+        raise InputError(
+            f"expected a first value above 0, got {arguments[0]!r}",
+            advice="list 0 beside the generator",
+        )
+    return first, last
+
+
 def _count(value: object) -> int:
-    return _bounded(int(PARAMETERS["pe"].read(value)))
+    return _bounded(int(COUNT.read(value)))
 
 
 def _bounded(count: int) -> int:
@@ -164,5 +179,7 @@ GENERATORS = {
     "pow2": Generator(_powers_of_two, 2, 2, "[first, last]", "{pow2: [1, 1024]}"),
     "range": Generator(_range, 2, 3, "[first, last] or [first, last, step]", "{range: [1, 1024]}"),
     "linspace": Generator(_linspace, 3, 3, "[first, last, count]", "{linspace: [1, 100, 12]}"),
-    "geomspace": Generator(_geomspace, 3, 3, "[first, last, count]", "{geomspace: [1e9, 1e12, 50]}"),
+    "geomspace": Generator(
+        _geomspace, 3, 3, "[first, last, count]", "{geomspace: [1e9, 1e12, 50]}"
+    ),
 }

@@ -1,8 +1,9 @@
 """The grid: a spec with everything looked up, as labelled coordinates and kernel inputs.
 
-The cube's dimensions are model, dataset, system, strategy, then the numeric axes, pe and batch first.
-A grid writes itself down (`definition`) with all models, datasets and systems spelled out, so that a
-store is complete: the same grid comes back where the user's files, or this catalogue, are not.
+The cube's dimensions are model, dataset, system, strategy, then the numeric axes, pe and batch
+first. A grid writes itself down (`definition`) with all models, datasets and systems spelled out,
+so that a store is complete: the same grid comes back where the user's files, or this catalogue, are
+not.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,6 @@ from grids.errors import InputError, ShapeError
 from grids.layers import Floats, LayerTable
 from grids.library import Model, find
 from grids.problem import Problem, Settings, Workload, build
-from grids.profiles import measured
 from grids.spec import Reference, Spec, validated
 from grids.strategies import Strategy
 from grids.systems import System
@@ -81,6 +81,11 @@ class Grid:
             "system": tuple(each.name for each in self.systems),
             "strategy": tuple(each.label for each in self.strategies),
         }
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is odd about model files, by line."""
+        return [text for each in self.models for text in each.warnings]
 
     @cached_property
     def axes(self) -> dict[str, Floats]:
@@ -145,22 +150,10 @@ class Grid:
         if table is None:
             return None
         machine = self.systems[system]
-        seconds = table.seconds
-        if seconds is None and self.spec.times == "measured":
-            seconds = self._profile(model, dataset, machine, table)
-        samples = self.datasets[dataset].samples
-        return Workload(table, samples, machine, seconds, getattr(self.models[model], "mask", None))
-
-    def _profile(
-        self, model: int, dataset: int, system: System, table: LayerTable
-    ) -> Floats | None:
-        """The measured total of the nearest sample shape, spread over the layers by FLOPs."""
-        chosen = self.models[model]
-        profile = measured(chosen.name, system.pe.device, self.datasets[dataset].shape)
-        if profile is None:
-            return None
-        own = self.datasets[dataset].model_copy(update={"shape": profile.shape})
-        return profile.seconds * table.flops / chosen.table(own).flops.sum()
+        chosen, data = self.models[model], self.datasets[dataset]
+        known = self.spec.times == "measured"
+        seconds = chosen.seconds(data, machine.pe.device) if known else None
+        return Workload(table, data.samples, machine, seconds, chosen.mask)
 
 
 def _datasets(

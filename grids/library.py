@@ -6,6 +6,7 @@ entry written out, as `definition()` gives it.
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal, overload
@@ -16,6 +17,7 @@ from grids.architecture import Architecture
 from grids.datasets import Dataset
 from grids.entry import Entry
 from grids.errors import InputError, nearest
+from grids.layerconfig import read_layers
 from grids.netfile import NetModel, read_net
 from grids.systems import System
 from grids.yamlfile import Document, explain, load
@@ -42,7 +44,7 @@ def find(kind: Kind, reference: Reference, base: Path) -> Model | Dataset | Syst
 def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     """The entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
-        return _written_out(kind, dict(reference))
+        return _written_out(kind, dict(reference), base)
     if _is_path(reference):
         path = base / os.path.expanduser(reference)
         return read_net(path) if kind == "model" and _is_net(path) else _load(kind, path)
@@ -67,10 +69,31 @@ def _load(kind: Kind, path: Path) -> Entry:
     return _validated(kind, document.data, document)
 
 
-def _written_out(kind: Kind, definition: dict[str, object]) -> Entry | NetModel:
+def _written_out(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
     if kind == "model" and "net" in definition:
         return NetModel.from_definition(definition)
+    if kind == "model" and "file" in definition:
+        return _with_layers(definition, base)
     return _validated(kind, definition, f"{kind} {definition.get('name', 'without a name')}")
+
+
+def _with_layers(definition: dict[str, object], base: Path) -> Model:
+    """`{file: MODEL.net_sc, layers: SPLIT.lc}`: a file of ParaDL's and the layers to split."""
+    unknown = set(definition) - {"file", "layers"}
+    if unknown:
+        advice = nearest(str(min(unknown)), ("file", "layers"))
+        raise InputError(f"unknown key {min(unknown)!r} beside 'file'", advice=advice)
+    model = find("model", str(definition["file"]), base)
+    layers = definition.get("layers")
+    if layers is None:
+        return model
+    if not isinstance(model, NetModel):
+        raise InputError(
+            f"layers: expected a model file of ParaDL's (.net...), got {definition['file']!r}",
+            advice="catalogue models take the strategy's own choice, or 'split=all'",
+        )
+    path = base / Path(str(layers)).expanduser()
+    return replace(model, mask=read_layers(path, model.layers))
 
 
 def _validated(kind: Kind, data: dict[str, object], source: Document | str) -> Entry:

@@ -14,7 +14,7 @@ warned about by line; what cannot be read is refused.
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +57,7 @@ class NetModel:
     own_dataset: Dataset = field(compare=False)
     layers: LayerTable = field(compare=False, repr=False)
     warnings: tuple[str, ...] = field(compare=False)
+    mask: tuple[bool, ...] | None = None  # the layers to split, where a .lc file says so
 
     def table(self, dataset: Dataset) -> LayerTable:
         """The layers; ShapeError for samples of another shape than the file's."""
@@ -67,14 +68,25 @@ class NetModel:
             )
         return self.layers
 
+    @property
+    def source(self) -> tuple[str, ...]:
+        """Where the model comes from."""
+        return (f"the model file {self.name}",)
+
+    def seconds(self, dataset: Dataset, device: str) -> Floats | None:
+        """FW_l + BW_l a sample [G] as the file has them, whatever the device."""
+        return self.layers.seconds
+
     def definition(self) -> dict[str, object]:
         """The file, from which `from_definition` makes the same model."""
-        return {"name": self.name, "net": self.text}
+        plain: dict[str, object] = {"name": self.name, "net": self.text}
+        return plain if self.mask is None else plain | {"mask": list(self.mask)}
 
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "NetModel":
-        name = str(definition.get("name", "net"))
-        return parse_net(str(definition["net"]), name, name)
+        name, mask = str(definition.get("name", "net")), definition.get("mask")
+        model = parse_net(str(definition["net"]), name, name)
+        return replace(model, mask=tuple(map(bool, mask))) if isinstance(mask, list) else model
 
 
 @dataclass(frozen=True)

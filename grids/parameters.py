@@ -1,7 +1,7 @@
 """Oracle parameters: every number that a spec may fix or make an axis of the cube.
 
-One table serves axes, fixed values, command-line settings and the cube's attributes. A parameter that
-is not given keeps the system's (or the strategy's) own value.
+One table serves axes, fixed values, command-line settings and the cube's attributes. A parameter
+that is not given keeps the system's (or the strategy's) own value.
 """
 
 import math
@@ -12,6 +12,11 @@ from grids.errors import InputError
 from grids.units import parse
 
 Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
+
+# The smallest value of what must be positive, far below anything physical.
+ABOVE_ZERO = 1e-30
+# float64 counts exactly to here and beyond, and no machine or data set is larger.
+MOST = 2.0**40
 
 
 @dataclass(frozen=True)
@@ -44,15 +49,10 @@ class Parameter:
 
     def _bounds(self) -> str:
         unit = "" if self.unit == "1" else f" {self.unit}"
-        if math.isinf(self.high):
-            return f"at least {self.low:g}{unit}"
-        return f"{self.low:g} to {self.high:g}{unit}"
+        low = "more than 0" if self.low == ABOVE_ZERO else f"at least {self.low:g}"
+        high = "" if math.isinf(self.high) else f" and at most {self.high:g}"
+        return f"{low}{high}{unit}"
 
-
-# The smallest value of what must be positive, far below anything physical.
-ABOVE_ZERO = 1e-30
-# float64 counts exactly to here, and no machine or data set is larger.
-MOST = 2.0**40
 
 _ALL = (
     Parameter("pe", "1", "the number of processing elements (PEs)", 1, MOST, whole=True),

@@ -18,8 +18,8 @@ SLACK = 1 + 1e-9
 def stage_ends(costs: Floats, stages: Integers) -> Integers:
     """Ends of the stages for each number in `stages` [n], as layer indices [max(stages), n].
 
-    `costs` [G] >= 0; each number of stages is 1..G. Stages are filled from the left up to the bound,
-    and every later stage keeps at least one layer. Beyond a partition's last stage, ends are G.
+    `costs` [G] >= 0; each number of stages is 1..G. Stages are filled from the left up to the
+    bound, and every later stage keeps at least one layer. Beyond the last stage, ends are G.
     """
     prefix = np.concatenate([[0.0], np.cumsum(costs)])
     return _fill(prefix, _least_bounds(prefix, stages), stages)

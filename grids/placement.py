@@ -12,14 +12,14 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.divisors import divisors
 from grids.layers import Floats, LayerTable
 from grids.partition import stage_ends
-from grids.strategies import DIMENSIONS, Strategy
-from kernels import Layers, Placement
+from grids.strategies import DIMENSIONS, Strategy, Which
+from kernels import Bounds, Layers, Placement
 from kernels.spatial import layer_halo
 
 Mask = tuple[bool, ...] | None
-Numbers = NDArray[np.float64] | NDArray[np.int64]
 
 # Halos that differ by less are equal but for rounding.
 TIE = 1 + 1e-9
@@ -57,13 +57,13 @@ def place(
         case "spatial":
             return _parts(strategy, table, mask, p2)
         case "filter":
-            split = _split(strategy, mask, _convolutions(table))
+            split = _split(strategy.layers, mask, _convolutions(table))
             return _channels(table, split, table.filters, p2)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole.
             convolutions = _convolutions(table)
             later = convolutions & (np.arange(len(table)) != int(np.argmax(convolutions)))
-            split = _split(strategy, mask, later)
+            split = _split(strategy.layers, mask, later)
             inner = np.where(np.arange(len(table)) == 0, np.inf, table.channels)
             return _channels(table, split, inner, p2)
 
@@ -76,31 +76,26 @@ def _whole(table: LayerTable, p2: Floats) -> Placement:
         split=np.zeros((len(table), *column)),
         factors=np.ones((3, *column)),
         ends=np.full((1, *column), len(table)),
-        fits=yes,
-        even=yes,
-        defined=yes,
+        bounds=Bounds(fits=yes, even=yes, defined=yes),
     )
 
 
 def _alone(table: LayerTable, p: Floats, p2: Floats) -> Placement:
-    return replace(_whole(table, p2), fits=p == 1)
+    whole = _whole(table, p2)
+    return replace(whole, bounds=replace(whole.bounds, fits=p == 1))
 
 
 def _convolutions(table: LayerTable) -> NDArray[np.bool_]:
     return np.array([kind == "conv" for kind in table.kinds])
 
 
-
-
-def _split(strategy: Strategy, mask: Mask, default: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _split(which: Which, mask: Mask, default: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if mask is not None:
         return np.array(mask)
-    return np.ones_like(default) if strategy.layers == "all" else default
+    return np.ones_like(default) if which == "all" else default
 
 
-def _channels(
-    table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats
-) -> Placement:
+def _channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats) -> Placement:
     """Filters or channels, `parts` [G] of each layer, divided by p2."""
     divided = parts[split & np.isfinite(parts)]
     least = divided.min(initial=np.inf) if split.any() else 1  # nothing to split is no group
@@ -110,8 +105,7 @@ def _channels(
     return replace(
         _whole(table, p2),
         split=split.astype(float).reshape(-1, *[1] * p2.ndim),
-        fits=p2 <= least,
-        even=~uneven,
+        bounds=Bounds(fits=p2 <= least, even=~uneven, defined=np.ones(p2.shape, bool)),
     )
 
 
@@ -123,13 +117,15 @@ def _stages(table: LayerTable, costs: Floats, p2: Floats) -> Placement:
     ends = np.empty((int(stages.max()), *cells), np.int64)
     varying = costs.shape[1:]
     for index in product(*map(range, varying)):
-        some = stage_ends(costs[(slice(None), *index)], stages)[:, at.reshape(p2.shape)]
+        column: tuple[slice | int, ...] = (slice(None), *index)
+        some = stage_ends(costs[column], stages)[:, at.reshape(p2.shape)]
         where = tuple(
             slice(None) if size == 1 else slice(i, i + 1)
             for i, size in zip(index, varying, strict=True)
         )
-        ends[(slice(None), *where)] = some
-    return replace(_whole(table, p2), ends=ends, fits=defined, defined=defined)
+        ends[:, *where] = some
+    bounds = Bounds(fits=defined, even=np.ones(p2.shape, bool), defined=defined)
+    return replace(_whole(table, p2), ends=ends, bounds=bounds)
 
 
 @dataclass(frozen=True)
@@ -155,19 +151,19 @@ def _parts(strategy: Strategy, table: LayerTable, mask: Mask, p2: Floats) -> Pla
         _whole(table, p2),
         split=np.stack([each.split for each in divisions], axis=1)[:, at].astype(float),
         factors=np.array([each.factors for each in divisions], float).T[:, at],
-        **flags,
+        bounds=Bounds(**flags),
     )
 
 
 @lru_cache(maxsize=16_384)
-def _divide(table: LayerTable, dims: str | None, layers: str, mask: Mask, p2: int) -> _Division:
+def _divide(table: LayerTable, dims: str | None, which: Which, mask: Mask, p2: int) -> _Division:
     """The factors that split the most layers; of those, with the least halo; of those, balanced."""
     factors = _factorisations(p2, _dimensions(table, dims))
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)  # [G, n]
-    free = mask is None and layers == "default"
-    wanted = _spatial(table) if free else _split(Strategy("spatial", layers=layers), mask, allowed[:, 0])
+    wanted = _split(which, mask, _spatial(table))
     fitting = wanted[:, None] & allowed
+    free = mask is None and which == "default"  # layers that do not fit then stay whole
     split = fitting if free else np.broadcast_to(wanted[:, None], fitting.shape)
     best = _least_halo(table, factors, split, fitting.sum(axis=0))
     chosen = factors[:, best]
@@ -194,15 +190,16 @@ def _dimensions(table: LayerTable, dims: str | None) -> NDArray[np.bool_]:
 
 
 def _factorisations(p2: int, dimensions: NDArray[np.bool_]) -> Floats:
-    """All ordered (pd, ph, pw) with product p2 and 1 in the other dimensions [3, n]; balanced first.
+    """All ordered (pd, ph, pw) with product p2 and 1 in the other dimensions [3, n].
 
-    Where no dimension may be split, all of p2 goes to the width, and nothing fits.
+    Balanced ones come first. Where no dimension may be split, all of p2 goes to the width, and
+    nothing fits.
     """
-    divisors = [n for n in range(1, p2 + 1) if p2 % n == 0]
-    choices = [divisors if free else [1] for free in dimensions]
-    triples = [t for t in product(*choices) if t[0] * t[1] * t[2] == p2] or [(1, 1, p2)]
-    triples.sort(key=lambda t: (max(t), -t[2], -t[1]))
-    return np.array(triples, float).T
+    pairs = product(divisors(p2), repeat=2)
+    triples = [(d, h, p2 // (d * h)) for d, h in pairs if p2 % (d * h) == 0]
+    free = [t for t in triples if all(n == 1 or may for n, may in zip(t, dimensions, strict=True))]
+    free.sort(key=lambda t: (max(t), -t[2], -t[1]))
+    return np.array(free or [(1, 1, p2)], float).T
 
 
 def _least_halo(

@@ -1,7 +1,7 @@
-"""A problem: the kernels' inputs for one model, dataset, system and strategy over some numeric cells.
+"""A problem: the kernels' inputs for one model, dataset, system and strategy over numeric cells.
 
-Every numeric axis of the grid is one dimension of the cells, in the grid's order; a value that does not
-vary along an axis has size 1 there. The group size `best` adds a leading dimension of choices.
+Every numeric axis of the grid is one dimension of the cells, in the grid's order; a value that does
+not vary along an axis has size 1 there. The group size `best` adds a leading dimension of choices.
 """
 
 from collections.abc import Mapping
@@ -10,12 +10,24 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
+from grids.divisors import divisors
 from grids.layers import Floats, LayerTable
 from grids.parameters import DEFAULTS
 from grids.placement import Mask, kernel_layers, place
 from grids.strategies import GroupStrategy, Strategy
 from grids.systems import System
-from kernels import PE, Layers, Network, Optimizer, Placement, Run, forward_roofline, layer_times
+from kernels import (
+    PE,
+    Layers,
+    Network,
+    Optimizer,
+    Placement,
+    Run,
+    forward_roofline,
+    layer_times,
+    shared_links,
+)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -34,8 +46,8 @@ class Problem:
 class Workload:
     """The layers of a model for one dataset on one system, and what was measured of them.
 
-    seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is known.
-    mask: the layers that a group splits, None for each strategy's own choice.
+    seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
+    known. mask: the layers that a group splits, None for each strategy's own choice.
     """
 
     table: LayerTable
@@ -91,7 +103,20 @@ def build(
             strategy, workload.table, workload.mask, costs, np.asarray(run.p), np.asarray(run.p2)
         )
         network = _network(workload.system, values)
+        run = replace(run, phi=_contention(strategy, values, network, run))
     return Problem(layers, pe, network, placement, run, strategy.group_strategy, choices)
+
+
+def _contention(strategy: Strategy, values: _Values, network: Network, run: Run) -> Floats:
+    """phi of the gradient exchange: as given, else of the p2 rings that share a node's links.
+
+    Whole weights, on every PE or in a spatial group, are one ring, with the links to itself.
+    """
+    if "phi" in values:
+        return values.get("phi")
+    if strategy.group_strategy in ("none", "spatial"):
+        return np.ones((1,) * values.rank)
+    return np.asarray(shared_links(network, run.p, run.p1, run.p2))
 
 
 def _layers(workload: Workload, values: _Values) -> Layers:
@@ -111,7 +136,8 @@ def _layers(workload: Workload, values: _Values) -> Layers:
 
 def _over_cells(layers: Layers, rank: int) -> Layers:
     cells = (1,) * rank
-    return jax.tree.map(lambda each: each.reshape(*each.shape, *cells), layers)
+    spread: Layers = jax.tree.map(lambda each: each.reshape(*each.shape, *cells), layers)
+    return spread
 
 
 def _pe(system: System, values: _Values) -> PE:
@@ -141,9 +167,7 @@ def _network(system: System, values: _Values) -> Network:
         pes_per_node=np.asarray(float(system.pes_per_node)),
         links_per_node=np.asarray(float(system.links_per_node)),
         staging_latency=values.get("staging_latency", staging.latency if staging else 0.0),
-        staging_bandwidth=values.get(
-            "staging_bandwidth", staging.bandwidth if staging else np.inf
-        ),
+        staging_bandwidth=values.get("staging_bandwidth", staging.bandwidth if staging else np.inf),
         phi_halo=values.get("phi_halo", system.contention.halo),
         phi_gather=values.get("phi_gather", system.contention.split_gather),
     )
@@ -164,7 +188,7 @@ def _run(strategy: Strategy, values: _Values, workload: Workload, strong: bool) 
         segments=_segments(strategy, values),
         delta=values.get("delta"),
         gamma=values.get("gamma"),
-        phi=values.get("phi") if "phi" in values else None,
+        phi=np.ones((1,) * values.rank),
     )
 
 
@@ -190,7 +214,7 @@ def _group_size(strategy: Strategy, values: _Values, system: System, p: Floats) 
 def _divisors(p: Floats) -> Floats:
     """All group sizes above 1 that divide p, along the leading dimension; the last one repeats."""
     counts = p.ravel().astype(int)
-    each = [[n for n in range(2, count + 1) if count % n == 0] or [1] for count in counts]
+    each = [divisors(count)[1:] or (1,) for count in counts.tolist()]
     most = max(map(len, each))
     table = np.array([some + some[-1:] * (most - len(some)) for some in each], float)
     return table.T.reshape(most, *p.shape[1:])

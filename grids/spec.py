@@ -1,18 +1,27 @@
 """A spec: the user's description of a design space, validated.
 
-What it names (models, systems ...) is looked up when the grid is made; here its form is checked, its
-units are read and its axes are expanded.
+What it names (models, systems ...) is looked up when the grid is made; here its form is checked,
+its units are read and its axes are expanded.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from grids.axes import Axis, AxisOf
-from grids.errors import InputError, nearest
+from grids.errors import nearest
 from grids.parameters import PARAMETERS
-from grids.strategies import MEANING
+from grids.strategies import MEANING, parse
 from grids.yamlfile import Document, explain, load
 
 TERMS = (
@@ -30,9 +39,9 @@ OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
 
 
 def _listed(value: object) -> object:
+    if value in ([], ()):
+        raise ValueError("expected at least one entry, got an empty list")
     return value if isinstance(value, list | tuple) else [value]
-
-
 
 
 def _named_or_defined(value: object) -> object:
@@ -41,10 +50,16 @@ def _named_or_defined(value: object) -> object:
     return value
 
 
+def _strategy(text: str) -> str:
+    parse(text)
+    return text
+
+
 # A name of the catalogue, a file, or a definition written out in the spec.
 Reference = Annotated[str | dict[str, object], BeforeValidator(_named_or_defined)]
 References = Annotated[tuple[Reference, ...], BeforeValidator(_listed), Field(min_length=1)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)]
+StrategyName = Annotated[str, AfterValidator(_strategy)]
+StrategyNames = Annotated[tuple[StrategyName, ...], BeforeValidator(_listed), Field(min_length=1)]
 
 
 class _Form(BaseModel):
@@ -57,7 +72,7 @@ class Axes(_Form):
     model: References
     dataset: References | None = None
     system: References
-    strategy: Names = tuple(MEANING)
+    strategy: StrategyNames = tuple(MEANING)
     pe: Annotated[Axis, AxisOf("pe")]
     batch: Annotated[Axis, AxisOf("batch")]
     intra_bandwidth: Annotated[Axis | None, AxisOf("intra_bandwidth")] = None
@@ -80,7 +95,7 @@ class Axes(_Form):
 
     @property
     def numeric(self) -> dict[str, Axis]:
-        """The numeric axes that the spec has: pe and batch first, then in the spec's order."""
+        """The numeric axes that the spec has: pe and batch first, whatever the spec's order."""
         written = {name: getattr(self, name) for name in self.model_fields_set}
         order = ["pe", "batch", *(name for name in PARAMETERS if name not in ("pe", "batch"))]
         return {name: written[name] for name in order if isinstance(written.get(name), Axis)}
@@ -90,10 +105,22 @@ def _parameters(value: object) -> object:
     """Fixed parameters in SI units."""
     if not isinstance(value, dict):
         raise ValueError(f"expected 'name: value' lines, got {value!r}")
+    known = set(PARAMETERS) - {"pe", "batch"}
     for name in value:
-        if name not in PARAMETERS or name in ("pe", "batch"):
-            raise ValueError(f"unknown parameter {name!r}; {nearest(str(name), PARAMETERS)}")
+        if name in ("pe", "batch"):
+            raise ValueError(f"{name!r} is always an axis; write it under 'axes'")
+        if name not in known:
+            raise ValueError(f"unknown parameter {name!r}; {nearest(str(name), known)}")
     return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}
+
+
+def _outputs(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in OUTPUTS:
+            raise ValueError(f"unknown output {name!r}; {nearest(name, OUTPUTS)}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"expected each output once, got {list(names)}")
+    return names
 
 
 class Spec(_Form):
@@ -108,23 +135,18 @@ class Spec(_Form):
     allreduce: Literal["ring", "hierarchical"] = "ring"
     iterations: Literal["exact", "ceil"] = "exact"
     optimizer: Literal["sgd", "adam", "none"] = "sgd"
-    outputs: Annotated[tuple[str, ...], BeforeValidator(_listed)] = MAIN_OUTPUTS
+    outputs: Annotated[tuple[str, ...], BeforeValidator(_listed), AfterValidator(_outputs)] = (
+        MAIN_OUTPUTS
+    )
 
-    @model_validator(mode="after")
-    def _outputs_exist(self) -> Self:
-        for name in self.outputs:
-            if name not in OUTPUTS:
-                raise ValueError(f"outputs: unknown output {name!r}; {nearest(name, OUTPUTS)}")
-        if len(set(self.outputs)) != len(self.outputs) or not self.outputs:
-            raise ValueError(f"outputs: expected each output once, got {list(self.outputs)}")
-        return self
-
-    @model_validator(mode="after")
-    def _fixed_or_axis(self) -> Self:
-        both = sorted(set(self.parameters) & set(self.axes.numeric))
+    @field_validator("parameters")
+    @classmethod
+    def _fixed_or_axis(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+        axes = info.data.get("axes")  # None where the axes have mistakes of their own
+        both = sorted(set(fixed) & set(axes.numeric)) if axes else []
         if both:
-            raise ValueError(f"parameters: {both[0]!r} is an axis too; keep one of the two")
-        return self
+            raise ValueError(f"{both[0]!r} is an axis too; keep one of the two")
+        return fixed
 
 
 def read_spec(path: Path) -> tuple[Spec, Document]:
@@ -139,5 +161,3 @@ def validated(data: dict[str, object], source: Document | str) -> Spec:
         return Spec.model_validate(data)
     except ValidationError as error:
         raise explain(error, source, Spec) from None
-    except InputError as error:
-        raise InputError(str(error), where=source if isinstance(source, str) else "") from None

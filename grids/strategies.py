@@ -1,6 +1,7 @@
 """The ten strategies, and how a user writes one: `data+filter:group=8`.
 
-ParaDL, Table III and section 4.5: a group strategy inside a replica, data parallelism across replicas.
+ParaDL, Table III and section 4.5: a group strategy inside a replica, data parallelism across the
+replicas.
 """
 
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ LIMIT = {
 
 DIMENSIONS = "dhw"
 
+Which = Literal["default", "all"]  # layers that a group splits: the experiments', or every one
+
 
 @dataclass(frozen=True)
 class Strategy:
@@ -53,7 +56,7 @@ class Strategy:
     group: int | Literal["best"] | None = None
     segments: int | None = None
     dims: str | None = None
-    layers: Literal["default", "all"] = "default"
+    layers: Which = "default"
 
     @property
     def group_strategy(self) -> GroupStrategy:
@@ -155,10 +158,7 @@ def _dims(value: str | None, where: str) -> str | None:
     return "".join(sorted(value))
 
 
-def _layers(value: str | None, where: str) -> Literal["default", "all"]:
+def _layers(value: str | None, where: str) -> Which:
     if value not in (None, "default", "all"):
-        raise InputError(
-            f"layers: expected 'default' or 'all', got {value!r}",
-            where=where,
-        )
+        raise InputError(f"layers: expected 'default' or 'all', got {value!r}", where=where)
     return "all" if value == "all" else "default"

@@ -50,7 +50,7 @@ EXAMPLES = {
     "s": "40.31 us",
     "B": "16 GiB",
     "FLOP/s": "15.7 TFLOP/s",
-    "1": "0.5",
+    "1": "1",
 }
 
 # Only a number and a unit: pint itself would also evaluate expressions, "9**9**9" among them.

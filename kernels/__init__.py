@@ -2,8 +2,9 @@
 
 from kernels.arrays import Cells
 from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_point
+from kernels.compiled import compiled
 from kernels.compute import PE, Optimizer, forward_roofline, layer_times, roofline
-from kernels.group import GroupWork, Placement
+from kernels.group import Bounds, GroupWork, Placement
 from kernels.layers import Layers, LayerTimes
 from kernels.limits import FORBIDS, MARKS, Limit
 from kernels.memory import memory
@@ -17,11 +18,12 @@ __all__ = [
     "PE",
     "Algorithm",
     "Answer",
+    "Bounds",
     "Cells",
     "GroupStrategy",
     "GroupWork",
-    "Layers",
     "LayerTimes",
+    "Layers",
     "Limit",
     "Link",
     "Network",
@@ -34,6 +36,7 @@ __all__ = [
     "all_reduce",
     "answer",
     "best_group",
+    "compiled",
     "forward_roofline",
     "layer_times",
     "link",

@@ -1,23 +1,28 @@
 """The shapes that the kernels speak of.
 
-Every numeric axis of a cube (PEs, batch, bandwidth ...) is one dimension of `cells`; a value that does
-not vary along an axis has size 1 there and broadcasts. What belongs to layers, pipeline stages,
-messages, network levels or spatial dimensions carries one leading dimension more.
+Every numeric axis of a cube (PEs, batch, bandwidth ...) is one dimension of `cells`; a value that
+does not vary along an axis has size 1 there and broadcasts. What belongs to layers, pipeline
+stages, messages, network levels or spatial dimensions carries one leading dimension more.
 """
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
-from jaxtyping import Bool, Num, UInt8
+from jaxtyping import Bool, Int, Num, UInt8
 
-Cells: TypeAlias = Num[ArrayLike, "*#cells"]
-Flags: TypeAlias = Bool[ArrayLike, "*#cells"]
-Limits: TypeAlias = UInt8[Array, "*cells"]
-PerLayer: TypeAlias = Num[ArrayLike, "layer *#cells"]
-PerLayerPart: TypeAlias = Num[ArrayLike, "#layer *#cells"]
-PerStage: TypeAlias = Num[ArrayLike, "stage *#cells"]
-PerMessage: TypeAlias = Num[ArrayLike, "message *#cells"]
-PerLevel: TypeAlias = Num[ArrayLike, "level *#cells"]
-Extents: TypeAlias = Num[ArrayLike, "3 layer *#cells"]
-Factors: TypeAlias = Num[ArrayLike, "3 *#cells"]
+AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
+
+# beartype takes no int for a float: both are written out.
+Cells: TypeAlias = Num[AnyArray | float | int, "*#cells"]
+Flags: TypeAlias = Bool[AnyArray, "*#cells"]
+Limits: TypeAlias = UInt8[AnyArray, "*#cells"]
+PerLayer: TypeAlias = Num[AnyArray, "layer *#cells"]
+PerLayerOrOne: TypeAlias = Num[AnyArray, "#layer *#cells"]
+PerStage: TypeAlias = Num[AnyArray, "stage *#cells"]
+PerMessage: TypeAlias = Num[AnyArray, "message *#cells"]
+Single: TypeAlias = Num[AnyArray, "1 *#cells"]  # one stage, or one message
+PerLevel: TypeAlias = Num[AnyArray, "level *#cells"]
+Extents: TypeAlias = Num[AnyArray, "3 layer *#cells"]
+Factors: TypeAlias = Num[AnyArray, "3 *#cells"]
+Ends: TypeAlias = Int[AnyArray, "stage *#cells"]

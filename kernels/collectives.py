@@ -1,14 +1,13 @@
 """Collective communication: the alpha-beta cost of all-reduce, all-gather and point-to-point.
 
-ParaDL, section 4.2 (ring: Thakur et al. 2005; tree: Sanders et al. 2009). q PEs, m bytes (the whole
-gathered size), alpha [s], beta [s/B]. `messages` collectives of m bytes in all cost one start-up each.
+ParaDL, section 4.2 (ring: Thakur et al. 2005; tree: Sanders et al. 2009). q PEs, m bytes (the
+whole gathered size), alpha [s], beta [s/B]. `messages` collectives of m bytes in all cost one
+start-up each.
 """
 
 from typing import Literal
 
 import jax.numpy as jnp
-from jax import Array
-from jaxtyping import Num
 
 from kernels.arrays import Cells
 from kernels.network import Link
@@ -16,14 +15,14 @@ from kernels.network import Link
 Algorithm = Literal["ring", "tree", "best"]
 
 
-def point_to_point(m: Cells, link: Link, messages: Cells = 1.0) -> Num[Array, "*cells"]:
+def point_to_point(m: Cells, link: Link, messages: Cells = 1.0) -> Cells:
     """P2P(m) = alpha + m beta [s]."""
     return jnp.asarray(messages * link.alpha + m * link.beta)
 
 
 def all_gather(
     q: Cells, m: Cells, link: Link, algorithm: Algorithm = "ring", messages: Cells = 1.0
-) -> Num[Array, "*cells"]:
+) -> Cells:
     """AG(q, m) = RS(q, m) [s]: ring (q-1)(alpha + m/q beta), tree log2(q)(alpha + m beta)."""
     alpha, beta = link.alpha, link.beta
     ring = (q - 1) * (messages * alpha + m / q * beta)
@@ -33,12 +32,12 @@ def all_gather(
 
 def all_reduce(
     q: Cells, m: Cells, link: Link, algorithm: Algorithm = "ring", messages: Cells = 1.0
-) -> Num[Array, "*cells"]:
+) -> Cells:
     """AR(q, m) [s]: a reduce-scatter and an all-gather, 2(q-1)(alpha + m/q beta) as rings."""
     return 2 * all_gather(q, m, link, algorithm, messages)
 
 
-def _choose(algorithm: Algorithm, ring: Array, tree: Array) -> Array:
+def _choose(algorithm: Algorithm, ring: Cells, tree: Cells) -> Cells:
     if algorithm == "best":
         return jnp.minimum(ring, tree)
     return tree if algorithm == "tree" else ring

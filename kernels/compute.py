@@ -1,8 +1,8 @@
 """Compute: seconds a layer takes on one PE.
 
-A roofline (Williams et al. 2009) under which a layer is bound by FLOP/s or by memory traffic, times the
-slowdown that a measurement showed. The backward pass computes two gradients, of the input and of the
-weights, with the forward pass's arithmetic each.
+A roofline (Williams et al. 2009) under which a layer is bound by FLOP/s or by memory traffic, times
+the slowdown that a measurement showed. The backward pass computes two gradients, of the input and
+of the weights, with the forward pass's arithmetic each.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,6 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jax import Array
-from jaxtyping import Num
 
 from kernels.arrays import Cells, PerLayer
 from kernels.layers import Layers, LayerTimes
@@ -37,12 +35,12 @@ class PE:
     memory_bandwidth: Cells
 
 
-def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> Num[Array, "layer *cells"]:
+def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
     """Seconds for `flops` FLOPs and `traffic` bytes: the slower of the two."""
     return jnp.maximum(flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth)
 
 
-def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> Num[Array, "layer *cells"]:
+def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Roofline seconds a sample forward; every input, output and weight crosses the memory once."""
     return roofline(layers.flops, delta * (layers.x + layers.y + layers.w), pe)
 

@@ -8,33 +8,37 @@ The last layer's output is not exchanged.
 from dataclasses import replace
 
 import jax.numpy as jnp
-from jax import Array
-from jaxtyping import Num
 
 from kernels.arrays import Cells, PerLayer
 from kernels.collectives import Algorithm
-from kernels.group import GroupWork, Placement, share, shared_work, total
+from kernels.group import GroupWork, Placement, merged, share, shared_work, total
 from kernels.layers import Layers, LayerTimes
 
 
-def exchanged(split: PerLayer) -> Num[Array, "layer *cells"]:
+def exchanged(split: PerLayer) -> PerLayer:
     """1 for each layer whose output the group exchanges: split, and not the last (l < G)."""
     return jnp.asarray(split).at[-1].set(0)
 
 
 def work(
-    layers: Layers, times: LayerTimes, placement: Placement, p2: Cells, algorithm: Algorithm
+    layers: Layers,
+    times: LayerTimes,
+    placement: Placement,
+    p2: Cells,
+    b: Cells,
+    algorithm: Algorithm,
 ) -> GroupWork:
     """Weights, their update and the compute divide by p2 in split layers; activations do not."""
     part = share(placement.split, p2)
     gathers = exchanged(placement.split)
     gathered = gathers * layers.y
     if algorithm != "best":  # both costs are linear in the size, so the layers' sum is enough
-        gathers, gathered = total(gathers)[None], total(gathered)[None]
+        gathers, gathered = merged(gathers), merged(gathered)
     return replace(
-        shared_work(layers, times, part),
+        shared_work(layers, times, part, b),
         update=total(times.update * part),
-        parameters=total(2 * layers.w * part + layers.bias)[None],
+        memory_items=b * total(2 * (layers.x + layers.y))
+        + total(2 * layers.w * part + layers.bias),
         gradient=total(layers.w * part),
         gathered=gathered,
         gathers=gathers,

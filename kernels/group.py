@@ -1,36 +1,37 @@
 """What one PE of a group does for its replica: the layers reduced, once, to a handful of numbers.
 
 Every strategy is a group strategy inside p2 PEs and data parallelism across p1 replicas (ParaDL,
-Table III). Stage one reduces the layers to a `GroupWork`, which is small; stage two (`strategy.py`) is
-closed-form in PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 0.
+Table III). Stage one reduces the layers to a `GroupWork`, which is small; stage two (`strategy.py`)
+is closed-form in PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 0.
 """
 
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jax import Array
-from jax.typing import ArrayLike
-from jaxtyping import Int, Num
 
-from kernels.arrays import Cells, Factors, Flags, PerLayer, PerLayerPart, PerMessage, PerStage
+from kernels.arrays import (
+    Cells,
+    Ends,
+    Factors,
+    Flags,
+    PerLayer,
+    PerLayerOrOne,
+    PerMessage,
+    Single,
+)
 from kernels.layers import Layers, LayerTimes
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Placement:
-    """How a group lays the layers out on its p2 PEs; discrete, decided before the kernels run.
+class Bounds:
+    """Whether a group of p2 PEs can be.
 
-    split: s_l. factors: parts along (depth, height, width), spatial only. ends: the layer after each
-    pipeline stage's last one, pipeline only (stages that a cell does not have end at G, too).
     fits: p2 is within the strategy's limit. even: p2 divides what it splits. defined: such a
     placement exists at all.
     """
 
-    split: PerLayer
-    factors: Factors
-    ends: Int[ArrayLike, "stage *#cells"]
     fits: Flags
     even: Flags
     defined: Flags
@@ -38,20 +39,35 @@ class Placement:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class Placement:
+    """How a group lays the layers out on its p2 PEs; discrete, decided before the kernels run.
+
+    split: s_l. factors: parts along (depth, height, width), spatial only. ends: the layer after
+    each pipeline stage's last one, pipeline only (stages that a cell does not have end at G, too).
+    """
+
+    split: PerLayer
+    factors: Factors
+    ends: Ends
+    bounds: Bounds
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class GroupWork:
     """Work of the busiest PE of a group. Items are counted a sample, parameters once.
 
-    forward_backward [s a sample], update [s an iteration]; activations and parameters: items in
-    memory, by pipeline stage; gradient: weights that a PE exchanges with the other replicas;
+    forward_backward [s a sample], update [s an iteration]; memory_items: items in memory, for all
+    of a replica's samples; gradient: weights that a PE exchanges with the other replicas;
     gathered, gathers: items and collectives of the layer-wise exchange; halo_items, halo_exchanges;
     split_items: output of the last split layer; stage_items: largest output that passes from stage
-    to stage. replicated and pipelined are 1 or 0: each PE holds all weights; the group is a pipeline.
+    to stage. replicated and pipelined are 1 or 0: each PE of a group of several holds all weights;
+    the group is a pipeline.
     """
 
     forward_backward: Cells
     update: Cells
-    activations: PerStage
-    parameters: PerStage
+    memory_items: Cells
     gradient: Cells
     gathered: PerMessage
     gathers: PerMessage
@@ -63,17 +79,22 @@ class GroupWork:
     pipelined: Cells
 
 
-def total(values: PerLayer) -> Num[Array, "*cells"]:
+def total(values: PerLayer) -> Cells:
     """Sum over the layers."""
     return jnp.sum(jnp.asarray(values), axis=0)
 
 
-def share(split: PerLayer, p2: Cells) -> Num[Array, "layer *cells"]:
+def merged(values: PerLayer) -> Single:
+    """Sum over the layers, as the one message that they make together."""
+    return jnp.sum(jnp.asarray(values), axis=0, keepdims=True)
+
+
+def share(split: PerLayer, p2: Cells) -> PerLayer:
     """The part of a layer that one PE holds: s/p2 + 1 - s."""
     return jnp.asarray(split / p2 + (1 - split))
 
 
-def shared_work(layers: Layers, times: LayerTimes, compute: PerLayerPart) -> GroupWork:
+def shared_work(layers: Layers, times: LayerTimes, compute: PerLayerOrOne, b: Cells) -> GroupWork:
     """A group whose PEs each compute the part `compute` of every layer, and exchange nothing yet.
 
     With `compute` = 1 this is the group of one PE: serial, and each replica of data parallelism.
@@ -82,8 +103,7 @@ def shared_work(layers: Layers, times: LayerTimes, compute: PerLayerPart) -> Gro
     return GroupWork(
         forward_backward=total((times.forward + times.backward) * compute),
         update=total(times.update),
-        activations=total(2 * (layers.x + layers.y))[None],
-        parameters=total(2 * layers.w + layers.bias)[None],
+        memory_items=b * total(2 * (layers.x + layers.y)) + total(2 * layers.w + layers.bias),
         gradient=total(layers.w),
         gathered=nothing[None],
         gathers=nothing[None],

@@ -1,8 +1,8 @@
 """What the oracle must know of a network: sizes of its layers, and how long each of them takes.
 
-ParaDL (HPDC 2021), section 4.1: |x_l|, |y_l| items a sample in and out, |w_l| weights, |bi_l| biases,
-C_l channels, F_l filters, spatial extents X_l, kernel K_l; FW_l, BW_l seconds a sample, WU_l seconds an
-iteration.
+ParaDL (HPDC 2021), section 4.1: |x_l|, |y_l| items a sample in and out, |w_l| weights, |bi_l|
+biases, C_l channels, F_l filters, spatial extents X_l, kernel K_l; FW_l, BW_l seconds a sample,
+WU_l seconds an iteration.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Limits: what forbids a configuration, as bit flags of one byte.
 
-ParaDL, Table III, column Number of PEs, and section 4.6. The last two bits are marks: they tell, and
-forbid nothing.
+ParaDL, Table III, column Number of PEs, and section 4.6. The last two bits are marks: they tell,
+and forbid nothing.
 """
 
 from enum import IntFlag
@@ -9,7 +9,7 @@ from enum import IntFlag
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, Flags, Limits
-from kernels.group import GroupWork, Placement
+from kernels.group import Bounds, GroupWork
 from kernels.strategy import Run
 
 
@@ -31,7 +31,7 @@ FORBIDS = ~MARKS & Limit(127)
 
 def limits(
     work: GroupWork,
-    placement: Placement,
+    bounds: Bounds,
     run: Run,
     memory: Cells,
     memory_capacity: Cells,
@@ -42,9 +42,9 @@ def limits(
     whole = jnp.equal(jnp.remainder(segment, 1), 0) & jnp.equal(jnp.remainder(run.batch, 1), 0)
     flags = (
         _flag(jnp.greater(memory, memory_capacity), Limit.MEMORY)
-        | _flag(jnp.logical_not(placement.fits), Limit.TOO_MANY_PES)
+        | _flag(jnp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
         | _flag(jnp.less(segment, 1), Limit.BATCH_TOO_SMALL)
-        | _flag(~(whole & placement.even), Limit.UNEVEN)
+        | _flag(~(whole & bounds.even), Limit.UNEVEN)
         | _flag(jnp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
     )
     return jnp.where(divides, flags, jnp.uint8(Limit.GROUP_DOES_NOT_DIVIDE))

@@ -1,8 +1,8 @@
 """The network: which latency and bandwidth a ring of PEs sees.
 
-A machine is a list of levels (node, leaf switch, rack ...), each with the number of PEs that it spans.
-Symbols: alpha start-up of a message [s], beta seconds a byte, phi >= 1 contention of a flow, which
-multiplies beta (ParaDL, section 4.2 and 5.2.3).
+A machine is a list of levels (node, leaf switch, rack ...), each with the number of PEs that it
+spans. Symbols: alpha start-up of a message [s], beta seconds a byte, phi >= 1 contention of a flow,
+which multiplies beta (ParaDL, section 4.2 and 5.2.3).
 """
 
 from dataclasses import dataclass
@@ -47,8 +47,9 @@ class Network:
 
 
 def link(network: Network, q: Cells) -> Link:
-    """The path of a ring of `q` PEs: the smallest level that spans them, the last one beyond all."""
-    spans, alphas, bandwidths = map(jnp.asarray, (network.span, network.latency, network.bandwidth))
+    """The path of a ring of `q` PEs: the smallest level that spans them, else the last one."""
+    spans = jnp.asarray(network.span)
+    alphas, bandwidths = jnp.asarray(network.latency), jnp.asarray(network.bandwidth)
     alpha, bandwidth = alphas[-1], bandwidths[-1]
     for level in reversed(range(spans.shape[0] - 1)):
         inside = jnp.less_equal(q, spans[level])
@@ -60,8 +61,8 @@ def link(network: Network, q: Cells) -> Link:
 def staged_link(network: Network, q: Cells) -> Link:
     """The path of a halo or split-point exchange among `q` PEs.
 
-    The exchange ends when its slowest pair of neighbours has ended, and some neighbours share a node
-    also where the group spans several: staging bounds the path from below everywhere.
+    The exchange ends when its slowest pair of neighbours has ended, and some neighbours share a
+    node also where the group spans several: staging bounds the path from below everywhere.
     """
     direct = link(network, q)
     return Link(
@@ -71,7 +72,7 @@ def staged_link(network: Network, q: Cells) -> Link:
 
 
 def shared_links(network: Network, p: Cells, p1: Cells, p2: Cells) -> Cells:
-    """phi of the p2 rings that each take one PE of every group: flows over links of a node, at least 1."""
+    """phi of the p2 rings that each take one PE of every group: flows a link of a node, least 1."""
     flows = jnp.minimum(p2, network.pes_per_node)
     leaves_node = jnp.greater(p, network.pes_per_node) & jnp.greater(p1, 1)
     return jnp.where(leaves_node, jnp.maximum(1.0, flows / network.links_per_node), 1.0)

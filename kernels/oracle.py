@@ -1,21 +1,21 @@
 """The oracle: time, memory and limits of every cell, in two compiled stages.
 
-`reduce_layers` sums the layers once, to arrays that vary only with what a layer depends on; `answer` is
-closed-form and runs over all cells. Both are differentiable in every continuous parameter.
+`reduce_layers` sums the layers once, to arrays that vary only with what a layer depends on;
+`answer` is closed-form and runs over all cells. Both are differentiable in every continuous
+parameter.
 """
 
 from dataclasses import dataclass, fields
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Num
 
 from kernels.arrays import Cells, Flags, Limits
-from kernels.compute import PE, Optimizer, layer_times
 from kernels.collectives import Algorithm
-from kernels.group import GroupWork, Placement
+from kernels.compiled import compiled
+from kernels.compute import PE, Optimizer, layer_times
+from kernels.group import Bounds, GroupWork, Placement
 from kernels.layers import Layers
 from kernels.limits import FORBIDS, limits
 from kernels.memory import memory
@@ -34,21 +34,22 @@ from kernels.strategy import (
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Answer:
-    """Terms [s an epoch], memory [B a PE], limit flags, and the replicas and group they hold for."""
+    """Terms [s an epoch], memory [B a PE], limit flags; the replicas and group they hold for."""
 
     terms: Terms
-    memory: Num[Array, "*cells"]
+    memory: Cells
     limit: Limits
     replicas: Cells
     group: Cells
 
 
-@partial(jax.jit, static_argnames=("group", "optimizer", "algorithm"))
+@compiled("group", "optimizer", "algorithm")
 def reduce_layers(
     layers: Layers,
     pe: PE,
     placement: Placement,
     p2: Cells,
+    b: Cells,
     delta: Cells,
     *,
     group: GroupStrategy,
@@ -57,25 +58,25 @@ def reduce_layers(
 ) -> GroupWork:
     """Stage one: the work of a group's busiest PE."""
     times = layer_times(layers, pe, delta, optimizer)
-    return group_work(group, layers, times, placement, p2, algorithm)
+    return group_work(group, layers, times, placement, p2, b, algorithm)
 
 
 def answer(
     work: GroupWork,
-    placement: Placement,
+    bounds: Bounds,
     run: Run,
     network: Network,
     memory_capacity: Cells,
     options: Options,
 ) -> Answer:
     """Stage two: everything about every cell; NaN where no such configuration exists."""
-    exists = jnp.equal(run.p1 * run.p2, run.p) & placement.defined
-    needed = memory(work, run.batch, run.delta, run.gamma)
+    exists = jnp.equal(run.p1 * run.p2, run.p) & bounds.defined
+    needed = memory(work, run.delta, run.gamma)
     terms = epoch_terms(iteration_terms(work, run, network, options), run, options)
     return Answer(
         terms=_where_exists(exists, terms),
         memory=jnp.where(exists, needed, jnp.nan),
-        limit=limits(work, placement, run, jnp.where(exists, needed, jnp.nan), memory_capacity),
+        limit=limits(work, bounds, run, jnp.where(exists, needed, jnp.nan), memory_capacity),
         replicas=run.p1,
         group=run.p2,
     )
@@ -91,7 +92,8 @@ def best_group(choices: Answer) -> Answer:
     forbidden = (choices.limit & jnp.uint8(FORBIDS)) > 0
     allowed = jnp.where(forbidden, jnp.inf, time)
     pick = jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
-    return jax.tree.map(lambda leaf: _pick(leaf, pick, time.shape), choices)
+    picked: Answer = jax.tree.map(lambda leaf: _pick(leaf, pick, time.shape), choices)
+    return picked
 
 
 def _pick(leaf: Array, pick: Array, shape: tuple[int, ...]) -> Array:

@@ -1,39 +1,35 @@
 """Pipeline parallelism: a group's PEs each hold a contiguous stage G_i of the layers.
 
-ParaDL, Table III, row Pipeline (GPipe, Huang et al. 2019): S segments (micro-batches) pass p2 stages in
-p2 + S - 1 steps of the slowest stage's time.
+ParaDL, Table III, row Pipeline (GPipe, Huang et al. 2019): S segments (micro-batches) pass p2
+stages in p2 + S - 1 steps of the slowest stage's time.
 """
 
 from dataclasses import replace
 
 import jax.numpy as jnp
-from jax import Array
-from jax.typing import ArrayLike
-from jaxtyping import Int, Num
 
-from kernels.arrays import Cells, PerLayer
+from kernels.arrays import Cells, Ends, PerLayer, PerStage
 from kernels.group import GroupWork, Placement, shared_work
 from kernels.layers import Layers, LayerTimes
 
 
-def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> GroupWork:
+def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells, b: Cells) -> GroupWork:
     """The largest stage counts, for each quantity by itself."""
     ends = jnp.asarray(placement.ends)
+    activations = stage_sums(2 * (layers.x + layers.y), ends)
+    parameters = stage_sums(2 * layers.w + layers.bias, ends)
     return replace(
-        shared_work(layers, times, jnp.ones((1,) * jnp.ndim(layers.x))),
+        shared_work(layers, times, jnp.ones((1,) * jnp.ndim(layers.x)), b),
         forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
         update=largest(times.update, ends),
-        activations=stage_sums(2 * (layers.x + layers.y), ends),
-        parameters=stage_sums(2 * layers.w + layers.bias, ends),
+        memory_items=jnp.max(b * activations + parameters, axis=0),
         gradient=largest(layers.w, ends),
         stage_items=passed_on(layers.y, ends, p2),
         pipelined=jnp.ones(()),
     )
 
 
-def stage_sums(
-    values: PerLayer, ends: Int[Array, "stage *#cells"]
-) -> Num[Array, "stage *cells"]:
+def stage_sums(values: PerLayer, ends: Ends) -> PerStage:
     """Sum over each stage's layers, as a difference of prefix sums."""
     prefix = jnp.cumsum(jnp.asarray(values), axis=0)
     prefix = jnp.concatenate([jnp.zeros_like(prefix[:1]), prefix])
@@ -41,20 +37,18 @@ def stage_sums(
     return _at(prefix, ends) - _at(prefix, starts)
 
 
-def largest(values: PerLayer, ends: Int[Array, "stage *#cells"]) -> Num[Array, "*cells"]:
+def largest(values: PerLayer, ends: Ends) -> Cells:
     """max_i of the sum over stage G_i."""
     return jnp.max(stage_sums(values, ends), axis=0)
 
 
-def passed_on(
-    y: PerLayer, ends: Int[Array, "stage *#cells"], p2: Cells
-) -> Num[Array, "*cells"]:
+def passed_on(y: PerLayer, ends: Ends, p2: Cells) -> Cells:
     """max_{i < p2} |y_Gi|: the largest output that one stage sends the next; 0 for one stage."""
-    stage = jnp.arange(1, ends.shape[0] + 1).reshape(-1, *[1] * (ends.ndim - 1))
+    stage = jnp.arange(1, ends.shape[0] + 1, dtype=float).reshape(-1, *[1] * (ends.ndim - 1))
     return jnp.max(jnp.where(stage < p2, _at(jnp.asarray(y), ends - 1), 0), axis=0)
 
 
-def _at(values: PerLayer, index: Int[ArrayLike, "stage *#cells"]) -> Num[Array, "stage *cells"]:
+def _at(values: PerLayer, index: Ends) -> PerStage:
     """values[index] along the leading axis, where both may vary along the cells."""
     values, index = jnp.asarray(values), jnp.asarray(index)
     cells = jnp.broadcast_shapes(values.shape[1:], index.shape[1:])

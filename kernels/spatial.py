@@ -8,42 +8,41 @@ split ends before the last layer, the parts are gathered there, and their gradie
 from dataclasses import replace
 
 import jax.numpy as jnp
-from jax import Array
-from jaxtyping import Num
 
 from kernels.arrays import Cells, Extents, Factors, PerLayer
 from kernels.group import GroupWork, Placement, share, shared_work, total
 from kernels.layers import Layers, LayerTimes
 
 
-def halo(
-    kernel: Extents, planes: PerLayer, extents: Extents, factors: Factors
-) -> Num[Array, "layer *cells"]:
+def halo(kernel: Extents, planes: PerLayer, extents: Extents, factors: Factors) -> PerLayer:
     """Items a sample that one PE sends a neighbour: (K_w-1)/2 x C x the other local extents.
 
     Summed over the dimensions that are split; `planes` are the channels (filters) of the tensor.
     """
-    depth, height, width = (extent / factor for extent, factor in zip(extents, factors, strict=True))
-    rows = [(k - 1) / 2 * (factor > 1) for k, factor in zip(kernel, factors, strict=True)]
-    return planes * (
-        rows[0] * height * width + rows[1] * depth * width + rows[2] * depth * height
+    depth, height, width = (
+        extent / factor for extent, factor in zip(extents, factors, strict=True)
     )
+    rows = [(k - 1) / 2 * (n > 1).astype(float) for k, n in zip(kernel, factors, strict=True)]
+    sides = (height * width, depth * width, depth * height)
+    items: PerLayer = planes * sum(row * side for row, side in zip(rows, sides, strict=True))
+    return items
 
 
-def layer_halo(layers: Layers, factors: Factors) -> Num[Array, "layer *cells"]:
+def layer_halo(layers: Layers, factors: Factors) -> PerLayer:
     """Items a sample of halo(x_l) + halo(dL/dy_l)."""
     forward = halo(layers.kernel, layers.channels, layers.extents_x, factors)
     backward = halo(layers.kernel, layers.filters, layers.extents_y, factors)
     return forward + backward
 
 
-def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> GroupWork:
+def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells, b: Cells) -> GroupWork:
     """Activations and compute divide by p2 in split layers; weights are replicated."""
     part = share(placement.split, p2)
     items = placement.split * layer_halo(layers, placement.factors)
     return replace(
-        shared_work(layers, times, part),
-        activations=total(2 * (layers.x + layers.y) * part)[None],
+        shared_work(layers, times, part, b),
+        memory_items=b * total(2 * (layers.x + layers.y) * part)
+        + total(2 * layers.w + layers.bias),
         halo_items=total(items),
         halo_exchanges=total(jnp.where(items > 0, 1.0, 0.0)),
         split_items=split_point(layers.y, placement.split),
@@ -51,9 +50,9 @@ def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> 
     )
 
 
-def split_point(y: PerLayer, split: PerLayer) -> Num[Array, "*cells"]:
+def split_point(y: PerLayer, split: PerLayer) -> Cells:
     """Items a sample of the last split layer's output; 0 where that is the network's last layer."""
     split = jnp.asarray(split)
     later = jnp.cumsum(split[::-1], axis=0)[::-1]
-    is_last_split = split * (later == 1)
+    is_last_split = jnp.where(later == 1, split, 0)
     return total(is_last_split.at[-1].set(0) * y)

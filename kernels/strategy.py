@@ -1,7 +1,8 @@
-"""A strategy: a group strategy inside p2 PEs, data parallelism across p1 replicas, as terms of time.
+"""A strategy as terms of time: a group strategy inside p2 PEs, data parallelism across p1.
 
-ParaDL, Table III and section 4.5 (hybrids). Symbols: p PEs = p1 replicas x p2; B global batch, b = B/p1
-samples a replica; D samples an epoch; I = D/B iterations; S segments; delta bytes an item; phi contention.
+ParaDL, Table III and section 4.5 (hybrids). Symbols: p PEs = p1 replicas x p2; B global batch,
+b = B/p1 samples a replica; D samples an epoch; I = D/B iterations; S segments; delta bytes an item;
+phi contention.
 """
 
 from dataclasses import dataclass
@@ -9,8 +10,6 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jax import Array
-from jaxtyping import Num
 
 from kernels import filter_channel, pipeline, spatial
 from kernels.arrays import Cells
@@ -18,7 +17,7 @@ from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_poin
 from kernels.compute import Optimizer
 from kernels.group import GroupWork, Placement, shared_work
 from kernels.layers import Layers, LayerTimes
-from kernels.network import Network, link, shared_links, staged_link
+from kernels.network import Network, link, staged_link
 
 GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
 
@@ -40,7 +39,7 @@ class Options:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Run:
-    """One configuration a cell. `phi` None: the contention that follows from shared links."""
+    """One configuration a cell. `phi` is the contention of the gradient exchange."""
 
     p: Cells
     p1: Cells
@@ -51,7 +50,7 @@ class Run:
     segments: Cells
     delta: Cells
     gamma: Cells
-    phi: Cells | None
+    phi: Cells
 
 
 @jax.tree_util.register_dataclass
@@ -59,22 +58,22 @@ class Run:
 class Terms:
     """Seconds of each part: three of compute, then five of communication."""
 
-    forward_backward: Num[Array, "*cells"]
-    pipeline_bubble: Num[Array, "*cells"]
-    weight_update: Num[Array, "*cells"]
-    gradient_exchange: Num[Array, "*cells"]
-    layer_collectives: Num[Array, "*cells"]
-    halo_exchange: Num[Array, "*cells"]
-    split_gather: Num[Array, "*cells"]
-    point_to_point: Num[Array, "*cells"]
+    forward_backward: Cells
+    pipeline_bubble: Cells
+    weight_update: Cells
+    gradient_exchange: Cells
+    layer_collectives: Cells
+    halo_exchange: Cells
+    split_gather: Cells
+    point_to_point: Cells
 
     @property
-    def compute(self) -> Array:
+    def compute(self) -> Cells:
         """[s] computing."""
         return self.forward_backward + self.pipeline_bubble + self.weight_update
 
     @property
-    def communication(self) -> Array:
+    def communication(self) -> Cells:
         """[s] communicating."""
         return (
             self.gradient_exchange
@@ -91,18 +90,19 @@ def group_work(
     times: LayerTimes,
     placement: Placement,
     p2: Cells,
+    b: Cells,
     algorithm: Algorithm,
 ) -> GroupWork:
     """Stage one: reduce the layers to what the busiest PE of a group does."""
     match group:
         case "none":
-            return shared_work(layers, times, jnp.ones((1,) * jnp.ndim(layers.x)))
+            return shared_work(layers, times, jnp.ones((1,) * jnp.ndim(layers.x)), b)
         case "spatial":
-            return spatial.work(layers, times, placement, p2)
+            return spatial.work(layers, times, placement, p2, b)
         case "pipeline":
-            return pipeline.work(layers, times, placement, p2)
+            return pipeline.work(layers, times, placement, p2, b)
         case "filter" | "channel":
-            return filter_channel.work(layers, times, placement, p2, algorithm)
+            return filter_channel.work(layers, times, placement, p2, b, algorithm)
 
 
 def iteration_terms(work: GroupWork, run: Run, network: Network, options: Options) -> Terms:
@@ -120,19 +120,14 @@ def iteration_terms(work: GroupWork, run: Run, network: Network, options: Option
     )
 
 
-def gradient_exchange(
-    work: GroupWork, run: Run, network: Network, options: Options
-) -> Num[Array, "*cells"]:
+def gradient_exchange(work: GroupWork, run: Run, network: Network, options: Options) -> Cells:
     """AR(p1 of p, delta |w|), or of all p PEs where the group replicates the weights.
 
     Replicated weights reduce in one ring of p (the paper's table), or inside each group and then
     across the groups (`hierarchical`, as the authors ran it).
     """
     m = run.delta * work.gradient
-    phi = shared_links(network, run.p, run.p1, run.p2) if run.phi is None else run.phi
-    if run.phi is None:  # replicated weights make one ring, which has its links to itself
-        phi = jnp.where(jnp.equal(work.replicated, 1), 1.0, phi)
-    across = link(network, run.p).contended(phi)
+    across = link(network, run.p).contended(run.phi)
     if options.allreduce == "ring":
         ring = jnp.where(jnp.equal(work.replicated, 1), run.p, run.p1)
         return all_reduce(ring, m, across, options.algorithm)
@@ -140,9 +135,7 @@ def gradient_exchange(
     return work.replicated * inside + all_reduce(run.p1, m, across, options.algorithm)
 
 
-def layer_collectives(
-    work: GroupWork, run: Run, network: Network, algorithm: Algorithm
-) -> Num[Array, "*cells"]:
+def layer_collectives(work: GroupWork, run: Run, network: Network, algorithm: Algorithm) -> Cells:
     """sum_{l<G, s_l=1} AG(p2, b delta y_l) + AR(p2, b delta y_l)."""
     m = run.batch * run.delta * work.gathered
     ring = link(network, run.p2)
@@ -151,16 +144,14 @@ def layer_collectives(
     return jnp.sum(gather + reduce, axis=0)
 
 
-def halo_exchange(work: GroupWork, run: Run, network: Network) -> Num[Array, "*cells"]:
+def halo_exchange(work: GroupWork, run: Run, network: Network) -> Cells:
     """sum over K_l > 1 of 2 P2P(b delta halo(x_l)) + 2 P2P(b delta halo(dL/dy_l))."""
     path = staged_link(network, run.p2).contended(network.phi_halo)
     m = 2 * run.batch * run.delta * work.halo_items
     return point_to_point(m, path, messages=4 * work.halo_exchanges)
 
 
-def split_gather(
-    work: GroupWork, run: Run, network: Network, algorithm: Algorithm
-) -> Num[Array, "*cells"]:
+def split_gather(work: GroupWork, run: Run, network: Network, algorithm: Algorithm) -> Cells:
     """2 AG(p2, b delta y_split), where a spatial split ends before the last layer."""
     path = staged_link(network, run.p2).contended(network.phi_gather)
     m = run.batch * run.delta * work.split_items
@@ -168,7 +159,7 @@ def split_gather(
     return jnp.where(jnp.greater(work.split_items, 0), gather, 0.0)
 
 
-def stage_to_stage(work: GroupWork, run: Run, network: Network) -> Num[Array, "*cells"]:
+def stage_to_stage(work: GroupWork, run: Run, network: Network) -> Cells:
     """2 (p2+S-2) max_{i<p2} P2P(b/S delta y_Gi); a single stage sends nothing."""
     m = run.batch / run.segments * run.delta * work.stage_items
     steps = 2 * (run.p2 + run.segments - 2)

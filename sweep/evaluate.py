@@ -4,8 +4,8 @@ Computed in float64, which holds 1e-5 with room to spare, and kept in float32.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
-from functools import partial
+from dataclasses import dataclass, fields
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,51 +13,64 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from grids import Floats, Grid, Index, Problem
+from grids.grid import Grid, Index
+from grids.layers import Floats
+from grids.problem import Problem
+from grids.strategies import Strategy
 from kernels import (
     Answer,
+    Bounds,
     Cells,
     GroupWork,
     Network,
     Options,
-    Placement,
     Run,
     Terms,
     answer,
     best_group,
+    compiled,
     reduce_layers,
 )
+from sweep.variables import dtype
 
-Arrays = dict[str, NDArray[np.generic]]
-
-FLOAT = np.dtype("float32")
-FLAGS = np.dtype("uint8")
+Arrays = dict[str, NDArray[Any]]
 
 
-def dtype(output: str) -> np.dtype[np.generic]:
-    """How an output is stored."""
-    return FLAGS if output == "limit" else FLOAT
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Reduced:
+    """A problem whose layers are reduced: what the closed-form stage needs of it."""
+
+    work: GroupWork
+    bounds: Bounds
+    run: Run
+    network: Network
+    memory_capacity: Cells
 
 
 def evaluate(
-    grid: Grid, index: Index, axes: Mapping[str, Floats] | None = None
+    grid: Grid,
+    index: Index,
+    axes: Mapping[str, Floats] | None = None,
+    outputs: tuple[str, ...] | None = None,
+    strategy: Strategy | None = None,
 ) -> Arrays | None:
-    """The grid's outputs for one (model, dataset, system, strategy), over `axes` [numeric dims].
+    """Outputs for one (model, dataset, system, strategy) over `axes` [numeric dims].
 
-    None where the dataset's samples do not fit the model.
+    All of the grid's outputs and axes, and the index' strategy, unless others are given. None where
+    the dataset's samples do not fit the model.
     """
     axes = axes or grid.axes
-    problem = grid.problem(index, axes)
+    problem = grid.problem(index, axes, strategy)
     if problem is None:
         return None
     shape = tuple(each.size for each in axes.values())
     with jax.enable_x64(True):
         found = _stored(
-            _work(problem, grid.options),
-            *_cells(problem),
+            _reduced(problem, grid.options),
             choices=problem.choices,
             options=grid.options,
-            names=grid.spec.outputs,
+            names=outputs or grid.spec.outputs,
             shape=shape,
         )
         return {name: np.asarray(value) for name, value in found.items()}
@@ -66,51 +79,60 @@ def evaluate(
 def ask(problem: Problem, options: Options) -> Answer:
     """The oracle's whole answer, in float64."""
     with jax.enable_x64(True):
-        found = _answer(
-            _work(problem, options), *_cells(problem), choices=problem.choices, options=options
+        found = _answer(_reduced(problem, options), choices=problem.choices, options=options)
+        arrays: Answer = jax.tree.map(np.asarray, found)
+        return arrays
+
+
+def group_work(problem: Problem, options: Options) -> GroupWork:
+    """The work of a group's busiest PE."""
+    with jax.enable_x64(True):
+        return reduce_layers(
+            problem.layers,
+            problem.pe,
+            problem.placement,
+            problem.run.p2,
+            problem.run.batch,
+            problem.run.delta,
+            group=problem.group,
+            optimizer=options.optimizer,
+            algorithm=options.algorithm,
         )
-        return jax.tree.map(np.asarray, found)
 
 
-def _work(problem: Problem, options: Options) -> GroupWork:
-    return reduce_layers(
-        problem.layers,
-        problem.pe,
-        problem.placement,
-        problem.run.p2,
-        problem.run.delta,
-        group=problem.group,
-        optimizer=options.optimizer,
-        algorithm=options.algorithm,
+def _reduced(problem: Problem, options: Options) -> Reduced:
+    """All strategies in the same shapes, so that one compiled program serves them all."""
+    pe = np.shape(problem.run.p)
+
+    def uniform(leaf: Any) -> Any:
+        return np.broadcast_to(leaf, np.broadcast_shapes(np.shape(leaf), pe))
+
+    work = group_work(problem, options)
+    return Reduced(
+        work=jax.tree.map(uniform, work),
+        bounds=jax.tree.map(uniform, problem.placement.bounds),
+        run=jax.tree.map(uniform, problem.run),
+        network=problem.network,
+        memory_capacity=problem.pe.memory_capacity,
     )
 
 
-def _cells(problem: Problem) -> tuple[Placement, Run, Network, Cells]:
-    return problem.placement, problem.run, problem.network, problem.pe.memory_capacity
-
-
-@partial(jax.jit, static_argnames=("choices", "options"))
-def _answer(
-    work: GroupWork,
-    placement: Placement,
-    run: Run,
-    network: Network,
-    memory_capacity: Cells,
-    *,
-    choices: bool,
-    options: Options,
-) -> Answer:
-    found = answer(work, placement, run, network, memory_capacity, options)
+@compiled("choices", "options")
+def _answer(reduced: Reduced, *, choices: bool, options: Options) -> Answer:
+    found = answer(
+        reduced.work,
+        reduced.bounds,
+        reduced.run,
+        reduced.network,
+        reduced.memory_capacity,
+        options,
+    )
     return best_group(found) if choices else found
 
 
-@partial(jax.jit, static_argnames=("choices", "options", "names", "shape"))
+@compiled("choices", "options", "names", "shape")
 def _stored(
-    work: GroupWork,
-    placement: Placement,
-    run: Run,
-    network: Network,
-    memory_capacity: Cells,
+    reduced: Reduced,
     *,
     choices: bool,
     options: Options,
@@ -118,24 +140,24 @@ def _stored(
     shape: tuple[int, ...],
 ) -> dict[str, Array]:
     """What a block stores, and no more: the compiler drops what is not asked for."""
-    found = _answer(
-        work, placement, run, network, memory_capacity, choices=choices, options=options
-    )
+    found = _answer(reduced, choices=choices, options=options)
     return {
         name: jnp.broadcast_to(output(found, name), shape).astype(dtype(name)) for name in names
     }
 
 
-def output(found: Answer, name: str) -> Array:
+def output(found: Answer, name: str) -> Cells:
     """One of the cube's variables out of an answer."""
     match name:
         case "comp_time":
             return found.terms.compute
         case "comm_time":
             return found.terms.communication
-        case "memory" | "limit" | "replicas":
-            return jnp.asarray(getattr(found, name))
         case "group_size":
-            return jnp.asarray(found.group)
+            return found.group
+        case "memory" | "limit" | "replicas":
+            value: Cells = getattr(found, name)
+            return value
     assert name in {each.name for each in fields(Terms)}, name
-    return jnp.asarray(getattr(found.terms, name))
+    term: Cells = getattr(found.terms, name)
+    return term

@@ -74,9 +74,7 @@ def systems(draw: st.DrawFn) -> System:
         pes_per_node=node,
         links_per_node=draw(st.integers(1, 4)),
         levels=levels,
-        staging=draw(
-            st.none() | st.builds(Link, latency=latency, bandwidth=bandwidth)
-        ),
+        staging=draw(st.none() | st.builds(Link, latency=latency, bandwidth=bandwidth)),
         contention=Contention(halo=draw(st.floats(1, 8)), split_gather=draw(st.floats(1, 8))),
     )
 

@@ -1,0 +1,11 @@
+"""Divisors: the sizes of equal groups, and of equal parts, that a number of PEs allows."""
+
+from functools import lru_cache
+from math import isqrt
+
+
+@lru_cache(maxsize=65_536)
+def divisors(count: int) -> tuple[int, ...]:
+    """All numbers that divide `count`, ascending."""
+    small = [n for n in range(1, isqrt(count) + 1) if count % n == 0]
+    return (*small, *(count // n for n in reversed(small) if n * n != count))

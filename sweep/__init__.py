@@ -1,0 +1,49 @@
+"""paradl: how a network trains at scale under every way of parallelising it, and what stops it.
+
+    import sweep
+    ds = sweep.run("spec.yaml", "cube.zarr")
+    sweep.limits(ds)
+    ds.paradl.efficiency
+
+What needs JAX, xarray or Dask is imported on first use, so that the command line answers at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grids.errors import InputError
+    from sweep.engine import open_dataset, run
+    from sweep.errors import RunError
+    from sweep.questions.best import best
+    from sweep.questions.explain import explain
+    from sweep.questions.limits import limits
+    from sweep.questions.predict import predict
+
+_HOMES = {
+    "InputError": "grids.errors",
+    "RunError": "sweep.errors",
+    "best": "sweep.questions.best",
+    "explain": "sweep.questions.explain",
+    "limits": "sweep.questions.limits",
+    "open_dataset": "sweep.engine",
+    "predict": "sweep.questions.predict",
+    "run": "sweep.engine",
+}
+
+__all__ = [
+    "InputError",
+    "RunError",
+    "best",
+    "explain",
+    "limits",
+    "open_dataset",
+    "predict",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sweep' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

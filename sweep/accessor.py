@@ -1,0 +1,174 @@
+"""`ds.paradl`: what follows from a cube's variables, computed on read and never stored.
+
+B = b p1 under weak scaling, b = B / p1 under strong scaling; I = D / B iterations an epoch; speedup and
+efficiency count from `serial_time`, the epoch on one PE.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+
+from grids.errors import InputError
+from grids.grid import Grid
+from grids.spec import TERMS
+from grids.strategies import Strategy
+from kernels import FORBIDS
+from sweep.variables import names
+
+
+class Paradl:
+    """Derived quantities of a cube, or of any slice of one; lazy where the cube is."""
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self._ds = dataset
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The design space that the cube was swept over."""
+        if "paradl_spec" not in self._ds.attrs:
+            raise InputError(
+                "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+                advice="open one with sweep.open_dataset(STORE)",
+            )
+        return Grid.from_definition(json.loads(self._ds.attrs["paradl_spec"]))
+
+    @property
+    def epoch_time(self) -> xr.DataArray:
+        """[s] an epoch: computing and communicating."""
+        return _named(
+            self._ds.comp_time + self._ds.comm_time, "epoch_time", "s", "time of an epoch"
+        )
+
+    @property
+    def global_batch(self) -> xr.DataArray:
+        """B: samples of a mini-batch over all replicas."""
+        batch = self._ds.batch.astype(float)
+        weak = self.grid.spec.scaling == "weak"
+        return _named(
+            batch * self.replicas if weak else batch, "global_batch", "1", "samples a mini-batch"
+        )
+
+    @property
+    def replicas(self) -> xr.DataArray:
+        """p1: data-parallel replicas."""
+        if "replicas" in self._ds:
+            return self._ds.replicas
+        return _named(self._replicas(), "replicas", "1", "replicas of the model, p1")
+
+    @property
+    def iterations(self) -> xr.DataArray:
+        """I: iterations an epoch."""
+        passes = self._samples() / self.global_batch
+        ceil = self.grid.spec.iterations == "ceil"
+        return _named(np.ceil(passes) if ceil else passes, "iterations", "1", "iterations an epoch")
+
+    @property
+    def iteration_time(self) -> xr.DataArray:
+        """[s] an iteration."""
+        return _named(
+            self.epoch_time / self.iterations, "iteration_time", "s", "time of an iteration"
+        )
+
+    @property
+    def throughput(self) -> xr.DataArray:
+        """Samples a second."""
+        return _named(self._samples() / self.epoch_time, "throughput", "s-1", "samples a second")
+
+    @property
+    def speedup(self) -> xr.DataArray:
+        """Epoch time on one PE over epoch time."""
+        return _named(self._ds.serial_time / self.epoch_time, "speedup", "1", "speedup over one PE")
+
+    @property
+    def efficiency(self) -> xr.DataArray:
+        """Speedup a PE."""
+        return _named(self.speedup / self._ds.pe, "efficiency", "1", "parallel efficiency")
+
+    @property
+    def feasible(self) -> xr.DataArray:
+        """Whether nothing forbids a cell."""
+        return _named(
+            (self._ds.limit & np.uint8(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
+        )
+
+    @property
+    def bottleneck(self) -> xr.DataArray:
+        """The largest part of the time: a term where the cube holds the terms, else compute or
+        communication. An index into the attribute `flag_meanings`; -1 where there is no time.
+        """
+        held = [name for name in TERMS if name in self._ds]
+        parts = held if len(held) == len(TERMS) else ["comp_time", "comm_time"]
+        stacked = xr.concat([self._ds[name] for name in parts], "part", coords="minimal")
+        largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
+        found = _named(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
+        meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
+        return found.assign_attrs(meanings)
+
+    def reasons(self, limit: int) -> list[str]:
+        """The names in a flag byte."""
+        return names(int(limit))
+
+    def _samples(self) -> xr.DataArray:
+        samples = {each.name: float(each.samples) for each in self.grid.datasets}
+        return _along(self._ds, "dataset", samples)
+
+    def _replicas(self) -> xr.DataArray:
+        """p1 by strategy: p, p over the group, or 1."""
+        pe = self._ds.pe.astype(float)
+        parts = [
+            _replicas_of(each, pe, self._group).assign_coords(strategy=each.label)
+            for each in self.grid.strategies
+            if each.label in self._ds.strategy.values
+        ]
+        joined = xr.concat(parts, "strategy", coords="minimal", compat="override", join="override")
+        return joined.squeeze("strategy") if self._ds.strategy.ndim == 0 else joined
+
+    def _group(self, strategy: Strategy) -> xr.DataArray | float:
+        """PEs in a group of a hybrid."""
+        if strategy.group == "best":
+            raise InputError(
+                f"the groups that {strategy.label!r} chose are not in this cube",
+                advice="add 'replicas' to the spec's outputs",
+            )
+        if strategy.group is not None:
+            return float(strategy.group)
+        if "group" in self._ds.coords:
+            return self._ds.group.astype(float)
+        fixed = self.grid.spec.parameters.get("group")
+        if fixed is not None:
+            return fixed
+        nodes = {each.name: float(each.pes_per_node) for each in self.grid.systems}
+        return _along(self._ds, "system", nodes)
+
+
+def _replicas_of(
+    strategy: Strategy, pe: xr.DataArray, group: Callable[[Strategy], xr.DataArray | float]
+) -> xr.DataArray:
+    if not strategy.replicated:
+        return xr.ones_like(pe)
+    if not strategy.hybrid:
+        return pe
+    replicas: xr.DataArray = np.maximum(pe // group(strategy), 1)
+    return replicas
+
+
+def _along(dataset: xr.Dataset, dim: str, values: dict[str, float]) -> xr.DataArray:
+    """Values by label, along the dimension as the dataset has it now."""
+    labels = dataset[dim]
+    found = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
+    return labels.copy(data=found.reshape(labels.shape)).drop_attrs()
+
+
+def _named(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
+    named = array.rename(name)
+    named.attrs = {"units": units, "long_name": long_name}
+    return named
+
+
+def register() -> None:
+    """Give every Dataset its `paradl`."""
+    if not hasattr(xr.Dataset, "paradl"):
+        xr.register_dataset_accessor("paradl")(Paradl)

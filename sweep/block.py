@@ -1,0 +1,67 @@
+"""One block of the cube: evaluate, write, mark. The task of every executor, in whichever process."""
+
+import numpy as np
+
+from grids.grid import LABELS, Grid
+from grids.layers import Floats
+from grids.strategies import Strategy
+from sweep import variables
+from sweep.evaluate import evaluate
+from sweep.plan import Plan, Region
+from sweep.store import NOT_SERIAL, SERIAL, Arrays, Cube, shared_cube
+
+
+def run_block(url: str, identity: str, block: int) -> int:
+    """Compute one block of the cube at `url`; returns its number."""
+    compute(shared_cube(url, identity), block)
+    return block
+
+
+def compute(cube: Cube, block: int) -> None:
+    """Compute and write one block. A pair that cannot exist is only marked."""
+    region = cube.plan.region(block)
+    fits = cube.grid.table(region[0].start, region[1].start) is not None
+    cube.write(block, block_arrays(cube.grid, cube.plan, region) if fits else {})
+
+
+def block_arrays(grid: Grid, plan: Plan, region: Region) -> Arrays:
+    """All variables of a block whose samples fit the model."""
+    sizes = [part.stop - part.start for part in region]
+    arrays = {name: np.empty(sizes, variables.dtype(name)) for name in grid.spec.outputs}
+    axes = _part(grid, plan, region)
+    labelled = region[: len(LABELS)]
+    for index in np.ndindex(*sizes[: len(LABELS)]):
+        model, dataset, system, strategy = (
+            part.start + i for part, i in zip(labelled, index, strict=True)
+        )
+        found = evaluate(grid, (model, dataset, system, strategy), axes)
+        assert found is not None  # all of a block shares one model and dataset, which fit
+        for name, values in found.items():
+            arrays[name][index] = values
+    if _first_along(plan, region, NOT_SERIAL):
+        arrays[SERIAL] = _serial(grid, axes, region)
+    return arrays
+
+
+def _part(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:
+    """The block's values of the numeric axes."""
+    parts = dict(zip(plan.dims, region, strict=True))
+    return {name: values[parts[name]] for name, values in grid.axes.items()}
+
+
+def _first_along(plan: Plan, region: Region, dims: tuple[str, ...]) -> bool:
+    """Whether of all blocks that differ only along `dims` this is the first."""
+    return all(part.start == 0 for dim, part in zip(plan.dims, region, strict=True) if dim in dims)
+
+
+def _serial(grid: Grid, axes: dict[str, Floats], region: Region) -> Floats:
+    """Time of an epoch on one PE [model, dataset, system, batch ...] of a block."""
+    one = axes | {"pe": np.ones(1)}
+    model, dataset, systems, _ = region[: len(LABELS)]
+    times = []
+    for system in range(systems.start, systems.stop):
+        index = (model.start, dataset.start, system, 0)
+        found = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
+        assert found is not None
+        times.append(found["comp_time"][0])
+    return np.stack(times)[None, None]

@@ -1,0 +1,101 @@
+"""The plan of a sweep: how the cube is cut into blocks, and what that costs. Integer maths, no I/O.
+
+A block is one shard of every variable, written by exactly one task: the smallest safe parallel write.
+A shard holds chunks, the smallest read. Model and dataset never share a block, so that a pair that
+cannot exist is a whole block that is not computed.
+"""
+
+import math
+from dataclasses import dataclass
+
+Region = tuple[slice, ...]
+
+# Large enough that compression and files cost little a cell, small enough that a few fit a worker.
+SHARD_CELLS = 2**22
+# A question reads a few chunks: small enough to read quickly, large enough to compress well.
+CHUNK_CELLS = 2**17
+# What a worker holds of a block at once: float64 terms while they are computed, the stored outputs.
+WORKING_COPIES = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A cube of `shape` over `dims`, in shards of `shard` and chunks of `chunk` cells.
+
+    cell_bytes: what all variables together store of a cell.
+    """
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    shard: tuple[int, ...]
+    chunk: tuple[int, ...]
+    cell_bytes: int
+
+    @property
+    def cells(self) -> int:
+        """Cells of the cube."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the cube before compression."""
+        return self.cells * self.cell_bytes
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Blocks along each dimension."""
+        return tuple(-(-size // shard) for size, shard in zip(self.shape, self.shard, strict=True))
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the cube."""
+        return math.prod(self.grid)
+
+    @property
+    def block_bytes(self) -> int:
+        """Memory that evaluating one block takes."""
+        return math.prod(self.shard) * self.cell_bytes * WORKING_COPIES
+
+    def region(self, block: int) -> Region:
+        """The part of the cube that block 0 <= `block` < `blocks` fills, in C order."""
+        starts = []
+        for count, shard in zip(reversed(self.grid), reversed(self.shard), strict=True):
+            block, position = divmod(block, count)
+            starts.append(position * shard)
+        return tuple(
+            slice(start, min(start + shard, size))
+            for start, shard, size in zip(reversed(starts), self.shard, self.shape, strict=True)
+        )
+
+
+def make_plan(
+    dims: tuple[str, ...],
+    shape: tuple[int, ...],
+    cell_bytes: int,
+    alone: int,
+    shard_cells: int = SHARD_CELLS,
+    chunk_cells: int = CHUNK_CELLS,
+) -> Plan:
+    """Cut a cube; along its first `alone` dimensions a block holds a single value."""
+    shard = _fill(shape, shard_cells, alone)
+    labels = 4  # a question is about one model, dataset, system and strategy at a time
+    chunk = tuple(
+        _divisor(size, limit)
+        for size, limit in zip(shard, _fill(shard, chunk_cells, labels), strict=True)
+    )
+    return Plan(dims, shape, shard, chunk, cell_bytes)
+
+
+def _fill(shape: tuple[int, ...], cells: int, alone: int) -> tuple[int, ...]:
+    """The largest box of at most `cells`, grown from the last dimension, 1 in the first `alone`."""
+    box = [1] * len(shape)
+    for dim in reversed(range(alone, len(shape))):
+        box[dim] = max(1, min(shape[dim], cells // math.prod(box)))
+        if box[dim] < shape[dim]:
+            break
+    return tuple(box)
+
+
+def _divisor(size: int, limit: int) -> int:
+    """The largest divisor of `size` that is at most `limit`: chunks must tile their shard."""
+    return next(n for n in range(limit, 0, -1) if size % n == 0)

@@ -1,0 +1,76 @@
+"""The catalogue, with the figures that tell its entries apart."""
+
+from pathlib import Path
+from typing import Any
+
+from grids.library import find, names
+from grids.strategies import LIMIT, MEANING
+
+Row = dict[str, Any]
+HERE = Path()
+
+
+def models() -> list[Row]:
+    """Architectures, with parameters and multiply-accumulates at a customary sample."""
+    rows = []
+    for name in names("model"):
+        model = find("model", name, HERE)
+        dataset = find("dataset", model.customary, HERE)
+        table = model.table(dataset)
+        rows.append(
+            {
+                "model": name,
+                "title": model.title,
+                "dataset": dataset.name,
+                "parameters": table.parameters,
+                "macs": table.macs,
+                "layers": len(table),
+                "source": "; ".join(model.source),
+            }
+        )
+    return rows
+
+
+def datasets() -> list[Row]:
+    """Data sets: samples an epoch, and one sample's shape."""
+    found = [find("dataset", name, HERE) for name in names("dataset")]
+    return [
+        {
+            "dataset": each.name,
+            "samples": each.samples,
+            "shape": "x".join(map(str, each.shape)),
+            "targets": each.targets,
+            "source": "; ".join(each.source),
+        }
+        for each in found
+    ]
+
+
+def systems() -> list[Row]:
+    """Machines: a PE, and the levels of the network."""
+    found = [find("system", name, HERE) for name in names("system")]
+    return [
+        {
+            "system": each.name,
+            "pe": each.pe.name,
+            "peak_flops": each.pe.peak_flops,
+            "memory": each.pe.memory_capacity,
+            "memory_bandwidth": each.pe.memory_bandwidth,
+            "pes_per_node": each.pes_per_node,
+            "links_per_node": each.links_per_node,
+            "levels": "; ".join(
+                f"{level.name} <= {level.pes}: {level.latency:g} s, {level.bandwidth:g} B/s"
+                for level in each.levels
+            ),
+            "source": "; ".join(each.source),
+        }
+        for each in found
+    ]
+
+
+def strategies() -> list[Row]:
+    """The ten strategies, what each divides, and its limit."""
+    return [
+        {"strategy": name, "meaning": meaning, "limit": LIMIT[name]}
+        for name, meaning in MEANING.items()
+    ]

@@ -1,0 +1,164 @@
+"""Predict: the oracle's whole answer for one configuration."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from grids.grid import Grid
+from grids.problem import Problem
+from grids.spec import TERMS, Spec, validated
+from kernels import FORBIDS, Answer, link, staged_link
+from sweep.evaluate import ask
+from sweep.variables import names
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One configuration as a user names it; `settings` are the spec's keys beside its axes."""
+
+    model: str | dict[str, object]
+    strategy: str
+    pe: int
+    batch: int
+    system: str = "abci"
+    dataset: str | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def grid(self, base: Path = Path()) -> Grid:
+        """The design space that has only this configuration in it."""
+        axes: dict[str, object] = {
+            "model": [self.model],
+            "system": [self.system],
+            "strategy": [self.strategy],
+            "pe": self.pe,
+            "batch": self.batch,
+        }
+        if self.dataset is not None:
+            axes["dataset"] = [self.dataset]
+        spec: Spec = validated(
+            {"axes": axes, "parameters": dict(self.parameters), **self.settings}, ""
+        )
+        return Grid.from_spec(spec, base)
+
+
+def predict(
+    model: str | dict[str, object], strategy: str, pe: int, batch: int, **more: Any
+) -> dict[str, Any]:
+    """Times [s], memory [bytes] and limits of one configuration, as `paradl predict` prints them.
+
+    more: system, dataset, parameters, settings, as in `Configuration`. InputError: an unknown name,
+    a bad value.
+    """
+    return prediction(Configuration(model, strategy, pe, batch, **more).grid())
+
+
+def prediction(grid: Grid) -> dict[str, Any]:
+    """The answer for the one configuration of `grid`."""
+    problem = grid.problem((0, 0, 0, 0))
+    asked = {
+        **{dim: labels[0] for dim, labels in grid.labels.items()},
+        "pe": int(grid.axes["pe"][0]),
+    }
+    if problem is None:
+        return asked | _impossible()
+    found = ask(problem, grid.options)
+    return asked | _answered(grid, _chosen(grid, problem, found), found)
+
+
+def _chosen(grid: Grid, problem: Problem, found: Answer) -> Problem:
+    """The problem with the group that `best` found."""
+    if not problem.choices:
+        return problem
+    fixed = grid.problem(
+        (0, 0, 0, 0), strategy=replace(grid.strategies[0], group=int(number(found.group)))
+    )
+    assert fixed is not None
+    return fixed
+
+
+def _impossible() -> dict[str, Any]:
+    """What is known of samples that do not fit the model."""
+    nothing = dict.fromkeys(
+        ("replicas", "group", "batch", "global_batch", "comp_time", "comm_time", "epoch_time")
+    )
+    return nothing | {
+        "iteration_time": None,
+        "iteration_comp_time": None,
+        "iteration_comm_time": None,
+        "memory": None,
+        "feasible": False,
+        "limit": ["incompatible"],
+        "terms": {},
+        "parameters": {},
+    }
+
+
+def _answered(grid: Grid, problem: Problem, found: Answer) -> dict[str, Any]:
+    replicas, group = number(found.replicas), number(found.group)
+    strong = grid.spec.scaling == "strong"
+    asked = float(grid.axes["batch"][0])
+    batch, global_batch = (asked / replicas, asked) if strong else (asked, asked * replicas)
+    passes = number(problem.run.samples) / global_batch
+    iterations = float(np.ceil(passes)) if grid.options.iterations == "ceil" else passes
+    comp, comm = number(found.terms.compute), number(found.terms.communication)
+    flags = int(np.asarray(found.limit).ravel()[0])
+    return {
+        "replicas": int(replicas),
+        "group": int(group),
+        "batch": batch,
+        "global_batch": global_batch,
+        "samples": number(problem.run.samples),
+        "iterations": iterations,
+        "comp_time": finite(comp),
+        "comm_time": finite(comm),
+        "epoch_time": finite(comp + comm),
+        "iteration_time": finite((comp + comm) / iterations),
+        "iteration_comp_time": finite(comp / iterations),
+        "iteration_comm_time": finite(comm / iterations),
+        "memory": finite(number(found.memory)),
+        "feasible": not flags & FORBIDS,
+        "limit": names(flags),
+        "terms": {name: finite(number(getattr(found.terms, name))) for name in TERMS},
+        "parameters": parameters(problem, group),
+    }
+
+
+def parameters(problem: Problem, group: float) -> dict[str, float | None]:
+    """The numbers that the formulas were evaluated with, in SI units."""
+    run, network, pe = problem.run, problem.network, problem.pe
+    with jax.enable_x64(True):
+        in_group, across = link(network, group), link(network, run.p)
+        staged = staged_link(network, group)
+    return {
+        "group_latency": number(in_group.alpha),
+        "group_bandwidth": 1 / number(in_group.beta),
+        "replica_latency": number(across.alpha),
+        "replica_bandwidth": 1 / number(across.beta),
+        "halo_latency": number(staged.alpha),
+        "halo_bandwidth": 1 / number(staged.beta),
+        "phi": number(run.phi),
+        "phi_halo": number(network.phi_halo),
+        "phi_gather": number(network.phi_gather),
+        "peak_flops": number(pe.peak_flops),
+        "efficiency": number(pe.efficiency),
+        "memory_bandwidth": number(pe.memory_bandwidth),
+        "memory_capacity": number(pe.memory_capacity),
+        "delta": number(run.delta),
+        "gamma": number(run.gamma),
+        "segments": number(run.segments),
+    }
+
+
+def number(value: Any) -> float:
+    """The one value of an array."""
+    return float(np.asarray(value).ravel()[0])
+
+
+def finite(value: float) -> float | None:
+    """NaN, which JSON has no word for, as None."""
+    return value if np.isfinite(value) else None

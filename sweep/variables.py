@@ -1,0 +1,83 @@
+"""What the cube's variables and coordinates are called: CF attributes, the one place for units."""
+
+from typing import Any
+
+import numpy as np
+
+from grids.parameters import PARAMETERS
+from grids.spec import TERMS
+from kernels import Limit
+
+Attributes = dict[str, Any]
+
+CF_UNITS = {"1": "1", "s": "s", "B": "byte", "B/s": "byte s-1", "FLOP/s": "s-1"}
+
+LONG_NAMES = {
+    "comp_time": "time computing, per epoch",
+    "comm_time": "time communicating, per epoch",
+    "memory": "memory of the fullest PE",
+    "limit": "what forbids the configuration",
+    "serial_time": "time of an epoch on one PE",
+    "forward_backward": "time of forward and backward passes, per epoch",
+    "pipeline_bubble": "time stages wait for their first and after their last segment, per epoch",
+    "weight_update": "time of weight updates, per epoch",
+    "gradient_exchange": "time of the gradient exchange across replicas, per epoch",
+    "layer_collectives": "time of layer-wise collectives inside a group, per epoch",
+    "halo_exchange": "time of halo exchanges inside a group, per epoch",
+    "split_gather": "time of gathers where a spatial split ends, per epoch",
+    "point_to_point": "time of transfers from stage to stage, per epoch",
+    "replicas": "replicas of the model (data-parallel groups), p1",
+    "group_size": "PEs in a group, p2",
+}
+
+COORDINATES = {
+    "model": "network architecture",
+    "dataset": "data set, which fixes the sample shape and the samples of an epoch",
+    "system": "machine",
+    "strategy": "parallelisation strategy",
+}
+
+
+def dtype(output: str) -> np.dtype[np.generic]:
+    """How a variable is stored."""
+    return np.dtype("uint8" if output == "limit" else "float32")
+
+
+def fill_value(output: str) -> float | int:
+    """What a block that is not written reads as: no such configuration can exist."""
+    return int(Limit.INCOMPATIBLE) if output == "limit" else float("nan")
+
+
+def names(flags: int) -> list[str]:
+    """The names of the limits in a flag byte."""
+    return [each.name.lower() for each in Limit if each & flags and each.name]
+
+
+def variable(output: str) -> Attributes:
+    """CF attributes of a variable."""
+    attributes: Attributes = {"long_name": LONG_NAMES[output]}
+    if output == "limit":
+        meanings = " ".join(each.name.lower() for each in Limit if each.name)
+        masks = np.array([each.value for each in Limit], "uint8")
+        return attributes | {
+            "flag_masks": masks.tolist(),
+            "flag_meanings": meanings,
+            "comment": "uneven and batch_exceeds_dataset are marks and forbid nothing; 0 is feasible",
+        }
+    if output == "memory":
+        return attributes | {"units": "byte"}
+    return attributes | {"units": "s" if output in TIMES else "1"}
+
+
+def coordinate(dim: str, scaling: str) -> Attributes:
+    """CF attributes of a coordinate."""
+    if dim in COORDINATES:
+        return {"long_name": COORDINATES[dim]}
+    if dim == "batch":
+        meaning = "samples a replica, b" if scaling == "weak" else "samples a mini-batch, B"
+        return {"long_name": meaning, "units": "1"}
+    parameter = PARAMETERS[dim]
+    return {"long_name": parameter.meaning, "units": CF_UNITS[parameter.unit]}
+
+
+TIMES = {"comp_time", "comm_time", "serial_time", *TERMS}

@@ -1,0 +1,16 @@
+"""What every test runs under: shapes checked, JAX strict, the same random examples every time."""
+
+import jax
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+# Before anything imports the kernels: from here on each call checks the shapes that it declares.
+install_import_hook("kernels", "beartype.beartype")
+
+# No silent conversion between integers, floats and flags, of one width or another. Ranks do differ,
+# by design: what belongs to layers, stages or levels leads the cells (kernels/arrays.py).
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+# A shared machine makes any deadline flaky, and a failure must come back when one looks for it.
+settings.register_profile("paradl", deadline=None, derandomize=True)
+settings.load_profile("paradl")
