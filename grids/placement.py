@@ -42,16 +42,20 @@ def kernel_layers(table: LayerTable) -> Layers:
     )
 
 
+Placed = tuple[Placement, Bounds]
+
+
 def place(
     strategy: Strategy, table: LayerTable, mask: Mask, costs: Floats, p: Floats, p2: Floats
-) -> Placement:
+) -> Placed:
     """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p and p2 and of the costs broadcast.
     """
     match strategy.group_strategy:
         case "none":
-            return _whole(table, p2) if strategy.replicated else _alone(table, p, p2)
+            fits = np.ones(p.shape, bool) if strategy.replicated else p == 1
+            return _whole(table, p2), _bounds(fits)
         case "pipeline":
             return _stages(table, costs, p2)
         case "spatial":
@@ -69,20 +73,19 @@ def place(
 
 
 def _whole(table: LayerTable, p2: Floats) -> Placement:
-    """Nothing is split; every cell can be."""
-    yes = np.ones((1,) * p2.ndim, bool)
+    """Nothing is split."""
     column = (1,) * p2.ndim
     return Placement(
         split=np.zeros((len(table), *column)),
         factors=np.ones((3, *column)),
         ends=np.full((1, *column), len(table)),
-        bounds=Bounds(fits=yes, even=yes, defined=yes),
     )
 
 
-def _alone(table: LayerTable, p: Floats, p2: Floats) -> Placement:
-    whole = _whole(table, p2)
-    return replace(whole, bounds=replace(whole.bounds, fits=p == 1))
+def _bounds(fits: NDArray[np.bool_]) -> Bounds:
+    """Of a group that either is too large, or splits evenly."""
+    yes = np.ones(fits.shape, bool)
+    return Bounds(fits=fits, even=yes, defined=yes)
 
 
 def _convolutions(table: LayerTable) -> NDArray[np.bool_]:
@@ -95,21 +98,18 @@ def _split(which: Which, mask: Mask, default: NDArray[np.bool_]) -> NDArray[np.b
     return np.ones_like(default) if which == "all" else default
 
 
-def _channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats) -> Placement:
+def _channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats) -> Placed:
     """Filters or channels, `parts` [G] of each layer, divided by p2."""
     divided = parts[split & np.isfinite(parts)]
     least = divided.min(initial=np.inf) if split.any() else 1  # nothing to split is no group
     uneven = np.zeros(p2.shape, bool)
     for count in np.unique(divided):
         uneven |= np.remainder(count, p2) != 0
-    return replace(
-        _whole(table, p2),
-        split=split.astype(float).reshape(-1, *[1] * p2.ndim),
-        bounds=Bounds(fits=p2 <= least, even=~uneven, defined=np.ones(p2.shape, bool)),
-    )
+    column = split.astype(float).reshape(-1, *[1] * p2.ndim)
+    return replace(_whole(table, p2), split=column), replace(_bounds(p2 <= least), even=~uneven)
 
 
-def _stages(table: LayerTable, costs: Floats, p2: Floats) -> Placement:
+def _stages(table: LayerTable, costs: Floats, p2: Floats) -> Placed:
     """The best partition for each number of stages, under each of the costs."""
     defined = p2 <= len(table)
     stages, at = np.unique(np.where(defined, p2, len(table)).astype(np.int64), return_inverse=True)
@@ -124,8 +124,7 @@ def _stages(table: LayerTable, costs: Floats, p2: Floats) -> Placement:
             for i, size in zip(index, varying, strict=True)
         )
         ends[:, *where] = some
-    bounds = Bounds(fits=defined, even=np.ones(p2.shape, bool), defined=defined)
-    return replace(_whole(table, p2), ends=ends, bounds=bounds)
+    return replace(_whole(table, p2), ends=ends), replace(_bounds(defined), defined=defined)
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ class _Division:
     defined: bool
 
 
-def _parts(strategy: Strategy, table: LayerTable, mask: Mask, p2: Floats) -> Placement:
+def _parts(strategy: Strategy, table: LayerTable, mask: Mask, p2: Floats) -> Placed:
     counts, at = np.unique(p2.astype(np.int64), return_inverse=True)
     divisions = [_divide(table, strategy.dims, strategy.layers, mask, int(n)) for n in counts]
     at = at.reshape(p2.shape)
@@ -147,12 +146,9 @@ def _parts(strategy: Strategy, table: LayerTable, mask: Mask, p2: Floats) -> Pla
         name: np.array([getattr(each, name) for each in divisions])[at]
         for name in ("fits", "even", "defined")
     }
-    return replace(
-        _whole(table, p2),
-        split=np.stack([each.split for each in divisions], axis=1)[:, at].astype(float),
-        factors=np.array([each.factors for each in divisions], float).T[:, at],
-        bounds=Bounds(**flags),
-    )
+    split = np.stack([each.split for each in divisions], axis=1)[:, at].astype(float)
+    factors = np.array([each.factors for each in divisions], float).T[:, at]
+    return replace(_whole(table, p2), split=split, factors=factors), Bounds(**flags)
 
 
 @lru_cache(maxsize=16_384)

@@ -18,14 +18,15 @@ from grids.strategies import GroupStrategy, Strategy
 from grids.systems import System
 from kernels import (
     PE,
+    Bounds,
     Layers,
     Network,
     Optimizer,
     Placement,
     Run,
-    forward_roofline,
     layer_times,
     shared_links,
+    slowdown,
 )
 
 
@@ -37,6 +38,7 @@ class Problem:
     pe: PE
     network: Network
     placement: Placement
+    bounds: Bounds
     run: Run
     group: GroupStrategy
     choices: bool
@@ -95,16 +97,24 @@ def build(
     values = _Values(axes, settings, leading=1 if choices else 0)
     with jax.enable_x64(True):
         pe = _pe(workload.system, values)
-        layers = _layers(workload, values)
-        times = layer_times(layers, pe, values.get("delta"), settings.optimizer)
-        run = _run(strategy, values, workload, settings.strong)
-        costs = np.asarray(times.forward) + np.asarray(times.backward)
-        placement = place(
-            strategy, workload.table, workload.mask, costs, np.asarray(run.p), np.asarray(run.p2)
-        )
         network = _network(workload.system, values)
+        layers = _layers(workload, values)
+        run = _run(strategy, values, workload, settings.strong)
         run = replace(run, phi=_contention(strategy, values, network, run))
-    return Problem(layers, pe, network, placement, run, strategy.group_strategy, choices)
+        costs = _costs(strategy, layers, pe, values)
+    p, p2 = np.asarray(run.p), np.asarray(run.p2)
+    placement, bounds = place(strategy, workload.table, workload.mask, costs, p, p2)
+    group = strategy.group_strategy
+    return Problem(layers, pe, network, placement, bounds, run, group, choices)
+
+
+def _costs(strategy: Strategy, layers: Layers, pe: PE, values: _Values) -> Floats:
+    """FW_l + BW_l [G, cells], which a pipeline's stages balance."""
+    if strategy.group_strategy != "pipeline":
+        return np.zeros((0,) * (values.rank + 1))
+    times = layer_times(layers, pe, values.get("delta"))
+    costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
+    return costs
 
 
 def _contention(strategy: Strategy, values: _Values, network: Network, run: Run) -> Floats:
@@ -129,9 +139,8 @@ def _layers(workload: Workload, values: _Values) -> Layers:
     if workload.seconds is None:
         return layers
     nominal = _pe(workload.system, _Values({}, Settings({}), leading=0))
-    forward = forward_roofline(layers, nominal, values.get("delta"))
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
-    return replace(layers, slowdown=seconds / (3 * forward))  # backward is twice forward
+    return replace(layers, slowdown=slowdown(layers, nominal, values.get("delta"), seconds))
 
 
 def _over_cells(layers: Layers, rank: int) -> Layers:
@@ -175,7 +184,9 @@ def _network(system: System, values: _Values) -> Network:
 
 def _run(strategy: Strategy, values: _Values, workload: Workload, strong: bool) -> Run:
     p = values.get("pe")
-    p2 = _group_size(strategy, values, workload.system, p)
+    # Of the shape of p, also where it is constant: all strategies then share one compiled program.
+    size = _group_size(strategy, values, workload.system, p)
+    p2 = np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
     p1 = np.maximum(p // p2, 1) if strategy.replicated else np.ones((1,) * values.rank)
     batch = values.get("batch")
     return Run(

@@ -3,7 +3,7 @@
 from kernels.arrays import Cells
 from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_point
 from kernels.compiled import compiled
-from kernels.compute import PE, Optimizer, forward_roofline, layer_times, roofline
+from kernels.compute import PE, Optimizer, forward_roofline, layer_times, roofline, slowdown
 from kernels.group import Bounds, GroupWork, Placement
 from kernels.layers import Layers, LayerTimes
 from kernels.limits import FORBIDS, MARKS, Limit
@@ -45,5 +45,6 @@ __all__ = [
     "reduce_layers",
     "roofline",
     "shared_links",
+    "slowdown",
     "staged_link",
 ]

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, PerLayer
+from kernels.compiled import compiled
 from kernels.layers import Layers, LayerTimes
 
 Optimizer = Literal["sgd", "adam", "none"]
@@ -45,6 +46,13 @@ def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     return roofline(layers.flops, delta * (layers.x + layers.y + layers.w), pe)
 
 
+@compiled()
+def slowdown(layers: Layers, pe: PE, delta: Cells, seconds: PerLayer) -> PerLayer:
+    """Measured `seconds` FW_l + BW_l a sample over the roofline's on the PE of the measurement."""
+    return seconds / (3 * forward_roofline(layers, pe, delta))  # backward is twice forward
+
+
+@compiled("optimizer")
 def layer_times(layers: Layers, pe: PE, delta: Cells, optimizer: Optimizer = "sgd") -> LayerTimes:
     """FW_l, BW_l [s a sample] and WU_l [s an iteration] of items of `delta` bytes."""
     forward = layers.slowdown * forward_roofline(layers, pe, delta)

@@ -49,7 +49,6 @@ class Placement:
     split: PerLayer
     factors: Factors
     ends: Ends
-    bounds: Bounds
 
 
 @jax.tree_util.register_dataclass
@@ -99,14 +98,14 @@ def shared_work(layers: Layers, times: LayerTimes, compute: PerLayerOrOne, b: Ce
 
     With `compute` = 1 this is the group of one PE: serial, and each replica of data parallelism.
     """
-    nothing = jnp.zeros(())
+    nothing, no_message = jnp.zeros(()), jnp.zeros((1,) * jnp.ndim(layers.x))
     return GroupWork(
         forward_backward=total((times.forward + times.backward) * compute),
         update=total(times.update),
         memory_items=b * total(2 * (layers.x + layers.y)) + total(2 * layers.w + layers.bias),
         gradient=total(layers.w),
-        gathered=nothing[None],
-        gathers=nothing[None],
+        gathered=no_message,
+        gathers=no_message,
         halo_items=nothing,
         halo_exchanges=nothing,
         split_items=nothing,

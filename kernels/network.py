@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, PerLevel
+from kernels.compiled import compiled
 
 
 @jax.tree_util.register_dataclass
@@ -71,6 +72,7 @@ def staged_link(network: Network, q: Cells) -> Link:
     )
 
 
+@compiled()
 def shared_links(network: Network, p: Cells, p1: Cells, p2: Cells) -> Cells:
     """phi of the p2 rings that each take one PE of every group: flows a link of a node, least 1."""
     flows = jnp.minimum(p2, network.pes_per_node)

@@ -55,15 +55,17 @@ class Paradl:
     def replicas(self) -> xr.DataArray:
         """p1: data-parallel replicas."""
         if "replicas" in self._ds:
-            return self._ds.replicas
+            stored: xr.DataArray = self._ds["replicas"]
+            return stored
         return _named(self._replicas(), "replicas", "1", "replicas of the model, p1")
 
     @property
     def iterations(self) -> xr.DataArray:
         """I: iterations an epoch."""
         passes = self._samples() / self.global_batch
-        ceil = self.grid.spec.iterations == "ceil"
-        return _named(np.ceil(passes) if ceil else passes, "iterations", "1", "iterations an epoch")
+        if self.grid.spec.iterations == "ceil":
+            passes = xr.apply_ufunc(np.ceil, passes, dask="allowed")
+        return _named(passes, "iterations", "1", "iterations an epoch")
 
     @property
     def iteration_time(self) -> xr.DataArray:
@@ -136,7 +138,7 @@ class Paradl:
         if strategy.group is not None:
             return float(strategy.group)
         if "group" in self._ds.coords:
-            return self._ds.group.astype(float)
+            return self._ds["group"].astype(float)
         fixed = self.grid.spec.parameters.get("group")
         if fixed is not None:
             return fixed
@@ -151,8 +153,7 @@ def _replicas_of(
         return xr.ones_like(pe)
     if not strategy.hybrid:
         return pe
-    replicas: xr.DataArray = np.maximum(pe // group(strategy), 1)
-    return replicas
+    return (pe // group(strategy)).clip(min=1)
 
 
 def _along(dataset: xr.Dataset, dim: str, values: dict[str, float]) -> xr.DataArray:

@@ -6,6 +6,7 @@ from grids.grid import LABELS, Grid
 from grids.layers import Floats
 from grids.strategies import Strategy
 from sweep import variables
+from sweep.compilation import keep_programs
 from sweep.evaluate import evaluate
 from sweep.plan import Plan, Region
 from sweep.store import NOT_SERIAL, SERIAL, Arrays, Cube, shared_cube
@@ -13,6 +14,7 @@ from sweep.store import NOT_SERIAL, SERIAL, Arrays, Cube, shared_cube
 
 def run_block(url: str, identity: str, block: int) -> int:
     """Compute one block of the cube at `url`; returns its number."""
+    keep_programs()
     compute(shared_cube(url, identity), block)
     return block
 

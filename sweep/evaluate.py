@@ -110,7 +110,7 @@ def _reduced(problem: Problem, options: Options) -> Reduced:
     work = group_work(problem, options)
     return Reduced(
         work=jax.tree.map(uniform, work),
-        bounds=jax.tree.map(uniform, problem.placement.bounds),
+        bounds=jax.tree.map(uniform, problem.bounds),
         run=jax.tree.map(uniform, problem.run),
         network=problem.network,
         memory_capacity=problem.pe.memory_capacity,

@@ -47,14 +47,15 @@ def show_explanation(found: dict[str, Any], form: Format) -> None:
     numbers = _written(found["parameters"]).items()
     print_table([{"parameter": key, "value [SI]": value} for key, value in numbers])
     if found["formulas"]:
-        print_table([_formula(row) for row in found["formulas"]], "Terms, an iteration each")
-        print_table(_columns(found["layers"]), "Layers, a sample each")
+        print_table([_formula(row) for row in found["formulas"]], "Terms (the numbers: one iteration)")
+        print_table(_columns(found["layers"]), "Layers (one sample)")
 
 
 def _formula(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "term": row["term"],
         "formula": f"{row['formula']}\n= {row['numbers']}",
+        "seconds_per_iteration": row["seconds_per_iteration"],
         "seconds_per_epoch": row["seconds_per_epoch"],
         "part": f"{row['part']:.1%}",
     }

@@ -8,7 +8,7 @@ attributes hold the whole spec: any process that can reach the store can compute
 import json
 import warnings
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ Arrays = dict[str, NDArray[Any]]
 SERIAL = "serial_time"
 NOT_SERIAL = ("strategy", "pe")
 # Byte shuffle and lz4: of blosc's codecs the fastest that still halves the cube.
-CODEC = {"cname": "lz4", "shuffle": "shuffle", "clevel": 5}
+CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
 DONE = "progress/done"
 
 
@@ -197,7 +197,7 @@ def _create_variable(group: zarr.Group, name: str, plan: Plan, dims: tuple[str, 
         shards=shards,
         chunks=chunks,
         dtype=variables.dtype(name),
-        compressors=BloscCodec(typesize=variables.dtype(name).itemsize, **CODEC),
+        compressors=CODEC(typesize=variables.dtype(name).itemsize),
         fill_value=variables.fill_value(name),
         dimension_names=dims,
         attributes=variables.variable(name),

@@ -19,6 +19,7 @@ UNITS = {
     "comm_time": "s/epoch",
     "fastest_time": "s/epoch",
     "seconds_per_epoch": "s/epoch",
+    "seconds_per_iteration": "s",
     "seconds_per_sample": "s/sample",
 }
 PREFIXED = {

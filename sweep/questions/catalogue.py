@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from grids.architecture import Architecture
 from grids.library import find, names
 from grids.strategies import LIMIT, MEANING
 
@@ -15,6 +16,8 @@ def models() -> list[Row]:
     rows = []
     for name in names("model"):
         model = find("model", name, HERE)
+        assert isinstance(model, Architecture)  # the catalogue holds no files of ParaDL's
+        assert model.customary is not None
         dataset = find("dataset", model.customary, HERE)
         table = model.table(dataset)
         rows.append(

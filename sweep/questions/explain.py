@@ -102,12 +102,20 @@ def _formulas(grid: Grid, problem: Problem, work: GroupWork, predicted: Row) -> 
                     "term": name,
                     "formula": prefix + formula.symbols,
                     "numbers": formula.numbers.format(**values),
+                    "seconds_per_iteration": seconds / _passes(name, predicted),
                     "seconds_per_epoch": seconds,
                     "part": seconds / predicted["epoch_time"],
                 }
             )
     assert {row["term"] for row in rows} <= set(TERMS)
     return rows
+
+
+def _passes(term: str, predicted: Row) -> float:
+    """How often an epoch pays a term: samples are computed D/B times, the rest I times."""
+    per_sample = term in ("forward_backward", "pipeline_bubble")
+    passes: float = predicted["samples"] / predicted["global_batch"]
+    return passes if per_sample else float(predicted["iterations"])
 
 
 def _values(problem: Problem, work: GroupWork, predicted: Row) -> dict[str, float]:
@@ -117,7 +125,8 @@ def _values(problem: Problem, work: GroupWork, predicted: Row) -> dict[str, floa
         name: float(np.sum(np.asarray(getattr(work, name)))) for name in work.__dataclass_fields__
     }
     ring = predicted["pe"] if number["replicated"] else predicted["replicas"]
-    return predicted["parameters"] | {
+    parameters: dict[str, float] = predicted["parameters"]
+    return parameters | {
         "b": b,
         "p2": predicted["group"],
         "ring": ring,
@@ -142,13 +151,13 @@ def _layers(grid: Grid, problem: Problem) -> list[Row]:
         part = share(problem.placement.split, problem.run.p2)
         halo = problem.placement.split * layer_halo(problem.layers, problem.placement.factors)
         sent = exchanged(problem.placement.split) * problem.layers.y
-    columns = {
-        "split": problem.placement.split,
-        "seconds": (times.forward + times.backward) * part,
-        "halo_items": halo if problem.group == "spatial" else 0 * halo,
-        "gathered_items": sent if problem.group in ("filter", "channel") else 0 * sent,
-    }
-    flat = {name: np.asarray(each).reshape(len(table)) for name, each in columns.items()}
+        columns = {
+            "split": problem.placement.split,
+            "seconds": (times.forward + times.backward) * part,
+            "halo_items": halo * (problem.group == "spatial"),
+            "gathered_items": sent * (problem.group in ("filter", "channel")),
+        }
+        flat = {name: np.asarray(each).reshape(len(table)) for name, each in columns.items()}
     stage = _stage(problem, len(table))
     return [
         {

@@ -12,6 +12,7 @@ from grids.grid import Grid
 from grids.problem import Problem
 from grids.spec import TERMS, Spec, validated
 from kernels import FORBIDS, Answer, link, staged_link
+from sweep.compilation import keep_programs
 from sweep.evaluate import ask
 from sweep.variables import names
 
@@ -59,6 +60,7 @@ def predict(
 
 def prediction(grid: Grid) -> dict[str, Any]:
     """The answer for the one configuration of `grid`."""
+    keep_programs()
     problem = grid.problem((0, 0, 0, 0))
     asked = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},

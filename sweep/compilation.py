@@ -1,0 +1,21 @@
+"""Compiled programs kept on disk: only the first run on a machine compiles, workers share."""
+
+from pathlib import Path
+
+import jax
+from platformdirs import user_cache_path
+
+
+def keep_programs() -> None:
+    """Turn JAX's persistent cache on, unless the user has set one up, or there is no place."""
+    if jax.config.values["jax_compilation_cache_dir"] is not None:
+        return
+    folder: Path = user_cache_path("paradl") / "programs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    # The programs are small and many: keep each, however quickly it was compiled.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
