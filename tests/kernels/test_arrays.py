@@ -1,0 +1,34 @@
+"""Declared shapes are checked while testing: the import hook of tests/conftest.py is in force."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import TypeCheckError
+from toys import LAYERS, TIMES
+
+from kernels import Link, point_to_point
+from kernels.group import share, shared_work
+
+
+@pytest.mark.parametrize("m", [3, 3.0, np.float64(3), np.array(3.0), jnp.array(3.0)])
+def test_a_cell_may_be_any_number(m) -> None:
+    assert point_to_point(m, Link(1.0, 2.0)) == 7
+
+
+def test_cells_broadcast() -> None:
+    sent = point_to_point(np.ones((3, 1)), Link(np.ones((1, 2)), 1.0))
+    assert sent.shape == (3, 2)
+
+
+def test_cells_that_do_not_broadcast_are_refused() -> None:
+    with pytest.raises(TypeCheckError):
+        share(np.ones((3, 2)), np.ones(4))
+
+
+def test_layers_of_another_network_are_refused() -> None:
+    with pytest.raises(TypeCheckError):
+        type(LAYERS)(**(vars(LAYERS) | {"x": np.ones(4)}))
+
+
+def test_a_factor_for_all_layers_may_be_one() -> None:
+    assert shared_work(LAYERS, TIMES, np.ones(1), 1.0).forward_backward == 21

@@ -1,0 +1,72 @@
+"""A network of three layers on a machine with round numbers, to be worked out by hand.
+
+Two convolutions of a 4x4 sample, then a fully connected layer:
+
+    conv1  2 -> 4 channels, 3x3:  x 32, y 64, w 72, bias 4
+    conv2  4 -> 8 channels, 3x3:  x 64, y 128, w 288, bias 8
+    fc     128 -> 10:             x 128, y 10, w 1280, bias 10
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kernels import PE, Bounds, Layers, LayerTimes, Network, Placement, Run
+
+LAYERS = Layers(
+    x=np.array([32.0, 64, 128]),
+    y=np.array([64.0, 128, 10]),
+    w=np.array([72.0, 288, 1280]),
+    bias=np.array([4.0, 8, 10]),
+    flops=np.array([2304.0, 9216, 2560]),
+    channels=np.array([2.0, 4, 128]),
+    filters=np.array([4.0, 8, 10]),
+    extents_x=np.array([[1.0, 1, 1], [4, 4, 1], [4, 4, 1]]),
+    extents_y=np.array([[1.0, 1, 1], [4, 4, 1], [4, 4, 1]]),
+    kernel=np.array([[1.0, 1, 1], [3, 3, 1], [3, 3, 1]]),
+    slowdown=np.ones(3),
+)
+TIMES = LayerTimes(
+    forward=np.array([1.0, 4, 2]), backward=np.array([2.0, 8, 4]), update=np.array([0.5, 1, 3])
+)
+PROCESSOR = PE(peak_flops=200.0, efficiency=0.5, memory_capacity=1e6, memory_bandwidth=1000.0)
+
+# A ring of 2 PEs: 1 s and 1/4 s/B; of more: 2 s and 1/2 s/B.
+NETWORK = Network(
+    span=np.array([2.0, 8]),
+    latency=np.array([1.0, 2]),
+    bandwidth=np.array([4.0, 2]),
+    pes_per_node=2.0,
+    links_per_node=1.0,
+    staging_latency=0.0,
+    staging_bandwidth=np.inf,
+    phi_halo=1.0,
+    phi_gather=1.0,
+)
+
+
+def placement(split=(1, 1, 0), factors=(1, 1, 1), ends=(3,)) -> Placement:
+    """The convolutions are split; one stage."""
+    return Placement(np.array(split, float), np.array(factors, float), np.array(ends))
+
+
+def bounds(fits=True, even=True, defined=True) -> Bounds:
+    """A group that can be."""
+    return Bounds(*map(np.asarray, (fits, even, defined)))
+
+
+def run(p1=1.0, p2=1.0, batch=2.0, **changes: object) -> Run:
+    """p1 replicas of p2 PEs, two samples a replica, 16 an epoch; four bytes an item."""
+    usual = Run(
+        p=p1 * p2,
+        p1=p1,
+        p2=p2,
+        batch=batch,
+        global_batch=batch * p1,
+        samples=16.0,
+        segments=2.0,
+        delta=4.0,
+        gamma=1.0,
+        phi=1.0,
+    )
+    return replace(usual, **changes)
