@@ -21,6 +21,7 @@ from grids.architectures.resnet import ResNet
 from grids.architectures.steps import Steps
 from grids.datasets import Dataset
 from grids.entry import Entry
+from grids.errors import ShapeError
 from grids.layers import Floats, LayerTable
 from grids.profiles import Profile, nearest_profile
 from grids.shapes import layer_table
@@ -54,14 +55,22 @@ class Architecture(Entry):
 
     def table(self, dataset: Dataset) -> LayerTable:
         """The layers for the data set's samples; ShapeError where they do not fit."""
-        return layer_table(self, dataset.shape, dataset.targets)
+        return self.layers_for(dataset.shape, dataset.targets)
+
+    def layers_for(self, shape: tuple[int, ...], targets: int) -> LayerTable:
+        """The layers for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
+        if len(shape) - 1 != self.rank:
+            raise ShapeError(
+                f"{self.name} takes samples of {self.rank} spatial dimensions, got {len(shape) - 1}"
+            )
+        return layer_table(self.name, self.steps, shape, targets)
 
     def seconds(self, dataset: Dataset, device: str) -> Floats | None:
         """Measured FW_l + BW_l a sample [G] on a device, None where it was not measured."""
         profile = nearest_profile(self.profiles, device, dataset.shape)
         if profile is None:
             return None
-        measured = layer_table(self, profile.shape, dataset.targets)
+        measured = self.layers_for(profile.shape, dataset.targets)
         return profile.seconds * self.table(dataset).flops / float(measured.flops.sum())
 
     @property

@@ -8,7 +8,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from grids.architectures.steps import (
     AdaptivePool,
@@ -26,23 +25,14 @@ from grids.errors import InputError, ShapeError
 from grids.layers import DIMENSIONS, Layer, LayerTable
 from grids.tensors import Tensor, sizes, slide
 
-if TYPE_CHECKING:
-    from grids.architecture import Architecture
-
 PLAIN_KINDS = {"batchnorm": "norm", "relu": "relu", "dropout": "dropout"}
 
 
-def layer_table(architecture: "Architecture", shape: tuple[int, ...], targets: int) -> LayerTable:
-    """The layers of `architecture` for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
-    rank = len(shape) - 1
-    if rank != architecture.rank:
-        raise ShapeError(
-            f"{architecture.name} takes samples of {architecture.rank} spatial dimensions, "
-            f"got {rank}"
-        )
+def layer_table(model: str, steps: Steps, shape: tuple[int, ...], targets: int) -> LayerTable:
+    """The layers of the steps of `model` for samples of `shape` (C, [d,] h, w)."""
     walk = _Walk(targets)
-    walk.sequence("", architecture.steps, Tensor(shape[0], shape[1:]))
-    _refuse_twins(architecture.name, walk.layers)
+    walk.sequence("", steps, Tensor(shape[0], shape[1:]))
+    _refuse_twins(model, walk.layers)
     return LayerTable.from_layers(walk.layers)
 
 

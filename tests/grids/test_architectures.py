@@ -4,13 +4,12 @@ import pytest
 
 from grids.architecture import Architecture
 from grids.layers import LayerTable
-from grids.shapes import layer_table
 
 
 def resnet(*stages: int) -> LayerTable:
     family = {"name": "resnet", "stages": list(stages)}
     network = Architecture.from_definition({"name": "net", "rank": 2, "family": family})
-    return layer_table(network, (3, 224, 224), 1000)
+    return network.layers_for((3, 224, 224), 1000)
 
 
 # He et al., table 1, for 224x224: (layer, filters, extent of the output).
@@ -54,7 +53,7 @@ def test_a_resnet_of_one_block() -> None:
 def inception(*, aux: bool) -> LayerTable:
     family = {"name": "inception", "aux": aux}
     network = Architecture.from_definition({"name": "net", "rank": 2, "family": family})
-    return layer_table(network, (3, 299, 299), 1000)
+    return network.layers_for((3, 299, 299), 1000)
 
 
 # Szegedy et al., table 1: (end of the block, channels, extent).

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from grids.architecture import Architecture
 from grids.errors import InputError, ShapeError
 from grids.layers import LayerTable
-from grids.shapes import layer_table
 
 
 def table(*layers: object, shape: tuple[int, ...] = (3, 8, 8), targets: int = 10) -> LayerTable:
     definition = {"name": "net", "rank": len(shape) - 1, "layers": list(layers)}
-    return layer_table(Architecture.from_definition(definition), shape, targets)
+    return Architecture.from_definition(definition).layers_for(shape, targets)
 
 
 def test_convolution() -> None:
@@ -140,7 +139,7 @@ def test_a_sample_that_does_not_fit(layers: list[object], message: str) -> None:
 def test_another_rank() -> None:
     architecture = Architecture.from_definition({"name": "net", "rank": 3, "layers": ["relu"]})
     with pytest.raises(ShapeError, match="net takes samples of 3 spatial dimensions, got 2"):
-        layer_table(architecture, (3, 8, 8), 10)
+        architecture.layers_for((3, 8, 8), 10)
 
 
 def test_mistakes_of_the_author_are_no_shape_errors() -> None:

@@ -18,7 +18,7 @@ def test_ring_sends_a_part_to_every_other_pe() -> None:
 
 
 def test_tree_sends_all_of_it_down_every_level() -> None:
-    assert all_gather(8.0, 10.0, LINK, "tree") == 3 * (3 + 10 / 2)
+    assert all_gather(8.0, 10.0, LINK, "tree") == pytest.approx(3 * (3 + 10 / 2))
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "best"])
@@ -37,7 +37,7 @@ def test_best_is_the_tree_for_small_messages_and_the_ring_for_large_ones() -> No
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
 @given(m=st.lists(st.floats(0, 1e6), min_size=1, max_size=5))
 def test_collectives_in_all_cost_as_much_as_one_by_one(algorithm, m) -> None:
-    apart = sum(all_gather(8.0, each, LINK, algorithm) for each in m)
+    apart = sum(float(all_gather(8.0, each, LINK, algorithm)) for each in m)
     at_once = all_gather(8.0, sum(m), LINK, algorithm, messages=float(len(m)))
     assert at_once == pytest.approx(apart, rel=1e-12)
 

@@ -1,0 +1,75 @@
+"""Limits: every flag by itself, and at its border."""
+
+import numpy as np
+import pytest
+from toys import LAYERS, TIMES, bounds, placement, run
+
+from kernels import FORBIDS, MARKS, Limit
+from kernels.limits import limits
+from kernels.strategy import group_work
+
+
+def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
+    work = group_work(group, LAYERS, TIMES, placement(), 1.0, 2.0, "ring")
+    return Limit(int(limits(work, bounds(**kept), setup or run(), memory, capacity)))
+
+
+def test_nothing_forbids_a_group_that_fits() -> None:
+    assert flags() == Limit(0)
+
+
+def test_memory_that_is_just_enough_is_enough() -> None:
+    assert flags(memory=10.0, capacity=np.nextafter(10.0, 0)) == Limit.MEMORY
+
+
+def test_a_group_beyond_what_can_be_split() -> None:
+    assert flags(fits=False) == Limit.TOO_MANY_PES
+
+
+@pytest.mark.parametrize(
+    ("group", "batch", "segments", "expected"),
+    [
+        ("none", 1, 4, Limit(0)),
+        ("none", 0.5, 4, Limit.BATCH_TOO_SMALL | Limit.UNEVEN),
+        ("pipeline", 4, 4, Limit(0)),  # one sample a segment
+        ("pipeline", 3, 4, Limit.BATCH_TOO_SMALL | Limit.UNEVEN),
+        ("pipeline", 6, 4, Limit.UNEVEN),
+        ("none", 1.5, 4, Limit.UNEVEN),
+        ("none", 6, 4, Limit(0)),  # segments are the pipeline's
+    ],
+)
+def test_a_sample_for_every_replica_and_segment(group, batch, segments, expected) -> None:
+    setup = run(batch=float(batch), segments=float(segments))
+    assert flags(group, setup=setup) == expected
+
+
+def test_parts_of_unequal_size_are_marked() -> None:
+    assert flags(even=False) == Limit.UNEVEN
+
+
+def test_an_epoch_of_less_than_one_iteration_is_marked() -> None:
+    assert flags(setup=run(p1=8.0)) == Limit(0)  # 16 samples, 2 for each of 8
+    assert flags(setup=run(p1=9.0)) == Limit.BATCH_EXCEEDS_DATASET
+
+
+def test_of_a_group_that_does_not_divide_p_there_is_no_more_to_say() -> None:
+    setup = run(p=7.0, p1=3.0, p2=2.0)
+    found = flags(memory=11.0, setup=setup, fits=False, even=False)
+    assert found == Limit.GROUP_DOES_NOT_DIVIDE
+
+
+def test_flags_add_up() -> None:
+    found = flags(memory=11.0, fits=False, even=False)
+    assert found == Limit.MEMORY | Limit.TOO_MANY_PES | Limit.UNEVEN
+
+
+def test_unknown_memory_is_no_verdict() -> None:
+    assert flags(memory=np.nan) == Limit(0)
+
+
+def test_every_flag_forbids_or_marks() -> None:
+    every = Limit(0)
+    for each in Limit:
+        every |= each
+    assert (every, Limit(0)) == (FORBIDS | MARKS, FORBIDS & MARKS)
+    assert MARKS == Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET

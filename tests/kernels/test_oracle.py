@@ -1,0 +1,106 @@
+"""The oracle's two stages together: exact reductions of Table III, what is undefined, best group."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
+
+from kernels import FORBIDS, Answer, Limit, Options, Terms, answer, best_group, reduce_layers
+
+GROUPS = ("spatial", "pipeline", "filter", "channel")
+NAMES = [each.name for each in fields(Terms)]
+
+
+def ask(group, p1=1.0, p2=1.0, places=None, kept=None, layers=LAYERS, **changes) -> Answer:
+    setup = run(p1, p2, **changes)
+    places = placement() if places is None else places
+    work = reduce_layers(layers, PROCESSOR, places, setup.p2, setup.batch, 4.0, group=group)
+    return answer(work, kept or bounds(), setup, NETWORK, 1e6, Options())
+
+
+def numbers(found: Answer) -> list[float]:
+    return [float(getattr(found.terms, name)) for name in NAMES] + [float(found.memory)]
+
+
+@pytest.mark.parametrize("group", ["spatial", "filter", "channel"])
+def test_on_one_pe_every_strategy_is_serial(group) -> None:
+    serial = ask("none")
+    assert numbers(ask(group)) == numbers(serial)
+    assert serial.terms.communication == 0
+
+
+def test_a_pipeline_of_one_stage_and_one_segment_is_serial() -> None:
+    pipeline = ask("pipeline", segments=1.0)
+    np.testing.assert_allclose(numbers(pipeline), numbers(ask("none")), rtol=1e-12)
+
+
+@pytest.mark.parametrize("group", ["spatial", "filter", "channel"])
+def test_groups_of_one_pe_are_data_parallelism(group) -> None:
+    assert numbers(ask(group, p1=4.0)) == numbers(ask("none", p1=4.0))
+
+
+@pytest.mark.parametrize("group", ["filter", "channel", "pipeline"])
+def test_a_single_replica_exchanges_no_gradients(group) -> None:
+    found = ask(group, p2=2.0, places=placement(factors=(1, 1, 2), ends=(2, 3)))
+    assert found.terms.gradient_exchange == 0
+
+
+def test_pointwise_kernels_exchange_no_halo() -> None:
+    pointwise, places = replace(LAYERS, kernel=np.ones((3, 3))), placement(factors=(1, 1, 2))
+    assert ask("spatial", p2=2.0, places=places).terms.halo_exchange > 0
+    assert ask("spatial", p2=2.0, places=places, layers=pointwise).terms.halo_exchange == 0
+
+
+def test_what_cannot_be_is_undefined() -> None:
+    found = ask("none", kept=bounds(fits=False, defined=False))
+    assert np.isnan(numbers(found)).all()
+    assert Limit(int(found.limit)) == Limit.TOO_MANY_PES
+
+
+def test_a_group_that_does_not_divide_p_is_undefined() -> None:
+    found = ask("filter", p1=3.0, p2=2.0, p=7.0)
+    assert np.isnan(numbers(found)).all()
+    assert Limit(int(found.limit)) == Limit.GROUP_DOES_NOT_DIVIDE
+
+
+def test_infeasible_is_not_undefined() -> None:
+    found = ask("filter", p2=16.0, kept=bounds(fits=False))
+    assert np.isfinite(numbers(found)).all()
+    assert Limit(int(found.limit)) == Limit.TOO_MANY_PES
+
+
+def test_replicas_and_group_are_told() -> None:
+    found = ask("filter", p1=3.0, p2=2.0)
+    assert (found.replicas, found.group) == (3, 2)
+
+
+def choice(times: np.ndarray, limit: np.ndarray) -> Answer:
+    """Answers with these epoch times [choices, cells], split into compute and communication."""
+    nothing = np.zeros(())
+    terms = Terms(*[nothing] * len(NAMES))
+    terms = replace(terms, forward_backward=times / 4, halo_exchange=times * 3 / 4)
+    group = np.arange(2.0, 2 + len(times))[:, None]
+    return Answer(terms, memory=times * 10, limit=limit, replicas=12 / group, group=group)
+
+
+undefined_or_time = st.one_of(st.just(np.nan), st.integers(1, 5).map(float))
+flags = st.sampled_from([0, Limit.UNEVEN, Limit.MEMORY, Limit.TOO_MANY_PES | Limit.UNEVEN])
+
+
+@given(cells=st.lists(st.tuples(undefined_or_time, flags), min_size=6, max_size=6))
+def test_the_best_group_is_the_fastest_that_is_allowed(cells) -> None:
+    """Three group sizes of two cells; where none is allowed, the fastest of all."""
+    times = np.array([time for time, _ in cells]).reshape(3, 2)
+    limit = np.array([int(flag) for _, flag in cells], np.uint8).reshape(3, 2)
+    found = best_group(choice(times, limit))
+    for cell in range(2):
+        order = [np.inf if np.isnan(each) else each for each in times[:, cell]]
+        allowed = [n for n in range(3) if not limit[n, cell] & FORBIDS and np.isfinite(order[n])]
+        best = min(allowed or range(3), key=order.__getitem__)
+        assert found.group[cell] == best + 2
+        assert found.replicas[cell] == 12 / (best + 2)
+        assert found.limit[cell] == limit[best, cell]
+        np.testing.assert_equal(float(found.memory[cell]), times[best, cell] * 10)

@@ -1,0 +1,50 @@
+"""Pipeline stages of the toy: convolutions, then the fully connected layer."""
+
+import numpy as np
+import pytest
+from toys import LAYERS, TIMES, placement
+
+from kernels.pipeline import largest, passed_on, stage_sums, work
+
+
+def test_stages_are_sums_of_consecutive_layers() -> None:
+    values = np.array([1.0, 2, 4, 8, 16])
+    assert stage_sums(values, np.array([2, 3, 5])).tolist() == [3, 4, 24]
+
+
+def test_a_stage_that_a_cell_does_not_have_is_empty() -> None:
+    assert stage_sums(np.array([1.0, 2, 4]), np.array([1, 3, 3, 3])).tolist() == [1, 6, 0, 0]
+
+
+def test_stages_and_values_vary_along_the_cells() -> None:
+    values = np.array([[1.0, 10], [2, 20], [4, 40]])
+    ends = np.array([[1, 2], [3, 3]])
+    assert stage_sums(values, ends).tolist() == [[1, 30], [6, 40]]
+    assert stage_sums(values[:, :1], ends).tolist() == [[1, 3], [6, 4]]
+    assert stage_sums(values, ends[:, 1:]).tolist() == [[3, 30], [4, 40]]
+
+
+def test_the_largest_stage() -> None:
+    assert largest(np.array([1.0, 9, 4, 3]), np.array([1, 2, 4])) == 9
+
+
+@pytest.mark.parametrize(
+    ("ends", "p2", "items"),
+    [
+        ((3, 3, 3), 1, 0),  # one stage sends nothing
+        ((1, 3, 3), 2, 64),
+        ((2, 3, 3), 2, 128),
+        ((1, 2, 3), 3, 128),  # the larger of 64 and 128; the last stage's 10 go nowhere
+    ],
+)
+def test_what_is_passed_on(ends, p2, items) -> None:
+    assert passed_on(LAYERS.y, np.array(ends), float(p2)) == items
+
+
+def test_the_largest_stage_counts_for_each_quantity_by_itself() -> None:
+    found = work(LAYERS, TIMES, placement(ends=(2, 3)), 2.0, 1.0)
+    assert found.forward_backward == (1 + 4) + (2 + 8)
+    assert found.update == 3  # of the fully connected layer
+    assert found.gradient == 1280
+    assert found.stage_items == 128
+    assert found.pipelined == 1

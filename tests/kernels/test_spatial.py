@@ -1,0 +1,71 @@
+"""Spatial parallelism of the toy: halos by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from toys import LAYERS, TIMES, placement
+
+from kernels.spatial import halo, layer_halo, split_point, work
+
+
+def one_layer(*extents: float) -> np.ndarray:
+    return np.array(extents)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "factors", "items"),
+    [
+        ((1, 3, 3), (1, 1, 2), 5 * 8 * 1),  # a column of the height
+        ((1, 3, 3), (1, 2, 1), 5 * 6 * 1),  # a row of the width
+        ((1, 3, 3), (1, 2, 2), 5 * (8 / 2 + 6 / 2)),  # half a column, half a row
+        ((1, 5, 5), (1, 1, 2), 5 * 8 * 2),  # two columns
+        ((3, 3, 3), (2, 1, 1), 5 * 8 * 6),  # a plane, of depth 1
+        ((1, 1, 1), (1, 2, 2), 0),  # a 1x1 kernel looks at no neighbour
+        ((3, 3, 3), (1, 1, 1), 0),  # nothing is split
+        ((1, 2, 2), (1, 1, 2), 5 * 8 / 2),  # (K-1)/2 of an even kernel is the mean of its sides
+    ],
+)
+def test_halo(kernel, factors, items) -> None:
+    """5 channels of a sample of 1 x 8 x 6."""
+    found = halo(one_layer(*kernel), np.array([5.0]), one_layer(1, 8, 6), np.array(factors, float))
+    assert found.tolist() == [items]
+
+
+def test_the_input_goes_forward_and_the_output_gradient_back() -> None:
+    # conv1: 2 channels and 4 filters, conv2: 4 and 8, columns of 4; the kernel of fc is 1
+    assert layer_halo(LAYERS, np.array([1.0, 1, 2])).tolist() == [8 + 16, 16 + 32, 0]
+
+
+def test_activations_are_divided_and_weights_replicated() -> None:
+    found = work(LAYERS, TIMES, placement(factors=(1, 1, 2)), 2.0, 1.0)
+    assert found.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
+    assert found.update == 0.5 + 1 + 3
+    assert found.gradient == 72 + 288 + 1280
+    assert found.replicated == 1
+    assert (found.halo_items, found.halo_exchanges, found.split_items) == (72, 2, 128)
+
+
+def test_a_layer_that_is_not_split_has_no_halo() -> None:
+    found = work(LAYERS, TIMES, placement(split=(0, 1, 0), factors=(1, 1, 2)), 2.0, 1.0)
+    assert (found.halo_items, found.halo_exchanges) == (48, 1)
+
+
+def test_kernels_of_one_need_no_halo() -> None:
+    pointwise = replace(LAYERS, kernel=np.ones((3, 3)))
+    found = work(pointwise, TIMES, placement(factors=(1, 2, 2)), 4.0, 1.0)
+    assert (found.halo_items, found.halo_exchanges) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("split", "items"),
+    [
+        ((1, 1, 0), 128),
+        ((1, 0, 0), 64),
+        ((0, 1, 0), 128),
+        ((1, 0, 1), 0),  # split to the end: nothing is gathered
+        ((0, 0, 0), 0),
+    ],
+)
+def test_split_point(split, items) -> None:
+    assert split_point(LAYERS.y, np.array(split, float)) == items
