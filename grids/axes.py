@@ -22,7 +22,7 @@ MOST_VALUES = 10_000_000
 COUNT = Parameter("the count", "1", "how many values lie from the first to the last", 2, whole=True)
 
 # 0.1 + 0.1 + ... falls short of 1 by rounding, and yet a range up to 1 includes it.
-SLACK = 1 + 1e-9
+SLACK = 1e-6  # steps
 
 _SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
@@ -112,7 +112,7 @@ def _powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
 def _range(arguments: list[object], parameter: Parameter) -> Floats:
     first, last = _ends(arguments, parameter)
     step = _step(arguments[2], parameter) if len(arguments) > 2 else 1.0
-    count = int((last - first) / step * SLACK) + 1
+    count = int((last - first) / step + SLACK) + 1
     return np.minimum(first + step * np.arange(_bounded(count), dtype=float), last)
 
 

@@ -140,7 +140,8 @@ def _layers(workload: Workload, values: _Values) -> Layers:
         return layers
     nominal = _pe(workload.system, _Values({}, Settings({}), leading=0))
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
-    return replace(layers, slowdown=slowdown(layers, nominal, values.get("delta"), seconds))
+    slower = slowdown(layers, nominal, values.get("delta"), seconds)
+    return replace(layers, slowdown=np.asarray(slower))
 
 
 def _over_cells(layers: Layers, rank: int) -> Layers:

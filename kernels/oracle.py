@@ -96,7 +96,7 @@ def best_group(choices: Answer) -> Answer:
     return picked
 
 
-def _pick(leaf: Array, pick: Array, shape: tuple[int, ...]) -> Array:
+def _pick(leaf: Cells, pick: Array, shape: tuple[int, ...]) -> Array:
     return jnp.take_along_axis(jnp.broadcast_to(leaf, shape), pick[None], axis=0)[0]
 
 

@@ -1,7 +1,7 @@
 """`ds.paradl`: what follows from a cube's variables, computed on read and never stored.
 
-B = b p1 under weak scaling, b = B / p1 under strong scaling; I = D / B iterations an epoch; speedup and
-efficiency count from `serial_time`, the epoch on one PE.
+B = b p1 under weak scaling, b = B / p1 under strong scaling; I = D / B iterations an epoch; speedup
+and efficiency count from `serial_time`, the epoch on one PE.
 """
 
 import json

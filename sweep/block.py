@@ -1,4 +1,6 @@
-"""One block of the cube: evaluate, write, mark. The task of every executor, in whichever process."""
+"""One block of the cube: evaluate, write, mark. The task of every executor, in any process."""
+
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -10,6 +12,9 @@ from sweep.compilation import keep_programs
 from sweep.evaluate import evaluate
 from sweep.plan import Plan, Region
 from sweep.store import NOT_SERIAL, SERIAL, Arrays, Cube, shared_cube
+
+# Runs blocks of a cube, and yields the number of each when it is done.
+Execute = Callable[[Cube, list[int]], Iterator[int]]
 
 
 def run_block(url: str, identity: str, block: int) -> int:
@@ -60,10 +65,11 @@ def _serial(grid: Grid, axes: dict[str, Floats], region: Region) -> Floats:
     """Time of an epoch on one PE [model, dataset, system, batch ...] of a block."""
     one = axes | {"pe": np.ones(1)}
     model, dataset, systems, _ = region[: len(LABELS)]
-    times = []
-    for system in range(systems.start, systems.stop):
+    others = [values.size for name, values in axes.items() if name != "pe"]
+    times = np.empty((systems.stop - systems.start, *others), variables.dtype(SERIAL))
+    for n, system in enumerate(range(systems.start, systems.stop)):
         index = (model.start, dataset.start, system, 0)
         found = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
         assert found is not None
-        times.append(found["comp_time"][0])
-    return np.stack(times)[None, None]
+        times[n] = found["comp_time"][0]
+    return times[None, None]

@@ -1,7 +1,10 @@
-"""The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
+"""The command line. Heavy imports are inside the commands, so that `--help` answers at once."""
 
+import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -38,16 +41,16 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no n
 def main() -> None:
     """Run the command line; every expected failure is one message and an exit code."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except InputError as error:
         _end(str(error), BAD_INPUT)
     except RunError as error:
         _end(str(error), FAILED)
-    except KeyboardInterrupt:
-        _end("interrupted; run the same command again to go on", INTERRUPTED)
     except BrokenPipeError:  # whoever read our output has seen enough
-        sys.stderr.close()
-        sys.exit(0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(message: str, code: int) -> None:
@@ -73,7 +76,7 @@ def sweep(
     from sweep.engine import Where, read_grid
     from sweep.engine import sweep as run
     from sweep.progress import bar, silent
-    from sweep.report import outline
+    from sweep.report import announced, outline
     from sweep.store import plan_of
 
     grid = read_grid(spec)
@@ -81,11 +84,12 @@ def sweep(
     if dry_run:
         print(outline(grid, plan, max(workers, 1)))
         return
-    if not quiet:
-        print(outline(grid, plan, max(workers, 1)), file=sys.stderr)
-        _warn(grid.warnings)
-    shown = bar if sys.stderr.isatty() and not quiet else silent
-    run(grid, store, overwrite, Where(workers, scheduler), shown)
+    shown = bar if sys.stderr.isatty() else silent
+    told = silent if quiet else announced(grid, max(workers, 1), shown)
+    try:
+        run(grid, store, overwrite, Where(workers, scheduler), told)
+    except KeyboardInterrupt:
+        _end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
     if not quiet:
         print(f"done: {plan.cells:,} cells in {store}", file=sys.stderr)
 
@@ -125,7 +129,7 @@ def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
 
 
 def _show_cube(store: str, form: Any, question: Any) -> Any:
-    """Ask a cube, print the rows, and say on stderr what is not done yet."""
+    """Ask a cube, print the rows, and say on stderr what they lack."""
     from sweep.engine import open_dataset
     from sweep.questions.status import status as progress
     from sweep.tables import show
@@ -134,6 +138,8 @@ def _show_cube(store: str, form: Any, question: Any) -> Any:
     done = progress(store)
     table = question(cube)
     show(table, form)
+    if not len(table):
+        print("paradl: no samples of this slice fit its models", file=sys.stderr)
     if not done["complete"]:
         print(
             f"paradl: only {done['blocks_done']} of {done['blocks']} blocks are done; "
@@ -184,14 +190,14 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
     ) -> None:
         from sweep.questions.predict import Configuration
 
-        grid = Configuration(
+        asked = Configuration(
             model={"file": model, "layers": layers} if layers else model,
             strategy=strategy,
             pe=pe,
             batch=batch,
             dataset=dataset,
             system=system,
-            parameters=_pairs(settings, "--set"),
+            parameters=_once(settings, "--set"),
             settings={
                 "scaling": scaling,
                 "collectives": collectives,
@@ -200,8 +206,11 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
                 "optimizer": optimizer,
                 "times": times,
             },
-        ).grid()
-        _warn(grid.warnings)
+        )
+        with _named_as_options():
+            grid = asked.grid()
+        for warning in grid.warnings:
+            print(f"paradl: warning: {warning}", file=sys.stderr)
         answer(grid, form)
 
     command.__doc__ = answer.__doc__
@@ -254,9 +263,9 @@ def strategies(form: Form = "table") -> None:
 
 def _list(kind: str, form: Any) -> None:
     from sweep.questions import catalogue
-    from sweep.tables import show
+    from sweep.report import show_entries
 
-    show(getattr(catalogue, kind)(), form)
+    show_entries(getattr(catalogue, kind)(), form)
 
 
 @app.command()
@@ -269,21 +278,37 @@ def schema() -> None:
     print(json.dumps(Spec.model_json_schema(), indent=2))
 
 
-def _warn(warnings: list[str]) -> None:
-    for warning in warnings:
-        print(f"paradl: warning: {warning}", file=sys.stderr)
+@contextmanager
+def _named_as_options() -> Iterator[None]:
+    """Tell what is wrong with a configuration by the options that it was given with."""
+    try:
+        yield
+    except InputError as error:
+        text = re.sub(r"^axes\.(\w+)(\.\d+)?", r"--\1", str(error), flags=re.MULTILINE)
+        raise InputError(re.sub(r"^parameters\b", "--set", text, flags=re.MULTILINE)) from None
 
 
 def _selection(sel: list[str] | None) -> dict[str, object]:
-    return {axis: value.split(",") for axis, value in _pairs(sel, "--sel").items()}
+    """The values of each axis; an option that is repeated adds values."""
+    pairs = _pairs(sel, "--sel")
+    axes = dict.fromkeys(axis for axis, _ in pairs)
+    return {axis: [value for each, value in pairs if each == axis] for axis in axes}
 
 
-def _pairs(items: list[str] | None, option: str) -> dict[str, str]:
-    """`name=value` options as a mapping."""
-    found: dict[str, str] = {}
+def _once(items: list[str] | None, option: str) -> dict[str, str]:
+    pairs = _pairs(items, option)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InputError("expected each name once", where=option, advice="keep one value")
+    return found
+
+
+def _pairs(items: list[str] | None, option: str) -> list[tuple[str, str]]:
+    """`name=value` options."""
+    found = []
     for item in items or []:
-        name, equals, value = item.partition("=")
-        if not equals or not name.strip() or not value.strip():
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not name or not value:
             raise InputError(f"expected name=value, got {item!r}", where=option)
-        found[name.strip()] = value.strip()
+        found.append((name, value))
     return found

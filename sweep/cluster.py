@@ -1,23 +1,30 @@
 """Blocks on Dask: a cluster of local processes, or the workers of a running scheduler.
 
 Only so many blocks are submitted as keep the workers busy, so that a cube of any number of blocks
-neither stalls the scheduler nor fills its memory. Workers open the store by themselves: a task is three
-short values.
+neither stalls the scheduler nor fills its memory. Workers open the store by themselves: a task is
+three short values.
 """
 
+import logging
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
+from typing import TypeAlias
 
-from distributed import Client, LocalCluster, as_completed
+from distributed import Client, Future, KilledWorker, LocalCluster, as_completed
 
 from grids.errors import InputError
-from sweep.block import run_block
+from sweep.block import Execute, run_block
+from sweep.errors import RunError
 from sweep.store import Cube
+
+Block: TypeAlias = "Future[int]"
 
 # Blocks in flight for each worker thread: one at work, one waiting.
 AHEAD = 2
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 5
 
 # One thread a worker: without this, XLA's own threads multiply with Dask's and all of them wait.
 WORKER_ENVIRONMENT = {
@@ -27,26 +34,46 @@ WORKER_ENVIRONMENT = {
 }
 
 
-def on_cluster(cube: Cube, blocks: list[int], workers: int, scheduler: str | None) -> Iterator[int]:
-    """The blocks, in the order in which they are done."""
+@contextmanager
+def on_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
+    """A connected cluster, as a function that runs blocks and yields each when it is done."""
     with _client(workers, scheduler) as client:
-        yield from _completed(client, cube, blocks)
+        yield partial(_completed, client)
 
 
 def _completed(client: Client, cube: Cube, blocks: list[int]) -> Iterator[int]:
     waiting = iter(blocks)
 
-    def submit(count: int) -> list[object]:
+    def submit(count: int) -> list[Block]:
         return [
-            client.submit(run_block, cube.url, cube.identity, block, pure=False)
+            client.submit(run_block, cube.location, cube.identity, block, pure=False)
             for block in islice(waiting, count)
         ]
 
     threads = max(1, sum(client.nthreads().values()))
     running = as_completed(submit(AHEAD * threads))
     for future in running:
-        yield future.result()
+        yield _block(future)
         running.update(submit(1))
+
+
+def _block(future: Block) -> int:
+    """The block that a worker has done."""
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise RunError(
+            f"workers died at the same block, {error.allowed_failures + 1} times over; blocks that "
+            "are done are kept: give workers more memory, and run the same command again"
+        ) from error
+    except CancelledError as error:
+        raise RunError(
+            "the Dask scheduler went away; blocks that are done are kept: run the command again"
+        ) from error
+    except (ImportError, RuntimeError) as error:
+        raise RunError(
+            f"a worker failed ({error}); do all workers have this paradl and its packages?"
+        ) from error
 
 
 @contextmanager
@@ -62,6 +89,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Client]:
             processes=True,
             dashboard_address=None,
             env=WORKER_ENVIRONMENT,
+            silence_logs=logging.CRITICAL,  # what fails is said once, by this process
         ) as cluster,
         Client(cluster) as client,
     ):

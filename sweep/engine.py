@@ -1,13 +1,14 @@
 """The engine: from a spec to a finished cube, resuming what an earlier run left.
 
-`plan` decides, this file executes: in this process, or on Dask's workers (`cluster.py`). Either way a
-block is the same function, so that the cube is the same bit for bit.
+`plan` decides, this file executes: in this process, or on Dask's workers (`cluster.py`). Either way
+a block is the same function, so that the cube is the same bit for bit.
 """
 
 import errno
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -17,24 +18,34 @@ from grids.errors import InputError
 from grids.grid import Grid
 from grids.spec import read_spec, validated
 from sweep.accessor import register
-from sweep.block import run_block
+from sweep.block import Execute, run_block
+from sweep.creation import create
 from sweep.difference import difference
 from sweep.errors import RunError
 from sweep.lock import exclusive
-from sweep.plan import Plan
 from sweep.progress import Progress, silent
 from sweep.resources import check_memory
-from sweep.store import Cube, create, exists, open_cube, plan_of
+from sweep.store import Cube, open_cube, open_group, plan_of, remove_partial, unfinished
 
 Source = str | Path | Mapping[str, object]
 
 
 @dataclass(frozen=True)
 class Where:
-    """Where blocks are computed: this process, so many local ones, or a Dask scheduler's workers."""
+    """Where blocks are computed: in this process, so many local ones, or a scheduler's workers."""
 
     workers: int = 0
     scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers < 0:
+            raise InputError(f"workers: expected 0 or more, got {self.workers}")
+        if self.workers and self.scheduler:
+            raise InputError(
+                "expected local workers or a scheduler, got both",
+                where="--workers, --scheduler",
+                advice="leave one out: a scheduler has workers of its own",
+            )
 
 
 def run(
@@ -49,8 +60,8 @@ def run(
     """Sweep a design space into a Zarr store, or finish a sweep that was cut short.
 
     spec: a YAML file, or the same as a mapping. workers: local processes (0: this one); scheduler:
-    the address of a running Dask scheduler. Returns the cube, opened lazily. InputError: a bad spec, or
-    a store that holds something else; RunError: the run failed, and can be resumed.
+    the address of a running Dask scheduler. Returns the cube, opened lazily. InputError: a bad
+    spec, or a store that holds something else; RunError: the run failed, and can be resumed.
     """
     grid = read_grid(spec)
     sweep(grid, str(store), overwrite, Where(workers, scheduler), progress)
@@ -81,48 +92,61 @@ def sweep(grid: Grid, url: str, overwrite: bool, where: Where, progress: Progres
     """Compute all blocks of the cube at `url` that are not done."""
     plan = plan_of(grid)
     check_memory(plan, max(where.workers, 1))
-    with _failures(url), _cube(url, grid, plan, overwrite) as cube:
-        done = cube.done()
-        todo = np.flatnonzero(~done).tolist()
-        with progress(cube.plan, int(done.sum())) as advance:
-            for block in _executed(cube, todo, where):
-                advance(block)
+    with _failures(url), exclusive(url):
+        found = None if overwrite else _resumed(url, grid)
+        if found is not None and found.done().all():
+            return
+        with _executor(where) as execute:  # before anything is made: a scheduler may not answer
+            cube = found or create(url, grid, plan)
+            done = cube.done()
+            with progress(cube.plan, int(done.sum())) as advance:
+                for block in execute(cube, np.flatnonzero(~done).tolist()):
+                    advance(block)
 
 
-@contextmanager
-def _cube(url: str, grid: Grid, plan: Plan, overwrite: bool) -> Iterator[Cube]:
-    """The store for this grid, new or resumed, held against other runs."""
-    fresh = overwrite or not exists(url)
-    if overwrite:
-        exists(url)  # refuses what is not a cube: only a cube may be overwritten
-    if not fresh:
-        with exclusive(url):
-            yield _resumed(url, grid)
-        return
-    cube = create(url, grid, plan)
-    with exclusive(url):
-        yield cube
-
-
-def _resumed(url: str, grid: Grid) -> Cube:
-    cube = open_cube(url)
-    differs = difference(cube.grid.definition(), grid.definition())
+def _resumed(url: str, grid: Grid) -> Cube | None:
+    """The cube that an earlier run left, None where there is none yet."""
+    group = open_group(url, "r")
+    if group is None or unfinished(group):
+        return None
+    cube = open_cube(url, "r+")
+    differs = difference(cube.grid, grid)
     if differs:
         raise InputError(
             f"the store holds another sweep: {differs}",
             where=url,
             advice="sweep into another store, or give --overwrite",
         )
+    if not cube.done().all():
+        _same_paradl(cube)
+        remove_partial(url)
     return cube
 
 
-def _executed(cube: Cube, blocks: list[int], where: Where) -> Iterable[int]:
-    """The blocks, as they are done."""
+def _same_paradl(cube: Cube) -> None:
+    """Refuse to mix two versions' answers in one cube."""
+    if cube.version != version("paradl"):
+        raise InputError(
+            f"the store was begun by paradl {cube.version}, this is {version('paradl')}",
+            where=cube.url,
+            advice="finish it with that version, or give --overwrite",
+        )
+
+
+@contextmanager
+def _executor(where: Where) -> Iterator[Execute]:
+    """What runs blocks and tells, as they are done, which."""
     if where.workers or where.scheduler:
         from sweep.cluster import on_cluster
 
-        return on_cluster(cube, blocks, where.workers, where.scheduler)
-    return (run_block(cube.url, cube.identity, block) for block in blocks)
+        with on_cluster(where.workers, where.scheduler) as execute:
+            yield execute
+    else:
+        yield _inline
+
+
+def _inline(cube: Cube, blocks: list[int]) -> Iterator[int]:
+    return (run_block(cube.location, cube.identity, block) for block in blocks)
 
 
 @contextmanager

@@ -55,23 +55,21 @@ def evaluate(
     outputs: tuple[str, ...] | None = None,
     strategy: Strategy | None = None,
 ) -> Arrays | None:
-    """Outputs for one (model, dataset, system, strategy) over `axes` [numeric dims].
+    """Outputs for one (model, dataset, system, strategy) over `axes`.
 
-    All of the grid's outputs and axes, and the index' strategy, unless others are given. None where
-    the dataset's samples do not fit the model.
+    All of the grid's outputs and axes, and the index' strategy, unless others are given. Each array
+    has all numeric dims, of size 1 where it does not vary: whoever fills a block spreads it, at the
+    speed of memory. None where the dataset's samples do not fit the model.
     """
-    axes = axes or grid.axes
     problem = grid.problem(index, axes, strategy)
     if problem is None:
         return None
-    shape = tuple(each.size for each in axes.values())
     with jax.enable_x64(True):
         found = _stored(
             _reduced(problem, grid.options),
             choices=problem.choices,
             options=grid.options,
             names=outputs or grid.spec.outputs,
-            shape=shape,
         )
         return {name: np.asarray(value) for name, value in found.items()}
 
@@ -130,20 +128,17 @@ def _answer(reduced: Reduced, *, choices: bool, options: Options) -> Answer:
     return best_group(found) if choices else found
 
 
-@compiled("choices", "options", "names", "shape")
+@compiled("choices", "options", "names")
 def _stored(
     reduced: Reduced,
     *,
     choices: bool,
     options: Options,
     names: tuple[str, ...],
-    shape: tuple[int, ...],
 ) -> dict[str, Array]:
     """What a block stores, and no more: the compiler drops what is not asked for."""
     found = _answer(reduced, choices=choices, options=options)
-    return {
-        name: jnp.broadcast_to(output(found, name), shape).astype(dtype(name)) for name in names
-    }
+    return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in names}
 
 
 def output(found: Answer, name: str) -> Cells:

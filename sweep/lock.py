@@ -2,24 +2,25 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from grids.errors import InputError
 
 
 @contextmanager
 def exclusive(url: str) -> Iterator[None]:
-    """Hold the store's folder; InputError while another run holds it.
+    """Hold the store's folder, made if need be; InputError while another run holds it.
 
-    The system drops the lock with the process, however it dies. Object stores have no such lock: two
-    runs there do the same work twice, and each block is still written whole.
+    The system drops the lock with the process, however it dies. Object stores have no such lock:
+    two runs there do the same work twice, and each block is still written whole.
     """
     if "://" in url or os.name != "posix":
         yield
         return
     import fcntl
 
-    folder = os.open(url, os.O_RDONLY)
+    folder = _opened(Path(url))
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -31,4 +32,18 @@ def exclusive(url: str) -> Iterator[None]:
             ) from None
         yield
     finally:
+        with suppress(OSError):  # a folder with nothing in it is no one's
+            os.rmdir(url)
         os.close(folder)
+
+
+def _opened(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(
+            "a file, and no folder; left untouched",
+            where=str(folder),
+            advice="choose another place",
+        ) from None
+    return os.open(folder, os.O_RDONLY)

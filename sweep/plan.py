@@ -1,8 +1,8 @@
 """The plan of a sweep: how the cube is cut into blocks, and what that costs. Integer maths, no I/O.
 
-A block is one shard of every variable, written by exactly one task: the smallest safe parallel write.
-A shard holds chunks, the smallest read. Model and dataset never share a block, so that a pair that
-cannot exist is a whole block that is not computed.
+A block is one shard of every variable, written by exactly one task: the smallest safe parallel
+write. A shard holds chunks, the smallest read. Model and dataset never share a block, so that a
+pair that cannot exist is a whole block that is not computed.
 """
 
 import math
@@ -77,13 +77,14 @@ def make_plan(
     chunk_cells: int = CHUNK_CELLS,
 ) -> Plan:
     """Cut a cube; along its first `alone` dimensions a block holds a single value."""
-    shard = _fill(shape, shard_cells, alone)
+    box = _fill(shape, shard_cells, alone)
     labels = 4  # a question is about one model, dataset, system and strategy at a time
-    chunk = tuple(
-        _divisor(size, limit)
-        for size, limit in zip(shard, _fill(shard, chunk_cells, labels), strict=True)
-    )
-    return Plan(dims, shape, shard, chunk, cell_bytes)
+    pieces = [
+        _pieces(size, limit)
+        for size, limit in zip(box, _fill(box, chunk_cells, labels), strict=True)
+    ]
+    shard = tuple(count * size for count, size in pieces)
+    return Plan(dims, shape, shard, tuple(size for _, size in pieces), cell_bytes)
 
 
 def _fill(shape: tuple[int, ...], cells: int, alone: int) -> tuple[int, ...]:
@@ -96,6 +97,11 @@ def _fill(shape: tuple[int, ...], cells: int, alone: int) -> tuple[int, ...]:
     return tuple(box)
 
 
-def _divisor(size: int, limit: int) -> int:
-    """The largest divisor of `size` that is at most `limit`: chunks must tile their shard."""
-    return next(n for n in range(limit, 0, -1) if size % n == 0)
+def _pieces(size: int, limit: int) -> tuple[int, int]:
+    """How many equal chunks of at most `limit` cover `size`, and their size.
+
+    Chunks must tile their shard, and a shard may reach beyond the cube: so a prime `size` is no
+    reason for chunks of one cell.
+    """
+    count = -(-size // limit)
+    return count, -(-size // count)

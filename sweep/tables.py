@@ -7,29 +7,38 @@ from typing import Any, Literal
 import pandas as pd
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+
+from grids.parameters import PARAMETERS
+from grids.spec import TERMS
 
 Format = Literal["table", "json", "csv"]
 Row = Mapping[str, Any]
 
-# Shown in a column's head, and with an SI prefix in each cell.
-UNITS = {
-    "epoch_time": "s/epoch",
-    "comp_time": "s/epoch",
-    "comm_time": "s/epoch",
-    "fastest_time": "s/epoch",
-    "seconds_per_epoch": "s/epoch",
-    "seconds_per_iteration": "s",
-    "seconds_per_sample": "s/sample",
-}
+# Shown in a column's head, and behind a value that stands alone.
+UNITS = dict.fromkeys(
+    ("epoch_time", "comp_time", "comm_time", "fastest_time", "seconds_per_epoch", *TERMS),
+    "s/epoch",
+)
+# Shown in each cell, with an SI prefix.
 PREFIXED = {
     "memory": "B",
     "bytes": "B",
-    "memory_bandwidth": "B/s",
-    "peak_flops": "FLOP/s",
     "macs": "MAC",
+    "iteration_time": "s",
+    "iteration_comp_time": "s",
+    "iteration_comm_time": "s",
+    "seconds_per_iteration": "s",
+    "seconds_per_sample": "s",
+    **{each.name: each.unit for each in PARAMETERS.values() if each.unit != "1"},
+    **dict.fromkeys(("group_latency", "replica_latency", "halo_latency"), "s"),
+    **dict.fromkeys(("group_bandwidth", "replica_bandwidth", "halo_bandwidth"), "B/s"),
 }
-PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+PREFIXES = (
+    *((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
+    *((1e-3, "m"), (1e-6, "u"), (1e-9, "n")),
+)
 
 
 def show(rows: pd.DataFrame | Sequence[Row], form: Format, title: str = "") -> None:
@@ -42,7 +51,7 @@ def show(rows: pd.DataFrame | Sequence[Row], form: Format, title: str = "") -> N
     if form == "json":
         print(json.dumps(listed, indent=2))
     elif form == "csv":
-        print(pd.DataFrame(listed).to_csv(index=False), end="")
+        print(pd.DataFrame(map(flat, listed), dtype=object).to_csv(index=False), end="")
     else:
         print_table(listed, title)
 
@@ -52,10 +61,9 @@ def show_one(row: Row, form: Format, title: str = "") -> None:
     if form == "json":
         print(json.dumps(row, indent=2))
     elif form == "csv":
-        print(pd.DataFrame([flat(row)]).to_csv(index=False), end="")
+        print(pd.DataFrame([flat(row)], dtype=object).to_csv(index=False), end="")
     else:
-        lines = [{"": key, "value": value} for key, value in flat(row).items()]
-        print_table(lines, title, units=False)
+        print_record(row, title)
 
 
 def flat(row: Row, prefix: str = "") -> dict[str, Any]:
@@ -71,18 +79,29 @@ def flat(row: Row, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def print_table(rows: Sequence[Row], title: str = "", units: bool = True) -> None:
+def print_record(row: Row, title: str = "") -> None:
+    """A line a key, each value with its unit."""
+    lines = [{"": key, "value": _with_unit(key, value)} for key, value in flat(row).items()]
+    print_table(lines, title)
+
+
+def _with_unit(key: str, value: object) -> str:
+    name = key.rpartition(".")[2]
+    text = cell(value, PREFIXED.get(name))
+    return f"{text} {UNITS[name]}" if name in UNITS and value is not None else text
+
+
+def print_table(rows: Sequence[Row], title: str = "") -> None:
     """Aligned columns; numbers to four digits, to the right."""
     table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     keys = list(dict.fromkeys(key for row in rows for key in row))
     for key in keys:
-        unit = f"\n[{UNITS[key]}]" if units and key in UNITS else ""
+        head = f"{key}\n[{UNITS[key]}]" if key in UNITS else key
         numeric = any(isinstance(row.get(key), int | float) for row in rows)
-        # A backslash keeps rich from taking a unit for markup.
-        table.add_column(key + unit.replace("[", r"\["), justify="right" if numeric else "left")
+        table.add_column(escape(head), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(cell(row.get(key), PREFIXED.get(key)) for key in keys))
-    console = Console(soft_wrap=False)
+        table.add_row(*(escape(cell(row.get(key), PREFIXED.get(key))) for key in keys))
+    console = Console()
     if not console.is_terminal:  # a pipe has no width: columns keep theirs
         console = Console(width=10_000, no_color=True)
     console.print(table)
@@ -90,20 +109,20 @@ def print_table(rows: Sequence[Row], title: str = "", units: bool = True) -> Non
 
 def cell(value: object, unit: str | None = None) -> str:
     """A value as people read it."""
-    if unit is not None and isinstance(value, int | float) and value == value:
-        return prefixed(value, unit)
-    if value is None or (isinstance(value, float) and value != value):
+    if value is None or value != value:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if unit is not None and isinstance(value, int | float):
+        return prefixed(value, unit)
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.4g}"
     if isinstance(value, int | float):
         return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
-    return str(value).replace("[", r"\[")
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def prefixed(value: float, unit: str) -> str:
-    """16e9, "B" as 16 GB."""
+    """16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
     size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), (1.0, ""))
     return f"{value / size:.4g} {prefix}{unit}"

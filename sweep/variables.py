@@ -62,7 +62,7 @@ def variable(output: str) -> Attributes:
         return attributes | {
             "flag_masks": masks.tolist(),
             "flag_meanings": meanings,
-            "comment": "uneven and batch_exceeds_dataset are marks and forbid nothing; 0 is feasible",
+            "comment": "uneven and batch_exceeds_dataset are marks, and forbid nothing",
         }
     if output == "memory":
         return attributes | {"units": "byte"}

@@ -1,6 +1,9 @@
 """Best: the strategies ranked for a slice of the cube, and what forbids the losers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +12,9 @@ import xarray as xr
 from kernels import FORBIDS, Limit
 from sweep.questions.slices import Slice, select, slices
 
-Row = dict[str, object]
+Row = dict[str, Any]
+
+PLACE = ("model", "dataset", "system")
 
 
 def best(cube: xr.Dataset, selection: Mapping[str, object] | None = None) -> pd.DataFrame:
@@ -17,34 +22,37 @@ def best(cube: xr.Dataset, selection: Mapping[str, object] | None = None) -> pd.
 
     Each strategy with its fastest allowed cell of the slice: pe, batch and any other axis,
     epoch_time, comp_time, comm_time [s per epoch], memory [bytes a PE]. A strategy that is nowhere
-    allowed has no rank, and `limit` says why, the most frequent reason first.
+    allowed has no rank, and `limit` lists why, the most frequent reason first.
     """
     rows = [_row(each) for each in slices(select(cube, selection or {}))]
-    if not rows:
-        return pd.DataFrame()
-    table = pd.DataFrame(rows)
-    keys = ["model", "dataset", "system"]
-    table = table.sort_values([*keys, "epoch_time"], na_position="last", kind="stable")
-    rank = table.groupby(keys, sort=False)["epoch_time"].rank(method="first")
-    table.insert(0, "rank", rank)
-    return table.astype(object).where(table.notna(), None).reset_index(drop=True)
+    ranked = [row for _, group in groupby(rows, itemgetter(*PLACE)) for row in _ranked(group)]
+    return pd.DataFrame(ranked, dtype=object)  # whole numbers stay whole beside None
+
+
+def _ranked(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows of one place, the fastest first."""
+    in_order = sorted(rows, key=lambda row: row["epoch_time"] if row["feasible"] else np.inf)
+    for rank, row in enumerate(in_order, 1):
+        yield {"rank": rank if row["feasible"] else None} | row
 
 
 def _row(one: Slice) -> Row:
     times = one.allowed_time
-    if not np.isfinite(times).any():
-        return one.labels | {"feasible": False, "limit": ", ".join(_reasons(one))}
+    feasible = bool(np.isfinite(times).any())
     pe, other = np.unravel_index(int(times.argmin()), times.shape)
-    return {
-        **one.labels,
+    found = {
         "pe": int(one.pe[pe]),
         **{dim: values[other].item() for dim, values in one.axes.items()},
         "epoch_time": float(times[pe, other]),
         "comp_time": float(one.comp_time[pe, other]),
         "comm_time": float(one.comm_time[pe, other]),
         "memory": float(one.memory[pe, other]),
-        "feasible": True,
-        "limit": "",
+    }
+    return {
+        **one.labels,
+        **(found if feasible else dict.fromkeys(found)),
+        "feasible": feasible,
+        "limit": [] if feasible else list(_reasons(one)),
     }
 
 

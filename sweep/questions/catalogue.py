@@ -61,10 +61,7 @@ def systems() -> list[Row]:
             "memory_bandwidth": each.pe.memory_bandwidth,
             "pes_per_node": each.pes_per_node,
             "links_per_node": each.links_per_node,
-            "levels": "; ".join(
-                f"{level.name} <= {level.pes}: {level.latency:g} s, {level.bandwidth:g} B/s"
-                for level in each.levels
-            ),
+            "levels": [level.model_dump() for level in each.levels],
             "source": "; ".join(each.source),
         }
         for each in found

@@ -1,6 +1,6 @@
 """Explain: one configuration's formulas with their numbers, term by term and layer by layer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -76,8 +76,11 @@ def explain(model: str | dict[str, object], strategy: str, pe: int, batch: int, 
 def explanation(grid: Grid) -> Row:
     """The prediction, with `formulas` a term and `layers` a row each."""
     predicted = prediction(grid)
-    problem = grid.problem((0, 0, 0, 0))
-    if problem is None or problem.choices or predicted["epoch_time"] is None:
+    strategy = grid.strategies[0]
+    if strategy.group == "best":
+        strategy = replace(strategy, group=predicted["group"])
+    problem = grid.problem((0, 0, 0, 0), strategy=strategy)
+    if problem is None or predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
     work = group_work(problem, grid.options)
     return predicted | {

@@ -1,8 +1,8 @@
 """Limits: how far each strategy scales, and what stops it.
 
-For every model, dataset, system and strategy (and batch, and any other axis): the largest PE count that
-nothing forbids and what forbids the next one, the PE count with the least epoch time, and the largest
-PE count that still has a given parallel efficiency.
+For every model, dataset, system and strategy (and batch, and any other axis): the largest PE count
+that nothing forbids and what forbids the next one, the PE count with the least epoch time, and the
+largest PE count that still has a given parallel efficiency.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,14 +29,14 @@ def limits(
 ) -> pd.DataFrame:
     """One row for each strategy and slice of `cube`.
 
-    Columns: the labels and the other axes, largest_pe, forbidden_by (what forbids the next PE count),
-    fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies.
+    Columns: the labels and the other axes, largest_pe, forbidden_by (what forbids the next PE
+    count), fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies.
     """
     if not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
     part = select(cube, selection or {})
     rows = [row for each in slices(part) for row in _rows(each, efficiency)]
-    return pd.DataFrame(rows).astype(object) if rows else pd.DataFrame()
+    return pd.DataFrame(rows, dtype=object)  # whole numbers stay whole beside None
 
 
 def _rows(one: Slice, efficiency: float) -> Iterator[Row]:

@@ -20,7 +20,8 @@ NEEDED = ("comp_time", "comm_time", "memory", "limit")
 def select(cube: xr.Dataset, selection: Mapping[str, object]) -> xr.Dataset:
     """The part of a cube where every axis has the value (or one of the values) given for it.
 
-    Dimensions stay. InputError for an unknown axis or a value that the axis does not have.
+    Dimensions stay, and so does the order along them. InputError for an unknown axis or a value
+    that the axis does not have.
     """
     for axis, wanted in selection.items():
         if axis not in cube.dims:
@@ -29,9 +30,17 @@ def select(cube: xr.Dataset, selection: Mapping[str, object]) -> xr.Dataset:
                 where="--sel",
                 advice=nearest(axis, map(str, cube.dims)),
             )
-        values = wanted if isinstance(wanted, list | tuple) else [wanted]
-        cube = cube.isel({axis: [_position(cube, axis, value) for value in values]})
+        given = wanted if isinstance(wanted, list | tuple) else [wanted]
+        values = [value for each in given for value in _listed(cube, axis, each)]
+        cube = cube.isel({axis: sorted({_position(cube, axis, value) for value in values})})
     return cube
+
+
+def _listed(cube: xr.Dataset, axis: str, wanted: object) -> list[object]:
+    """One value, or several in one text; a label may have commas of its own."""
+    if not isinstance(wanted, str) or (axis in LABELS and wanted in cube[axis].values):
+        return [wanted]
+    return [part.strip() for part in wanted.split(",")]
 
 
 def _position(cube: xr.Dataset, axis: str, value: object) -> int:

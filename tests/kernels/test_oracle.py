@@ -1,4 +1,4 @@
-"""The oracle's two stages together: exact reductions of Table III, what is undefined, best group."""
+"""The two stages together: exact reductions of Table III, what is undefined, the best group."""
 
 from dataclasses import fields, replace
 

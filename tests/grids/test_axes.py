@@ -1,0 +1,113 @@
+"""Axes: lists and generators, in any mixture; ascending, each value once."""
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grids.axes import GENERATORS, MOST_VALUES, expand
+from grids.errors import InputError
+from grids.parameters import PARAMETERS
+
+PE, GAMMA, LATENCY = (PARAMETERS[name] for name in ("pe", "gamma", "intra_latency"))
+BANDWIDTH = PARAMETERS["inter_bandwidth"]
+
+
+@pytest.mark.parametrize(
+    ("form", "values"),
+    [
+        (8, [8]),
+        ([8], [8]),
+        ([8, 2, 8, 4], [2, 4, 8]),
+        ({"pow2": [1, 8]}, [1, 2, 4, 8]),
+        ({"pow2": [3, 17]}, [4, 8, 16]),
+        ({"range": [1, 4]}, [1, 2, 3, 4]),
+        ({"range": [1, 8, 3]}, [1, 4, 7]),
+        ({"range": [1, 7, 3]}, [1, 4, 7]),
+        ({"range": [5, 5]}, [5]),
+        ({"linspace": [1, 10, 4]}, [1, 4, 7, 10]),
+        ({"linspace": [1, 4, 9]}, [1, 2, 3, 4]),  # counts are whole
+        ({"geomspace": [1, 1000, 4]}, [1, 10, 100, 1000]),
+        ([3, {"pow2": [2, 8]}, {"range": [7, 9]}], [2, 3, 4, 7, 8, 9]),
+    ],
+)
+def test_values_of_pes(form, values) -> None:
+    assert list(expand(form, PE).values) == values
+
+
+def test_units_are_read_everywhere() -> None:
+    form = ["1 GB/s", {"linspace": ["2 GB/s", "4 GB/s", 3]}, {"range": ["5 GB/s", 7e9, "1 GB/s"]}]
+    assert list(expand(form, BANDWIDTH).values) == [n * 1e9 for n in range(1, 8)]
+
+
+def test_both_ends_of_a_range_are_in_it_whatever_the_rounding() -> None:
+    values = expand({"range": [0.1, 1, 0.1]}, GAMMA).values
+    assert values == pytest.approx([n / 10 for n in range(1, 11)])
+    assert values[-1] == 1
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1))
+def test_ascending_and_once(values) -> None:
+    assert list(expand(values, PE).values) == sorted(set(values))
+
+
+def test_the_users_form_is_kept_and_does_not_count() -> None:
+    listed, generated = expand([1, 2, 4], PE), expand({"pow2": [1, 4]}, PE)
+    assert generated.form == {"pow2": [1, 4]}
+    assert listed == generated
+
+
+@pytest.mark.parametrize(
+    ("form", "parameter", "message"),
+    [
+        ([], PE, "expected at least one value, got an empty list"),
+        (None, PE, "expected a number, got None"),
+        ([1, None], PE, "expected a number, got None"),
+        ([True], PE, "expected a number, got True"),
+        ([-1], PE, "expected at least 1"),
+        ([1.5], PE, "expected a whole number, got 1.5"),
+        ("1..8", PE, "expected a number, got '1..8'"),
+        ([[1, 2]], PE, "expected a number, got [1, 2]"),
+        ({"pow": [1, 8]}, PE, "got {'pow': [1, 8]}; did you mean 'pow2'? known: geomspace, lins"),
+        ({}, PE, "expected a value or one generator, got {}"),
+        ({"pow2": [1, 2], "range": [1, 2]}, PE, "expected a value or one generator, got {'pow2'"),
+        ({"pow2": [1]}, PE, "expected pow2: [first, last], got [1]; write it like '{pow2: [1, 10"),
+        ({"pow2": 8}, PE, "expected pow2: [first, last], got 8"),
+        ({"range": [1, 8, 2, 3]}, PE, "expected range: [first, last] or [first, last, step], got"),
+        ({"geomspace": [1, 8]}, PE, "expected geomspace: [first, last, count], got [1, 8]"),
+        ({"pow2": [5, 7]}, PE, "no power of two lies from 5 to 7"),
+        ({"pow2": [0, 1]}, LATENCY, "expected a first value above 0, got 0; list 0 beside"),
+        ({"geomspace": [0, 1, 3]}, LATENCY, "expected a first value above 0, got 0"),
+        ({"range": [8, 1]}, PE, "expected the first value not above the last, got [8, 1]; swap"),
+        ({"linspace": [8, 1, 2]}, PE, "expected the first value not above the last"),
+        ({"range": [1, 8, 0]}, PE, "range: expected a whole step above 0, got 0"),
+        ({"range": [1, 8, 0.5]}, PE, "range: expected a whole step above 0, got 0.5"),
+        ({"range": [0, 1, -0.5]}, LATENCY, "range: expected a positive step above 0, got -0.5"),
+        ({"range": [0, 1, "1 B"]}, LATENCY, "expected a value in s, got '1 B'"),
+        ({"linspace": [1, 8, 1]}, PE, "expected at least 2, got 1; the count is how many values"),
+        ({"linspace": [1, 8, 2.5]}, PE, "expected a whole number, got 2.5; the count is how many"),
+        ({"range": [1, 1e9]}, PE, "expected at most 10,000,000 values, got 1,000,000,000"),
+        ({"linspace": [1, 2, 1e9]}, GAMMA, "expected more than 0 and at most 1, got 2"),
+        ({"linspace": [0.5, 1, 1e9]}, GAMMA, "expected at most 10,000,000 values, got 1,000,000,0"),
+        (["3 GB"], BANDWIDTH, "expected a value in B/s, got '3 GB'; write it like '12.5 GB/s'"),
+        ([float("nan")], GAMMA, "expected a number, got nan"),
+    ],
+)
+def test_bad_forms(form, parameter, message) -> None:
+    with pytest.raises(InputError) as error:
+        expand(form, parameter)
+    assert message in str(error.value)
+
+
+def test_many_parts_count_together() -> None:
+    halves = [{"range": [1, MOST_VALUES]}, 1]
+    with pytest.raises(InputError, match="expected at most 10,000,000 values, got 10,000,001"):
+        expand(halves, PE)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_the_example_of_a_message_can_be_written(name) -> None:
+    form = yaml.safe_load(
+        GENERATORS[name].example.replace("1e9", "1.0e+9").replace("1e12", "2.0e+9")
+    )
+    assert expand(form, BANDWIDTH).values

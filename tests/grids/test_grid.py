@@ -1,0 +1,201 @@
+"""Grids: labels and axes of a spec, and the same grid again from what it writes down."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from grids.errors import InputError
+from grids.grid import Grid
+from grids.spec import Spec
+from kernels import Answer, Options, Terms
+from sweep.evaluate import ask
+
+AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
+
+TINY = """\
+name: tiny
+rank: 2
+layers:
+- conv: {filters: 8, kernel: 3, padding: same}
+- relu
+- flatten
+- fc: {outputs: targets}
+"""
+SQUARES = "name: squares\nsamples: 1000\nshape: [3, 16, 16]\ntargets: 10\n"
+PAIR = """\
+name: pair
+pe: {name: PE, device: none, peak_flops: 1 TFLOP/s, efficiency: 0.5, memory_capacity: 1 GB,
+     memory_bandwidth: 100 GB/s}
+pes_per_node: 2
+links_per_node: 1
+levels:
+- {name: node, pes: 2, latency: 1 us, bandwidth: 10 GB/s}
+- {name: all, pes: 64, latency: 5 us, bandwidth: 1 GB/s}
+"""
+
+
+def grid(base: Path = Path(), changes: dict[str, object] | None = None, **axes) -> Grid:
+    usual = {
+        "model": ["resnet50", "cosmoflow"],
+        "dataset": ["imagenet-226", "cosmoflow-128"],
+        "system": "abci",
+        "strategy": ["data", "data+filter:group=8", "pipeline:segments=8"],
+        "pe": {"pow2": [1, 64]},
+        "batch": [16, 32],
+    }
+    chosen = {name: value for name, value in (usual | axes).items() if value is not None}
+    return Grid.from_spec(Spec.model_validate({"axes": chosen, **(changes or {})}), base)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A user's own model, dataset and system."""
+    for name, text in (("tiny", TINY), ("squares", SQUARES), ("pair", PAIR)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    return tmp_path
+
+
+def same(one: Answer, other: Answer) -> None:
+    for name in ("memory", "limit", "replicas", "group"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    for each in fields(Terms):
+        np.testing.assert_array_equal(
+            getattr(one.terms, each.name), getattr(other.terms, each.name)
+        )
+
+
+def written_and_read(found: Grid) -> Grid:
+    return Grid.from_definition(json.loads(json.dumps(found.definition())))
+
+
+def test_labels_axes_and_shape() -> None:
+    found = grid(gamma=[0.5, 1])
+    assert found.dims == ("model", "dataset", "system", "strategy", "pe", "batch", "gamma")
+    assert found.shape == (2, 2, 1, 3, 7, 2, 2)
+    assert found.labels["strategy"] == ("data", "data+filter:group=8", "pipeline:segments=8")
+    assert found.axes["pe"].tolist() == [1, 2, 4, 8, 16, 32, 64]
+
+
+def test_options_are_the_specs() -> None:
+    changes = {
+        "collectives": "best",
+        "allreduce": "hierarchical",
+        "iterations": "ceil",
+        "optimizer": "adam",
+    }
+    assert grid(changes=changes).options == Options("best", "hierarchical", "ceil", "adam")
+
+
+def test_samples_that_do_not_fit_a_model_are_no_problem() -> None:
+    found = grid()
+    assert found.problem((0, 0, 0, 0)) is not None
+    assert found.problem((0, 1, 0, 0)) is None  # a plane network, samples with a depth
+    assert found.problem((1, 0, 0, 0)) is None
+    assert found.problem((1, 1, 0, 0)) is not None
+
+
+def test_a_block_is_a_part_of_the_whole() -> None:
+    found = grid()
+    whole = ask(found.problem((0, 0, 0, 1)), found.options)
+    axes = {"pe": found.axes["pe"][3:5], "batch": found.axes["batch"][1:]}
+    block = ask(found.problem((0, 0, 0, 1), axes), found.options)
+    np.testing.assert_array_equal(block.terms.compute, whole.terms.compute[3:5, 1:])
+    np.testing.assert_array_equal(block.limit, whole.limit[3:5, 1:])
+
+
+def test_measured_times_or_the_roofline() -> None:
+    measured = grid().workload(0, 0, 0)
+    assert measured.seconds.sum() == pytest.approx(3.119502e-3)
+    assert grid(changes={"times": "roofline"}).workload(0, 0, 0).seconds is None
+
+
+@pytest.mark.parametrize("strategy", range(3))
+def test_the_definition_gives_the_same_grid(strategy) -> None:
+    found = grid(phi=[1, 2], changes={"parameters": {"gamma": 0.5}, "optimizer": "adam"})
+    again = written_and_read(found)
+    assert (again.labels, again.shape) == (found.labels, found.shape)
+    assert (again.models, again.datasets, again.systems) == (
+        found.models,
+        found.datasets,
+        found.systems,
+    )
+    assert again.definition() == found.definition()
+    index = (0, 0, 0, strategy)
+    same(ask(again.problem(index), again.options), ask(found.problem(index), found.options))
+
+
+def test_a_users_files(files: Path) -> None:
+    names = {"model": "./tiny.yaml", "dataset": "./squares.yaml", "system": "./pair.yaml"}
+    found = grid(files, **names, strategy=["filter"], pe=[1, 2], batch=4)
+    assert [found.labels[dim][0] for dim in names] == ["tiny", "squares", "pair"]
+    answer = ask(found.problem((0, 0, 0, 0)), found.options)
+    # AG + AR of the convolution's 8 x 16 x 16 items, for 250 iterations
+    gathered = 3 * (1e-6 + 4 * 4 * 2048 / 2 / 10e9)
+    assert answer.terms.layer_collectives.ravel() == pytest.approx([0, 250 * gathered])
+
+
+def test_a_definition_needs_no_files(files: Path) -> None:
+    names = {"model": "./tiny.yaml", "dataset": "./squares.yaml", "system": "./pair.yaml"}
+    found = grid(files, **names)
+    for name in names.values():
+        (files / name).unlink()
+    again = written_and_read(found)
+    same(
+        ask(again.problem((0, 0, 0, 1)), again.options),
+        ask(found.problem((0, 0, 0, 1)), found.options),
+    )
+
+
+def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
+    model = {"file": "VGG_ImageNet_profall.net_sc", "layers": "filter_vgg.lc"}
+    found = grid(AUTHORS, model=[model], dataset=None, strategy=["filter"])
+    assert found.labels["dataset"] == ("ImageNet",)
+    mask = found.workload(0, 0, 0).mask
+    kinds = found.table(0, 0).kinds
+    assert {kind for kind, split in zip(kinds, mask, strict=True) if split} == {"conv"}
+    again = written_and_read(found)
+    assert again.workload(0, 0, 0).mask == mask
+    same(
+        ask(again.problem((0, 0, 0, 0)), again.options),
+        ask(found.problem((0, 0, 0, 0)), found.options),
+    )
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ({"model": "resnet5"}, "unknown model 'resnet5'; did you mean 'resnet50'? known: alexnet"),
+        ({"dataset": "imagnet"}, "unknown dataset 'imagnet'; did you mean 'imagenet'?"),
+        ({"system": "abc"}, "unknown system 'abc'; did you mean 'abci'?"),
+        ({"system": "./none.yaml"}, "none.yaml: no such file; check the path"),
+        ({"dataset": None}, "axes.dataset: no dataset is given, and model 'resnet50' brings none"),
+        ({"model": ["vgg16", "vgg16"]}, "axes.model: 'vgg16' stands twice; keep one"),
+        ({"strategy": ["spatial:split=wh", "spatial:split=hw"]}, "'spatial:split=hw' stands twice"),
+        (
+            {"model": {"file": "vgg16", "layers": "filter_vgg.lc"}},
+            "layers: expected a model file of ParaDL's (.net...), got 'vgg16'",
+        ),
+        (
+            {"model": {"file": "COSMOFLOW.net", "layer": "a.lc"}},
+            "unknown key 'layer' beside 'file'",
+        ),
+        ({"model": {"nmae": "mine"}}, "model without a name: name: this key is missing"),
+    ],
+)
+def test_mistakes(axes, message) -> None:
+    with pytest.raises(InputError) as error:
+        grid(AUTHORS, **axes)
+    assert message in str(error.value)
+
+
+def test_a_spec_in_yaml_is_the_same_grid(tmp_path: Path) -> None:
+    """What the user writes and what the definition writes are one language."""
+    found = grid()
+    path = tmp_path / "again.yaml"
+    path.write_text(yaml.safe_dump(found.definition()))
+    again = Grid.from_definition(yaml.safe_load(path.read_text()))
+    assert again.definition() == found.definition()

@@ -1,0 +1,125 @@
+"""Specs: what a user writes, and where each mistake is pointed at."""
+
+from pathlib import Path
+
+import pytest
+
+from grids.errors import InputError
+from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validated
+from grids.strategies import MEANING
+
+SPEC = """\
+name: interconnect study
+axes:
+  model: [resnet50, ./mine.yaml]
+  dataset: imagenet
+  system: abci
+  strategy: [data, "data+filter:group=8"]
+  pe: {pow2: [1, 64]}
+  batch: 32
+  phi: [1, 2]
+  inter_bandwidth: {geomspace: ["1 GB/s", "100 GB/s", 3]}
+parameters:
+  gamma: 0.7
+  intra_latency: 9 us
+outputs: [comp_time, limit]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "spec.yaml"
+
+
+def message(file: Path, old: str, new: str) -> str:
+    """What is said where `new` stands in place of `old`; the path left out."""
+    assert SPEC.count(old) == 1
+    file.write_text(SPEC.replace(old, new))
+    with pytest.raises(InputError) as error:
+        read_spec(file)
+    return str(error.value).replace(str(file), "spec.yaml")
+
+
+def test_a_spec(file: Path) -> None:
+    file.write_text(SPEC)
+    spec, document = read_spec(file)
+    assert spec.axes.model == ("resnet50", "./mine.yaml")
+    assert (spec.axes.dataset, spec.axes.system) == (("imagenet",), ("abci",))
+    assert spec.parameters == {"gamma": 0.7, "intra_latency": 9e-6}
+    assert spec.outputs == ("comp_time", "limit")
+    assert document.where(("axes", "pe")) == f"{file}:7"
+
+
+def test_numeric_axes_have_one_order_whatever_the_users(file: Path) -> None:
+    file.write_text(SPEC)
+    numeric = read_spec(file)[0].axes.numeric
+    assert list(numeric) == ["pe", "batch", "inter_bandwidth", "phi"]
+    assert numeric["inter_bandwidth"].values == pytest.approx([1e9, 1e10, 1e11])
+
+
+def test_what_is_not_written_has_a_default() -> None:
+    axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
+    spec = Spec.model_validate({"axes": axes})
+    assert spec.axes.strategy == tuple(MEANING)
+    assert (spec.axes.dataset, spec.outputs) == (None, MAIN_OUTPUTS)
+    assert (spec.scaling, spec.times, spec.collectives) == ("weak", "measured", "ring")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("  phi: [1", "  phy: [1", "spec.yaml:9: axes.phy: unknown key; did you mean 'phi'?"),
+        ("name: inter", "nmae: inter", "spec.yaml:1: nmae: unknown key; did you mean 'name'?"),
+        ("  batch: 32\n", "", "spec.yaml:2: axes.batch: this key is missing"),
+        ("pow2: [1", "pow: [1", "spec.yaml:7: axes.pe: expected a value or one generator, got"),
+        ("[1, 64]", "[64, 1]", "spec.yaml:7: axes.pe: expected the first value not above the"),
+        ("{pow2: [1, 64]}", "[]", "spec.yaml:7: axes.pe: expected at least one value, got an em"),
+        ("{pow2: [1, 64]}", "", "spec.yaml:7: axes.pe: expected a number, got None"),
+        ("batch: 32", "batch: true", "spec.yaml:8: axes.batch: expected a number, got True"),
+        ("batch: 32", "batch: -1", "spec.yaml:8: axes.batch: expected at least 1"),
+        ("[1, 2]", "[1, 0.5]", "spec.yaml:9: axes.phi: expected at least 1, got 0.5"),
+        ('"100 GB/s"', '"100 GB"', "spec.yaml:10: axes.inter_bandwidth: expected a value in B/s"),
+        ("[data,", "[dta,", "spec.yaml:6: axes.strategy.0: unknown strategy 'dta'; did you mean"),
+        ("=8", "=x", "spec.yaml:6: axes.strategy.1: group: expected a number, got 'x'"),
+        ("[data, ", "[3, ", "spec.yaml:6: axes.strategy.0: input should be a valid string, got 3"),
+        ("system: abci", "system: []", "spec.yaml:5: axes.system: expected at least one entry"),
+        ("system: abci", "system: ", "spec.yaml:5: axes.system.0: expected a name, a file or a"),
+        ("system: abci", "system: 3", "spec.yaml:5: axes.system.0: expected a name, a file or a"),
+        ("[comp_time", "[comp", "spec.yaml:14: outputs: unknown output 'comp'; did you mean 'comp"),
+        ("[comp_time", "[limit", "spec.yaml:14: outputs: expected each output once, got ['limit"),
+        ("[comp_time, limit]", "[]", "spec.yaml:14: outputs: expected at least one entry, got an"),
+        ("gamma: 0.7", "gamma: 7", "spec.yaml:11: parameters: gamma: expected more than 0 and at"),
+        ("gamma: 0.7", "gmma: 1", "spec.yaml:11: parameters: unknown parameter 'gmma'; did you"),
+        ("gamma: 0.7", "pe: 4", "spec.yaml:11: parameters: 'pe' is always an axis; write it under"),
+        ("gamma: 0.7", "phi: 4", "spec.yaml:11: parameters: 'phi' is an axis too; keep one of"),
+        ("9 us", "9 GB", "spec.yaml:11: parameters: intra_latency: expected a value in s, got"),
+        ("outputs:", "scaling: week\noutputs:", "spec.yaml:14: scaling: input should be 'weak' or"),
+    ],
+)
+def test_mistakes_have_their_line(file: Path, old: str, new: str, expected: str) -> None:
+    assert message(file, old, new).startswith(expected)
+
+
+def test_parameters_that_are_no_mapping() -> None:
+    axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
+    with pytest.raises(InputError, match="parameters: expected 'name: value' lines, got 3"):
+        validated({"axes": axes, "parameters": 3}, "the spec")
+
+
+def test_a_mistake_in_plain_data_has_its_source() -> None:
+    with pytest.raises(InputError, match=r"^the store's spec: axes: this key is missing$"):
+        validated({"name": "empty"}, "the store's spec")
+
+
+def test_a_spec_is_frozen() -> None:
+    spec = Spec.model_validate({"axes": {"model": "a", "system": "b", "pe": 1, "batch": 1}})
+    with pytest.raises(ValueError, match="frozen"):
+        spec.name = "other"
+
+
+def test_its_schema_can_be_published() -> None:
+    """Editors complete and check a user's file by it."""
+    schema = Spec.model_json_schema()
+    pe = schema["$defs"]["Axes"]["properties"]["pe"]
+    assert pe["description"] == "the number of processing elements (PEs) [1]"
+    assert {"pe", "batch", "model", "system"} == set(schema["$defs"]["Axes"]["required"])

@@ -1,0 +1,103 @@
+import os
+import signal
+
+import pytest
+from distributed import Client, LocalCluster
+from test_engine import arrays
+
+import sweep
+from grids.errors import InputError
+from sweep.block import run_block
+from sweep.cluster import WORKER_ENVIRONMENT, on_cluster
+from sweep.creation import create
+from sweep.engine import read_grid
+from sweep.errors import RunError
+from sweep.plan import make_plan
+from sweep.store import Cube
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A running scheduler with two worker processes."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, env=WORKER_ENVIRONMENT
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def blocky(tmp_path, small) -> Cube:
+    """A store of 48 blocks, none done."""
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=3, chunk_cells=2)
+    return create(str(tmp_path / "blocky.zarr"), grid, plan)
+
+
+def test_local_processes_make_the_same_cube(small, small_url, tmp_path):
+    sweep.run(small, tmp_path / "cube.zarr", workers=2)
+    assert arrays(tmp_path / "cube.zarr") == arrays(small_url)
+
+
+def test_a_running_scheduler_makes_the_same_cube(cluster, small, small_url, tmp_path):
+    sweep.run(small, tmp_path / "cube.zarr", scheduler=cluster.scheduler_address)
+    assert arrays(tmp_path / "cube.zarr") == arrays(small_url)
+
+
+def test_every_block_is_told_once(cluster, blocky, small_url):
+    with on_cluster(0, cluster.scheduler_address) as execute:
+        assert sorted(execute(blocky, list(range(48)))) == list(range(48))
+    assert arrays(blocky.url) == arrays(small_url)
+
+
+def test_the_store_may_be_named_from_here(cluster, small, small_url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the workers stay where they were started
+    sweep.run(small, "cube.zarr", scheduler=cluster.scheduler_address)
+    assert arrays("cube.zarr") == arrays(small_url)
+
+
+def test_a_worker_that_dies_is_replaced(cluster, blocky, small_url):
+    with on_cluster(0, cluster.scheduler_address) as execute:
+        running = execute(blocky, list(range(48)))
+        seen = [next(running)]
+        with Client(cluster) as client:
+            victim = next(iter(client.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+        seen += running
+    assert sorted(seen) == list(range(48))
+    assert arrays(blocky.url) == arrays(small_url)
+
+
+def test_a_worker_that_cannot_read_the_store(cluster, blocky, tmp_path):
+    blocky.group.update_attributes({"paradl_incomplete": True})
+    with (
+        on_cluster(0, cluster.scheduler_address) as execute,
+        pytest.raises(InputError, match="cut short"),
+    ):
+        list(execute(blocky, [0]))
+
+
+def test_a_scheduler_that_goes_away(blocky):
+    with LocalCluster(
+        n_workers=1, processes=False, dashboard_address=None, protocol="tcp"
+    ) as brief:
+        with pytest.raises(RunError, match="run the"), on_cluster(0, brief.scheduler_address) as run:
+            blocks = run(blocky, list(range(48)))
+            next(blocks)
+            brief.close()
+            list(blocks)
+
+
+def test_no_scheduler_answers(small, tmp_path):
+    with pytest.raises(InputError, match="no Dask scheduler answers.*start one with"):
+        sweep.run(small, tmp_path / "cube.zarr", scheduler="tcp://127.0.0.1:9")
+    assert not (tmp_path / "cube.zarr").exists()
+
+
+def test_an_address_that_is_none(small, tmp_path):
+    with pytest.raises(InputError, match="no Dask scheduler answers"):
+        sweep.run(small, tmp_path / "cube.zarr", scheduler="nonsense")
+
+
+def test_a_task_is_three_short_values(blocky):
+    assert run_block(blocky.location, blocky.identity, 5) == 5
+    assert blocky.done().nonzero()[0].tolist() == [5]

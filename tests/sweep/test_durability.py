@@ -1,0 +1,163 @@
+"""What no kill, no full disk and no second run may do: lose a finished block, or write half of one."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import COMMAND
+from test_engine import arrays
+
+import sweep
+from sweep.questions.status import status
+
+# Blocks enough, and each slow enough, to be hit between the first and the last.
+SLOW = {
+    "axes": {
+        "model": ["alexnet", "vgg16", "resnet50"],
+        "dataset": ["imagenet", "imagenet-226", "imagenet-299"],
+        "system": ["abci", "dgx-h100"],
+        "pe": {"range": [1, 64]},
+        "batch": {"pow2": [1, 256]},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def slow_spec(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("slow") / "spec.yaml"
+    path.write_text(yaml.safe_dump(SLOW))
+    return path
+
+
+@pytest.fixture(scope="module")
+def slow_url(tmp_path_factory) -> str:
+    """The cube, uninterrupted."""
+    url = str(tmp_path_factory.mktemp("slow") / "cube.zarr")
+    sweep.run(SLOW, url)
+    return url
+
+
+def started(spec: Path, url: Path, *options: str, **more: object) -> subprocess.Popen[str]:
+    """A sweep that has finished a block and has others to do."""
+    run = subprocess.Popen(
+        [*COMMAND, "sweep", str(spec), str(url), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **more,
+    )
+    deadline = time.monotonic() + 40
+    while not list(url.glob("progress/done/c/*")):
+        assert run.poll() is None, run.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return run
+
+
+def files(url: object) -> set[str]:
+    return {str(path.relative_to(str(url))) for path in Path(str(url)).rglob("*")}
+
+
+def test_kill_and_resume(slow_spec, slow_url, tmp_path):
+    url = tmp_path / "cube.zarr"
+    run = started(slow_spec, url)
+    run.kill()
+    run.communicate()
+    told = status(str(url))
+    assert 0 < told["blocks_done"] < told["blocks"]
+    (url / "limit" / "c.0.partial").write_bytes(b"half")
+    sweep.run(slow_spec, url)
+    assert status(str(url))["complete"]
+    assert arrays(url) == arrays(slow_url)
+    assert files(url) == files(slow_url)
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "1")])
+def test_ctrl_c_says_how_to_go_on(options, slow_spec, tmp_path):
+    url = tmp_path / "cube.zarr"
+    run = started(slow_spec, url, *options)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does, to all processes of the run
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == (
+        "paradl: interrupted; what is done is kept: run the same command to go on"
+    )
+    assert "Traceback" not in err
+    told = status(str(url))
+    assert 0 < told["blocks_done"] < told["blocks"]
+
+
+def test_a_second_run_is_refused(slow_spec, tmp_path, paradl_process):
+    url = tmp_path / "cube.zarr"
+    first = started(slow_spec, url)
+    first.send_signal(signal.SIGSTOP)
+    try:
+        for more in ([], ["--overwrite"]):
+            second = paradl_process("sweep", slow_spec, url, *more)
+            assert second.returncode == 2
+            assert second.stderr.startswith(f"paradl: {url}: another run is at work on this store")
+            assert second.stderr.count("\n") == 1
+    finally:
+        first.kill()
+        first.communicate()
+    assert status(str(url))["blocks_done"] > 0
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A file system of a few pages."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount, unmount = shutil.which("mount"), shutil.which("umount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    mounted = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)], check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no file system may be mounted here")
+    yield place
+    subprocess.run([str(unmount), str(place)], check=True)
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "1")])
+def test_a_full_disk(options, slow_spec, slow_url, tiny_disk, paradl_process):
+    url = tiny_disk / "cube.zarr"
+    found = paradl_process("sweep", slow_spec, url, "--quiet", *options)
+    assert found.returncode == 1
+    assert found.stderr == (
+        f"paradl: {url}: the disk is full; blocks that are done are kept: "
+        "mend it and run the same command again\n"
+    )
+
+
+def test_a_limit_on_file_sizes(slow_spec, slow_url, tmp_path, paradl_process):
+    url = tmp_path / "cube.zarr"
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    found = paradl_process("sweep", slow_spec, url, "--quiet", preexec_fn=limited)
+    assert found.returncode == 1
+    assert found.stderr.startswith(f"paradl: {url}: writing failed (File too large); blocks that")
+    assert found.stderr.count("\n") == 1
+    sweep.run(slow_spec, url)
+    assert arrays(url) == arrays(slow_url)
+
+
+def test_a_read_only_folder(small, tmp_path, paradl_process, spec_file):
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o555)
+    if os.access(folder, os.W_OK):
+        pytest.skip("this user may write everywhere")
+    found = paradl_process("sweep", spec_file(small), folder / "cube.zarr")
+    assert found.returncode == 1
+    assert "Permission denied" in found.stderr
