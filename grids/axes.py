@@ -13,7 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from grids.errors import InputError, nearest
-from grids.layers import Floats
+from grids.models.layers import Floats
 from grids.parameters import PARAMETERS, Parameter
 from grids.units import parse
 

@@ -6,27 +6,37 @@ so that a store is complete: the same grid comes back where the user's files, or
 not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, overload
 
 import numpy as np
 
 from grids import strategies
 from grids.datasets import Dataset
 from grids.errors import InputError, ShapeError
-from grids.layers import Floats, LayerTable
-from grids.library import Model, find
+from grids.library import Kind, Model, find
+from grids.models.layers import Floats, LayerTable
 from grids.problem import Problem, Settings, Workload, build
 from grids.spec import Reference, Spec, validated
 from grids.strategies import Strategy
 from grids.systems import System
+from grids.yamlfile import KeyPath
 from kernels import Options
+
+Where = Callable[[KeyPath], str]
+References = tuple[Reference, ...]
 
 LABELS = ("model", "dataset", "system", "strategy")
 
 Index = tuple[int, int, int, int]  # a position along each of the labelled dimensions
+
+
+def in_spec(keypath: KeyPath) -> str:
+    """The place of a key where there is no file."""
+    return ".".join(map(str, keypath))
 
 
 @dataclass(frozen=True)
@@ -40,20 +50,22 @@ class Grid:
     strategies: tuple[Strategy, ...]
 
     @classmethod
-    def from_spec(cls, spec: Spec, base: Path = Path()) -> "Grid":
-        """Look up what the spec names; files are relative to `base`."""
-        models = tuple(find("model", each, base) for each in spec.axes.model)
-        found = cls(
-            spec=spec,
-            models=models,
-            datasets=_datasets(spec.axes.dataset, models, base),
-            systems=tuple(find("system", each, base) for each in spec.axes.system),
-            strategies=tuple(
-                strategies.parse(each, "axes.strategy") for each in spec.axes.strategy
-            ),
+    def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = in_spec) -> "Grid":
+        """Look up what the spec names; files are relative to `base`.
+
+        InputError tells the place of a key, as `where` gives it, that names what is not there.
+        """
+        models = _looked_up("model", spec.axes.model, base, where)
+        systems = _looked_up("system", spec.axes.system, base, where)
+        datasets = (
+            _brought(models, where)
+            if spec.axes.dataset is None
+            else _looked_up("dataset", spec.axes.dataset, base, where)
         )
+        chosen = tuple(strategies.parse(each) for each in spec.axes.strategy)
+        found = cls(spec, models, datasets, systems, chosen)
         for dim, labels in found.labels.items():
-            _once(dim, labels)
+            _once(labels, where(("axes", dim)))
         return found
 
     @classmethod
@@ -156,24 +168,45 @@ class Grid:
         return Workload(table, data.samples, machine, seconds, chosen.mask)
 
 
-def _datasets(
-    references: tuple[Reference, ...] | None, models: tuple[Model, ...], base: Path
-) -> tuple[Dataset, ...]:
-    """The datasets that the spec names, or those that its model files bring."""
-    if references is not None:
-        return tuple(find("dataset", each, base) for each in references)
-    own = {each.name: each.own_dataset for each in models}
-    for name, dataset in own.items():
-        if dataset is None:
+@overload
+def _looked_up(
+    kind: Literal["model"], references: References, base: Path, where: Where
+) -> tuple[Model, ...]: ...
+@overload
+def _looked_up(
+    kind: Literal["dataset"], references: References, base: Path, where: Where
+) -> tuple[Dataset, ...]: ...
+@overload
+def _looked_up(
+    kind: Literal["system"], references: References, base: Path, where: Where
+) -> tuple[System, ...]: ...
+def _looked_up(
+    kind: Kind, references: References, base: Path, where: Where
+) -> tuple[Model | Dataset | System, ...]:
+    """The entries that an axis names."""
+    found = []
+    for position, reference in enumerate(references):
+        try:
+            found.append(find(kind, reference, base))
+        except InputError as error:
+            raise InputError(str(error), where=where(("axes", kind, position))) from None
+    return tuple(found)
+
+
+def _brought(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:
+    """The datasets that model files bring."""
+    for model in models:
+        if model.own_dataset is None:
             raise InputError(
-                f"no dataset is given, and model {name!r} brings none of its own",
-                where="axes.dataset",
-                advice="name one, such as 'imagenet'",
+                f"no dataset is given, and model {model.name!r} brings none of its own",
+                where=where(("axes", "dataset")),
+                advice="name one, such as 'dataset: imagenet'",
             )
-    return tuple({each.name: each for each in own.values() if each is not None}.values())
+    own = {each.name: each for model in models if (each := model.own_dataset)}
+    return tuple(own.values())
 
 
-def _once(dim: str, labels: tuple[str, ...]) -> None:
+def _once(labels: tuple[str, ...], where: str) -> None:
     twice = next((each for each in labels if labels.count(each) > 1), None)
     if twice is not None:
-        raise InputError(f"{twice!r} stands twice", where=f"axes.{dim}", advice="keep one")
+        raise InputError(f"{twice!r} stands twice", where=where, advice="keep one")

@@ -13,12 +13,12 @@ from typing import Literal, overload
 
 from pydantic import ValidationError
 
-from grids.architecture import Architecture
 from grids.datasets import Dataset
 from grids.entry import Entry
 from grids.errors import InputError, nearest
-from grids.layerconfig import read_layers
-from grids.netfile import NetModel, read_net
+from grids.models.architecture import Architecture
+from grids.models.layerconfig import read_layers
+from grids.models.netfile import NetModel, read_net
 from grids.systems import System
 from grids.yamlfile import Document, explain, load
 

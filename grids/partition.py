@@ -7,7 +7,7 @@ consecutive layers within which the layers fit into p2 stages.
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.layers import Floats
+from grids.models.layers import Floats
 
 Integers = NDArray[np.int64]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.divisors import divisors
-from grids.layers import Floats, LayerTable
+from grids.models.layers import Floats, LayerTable
 from grids.partition import stage_ends
 from grids.strategies import DIMENSIONS, Strategy, Which
 from kernels import Bounds, Layers, Placement

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from grids.divisors import divisors
-from grids.layers import Floats, LayerTable
+from grids.models.layers import Floats, LayerTable
 from grids.parameters import DEFAULTS
 from grids.placement import Mask, kernel_layers, place
 from grids.strategies import GroupStrategy, Strategy

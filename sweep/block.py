@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from grids.grid import LABELS, Grid
-from grids.layers import Floats
+from grids.models.layers import Floats
 from grids.strategies import Strategy
 from sweep import variables
 from sweep.compilation import keep_programs

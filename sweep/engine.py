@@ -74,10 +74,7 @@ def read_grid(spec: Source) -> Grid:
         return Grid.from_spec(validated(dict(spec), "spec"))
     path = Path(spec)
     found, document = read_spec(path)
-    try:
-        return Grid.from_spec(found, path.parent)
-    except InputError as error:
-        raise InputError(str(error), where=str(document.path)) from None
+    return Grid.from_spec(found, path.parent, document.where)
 
 
 def open_dataset(store: str | Path) -> xr.Dataset:

@@ -14,7 +14,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from grids.grid import Grid, Index
-from grids.layers import Floats
+from grids.models.layers import Floats
 from grids.problem import Problem
 from grids.strategies import Strategy
 from kernels import (

@@ -6,7 +6,7 @@ import numpy as np
 import reference
 from hypothesis import strategies as st
 
-from grids.layers import Layer, LayerTable
+from grids.models.layers import Layer, LayerTable
 from grids.problem import Settings, Workload
 from grids.strategies import Strategy
 from grids.systems import Contention, Level, Link, ProcessingElement, System

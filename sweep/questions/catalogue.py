@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from grids.architecture import Architecture
 from grids.library import find, names
+from grids.models.architecture import Architecture
 from grids.strategies import LIMIT, MEANING
 
 Row = dict[str, Any]

@@ -7,8 +7,8 @@ import pytest
 
 from grids.datasets import Dataset
 from grids.errors import ShapeError
-from grids.layers import LayerTable
 from grids.library import Kind, find, names
+from grids.models.layers import LayerTable
 
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in names(kind)]
 

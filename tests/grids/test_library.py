@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from grids.architecture import Architecture
 from grids.errors import InputError
 from grids.library import Kind, find, names
-from grids.netfile import NetModel
+from grids.models.architecture import Architecture
+from grids.models.netfile import NetModel
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in names(kind)]

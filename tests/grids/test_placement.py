@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.layers import LayerTable
 from grids.library import find
+from grids.models.layers import LayerTable
 from grids.placement import kernel_layers, place
 from grids.strategies import parse
 from kernels import Bounds, Placement

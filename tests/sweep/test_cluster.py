@@ -2,8 +2,8 @@ import os
 import signal
 
 import pytest
+from cubes import arrays
 from distributed import Client, LocalCluster
-from test_engine import arrays
 
 import sweep
 from grids.errors import InputError
@@ -80,7 +80,10 @@ def test_a_scheduler_that_goes_away(blocky):
     with LocalCluster(
         n_workers=1, processes=False, dashboard_address=None, protocol="tcp"
     ) as brief:
-        with pytest.raises(RunError, match="run the"), on_cluster(0, brief.scheduler_address) as run:
+        with (
+            pytest.raises(RunError, match="run the"),
+            on_cluster(0, brief.scheduler_address) as run,
+        ):
             blocks = run(blocky, list(range(48)))
             next(blocks)
             brief.close()

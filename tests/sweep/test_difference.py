@@ -62,5 +62,7 @@ def test_an_entry_that_changed_is_told_by_its_part(small):
 
 
 def test_many_are_counted(small):
-    other = changed(small, pe=3, batch=5, strategy="data", system="dgx-h100") | {"scaling": "strong"}
+    other = changed(small, pe=3, batch=5, strategy="data", system="dgx-h100") | {
+        "scaling": "strong"
+    }
     assert "more)" in difference(read_grid(small), read_grid(other))

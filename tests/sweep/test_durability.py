@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import COMMAND
-from test_engine import arrays
+from cubes import COMMAND, arrays
 
 import sweep
 from sweep.questions.status import status

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from cubes import arrays
 
 import sweep
 from grids.errors import InputError
@@ -22,12 +23,6 @@ from sweep.store import open_cube
 INLINE = Where()
 
 
-def arrays(url: object) -> dict[str, bytes]:
-    """Every array's bytes but for the done-marks."""
-    group = zarr.open_group(str(url), mode="r")
-    return {name: np.asarray(array[:]).tobytes() for name, array in group.arrays()}
-
-
 def answers(grid: Grid, index: tuple[int, ...], cell: dict[str, float]) -> Answer | None:
     """The oracle asked about one cell alone."""
     problem = grid.problem(index, {name: np.array([value]) for name, value in cell.items()})
@@ -39,7 +34,9 @@ def assert_same(grid: Grid, url: str) -> None:
     cube = open_cube(url)
     stored = {name: cube.group[name][:] for name in grid.spec.outputs}
     for index in product(*(range(size) for size in grid.shape)):
-        cell = {name: values[i] for (name, values), i in zip(grid.axes.items(), index[4:], strict=True)}
+        cell = {
+            name: values[i] for (name, values), i in zip(grid.axes.items(), index[4:], strict=True)
+        }
         found = answers(grid, index[:4], cell)
         for name, values in stored.items():
             expected = np.nan if found is None else np.asarray(output(found, name)).item()

@@ -85,7 +85,9 @@ def test_the_cube_needs_no_file_of_the_users(tmp_path, small):
     text = (Path(__file__).parents[2] / "grids/catalogue/systems/abci.yaml").read_text()
     own = tmp_path / "mine.yaml"
     own.write_text(text.replace("name: abci", "name: mine"))
-    (tmp_path / "spec.yaml").write_text(json.dumps({"axes": small["axes"] | {"system": "mine.yaml"}}))
+    (tmp_path / "spec.yaml").write_text(
+        json.dumps({"axes": small["axes"] | {"system": "mine.yaml"}})
+    )
     sweep.run(tmp_path / "spec.yaml", tmp_path / "cube.zarr")
     own.unlink()
     assert open_cube(str(tmp_path / "cube.zarr")).grid.systems[0].name == "mine"
@@ -139,7 +141,9 @@ def made(tmp_path, small) -> Path:
 
 def test_another_format(made):
     changed(made, paradl_format=99, source="paradl 9.0")
-    with pytest.raises(InputError, match=r"a cube of format 99, .* reads format 1; use paradl 9\.0"):
+    with pytest.raises(
+        InputError, match=r"a cube of format 99, .* reads format 1; use paradl 9\.0"
+    ):
         open_cube(str(made))
 
 
@@ -159,7 +163,9 @@ def test_an_array_that_is_gone(made):
     group = zarr.open_group(made, mode="r+", use_consolidated=False)
     del group["memory"]
     group.attrs.put(dict(group.attrs))
-    with pytest.raises(InputError, match=r"the array 'memory' is gone; sweep again with --overwrite"):
+    with pytest.raises(
+        InputError, match=r"the array 'memory' is gone; sweep again with --overwrite"
+    ):
         open_cube(str(made))
 
 

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from grids.architectures.steps import (
+from grids.entry import Count, Record
+from grids.models.steps import (
     AdaptivePool,
     Conv,
     Fc,
@@ -19,7 +20,6 @@ from grids.architectures.steps import (
     Step,
     Steps,
 )
-from grids.entry import Count, Record
 
 EXPANSION = 4  # a block gives four times the filters of its 3x3 convolution
 

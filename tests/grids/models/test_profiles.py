@@ -6,7 +6,7 @@ import pytest
 
 from grids.datasets import Dataset
 from grids.library import find
-from grids.profiles import nearest_profile
+from grids.models.profiles import nearest_profile
 
 
 def model(name):

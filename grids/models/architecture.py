@@ -1,6 +1,6 @@
 """An architecture: a network before it meets a sample.
 
-Either `layers`, a list of steps (grids/architectures/steps.py shows every one), or a `family`
+Either `layers`, a list of steps (grids/models/steps.py shows every one), or a `family`
 with its settings, which writes the same steps:
 
     name: resnet50
@@ -16,15 +16,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from grids.architectures.inception import Inception
-from grids.architectures.resnet import ResNet
-from grids.architectures.steps import Steps
 from grids.datasets import Dataset
 from grids.entry import Entry
 from grids.errors import ShapeError
-from grids.layers import Floats, LayerTable
-from grids.profiles import Profile, nearest_profile
-from grids.shapes import layer_table
+from grids.models.inception import Inception
+from grids.models.layers import Floats, LayerTable
+from grids.models.profiles import Profile, nearest_profile
+from grids.models.resnet import ResNet
+from grids.models.shapes import layer_table
+from grids.models.steps import Steps
 
 Family = Annotated[ResNet | Inception, Field(discriminator="name")]
 

@@ -8,8 +8,8 @@ auxiliary head wants extents of at least 17 in the middle: images of 299, as in 
 
 from typing import Literal
 
-from grids.architectures.steps import AdaptivePool, Concat, Conv, Fc, Plain, Pool, Side, Step, Steps
 from grids.entry import Record
+from grids.models.steps import AdaptivePool, Concat, Conv, Fc, Plain, Pool, Side, Step, Steps
 
 ONE = (1, 1)
 ROW3, COLUMN3 = (1, 3), (3, 1)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from grids.layers import KINDS, Layer, LayerTable
+from grids.models.layers import KINDS, Layer, LayerTable
 
 
 def layer(name: str, kind: str, **counts: float) -> Layer:

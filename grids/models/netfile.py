@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from grids.datasets import Dataset
 from grids.errors import InputError, ShapeError
-from grids.layers import DIMENSIONS, Floats, Layer, LayerTable
+from grids.models.layers import DIMENSIONS, Floats, Layer, LayerTable
 from grids.yamlfile import explain, read_text
 
 HEADERS = ("Dataset", "Input", "Model")

@@ -6,8 +6,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from grids.architecture import Architecture
-from grids.architectures import steps
+from grids.models import steps
+from grids.models.architecture import Architecture
 from grids.yamlfile import explain
 
 

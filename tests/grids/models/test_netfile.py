@@ -6,9 +6,9 @@ import pytest
 
 from grids.datasets import Dataset
 from grids.errors import InputError, ShapeError
-from grids.netfile import NetModel, parse_net, read_net
+from grids.models.netfile import NetModel, parse_net, read_net
 
-AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
+AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 
 NET = """\
 Dataset|Tiny

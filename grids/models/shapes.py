@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from grids.architectures.steps import (
+from grids.errors import InputError, ShapeError
+from grids.models.layers import DIMENSIONS, Layer, LayerTable
+from grids.models.steps import (
     AdaptivePool,
     Concat,
     Conv,
@@ -21,9 +23,7 @@ from grids.architectures.steps import (
     Step,
     Steps,
 )
-from grids.errors import InputError, ShapeError
-from grids.layers import DIMENSIONS, Layer, LayerTable
-from grids.tensors import Tensor, sizes, slide
+from grids.models.tensors import Tensor, sizes, slide
 
 PLAIN_KINDS = {"batchnorm": "norm", "relu": "relu", "dropout": "dropout"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from grids.architecture import Architecture
-from grids.layers import LayerTable
+from grids.models.architecture import Architecture
+from grids.models.layers import LayerTable
 
 
 def resnet(*stages: int) -> LayerTable:

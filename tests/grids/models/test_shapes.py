@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.architecture import Architecture
 from grids.errors import InputError, ShapeError
-from grids.layers import LayerTable
+from grids.models.architecture import Architecture
+from grids.models.layers import LayerTable
 
 
 def table(*layers: object, shape: tuple[int, ...] = (3, 8, 8), targets: int = 10) -> LayerTable:

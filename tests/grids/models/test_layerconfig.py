@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from grids.errors import InputError
-from grids.layerconfig import read_layers
-from grids.layers import LayerTable
-from grids.netfile import read_net
+from grids.models.layerconfig import read_layers
+from grids.models.layers import LayerTable
+from grids.models.netfile import read_net
 
-AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
+AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 
 
 def authors_table(name: str) -> LayerTable:

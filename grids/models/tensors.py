@@ -7,8 +7,8 @@ floor((X + P - K) / S) + 1.
 import math
 from dataclasses import dataclass
 
-from grids.architectures.steps import Conv, Pool
 from grids.errors import InputError, ShapeError
+from grids.models.steps import Conv, Pool
 
 
 @dataclass(frozen=True)

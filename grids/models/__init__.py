@@ -1,0 +1,1 @@
+"""Networks: architectures and their steps, shape inference, the authors' files."""

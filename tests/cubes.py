@@ -1,0 +1,50 @@
+"""Small design spaces, and what the tests of the sweep do with their stores."""
+
+import sys
+
+import numpy as np
+import zarr
+
+from grids.spec import OUTPUTS
+
+COMMAND = (sys.executable, "-c", "from sweep.cli import main; main()")
+
+# Pairs that cannot exist, uneven PE counts, a group that is looked for, an axis more, every output.
+MIXED = {
+    "name": "mixed",
+    "axes": {
+        "model": ["alexnet", "cosmoflow"],
+        "dataset": ["imagenet-226", "cosmoflow-128"],
+        "system": ["abci"],
+        "strategy": [
+            "serial",
+            "data",
+            "channel",
+            "pipeline:segments=8",
+            "data+filter",
+            "data+spatial:group=best",
+        ],
+        "pe": [1, 3, 4, 8, 12],
+        "batch": [8, 64],
+        "inter_bandwidth": ["1 GB/s", "12.5 GB/s"],
+    },
+    "outputs": list(OUTPUTS),
+}
+
+# Four fast blocks; two pairs cannot exist.
+SMALL = {
+    "axes": {
+        "model": ["alexnet", "cosmoflow"],
+        "dataset": ["cosmoflow-128", "imagenet"],
+        "system": "abci",
+        "strategy": ["serial", "data", "data+channel"],
+        "pe": [1, 2, 4, 8],
+        "batch": [16, 32],
+    },
+}
+
+
+def arrays(url: object) -> dict[str, bytes]:
+    """Every array's bytes but for the done-marks."""
+    group = zarr.open_group(str(url), mode="r")
+    return {name: np.asarray(array[:]).tobytes() for name, array in group.arrays()}
