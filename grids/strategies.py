@@ -77,11 +77,12 @@ class Strategy:
     @property
     def label(self) -> str:
         """As the user writes it, settings in a fixed order."""
+        layers = None if self.layers == "default" else self.layers
         settings = {
             "group": self.group,
             "segments": self.segments,
-            "split": self.dims,
-            "layers": None if self.layers == "default" else self.layers,
+            "split": self.dims or layers,
+            "layers": layers if self.dims else None,
         }
         written = ",".join(f"{key}={value}" for key, value in settings.items() if value is not None)
         return f"{self.base}:{written}" if written else self.base

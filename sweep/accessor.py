@@ -77,12 +77,14 @@ class Paradl:
     @property
     def throughput(self) -> xr.DataArray:
         """Samples a second."""
-        return _named(self._samples() / self.epoch_time, "throughput", "s-1", "samples a second")
+        rate = self._samples() / self.epoch_time
+        return _named(self._ordered(rate), "throughput", "s-1", "samples a second")
 
     @property
     def speedup(self) -> xr.DataArray:
         """Epoch time on one PE over epoch time."""
-        return _named(self._ds.serial_time / self.epoch_time, "speedup", "1", "speedup over one PE")
+        gain = self._ds.serial_time / self.epoch_time
+        return _named(self._ordered(gain), "speedup", "1", "speedup over one PE")
 
     @property
     def efficiency(self) -> xr.DataArray:
@@ -112,6 +114,10 @@ class Paradl:
     def reasons(self, limit: int) -> list[str]:
         """The names in a flag byte."""
         return names(int(limit))
+
+    def _ordered(self, array: xr.DataArray) -> xr.DataArray:
+        """The dimensions in the cube's order, whatever was divided by what."""
+        return array.transpose(*self.epoch_time.dims)
 
     def _samples(self) -> xr.DataArray:
         samples = {each.name: float(each.samples) for each in self.grid.datasets}

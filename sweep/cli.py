@@ -1,10 +1,8 @@
 """The command line. Heavy imports are inside the commands, so that `--help` answers at once."""
 
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +10,7 @@ import typer
 
 from grids.errors import InputError
 from sweep.errors import RunError
+from sweep.options import named_as_options, once, selection
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -115,7 +114,7 @@ def limits(
     """How far each strategy scales, and what stops it."""
     from sweep.questions.limits import limits as ask
 
-    _show_cube(store, form, lambda cube: ask(cube, efficiency, _selection(sel)))
+    _show_cube(store, form, lambda cube: ask(cube, efficiency, selection(sel)))
 
 
 @app.command()
@@ -123,7 +122,7 @@ def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
     """Strategies ranked for a slice of a cube, with what forbids the losers."""
     from sweep.questions.best import best as ask
 
-    table = _show_cube(store, form, lambda cube: ask(cube, _selection(sel)))
+    table = _show_cube(store, form, lambda cube: ask(cube, selection(sel)))
     if not len(table) or not table["feasible"].any():
         _end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
@@ -197,7 +196,7 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
             batch=batch,
             dataset=dataset,
             system=system,
-            parameters=_once(settings, "--set"),
+            parameters=once(settings, "--set"),
             settings={
                 "scaling": scaling,
                 "collectives": collectives,
@@ -207,7 +206,7 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
                 "times": times,
             },
         )
-        with _named_as_options():
+        with named_as_options():
             grid = asked.grid()
         for warning in grid.warnings:
             print(f"paradl: warning: {warning}", file=sys.stderr)
@@ -276,39 +275,3 @@ def schema() -> None:
     from grids.spec import Spec
 
     print(json.dumps(Spec.model_json_schema(), indent=2))
-
-
-@contextmanager
-def _named_as_options() -> Iterator[None]:
-    """Tell what is wrong with a configuration by the options that it was given with."""
-    try:
-        yield
-    except InputError as error:
-        text = re.sub(r"^axes\.(\w+)(\.\d+)?", r"--\1", str(error), flags=re.MULTILINE)
-        raise InputError(re.sub(r"^parameters\b", "--set", text, flags=re.MULTILINE)) from None
-
-
-def _selection(sel: list[str] | None) -> dict[str, object]:
-    """The values of each axis; an option that is repeated adds values."""
-    pairs = _pairs(sel, "--sel")
-    axes = dict.fromkeys(axis for axis, _ in pairs)
-    return {axis: [value for each, value in pairs if each == axis] for axis in axes}
-
-
-def _once(items: list[str] | None, option: str) -> dict[str, str]:
-    pairs = _pairs(items, option)
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InputError("expected each name once", where=option, advice="keep one value")
-    return found
-
-
-def _pairs(items: list[str] | None, option: str) -> list[tuple[str, str]]:
-    """`name=value` options."""
-    found = []
-    for item in items or []:
-        name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not name or not value:
-            raise InputError(f"expected name=value, got {item!r}", where=option)
-        found.append((name, value))
-    return found

@@ -6,6 +6,8 @@ three short values.
 """
 
 import logging
+import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -82,18 +84,36 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Client]:
         with _connected(scheduler) as client:
             yield client
         return
-    with (
-        LocalCluster(
+    with _local(workers) as cluster, Client(cluster) as client:
+        yield client
+
+
+def _local(workers: int) -> LocalCluster:
+    with _deaf_to_interrupts():
+        return LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any port: other sweeps may run on this machine
             env=WORKER_ENVIRONMENT,
             silence_logs=logging.CRITICAL,  # what fails is said once, by this process
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+        )
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started here ignore Ctrl-C, which a terminal sends to them, too.
+
+    They end with this process, which has something to say about it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may change what a signal does
+        return
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _connected(scheduler: str) -> Client:

@@ -18,18 +18,8 @@ def exclusive(url: str) -> Iterator[None]:
     if "://" in url or os.name != "posix":
         yield
         return
-    import fcntl
-
-    folder = _opened(Path(url))
+    folder = _held(Path(url))
     try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                "another run is at work on this store",
-                where=url,
-                advice="wait for it (paradl status shows how far it is), or use another store",
-            ) from None
         yield
     finally:
         with suppress(OSError):  # a folder with nothing in it is no one's
@@ -37,13 +27,37 @@ def exclusive(url: str) -> Iterator[None]:
         os.close(folder)
 
 
-def _opened(folder: Path) -> int:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise InputError(
-            "a file, and no folder; left untouched",
-            where=str(folder),
-            advice="choose another place",
-        ) from None
-    return os.open(folder, os.O_RDONLY)
+def _held(path: Path) -> int:
+    """The locked folder at `path`: not one that another run, ending, has just removed."""
+    import fcntl
+
+    while True:
+        folder = _opened(path)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(folder)
+            raise InputError(
+                "another run is at work on this store",
+                where=str(path),
+                advice="wait for it (paradl status shows how far it is), or use another store",
+            ) from None
+        if path.exists() and os.path.samestat(os.fstat(folder), path.stat()):
+            return folder
+        os.close(folder)
+
+
+def _opened(path: Path) -> int:
+    """The folder, made if need be."""
+    while True:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            return os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # removed between the two: make it again
+            continue
+        except FileExistsError:
+            raise InputError(
+                "a file, and no folder; left untouched",
+                where=str(path),
+                advice="choose another place",
+            ) from None

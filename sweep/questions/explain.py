@@ -157,8 +157,8 @@ def _layers(grid: Grid, problem: Problem) -> list[Row]:
         columns = {
             "split": problem.placement.split,
             "seconds": (times.forward + times.backward) * part,
-            "halo_items": halo * (problem.group == "spatial"),
-            "gathered_items": sent * (problem.group in ("filter", "channel")),
+            "halo_items": halo * float(problem.group == "spatial"),
+            "gathered_items": sent * float(problem.group in ("filter", "channel")),
         }
         flat = {name: np.asarray(each).reshape(len(table)) for name, each in columns.items()}
     stage = _stage(problem, len(table))

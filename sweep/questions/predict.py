@@ -11,7 +11,7 @@ import numpy as np
 from grids.grid import Grid
 from grids.problem import Problem
 from grids.spec import TERMS, Spec, validated
-from kernels import FORBIDS, Answer, link, staged_link
+from kernels import FORBIDS, Answer, Link, link, staged_link
 from sweep.compilation import keep_programs
 from sweep.evaluate import ask
 from sweep.variables import names
@@ -138,11 +138,11 @@ def parameters(problem: Problem, group: float) -> dict[str, float | None]:
         staged = staged_link(network, group)
     return {
         "group_latency": number(in_group.alpha),
-        "group_bandwidth": 1 / number(in_group.beta),
+        "group_bandwidth": _bandwidth(in_group),
         "replica_latency": number(across.alpha),
-        "replica_bandwidth": 1 / number(across.beta),
+        "replica_bandwidth": _bandwidth(across),
         "halo_latency": number(staged.alpha),
-        "halo_bandwidth": 1 / number(staged.beta),
+        "halo_bandwidth": _bandwidth(staged),
         "phi": number(run.phi),
         "phi_halo": number(network.phi_halo),
         "phi_gather": number(network.phi_gather),
@@ -154,6 +154,11 @@ def parameters(problem: Problem, group: float) -> dict[str, float | None]:
         "gamma": number(run.gamma),
         "segments": number(run.segments),
     }
+
+
+def _bandwidth(path: Link) -> float:
+    """[B/s], as the user wrote it: two divisions would have left their rounding."""
+    return float(f"{1 / number(path.beta):.14g}")
 
 
 def number(value: Any) -> float:

@@ -60,7 +60,7 @@ def test_the_label_is_what_the_user_writes(text) -> None:
 def test_settings_are_labelled_in_one_order() -> None:
     assert parse("data+pipeline:segments=2,group=4").label == "data+pipeline:group=4,segments=2"
     assert parse("spatial:split=wh").label == "spatial:split=hw"
-    assert parse("filter:split=all").label == "filter:layers=all"
+    assert parse("filter:layers=all").label == "filter:split=all"
 
 
 def test_every_strategy_is_explained() -> None:

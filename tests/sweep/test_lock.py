@@ -13,6 +13,14 @@ def test_the_second_is_refused(tmp_path):
         pass
 
 
+def test_who_is_refused_leaves_the_folder_to_its_holder(tmp_path):
+    url = str(tmp_path / "cube.zarr")
+    with exclusive(url):
+        for _ in range(2):  # the folder is still empty: it is not the refused one's to remove
+            with pytest.raises(InputError, match="another run is at work"), exclusive(url):
+                pass
+
+
 def test_a_folder_is_made_and_removed_if_it_stays_empty(tmp_path):
     with exclusive(str(tmp_path / "a" / "b")):
         assert (tmp_path / "a" / "b").is_dir()

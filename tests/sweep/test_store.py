@@ -77,7 +77,7 @@ def test_the_spec_inside_is_complete(alone, mixed_grid):
     again = Grid.from_definition(json.loads(alone.attrs["paradl_spec"]))
     assert again.labels == mixed_grid.labels
     assert again.systems == mixed_grid.systems
-    assert again.table(0, 0).flops == mixed_grid.table(0, 0).flops
+    assert again.table(0, 0).macs == mixed_grid.table(0, 0).macs
     assert again.definition() == mixed_grid.definition()
 
 

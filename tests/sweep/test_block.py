@@ -1,0 +1,56 @@
+import numpy as np
+
+from sweep.block import block_arrays
+from sweep.creation import create
+from sweep.engine import read_grid
+from sweep.evaluate import evaluate
+from sweep.plan import make_plan
+from sweep.store import plan_of
+
+
+def test_a_block_is_its_part_of_the_cube(small):
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
+    whole = plan_of(grid)
+    everything = block_arrays(grid, whole, whole.region(1))
+    for block in range(plan.blocks):
+        region = plan.region(block)
+        if region[:2] == (slice(0, 1), slice(1, 2)):
+            part = block_arrays(grid, plan, region)["comm_time"]
+            np.testing.assert_array_equal(
+                part, everything["comm_time"][0:1, 0:1][:, :, *region[2:]]
+            )
+
+
+def test_serial_time_is_written_by_one_block_a_region(small):
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
+    fits = [n for n in range(plan.blocks) if grid.table(*(s.start for s in plan.region(n)[:2]))]
+    writers = [n for n in fits if "serial_time" in block_arrays(grid, plan, plan.region(n))]
+    places = [(plan.region(n)[:3], plan.region(n)[5]) for n in writers]
+    assert len({str(place) for place in places}) == len(writers)
+    assert all(plan.region(n)[3].start == plan.region(n)[4].start == 0 for n in writers)
+
+
+def test_a_pair_that_cannot_exist_has_no_answers(small):
+    grid = read_grid(small)
+    assert evaluate(grid, (0, 0, 0, 0)) is None
+
+
+def test_what_is_stored_is_float32(small):
+    grid = read_grid(small)
+    found = evaluate(grid, (0, 1, 0, 1))
+    assert {name: str(each.dtype) for name, each in found.items()} == {
+        "comp_time": "float32",
+        "comm_time": "float32",
+        "memory": "float32",
+        "limit": "uint8",
+    }
+    assert found["limit"].shape == (4, 2)
+
+
+def test_a_new_store_has_no_answers_yet(small, tmp_path):
+    grid = read_grid(small)
+    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    assert not cube.done().any()
+    assert np.isnan(cube.group["comp_time"][:]).all()

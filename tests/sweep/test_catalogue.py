@@ -1,0 +1,24 @@
+from sweep.questions import catalogue
+
+
+def test_models_have_the_published_figures():
+    rows = {row["model"]: row for row in catalogue.models()}
+    assert rows["resnet50"]["parameters"] == 25_557_032
+    assert rows["vgg16"]["parameters"] == 138_357_544
+    assert abs(rows["resnet50"]["macs"] / 4.089e9 - 1) < 0.01
+    assert all(row["source"] for row in rows.values())
+
+
+def test_datasets_tell_their_samples():
+    rows = {row["dataset"]: row for row in catalogue.datasets()}
+    assert rows["imagenet"]["samples"] == 1_281_167
+    assert rows["imagenet"]["shape"] == "3x224x224"
+
+
+def test_systems_tell_their_levels():
+    rows = {row["system"]: row for row in catalogue.systems()}
+    assert [level["pes"] for level in rows["abci"]["levels"]][:3] == [4, 68, 136]
+
+
+def test_ten_strategies():
+    assert len(catalogue.strategies()) == 10

@@ -1,0 +1,23 @@
+import pytest
+
+from grids.errors import InputError
+from sweep.plan import make_plan
+from sweep.resources import PROCESS_BYTES, check_memory, machine_memory, needed_memory
+
+PLAN = make_plan(
+    ("model", "dataset", "system", "strategy", "pe", "batch"), (1, 1, 1, 1, 9, 9), 8, 2
+)
+
+
+def test_every_worker_holds_a_block_and_itself():
+    assert needed_memory(PLAN, 3) == 3 * (PROCESS_BYTES + 9 * 9 * 8 * 4)
+
+
+def test_more_workers_than_memory_are_refused():
+    workers = machine_memory() // PROCESS_BYTES + 1
+    with pytest.raises(InputError, match=rf"{workers} workers need .* use fewer --workers"):
+        check_memory(PLAN, workers)
+
+
+def test_one_worker_fits():
+    check_memory(PLAN, 1)

@@ -1,0 +1,55 @@
+"""The house: who may import whom, and that the rooms' names are ours alone."""
+
+import ast
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FORBIDDEN = {
+    "kernels": {"grids", "sweep", "xarray", "zarr", "dask", "distributed", "yaml", "pydantic"},
+    "grids": {"sweep", "xarray", "zarr", "dask", "distributed"},
+    "sweep": set(),
+}
+HEAVY = {"jax", "xarray", "zarr", "dask", "distributed", "numpy", "pandas", "pydantic"}
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level packages that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add((node.module or "").partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_imports_point_one_way(package):
+    files = list((ROOT / package).rglob("*.py"))
+    assert files
+    for path in files:
+        assert not imported(path) & FORBIDDEN[package], path
+        assert "tests" not in imported(path), path
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_only_paradl_owns_the_names(package):
+    owners = set(packages_distributions().get(package, ()))
+    assert owners <= {"paradl"}
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_files_are_small(package):
+    for path in (ROOT / package).rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 300, path
+
+
+def test_help_needs_nothing_heavy():
+    code = "import sys, sweep.cli; print(*{name.partition('.')[0] for name in sys.modules})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not HEAVY & set(run.stdout.split())
