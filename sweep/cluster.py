@@ -53,7 +53,7 @@ def _completed(client: Client, cube: Cube, blocks: list[int]) -> Iterator[int]:
         ]
 
     threads = max(1, sum(client.nthreads().values()))
-    running = as_completed(submit(AHEAD * threads))
+    running = as_completed(submit(AHEAD * threads), loop=client.loop)
     for future in running:
         yield _block(future)
         running.update(submit(1))
@@ -84,7 +84,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Client]:
         with _connected(scheduler) as client:
             yield client
         return
-    with _local(workers) as cluster, Client(cluster) as client:
+    with _local(workers) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
@@ -118,7 +118,9 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 def _connected(scheduler: str) -> Client:
     try:
-        return Client(scheduler, timeout=CONNECT_SECONDS)
+        # No default: a client that never connected would be asked for all of this process' Dask
+        # work, such as reading a cube, and never answer.
+        return Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(
             f"no Dask scheduler answers ({error})",

@@ -3,6 +3,7 @@ import signal
 
 import pytest
 from cubes import arrays
+from dask.base import get_scheduler
 from distributed import Client, LocalCluster
 
 import sweep
@@ -95,6 +96,7 @@ def test_no_scheduler_answers(small, tmp_path):
 def test_an_address_that_is_none(small, tmp_path):
     with pytest.raises(InputError, match="no Dask scheduler answers"):
         sweep.run(small, tmp_path / "cube.zarr", scheduler="nonsense")
+    assert get_scheduler() is None  # what Dask does next in this process is not sent there
 
 
 def test_a_task_is_three_short_values(blocky):
