@@ -29,6 +29,9 @@ from kernels import (
     slowdown,
 )
 
+# The axes along which every layer is reduced anew: what its time depends on, and how it is split.
+LAYERED = ("pe", "group", "peak_flops", "efficiency", "memory_bandwidth", "delta")
+
 
 @dataclass(frozen=True)
 class Problem:

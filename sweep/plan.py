@@ -6,6 +6,7 @@ pair that cannot exist is a whole block that is not computed.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 Region = tuple[slice, ...]
@@ -16,13 +17,19 @@ SHARD_CELLS = 2**22
 CHUNK_CELLS = 2**17
 # What a worker holds of a block at once: float64 terms while they are computed, the stored outputs.
 WORKING_COPIES = 4
+# Cells of a block for which every layer is reduced (it takes no part in batch, latency ...), times
+# layers: bounds what the first stage of the kernels holds.
+LAYER_CELLS = 2**22
+# Float64 arrays of such cells at once, in the greediest strategy (measured: pipeline).
+LAYER_COPIES = 20
 
 
 @dataclass(frozen=True)
 class Plan:
     """A cube of `shape` over `dims`, in shards of `shard` and chunks of `chunk` cells.
 
-    cell_bytes: what all variables together store of a cell.
+    cell_bytes: what all variables together store of a cell. layers: of the deepest model. layered:
+    the dimensions along which layers are reduced anew.
     """
 
     dims: tuple[str, ...]
@@ -30,6 +37,8 @@ class Plan:
     shard: tuple[int, ...]
     chunk: tuple[int, ...]
     cell_bytes: int
+    layers: int = 1
+    layered: tuple[str, ...] = ()
 
     @property
     def cells(self) -> int:
@@ -54,7 +63,10 @@ class Plan:
     @property
     def block_bytes(self) -> int:
         """Memory that evaluating one block takes."""
-        return math.prod(self.shard) * self.cell_bytes * WORKING_COPIES
+        sizes = zip(self.dims, self.shard, self.shape, strict=True)
+        layered = [min(shard, size) for dim, shard, size in sizes if dim in self.layered]
+        reduced = self.layers * math.prod(layered) * 8 * LAYER_COPIES
+        return math.prod(self.shard) * self.cell_bytes * WORKING_COPIES + reduced
 
     def region(self, block: int) -> Region:
         """The part of the cube that block 0 <= `block` < `blocks` fills, in C order."""
@@ -75,24 +87,38 @@ def make_plan(
     alone: int,
     shard_cells: int = SHARD_CELLS,
     chunk_cells: int = CHUNK_CELLS,
+    layers: int = 1,
+    layered: tuple[str, ...] = (),
 ) -> Plan:
     """Cut a cube; along its first `alone` dimensions a block holds a single value."""
-    box = _fill(shape, shard_cells, alone)
+    most = max(1, LAYER_CELLS // layers)
+    caps = [most if dim in layered else None for dim in dims]
+    box = _fill(shape, shard_cells, alone, caps)
     labels = 4  # a question is about one model, dataset, system and strategy at a time
     pieces = [
         _pieces(size, limit)
-        for size, limit in zip(box, _fill(box, chunk_cells, labels), strict=True)
+        for size, limit in zip(box, _fill(box, chunk_cells, labels, [None] * len(box)), strict=True)
     ]
     shard = tuple(count * size for count, size in pieces)
-    return Plan(dims, shape, shard, tuple(size for _, size in pieces), cell_bytes)
+    chunk = tuple(size for _, size in pieces)
+    return Plan(dims, shape, shard, chunk, cell_bytes, layers, layered)
 
 
-def _fill(shape: tuple[int, ...], cells: int, alone: int) -> tuple[int, ...]:
-    """The largest box of at most `cells`, grown from the last dimension, 1 in the first `alone`."""
+def _fill(
+    shape: tuple[int, ...], cells: int, alone: int, caps: Sequence[int | None]
+) -> tuple[int, ...]:
+    """The largest box of at most `cells`, grown from the last dimension, 1 in the first `alone`.
+
+    Dimensions with a cap together hold no more than that.
+    """
     box = [1] * len(shape)
     for dim in reversed(range(alone, len(shape))):
-        box[dim] = max(1, min(shape[dim], cells // math.prod(box)))
-        if box[dim] < shape[dim]:
+        room, cap = cells // math.prod(box), caps[dim]
+        if cap is not None:
+            capped = (size for size, each in zip(box, caps, strict=True) if each is not None)
+            room = min(room, cap // math.prod(capped))
+        box[dim] = max(1, min(shape[dim], room))
+        if math.prod(box) * 2 > cells:  # full: not even two more fit
             break
     return tuple(box)
 

@@ -7,8 +7,9 @@ of it.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from grids.errors import InputError
 from grids.grid import Grid
+from grids.problem import LAYERED
 from sweep import provenance, variables
 from sweep.plan import Plan, Region, make_plan
 
@@ -71,7 +73,9 @@ class Cube:
 def plan_of(grid: Grid) -> Plan:
     """How the grid's cube is cut into blocks."""
     cell_bytes = sum(variables.dtype(name).itemsize for name in grid.spec.outputs)
-    return make_plan(grid.dims, grid.shape, cell_bytes, alone=2)
+    pairs = product(range(len(grid.models)), range(len(grid.datasets)))
+    layers = max((len(table) for pair in pairs if (table := grid.table(*pair))), default=1)
+    return make_plan(grid.dims, grid.shape, cell_bytes, 2, layers=layers, layered=LAYERED)
 
 
 def serial_region(plan: Plan, region: Region) -> Region:
@@ -182,9 +186,7 @@ def _stored_plan(url: str, grid: Grid, group: zarr.Group) -> Plan:
             advice="sweep again with --overwrite",
         )
     array = _array(group, grid.spec.outputs[0])
-    return Plan(
-        today.dims, today.shape, array.shards or array.chunks, array.chunks, today.cell_bytes
-    )
+    return replace(today, shard=array.shards or array.chunks, chunk=array.chunks)
 
 
 def _array(group: zarr.Group, name: str) -> "zarr.Array[Any]":

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.plan import CHUNK_CELLS, SHARD_CELLS, make_plan
+from sweep.plan import CHUNK_CELLS, LAYER_CELLS, LAYER_COPIES, SHARD_CELLS, make_plan
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 
@@ -36,7 +36,7 @@ def test_sizes_are_products():
     assert plan.nbytes == 720 * 13
     assert plan.grid == (2, 3, 1, 2, 1, 1)
     assert plan.blocks == 12
-    assert plan.block_bytes == 60 * 13 * 4
+    assert plan.block_bytes == 60 * 13 * 4 + 8 * LAYER_COPIES
 
 
 def test_a_cube_of_any_size_has_blocks_of_the_same_size():
@@ -45,6 +45,17 @@ def test_a_cube_of_any_size_has_blocks_of_the_same_size():
     assert plan.blocks == 6 * 7 * 3 * 10 * math.prod(
         math.ceil(10_000 / shard) for shard in plan.shard[4:]
     )
+
+
+def test_axes_that_reduce_layers_anew_are_cut_to_fit_memory():
+    dims = (*DIMS, "peak_flops")
+    shape = (1, 1, 1, 10, 1024, 7, 50)
+    layered = ("pe", "peak_flops")
+    plan = make_plan(dims, shape, 13, alone=2, layers=514, layered=layered)
+    assert plan.shard[4] * plan.shard[6] * 514 <= 1.1 * LAYER_CELLS
+    assert plan.shard[5:] == (7, 50)  # the last axes are kept whole as long as they fit
+    layers = 514 * plan.shard[4] * plan.shard[6] * 8 * LAYER_COPIES
+    assert plan.block_bytes == math.prod(plan.shard) * 13 * 4 + layers
 
 
 shapes = st.lists(st.integers(1, 7), min_size=3, max_size=5).map(tuple)
