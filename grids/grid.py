@@ -126,18 +126,27 @@ class Grid:
         return Settings(spec.parameters, spec.scaling == "strong", spec.optimizer)
 
     @cached_property
-    def _tables(self) -> dict[tuple[int, int], LayerTable | None]:
+    def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
         return {}
 
-    def table(self, model: int, dataset: int) -> LayerTable | None:
-        """The layer table of a pair, None where the samples do not fit the model."""
+    def _table(self, model: int, dataset: int) -> LayerTable | ShapeError:
         key = (model, dataset)
         if key not in self._tables:
             try:
                 self._tables[key] = self.models[model].table(self.datasets[dataset])
-            except ShapeError:
-                self._tables[key] = None
+            except ShapeError as error:
+                self._tables[key] = error
         return self._tables[key]
+
+    def table(self, model: int, dataset: int) -> LayerTable | None:
+        """The layer table of a pair, None where the samples do not fit the model."""
+        found = self._table(model, dataset)
+        return found if isinstance(found, LayerTable) else None
+
+    def misfit(self, model: int, dataset: int) -> str | None:
+        """Why the samples do not fit the model, None where they do."""
+        found = self._table(model, dataset)
+        return str(found) if isinstance(found, ShapeError) else None
 
     def problem(
         self,

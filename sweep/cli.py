@@ -159,12 +159,28 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Fix an oracle parameter; may be repeated."),
 ]
-Scaling = Annotated[Literal["weak", "strong"], typer.Option()]
-Collectives = Annotated[Literal["ring", "tree", "best"], typer.Option()]
-AllReduce = Annotated[Literal["ring", "hierarchical"], typer.Option()]
-Iterations = Annotated[Literal["exact", "ceil"], typer.Option()]
-Optimizer = Annotated[Literal["sgd", "adam", "none"], typer.Option()]
-Times = Annotated[Literal["measured", "roofline"], typer.Option()]
+Scaling = Annotated[
+    Literal["weak", "strong"],
+    typer.Option(help="Whether --batch counts a replica's samples or all."),
+]
+Collectives = Annotated[
+    Literal["ring", "tree", "best"],
+    typer.Option(help="Of collectives; best: the cheaper one."),
+]
+AllReduce = Annotated[
+    Literal["ring", "hierarchical"],
+    typer.Option(help="Of weights that a group replicates: one ring, or inside groups first."),
+]
+Iterations = Annotated[
+    Literal["exact", "ceil"], typer.Option(help="D/B an epoch, or rounded up as loaders do.")
+]
+Optimizer = Annotated[
+    Literal["sgd", "adam", "none"], typer.Option(help="Whose weight update is counted.")
+]
+Times = Annotated[
+    Literal["measured", "roofline"],
+    typer.Option(help="Measured compute times where there are some, or the roofline throughout."),
+]
 
 
 def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
@@ -208,7 +224,8 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
         )
         with named_as_options():
             grid = asked.grid()
-        for warning in grid.warnings:
+        misfit = grid.misfit(0, 0)
+        for warning in (*grid.warnings, *([misfit] if misfit else [])):
             print(f"paradl: warning: {warning}", file=sys.stderr)
         answer(grid, form)
 
