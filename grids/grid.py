@@ -7,7 +7,7 @@ not.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, overload
@@ -83,6 +83,10 @@ class Grid:
             "strategy": [each.label for each in self.strategies],
         }
         return plain
+
+    def reduced(self) -> "Grid":
+        """The same design space, of which only the summaries are kept."""
+        return replace(self, spec=self.spec.model_copy(update={"outputs": ()}))
 
     @cached_property
     def labels(self) -> dict[str, tuple[str, ...]]:
@@ -165,8 +169,18 @@ class Grid:
         chosen = strategy or self.strategies[index[3]]
         return build(workload, chosen, axes or self.axes, self._settings)
 
+    @cached_property
+    def _workloads(self) -> dict[tuple[int, int, int], Workload | None]:
+        return {}
+
     def workload(self, model: int, dataset: int, system: int) -> Workload | None:
         """A model's layers with their measured times, None where the samples do not fit."""
+        key = (model, dataset, system)
+        if key not in self._workloads:
+            self._workloads[key] = self._workload(*key)
+        return self._workloads[key]
+
+    def _workload(self, model: int, dataset: int, system: int) -> Workload | None:
         table = self.table(model, dataset)
         if table is None:
             return None

@@ -39,9 +39,13 @@ OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
 
 
 def _listed(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _some(value: object) -> object:
     if value in ([], ()):
         raise ValueError("expected at least one entry, got an empty list")
-    return value if isinstance(value, list | tuple) else [value]
+    return _listed(value)
 
 
 def _named_or_defined(value: object) -> object:
@@ -57,9 +61,9 @@ def _strategy(text: str) -> str:
 
 # A name of the catalogue, a file, or a definition written out in the spec.
 Reference = Annotated[str | dict[str, object], BeforeValidator(_named_or_defined)]
-References = Annotated[tuple[Reference, ...], BeforeValidator(_listed), Field(min_length=1)]
+References = Annotated[tuple[Reference, ...], BeforeValidator(_some), Field(min_length=1)]
 StrategyName = Annotated[str, AfterValidator(_strategy)]
-StrategyNames = Annotated[tuple[StrategyName, ...], BeforeValidator(_listed), Field(min_length=1)]
+StrategyNames = Annotated[tuple[StrategyName, ...], BeforeValidator(_some), Field(min_length=1)]
 
 
 class _Form(BaseModel):
@@ -124,7 +128,10 @@ def _outputs(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Spec(_Form):
-    """A design space: axes, what is fixed, which formulas, and what to keep of the answers."""
+    """A design space: axes, what is fixed, which formulas, and what to keep of the answers.
+
+    Without any `outputs`, only the summaries are kept.
+    """
 
     name: str = "sweep"
     scaling: Literal["weak", "strong"] = "weak"

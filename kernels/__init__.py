@@ -11,6 +11,7 @@ from kernels.memory import memory
 from kernels.network import Link, Network, link, shared_links, staged_link
 from kernels.oracle import Answer, answer, best_group, reduce_layers
 from kernels.strategy import GroupStrategy, Options, Run, Terms
+from kernels.summary import Line, Summary, summarise
 
 __all__ = [
     "FORBIDS",
@@ -25,12 +26,14 @@ __all__ = [
     "LayerTimes",
     "Layers",
     "Limit",
+    "Line",
     "Link",
     "Network",
     "Optimizer",
     "Options",
     "Placement",
     "Run",
+    "Summary",
     "Terms",
     "all_gather",
     "all_reduce",
@@ -47,4 +50,5 @@ __all__ = [
     "shared_links",
     "slowdown",
     "staged_link",
+    "summarise",
 ]

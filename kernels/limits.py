@@ -39,7 +39,7 @@ def limits(
     """All flags of every cell; of a group that does not divide p there is no more to say."""
     divides = jnp.equal(jnp.remainder(run.p, run.p2), 0)
     segment = jnp.where(jnp.equal(work.pipelined, 1), run.batch / run.segments, run.batch)
-    whole = jnp.equal(jnp.remainder(segment, 1), 0) & jnp.equal(jnp.remainder(run.batch, 1), 0)
+    whole = jnp.equal(segment, jnp.floor(segment)) & jnp.equal(run.batch, jnp.floor(run.batch))
     flags = (
         _flag(jnp.greater(memory, memory_capacity), Limit.MEMORY)
         | _flag(jnp.logical_not(bounds.fits), Limit.TOO_MANY_PES)

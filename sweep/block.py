@@ -7,10 +7,12 @@ import numpy as np
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from grids.strategies import Strategy
+from kernels import Limit
 from sweep import variables
 from sweep.compilation import keep_programs
-from sweep.evaluate import evaluate
+from sweep.evaluate import evaluate, evaluate_and_summarise
 from sweep.plan import Plan, Region
+from sweep.remote import writing
 from sweep.store import NOT_SERIAL, SERIAL, Arrays, Cube, shared_cube
 
 # Runs blocks of a cube, and yields the number of each when it is done.
@@ -28,26 +30,43 @@ def compute(cube: Cube, block: int) -> None:
     """Compute and write one block. A pair that cannot exist is only marked."""
     region = cube.plan.region(block)
     fits = cube.grid.table(region[0].start, region[1].start) is not None
-    cube.write(block, block_arrays(cube.grid, cube.plan, region) if fits else {})
+    arrays, summary = block_arrays(cube.grid, cube.plan, region) if fits else ({}, {})
+    with writing(cube.url):
+        cube.write(block, arrays, summary)
 
 
-def block_arrays(grid: Grid, plan: Plan, region: Region) -> Arrays:
-    """All variables of a block whose samples fit the model."""
+def block_arrays(grid: Grid, plan: Plan, region: Region) -> tuple[Arrays, Arrays]:
+    """All variables of a block whose samples fit the model, and their summary."""
     sizes = [part.stop - part.start for part in region]
     arrays = {name: np.empty(sizes, variables.dtype(name)) for name in grid.spec.outputs}
+    summary = _empty_summary(sizes, plan.dims.index("pe"))
     axes = _part(grid, plan, region)
+    serial = _serial(grid, axes, region)
     labelled = region[: len(LABELS)]
     for index in np.ndindex(*sizes[: len(LABELS)]):
         model, dataset, system, strategy = (
             part.start + i for part, i in zip(labelled, index, strict=True)
         )
-        found = evaluate(grid, (model, dataset, system, strategy), axes)
+        place = (model, dataset, system, strategy)
+        found = evaluate_and_summarise(grid, place, axes, serial[0, 0, index[2]])
         assert found is not None  # all of a block shares one model and dataset, which fit
-        for name, values in found.items():
+        outputs, summed = found
+        for name, values in outputs.items():
             arrays[name][index] = values
+        for name, values in summed.items():
+            # Limits lead in the kernels; on disk they come last, as the cube's dimensions do.
+            summary[name][(*index, 0)] = np.moveaxis(values, 0, -1) if name == "counts" else values
     if _first_along(plan, region, NOT_SERIAL):
-        arrays[SERIAL] = _serial(grid, axes, region)
-    return arrays
+        arrays[SERIAL] = serial
+    return arrays, summary
+
+
+def _empty_summary(sizes: list[int], pe: int) -> Arrays:
+    shape = [1 if dim == pe else size for dim, size in enumerate(sizes)]
+    return {
+        name: np.empty([*shape, len(Limit)] if name == "counts" else shape, dtype)
+        for name, (dtype, _, _) in variables.SUMMARY.items()
+    }
 
 
 def _part(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:

@@ -63,6 +63,9 @@ def sweep(
     store: Store,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start anew.")] = False,
+    reduce_only: Annotated[
+        bool, typer.Option("--reduce-only", help="Keep only what limits and best answer from.")
+    ] = False,
     workers: Annotated[
         int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
     ] = 0,
@@ -78,7 +81,7 @@ def sweep(
     from sweep.report import announced, outline
     from sweep.store import plan_of
 
-    grid = read_grid(spec)
+    grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
     plan = plan_of(grid)
     if dry_run:
         print(outline(grid, plan, max(workers, 1)))
@@ -114,7 +117,7 @@ def limits(
     """How far each strategy scales, and what stops it."""
     from sweep.questions.limits import limits as ask
 
-    _show_cube(store, form, lambda cube: ask(cube, efficiency, selection(sel)))
+    _show_cube(store, form, lambda: ask(store, efficiency, selection(sel)))
 
 
 @app.command()
@@ -122,20 +125,18 @@ def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
     """Strategies ranked for a slice of a cube, with what forbids the losers."""
     from sweep.questions.best import best as ask
 
-    table = _show_cube(store, form, lambda cube: ask(cube, selection(sel)))
+    table = _show_cube(store, form, lambda: ask(store, selection(sel)))
     if not len(table) or not table["feasible"].any():
         _end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
 
 def _show_cube(store: str, form: Any, question: Any) -> Any:
     """Ask a cube, print the rows, and say on stderr what they lack."""
-    from sweep.engine import open_dataset
     from sweep.questions.status import status as progress
     from sweep.tables import show
 
-    cube = open_dataset(store)
     done = progress(store)
-    table = question(cube)
+    table = question()
     show(table, form)
     if not len(table):
         print("paradl: no samples of this slice fit its models", file=sys.stderr)

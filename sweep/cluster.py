@@ -6,33 +6,43 @@ three short values.
 """
 
 import logging
+import math
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
-from distributed import Client, Future, KilledWorker, LocalCluster, as_completed
+from distributed import Client, Future, KilledWorker, LocalCluster
 
 from grids.errors import InputError
 from sweep.block import Execute, run_block
 from sweep.errors import RunError
 from sweep.store import Cube
 
-Block: TypeAlias = "Future[int]"
+Task: TypeAlias = Callable[[int], object]
+Block: TypeAlias = "Future[object]"
 
 # Blocks in flight for each worker thread: one at work, one waiting.
 AHEAD = 2
 CONNECT_SECONDS = 5
+# How often we look for workers that joined: soon beside the minutes that it takes to get a node.
+CHECK_SECONDS = 0.5
+
+AWAY = "the Dask scheduler went away; blocks that are done are kept: run the command again"
 
 # One thread a worker: without this, XLA's own threads multiply with Dask's and all of them wait.
 WORKER_ENVIRONMENT = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "OMP_NUM_THREADS": "1",
     "JAX_PLATFORMS": "cpu",
+    "ZARR_THREADING__MAX_WORKERS": "1",
 }
 
 
@@ -40,38 +50,66 @@ WORKER_ENVIRONMENT = {
 def on_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
     """A connected cluster, as a function that runs blocks and yields each when it is done."""
     with _client(workers, scheduler) as client:
-        yield partial(_completed, client)
+
+        def execute(cube: Cube, blocks: list[int]) -> Iterator[int]:
+            return completed(client, partial(run_block, cube.location, cube.identity), blocks)
+
+        yield execute
 
 
-def _completed(client: Client, cube: Cube, blocks: list[int]) -> Iterator[int]:
-    waiting = iter(blocks)
+def completed(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int]:
+    """Each of `blocks` when its `task` has ended.
 
-    def submit(count: int) -> list[Block]:
-        return [
-            client.submit(run_block, cube.location, cube.identity, block, pure=False)
-            for block in islice(waiting, count)
-        ]
+    Workers may come and go meanwhile, and there may be none as yet.
+    """
+    waiting, threads = iter(blocks), Threads(client)
+    running: dict[Block, int] = {}
+    ended: SimpleQueue[Block] = SimpleQueue()
+    while True:
+        for block in islice(waiting, max(0, AHEAD * threads.now() - len(running))):
+            future = client.submit(task, block, pure=False)
+            running[future] = block
+            future.add_done_callback(ended.put)
+        if not running:
+            return
+        with suppress(Empty):  # then there may be new workers with nothing to do
+            future = ended.get(timeout=CHECK_SECONDS)
+            _check(future)
+            yield running.pop(future)
 
-    threads = max(1, sum(client.nthreads().values()))
-    running = as_completed(submit(AHEAD * threads), loop=client.loop)
-    for future in running:
-        yield _block(future)
-        running.update(submit(1))
+
+@dataclass
+class Threads:
+    """Threads of all workers: asked of the scheduler now and then, not at every block."""
+
+    client: Client
+    asked: float = -math.inf
+    found: int = 0
+
+    def now(self) -> int:
+        """How many there are; 1 while there is none, so that an adaptive cluster sees work."""
+        if time.monotonic() >= self.asked + CHECK_SECONDS:
+            try:
+                self.found = sum(self.client.nthreads().values())
+            except OSError as error:
+                raise RunError(AWAY) from error
+            self.asked = time.monotonic()
+        return max(1, self.found)
 
 
-def _block(future: Block) -> int:
-    """The block that a worker has done."""
+def _check(future: Block) -> None:
+    """Say what kept the workers from doing a block."""
+    if future.status == "finished":  # what the task returned may be lost with its worker by now
+        return
     try:
-        return future.result()
+        future.result()
     except KilledWorker as error:
         raise RunError(
             f"workers died at the same block, {error.allowed_failures + 1} times over; blocks that "
             "are done are kept: give workers more memory, and run the same command again"
         ) from error
     except CancelledError as error:
-        raise RunError(
-            "the Dask scheduler went away; blocks that are done are kept: run the command again"
-        ) from error
+        raise RunError(AWAY) from error
     except (ImportError, RuntimeError) as error:
         raise RunError(
             f"a worker failed ({error}); do all workers have this paradl and its packages?"

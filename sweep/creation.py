@@ -12,9 +12,19 @@ from zarr.errors import ZarrUserWarning
 
 from grids.grid import Grid
 from grids.parameters import PARAMETERS
+from kernels import Limit
 from sweep import provenance, variables
 from sweep.plan import Plan
-from sweep.store import DONE, NOT_SERIAL, SERIAL, Cube, open_cube, open_group
+from sweep.store import (
+    DONE,
+    NOT_SERIAL,
+    PART,
+    SERIAL,
+    SUMMARY,
+    Cube,
+    open_cube,
+    open_group,
+)
 
 # Byte shuffle and lz4: of blosc's codecs the fastest that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
@@ -32,13 +42,15 @@ def create(url: str, grid: Grid, plan: Plan) -> Cube:
         _create_variable(group, name, plan, plan.dims)
     kept = tuple(dim for dim in plan.dims if dim not in NOT_SERIAL)
     _create_variable(group, SERIAL, plan, kept)
+    for name in variables.SUMMARY:
+        _create_summary(group, name, plan)
     for dim, labels in grid.labels.items():
         _create_coordinate(group, dim, np.array(labels, object), "str", grid)
     for dim, values in grid.axes.items():
         dtype = "int64" if PARAMETERS[dim].whole else "float64"
         _create_coordinate(group, dim, values, dtype, grid)
     group.create_array(DONE, shape=(plan.blocks,), chunks=(1,), dtype="uint8", compressors=None)
-    _consolidated(group).attrs.put(provenance.attributes(grid))
+    _consolidated(group).attrs.put(provenance.attributes(grid, plan))
     return open_cube(url, "r+")
 
 
@@ -80,6 +92,29 @@ def _create_variable(group: zarr.Group, name: str, plan: Plan, dims: tuple[str, 
         fill_value=variables.fill_value(name),
         dimension_names=dims,
         attributes=variables.variable(name),
+    )
+
+
+def _create_summary(group: zarr.Group, name: str, plan: Plan) -> None:
+    """One array of the summary: a chunk a block."""
+    dtype, fill, meaning = variables.SUMMARY[name]
+    blocks = dict(zip(plan.dims, plan.grid, strict=True))
+    sizes = {
+        PART if dim == "pe" else dim: (blocks[dim], 1) if dim == "pe" else (size, shard)
+        for dim, size, shard in zip(plan.dims, plan.shape, plan.shard, strict=True)
+    }
+    if name == "counts":
+        sizes["flag"] = (len(Limit), len(Limit))
+    shape, chunks = zip(*sizes.values(), strict=True)
+    group.create_array(
+        f"{SUMMARY}/{name}",
+        shape=shape,
+        chunks=tuple(map(min, chunks, shape)),
+        dtype=dtype,
+        compressors=CODEC(typesize=np.dtype(dtype).itemsize),
+        fill_value=fill,
+        dimension_names=tuple(sizes),
+        attributes={"long_name": meaning},
     )
 
 

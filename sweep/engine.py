@@ -24,6 +24,7 @@ from sweep.difference import difference
 from sweep.errors import RunError
 from sweep.lock import exclusive
 from sweep.progress import Progress, silent
+from sweep.remote import writing
 from sweep.resources import check_memory
 from sweep.store import Cube, open_cube, open_group, plan_of, remove_partial, unfinished
 
@@ -53,17 +54,19 @@ def run(
     store: str | Path,
     *,
     overwrite: bool = False,
+    reduce_only: bool = False,
     workers: int = 0,
     scheduler: str | None = None,
     progress: Progress = silent,
 ) -> xr.Dataset:
     """Sweep a design space into a Zarr store, or finish a sweep that was cut short.
 
-    spec: a YAML file, or the same as a mapping. workers: local processes (0: this one); scheduler:
-    the address of a running Dask scheduler. Returns the cube, opened lazily. InputError: a bad
-    spec, or a store that holds something else; RunError: the run failed, and can be resumed.
+    spec: a YAML file, or the same as a mapping. reduce_only: keep summaries alone, no cells.
+    workers: local processes (0: this one); scheduler: the address of a running Dask scheduler.
+    Returns the cube, opened lazily. InputError: a bad spec, or a store that holds something else;
+    RunError: the run failed, and can be resumed.
     """
-    grid = read_grid(spec)
+    grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
     sweep(grid, str(store), overwrite, Where(workers, scheduler), progress)
     return open_dataset(store)
 
@@ -89,7 +92,7 @@ def sweep(grid: Grid, url: str, overwrite: bool, where: Where, progress: Progres
     """Compute all blocks of the cube at `url` that are not done."""
     plan = plan_of(grid)
     check_memory(plan, max(where.workers, 1))
-    with _failures(url), exclusive(url):
+    with _failures(url), writing(url), exclusive(url):
         found = None if overwrite else _resumed(url, grid)
         if found is not None and found.done().all():
             return

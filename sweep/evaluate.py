@@ -22,16 +22,19 @@ from kernels import (
     Bounds,
     Cells,
     GroupWork,
+    Line,
     Network,
     Options,
     Run,
+    Summary,
     Terms,
     answer,
     best_group,
     compiled,
     reduce_layers,
+    summarise,
 )
-from sweep.variables import dtype
+from sweep.variables import EFFICIENCY, dtype
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -64,14 +67,38 @@ def evaluate(
     problem = grid.problem(index, axes, strategy)
     if problem is None:
         return None
+    names = grid.spec.outputs if outputs is None else outputs
     with jax.enable_x64(True):
         found = _stored(
             _reduced(problem, grid.options),
             choices=problem.choices,
             options=grid.options,
-            names=outputs or grid.spec.outputs,
+            names=names,
         )
         return {name: np.asarray(value) for name, value in found.items()}
+
+
+def evaluate_and_summarise(
+    grid: Grid, index: Index, axes: Mapping[str, Floats], serial_time: Floats
+) -> tuple[Arrays, Arrays] | None:
+    """The grid's outputs, as `evaluate`, and in the same pass their summary over the PE counts.
+
+    serial_time [numeric dims but pe]: an epoch on one PE. The summary's arrays, by the names of
+    `kernels.Summary`, have the numeric dims but pe.
+    """
+    problem = grid.problem(index, axes)
+    if problem is None:
+        return None
+    with jax.enable_x64(True):
+        found, summary = _stored_and_summarised(
+            _reduced(problem, grid.options),
+            jnp.asarray(serial_time, jnp.float64)[None],
+            choices=problem.choices,
+            options=grid.options,
+            names=grid.spec.outputs,
+        )
+        outputs = {name: np.asarray(value) for name, value in found.items()}
+        return outputs, {name: np.asarray(value) for name, value in vars(summary).items()}
 
 
 def ask(problem: Problem, options: Options) -> Answer:
@@ -137,7 +164,32 @@ def _stored(
     names: tuple[str, ...],
 ) -> dict[str, Array]:
     """What a block stores, and no more: the compiler drops what is not asked for."""
+    return _outputs(_answer(reduced, choices=choices, options=options), names)
+
+
+@compiled("choices", "options", "names")
+def _stored_and_summarised(
+    reduced: Reduced,
+    serial_time: Array,
+    *,
+    choices: bool,
+    options: Options,
+    names: tuple[str, ...],
+) -> tuple[dict[str, Array], Summary]:
     found = _answer(reduced, choices=choices, options=options)
+    p = jnp.asarray(reduced.run.p)
+    line = Line(
+        p=p[0] if choices else p,  # the choices of a group lead
+        comp_time=found.terms.compute,
+        comm_time=found.terms.communication,
+        memory=found.memory,
+        limit=found.limit,
+        serial_time=serial_time,
+    )
+    return _outputs(found, names), summarise(line, EFFICIENCY)
+
+
+def _outputs(found: Answer, names: tuple[str, ...]) -> dict[str, Array]:
     return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in names}
 
 

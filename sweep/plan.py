@@ -6,17 +6,21 @@ pair that cannot exist is a whole block that is not computed.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Region = tuple[slice, ...]
 
 # Large enough that compression and files cost little a cell, small enough that a few fit a worker.
 SHARD_CELLS = 2**22
-# A question reads a few chunks: small enough to read quickly, large enough to compress well.
-CHUNK_CELLS = 2**17
+# A question reads a few chunks: small enough to read quickly, large enough that Zarr's work for
+# each costs little (measured with benchmarks/codecs.py: 2**18 writes 1.2 to 1.5 times as fast as
+# 2**17, 2**14 a third).
+CHUNK_CELLS = 2**19
 # What a worker holds of a block at once: float64 terms while they are computed, the stored outputs.
 WORKING_COPIES = 4
+# Bytes a cell while a block is summarised: its time, once.
+SUMMARY_BYTES = 8
 # Cells of a block for which every layer is reduced (it takes no part in batch, latency ...), times
 # layers: bounds what the first stage of the kernels holds.
 LAYER_CELLS = 2**22
@@ -66,7 +70,7 @@ class Plan:
         sizes = zip(self.dims, self.shard, self.shape, strict=True)
         layered = [min(shard, size) for dim, shard, size in sizes if dim in self.layered]
         reduced = self.layers * math.prod(layered) * 8 * LAYER_COPIES
-        return math.prod(self.shard) * self.cell_bytes * WORKING_COPIES + reduced
+        return math.prod(self.shard) * (self.cell_bytes * WORKING_COPIES + SUMMARY_BYTES) + reduced
 
     def region(self, block: int) -> Region:
         """The part of the cube that block 0 <= `block` < `blocks` fills, in C order."""
@@ -90,29 +94,37 @@ def make_plan(
     layers: int = 1,
     layered: tuple[str, ...] = (),
 ) -> Plan:
-    """Cut a cube; along its first `alone` dimensions a block holds a single value."""
+    """Cut a cube; along its first `alone` dimensions a block holds a single value.
+
+    PE counts come together, as far as they fit: a block then summarises whole lines of them.
+    """
     most = max(1, LAYER_CELLS // layers)
     caps = [most if dim in layered else None for dim in dims]
-    box = _fill(shape, shard_cells, alone, caps)
+    last_first = sorted(range(alone, len(shape)), key=lambda dim: (dims[dim] != "pe", -dim))
+    box = _fill(shape, shard_cells, last_first, caps)
     labels = 4  # a question is about one model, dataset, system and strategy at a time
     pieces = [
         _pieces(size, limit)
-        for size, limit in zip(box, _fill(box, chunk_cells, labels, [None] * len(box)), strict=True)
+        for size, limit in zip(box, _chunk(box, chunk_cells, labels), strict=True)
     ]
     shard = tuple(count * size for count, size in pieces)
     chunk = tuple(size for _, size in pieces)
     return Plan(dims, shape, shard, chunk, cell_bytes, layers, layered)
 
 
+def _chunk(box: tuple[int, ...], cells: int, alone: int) -> tuple[int, ...]:
+    return _fill(box, cells, reversed(range(alone, len(box))), [None] * len(box))
+
+
 def _fill(
-    shape: tuple[int, ...], cells: int, alone: int, caps: Sequence[int | None]
+    shape: tuple[int, ...], cells: int, order: Iterable[int], caps: Sequence[int | None]
 ) -> tuple[int, ...]:
-    """The largest box of at most `cells`, grown from the last dimension, 1 in the first `alone`.
+    """The largest box of at most `cells`, grown along dimension after dimension, else 1.
 
     Dimensions with a cap together hold no more than that.
     """
     box = [1] * len(shape)
-    for dim in reversed(range(alone, len(shape))):
+    for dim in order:
         room, cap = cells // math.prod(box), caps[dim]
         if cap is not None:
             capped = (size for size, each in zip(box, caps, strict=True) if each is not None)

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from grids.grid import Grid
+from sweep.plan import Plan
 
 # Of the layout of a store; a store of another one is not read.
 FORMAT = 1
@@ -19,7 +20,7 @@ PAPER = (
 RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "dask")
 
 
-def attributes(grid: Grid) -> dict[str, Any]:
+def attributes(grid: Grid, plan: Plan) -> dict[str, Any]:
     """Root attributes of a store: CF ones, the whole spec, versions and sources."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     entries = (*grid.models, *grid.datasets, *grid.systems)
@@ -36,6 +37,7 @@ def attributes(grid: Grid) -> dict[str, Any]:
         "paradl_format": FORMAT,
         "paradl_id": uuid4().hex,
         "paradl_spec": json.dumps(grid.definition()),
+        "paradl_plan": json.dumps({"shard": plan.shard, "chunk": plan.chunk}),
         "paradl_versions": json.dumps({name: version(name) for name in RECORDED}),
         "paradl_python": platform.python_version(),
         "paradl_platform": platform.platform(),

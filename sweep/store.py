@@ -22,6 +22,7 @@ from grids.grid import Grid
 from grids.problem import LAYERED
 from sweep import provenance, variables
 from sweep.plan import Plan, Region, make_plan
+from sweep.remote import opening
 
 Arrays = dict[str, NDArray[Any]]
 Mode = Literal["r", "r+"]
@@ -30,6 +31,9 @@ Mode = Literal["r", "r+"]
 SERIAL = "serial_time"
 NOT_SERIAL = ("strategy", "pe")
 DONE = "progress/done"
+SUMMARY = "summary"
+# Blocks along the PE counts: a line of them that spans several has a summary from each.
+PART = "pe_part"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +64,14 @@ class Cube:
         """Which blocks are complete [blocks]."""
         return np.asarray(_array(self.group, DONE)[:]).astype(bool)
 
-    def write(self, block: int, arrays: Arrays) -> None:
-        """Write a block's variables, then its done-mark."""
+    def write(self, block: int, arrays: Arrays, summary: Arrays) -> None:
+        """Write a block's variables and summary, then its done-mark."""
         region = self.plan.region(block)
         for name, values in arrays.items():
-            _array(self.group, name)[
-                serial_region(self.plan, region) if name == SERIAL else region
-            ] = values
+            place = serial_region(self.plan, region) if name == SERIAL else region
+            _array(self.group, name)[place] = values
+        for name, values in summary.items():
+            _array(self.group, f"{SUMMARY}/{name}")[summary_region(self.plan, region)] = values
         _array(self.group, DONE)[block] = 1
 
 
@@ -81,6 +86,14 @@ def plan_of(grid: Grid) -> Plan:
 def serial_region(plan: Plan, region: Region) -> Region:
     """The part of `serial_time` that belongs to a block."""
     return tuple(each for dim, each in zip(plan.dims, region, strict=True) if dim not in NOT_SERIAL)
+
+
+def summary_region(plan: Plan, region: Region) -> Region:
+    """The part of a summary's arrays that belongs to a block."""
+    parts = dict(zip(plan.dims, region, strict=True))
+    part = parts["pe"].start // plan.shard[plan.dims.index("pe")]
+    parts["pe"] = slice(part, part + 1)
+    return tuple(parts.values())
 
 
 def open_cube(url: str, mode: Mode = "r") -> Cube:
@@ -110,7 +123,10 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             "a zip file can be written only once", where=url, advice="name a folder, such as x.zarr"
         )
     try:
-        group = zarr.open_group(url, mode=mode)
+        with opening(url):
+            group = zarr.open_group(url, mode=mode)
+    except InputError:  # it has been said already
+        raise
     except FileNotFoundError:
         if _empty(url):
             return None
@@ -178,15 +194,15 @@ def _writer(group: zarr.Group) -> str:
 def _stored_plan(url: str, grid: Grid, group: zarr.Group) -> Plan:
     """The plan as it was when the store was made, whatever today's sizes of shards are."""
     today = plan_of(grid)
-    missing = [name for name in (*grid.spec.outputs, SERIAL, DONE) if name not in group]
+    missing = [name for name in (*grid.spec.outputs, SERIAL, DONE, SUMMARY) if name not in group]
     if missing:
         raise InputError(
             f"damaged: the array {missing[0]!r} is gone",
             where=url,
             advice="sweep again with --overwrite",
         )
-    array = _array(group, grid.spec.outputs[0])
-    return replace(today, shard=array.shards or array.chunks, chunk=array.chunks)
+    made = json.loads(str(group.attrs["paradl_plan"]))
+    return replace(today, shard=tuple(made["shard"]), chunk=tuple(made["chunk"]))
 
 
 def _array(group: zarr.Group, name: str) -> "zarr.Array[Any]":

@@ -30,6 +30,20 @@ LONG_NAMES = {
     "group_size": "PEs in a group, p2",
 }
 
+# What a summary keeps of a line of PE counts: type, what an incompatible pair reads as, meaning.
+SUMMARY: dict[str, tuple[str, float, str]] = {
+    "fastest_pe": ("int64", 0, "PE count with the least epoch time; 0: nothing is feasible"),
+    "fastest_time": ("float32", np.nan, "least time of an epoch"),
+    "fastest_comp_time": ("float32", np.nan, "time computing, per epoch, at fastest_pe"),
+    "fastest_memory": ("float32", np.nan, "memory of the fullest PE at fastest_pe"),
+    "largest_pe": ("int64", 0, "largest feasible PE count; 0: nothing is feasible"),
+    "forbidden_by": ("uint8", int(Limit.INCOMPATIBLE), "flags that forbid the next PE count"),
+    "efficient_pe": ("int64", 0, "largest PE count with half of the ideal speedup; 0: none"),
+    "counts": ("int64", 0, "PE counts that each limit forbids or marks"),
+}
+# At half efficiency, half of the machine is paid for nothing: a customary place to stop.
+EFFICIENCY = 0.5
+
 COORDINATES = {
     "model": "network architecture",
     "dataset": "data set, which fixes the sample shape and the samples of an epoch",

@@ -12,11 +12,11 @@ def test_a_block_is_its_part_of_the_cube(small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
     whole = plan_of(grid)
-    everything = block_arrays(grid, whole, whole.region(1))
+    everything, _ = block_arrays(grid, whole, whole.region(1))
     for block in range(plan.blocks):
         region = plan.region(block)
         if region[:2] == (slice(0, 1), slice(1, 2)):
-            part = block_arrays(grid, plan, region)["comm_time"]
+            part = block_arrays(grid, plan, region)[0]["comm_time"]
             np.testing.assert_array_equal(
                 part, everything["comm_time"][0:1, 0:1][:, :, *region[2:]]
             )
@@ -26,7 +26,7 @@ def test_serial_time_is_written_by_one_block_a_region(small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
     fits = [n for n in range(plan.blocks) if grid.table(*(s.start for s in plan.region(n)[:2]))]
-    writers = [n for n in fits if "serial_time" in block_arrays(grid, plan, plan.region(n))]
+    writers = [n for n in fits if "serial_time" in block_arrays(grid, plan, plan.region(n))[0]]
     places = [(plan.region(n)[:3], plan.region(n)[5]) for n in writers]
     assert len({str(place) for place in places}) == len(writers)
     assert all(plan.region(n)[3].start == plan.region(n)[4].start == 0 for n in writers)

@@ -83,7 +83,7 @@ def blocky(tmp_path, small) -> tuple[Grid, str]:
     """A store of many blocks that cut every axis, none done."""
     grid = read_grid(small)
     url = str(tmp_path / "blocky.zarr")
-    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=3, chunk_cells=2)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
     create(url, grid, plan)
     return grid, url
 

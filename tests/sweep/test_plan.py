@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweep.plan import CHUNK_CELLS, LAYER_CELLS, LAYER_COPIES, SHARD_CELLS, make_plan
+from sweep.plan import (
+    CHUNK_CELLS,
+    LAYER_CELLS,
+    LAYER_COPIES,
+    SHARD_CELLS,
+    SUMMARY_BYTES,
+    make_plan,
+)
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 
@@ -15,12 +22,12 @@ DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
     [
         ((2, 3, 1, 4, 5, 6), 1000, (1, 1, 1, 4, 5, 6), (1, 1, 1, 1, 5, 6)),  # all of a pair fits
         ((2, 3, 1, 4, 5, 6), 60, (1, 1, 1, 2, 5, 6), (1, 1, 1, 1, 5, 6)),  # two strategies do
-        ((1, 1, 1, 1, 10, 6), 18, (1, 1, 1, 1, 3, 6), (1, 1, 1, 1, 3, 6)),  # a part of an axis does
-        ((1, 1, 1, 1, 10, 60), 18, (1, 1, 1, 1, 1, 18), (1, 1, 1, 1, 1, 18)),  # of the last one
+        ((1, 1, 1, 1, 10, 6), 30, (1, 1, 1, 1, 10, 3), (1, 1, 1, 1, 10, 3)),  # half a line's
+        ((1, 1, 1, 1, 60, 10), 18, (1, 1, 1, 1, 18, 1), (1, 1, 1, 1, 18, 1)),  # of the PEs
         ((1, 1, 1, 1, 1, 1), 1, (1,) * 6, (1,) * 6),
     ],
 )
-def test_a_shard_is_the_largest_box_grown_from_the_last_axis(shape, cells, shard, chunk):
+def test_a_shard_is_the_largest_box_with_whole_lines_of_pe_counts(shape, cells, shard, chunk):
     plan = make_plan(DIMS, shape, 13, alone=2, shard_cells=cells, chunk_cells=cells)
     assert (plan.shard, plan.chunk) == (shard, chunk)
 
@@ -36,7 +43,7 @@ def test_sizes_are_products():
     assert plan.nbytes == 720 * 13
     assert plan.grid == (2, 3, 1, 2, 1, 1)
     assert plan.blocks == 12
-    assert plan.block_bytes == 60 * 13 * 4 + 8 * LAYER_COPIES
+    assert plan.block_bytes == 60 * (13 * 4 + SUMMARY_BYTES) + 8 * LAYER_COPIES
 
 
 def test_a_cube_of_any_size_has_blocks_of_the_same_size():
@@ -52,10 +59,10 @@ def test_axes_that_reduce_layers_anew_are_cut_to_fit_memory():
     shape = (1, 1, 1, 10, 1024, 7, 50)
     layered = ("pe", "peak_flops")
     plan = make_plan(dims, shape, 13, alone=2, layers=514, layered=layered)
+    assert plan.shard[4:6] == (1024, 7)  # PE counts stay together; batches reduce no layers
     assert plan.shard[4] * plan.shard[6] * 514 <= 1.1 * LAYER_CELLS
-    assert plan.shard[5:] == (7, 50)  # the last axes are kept whole as long as they fit
     layers = 514 * plan.shard[4] * plan.shard[6] * 8 * LAYER_COPIES
-    assert plan.block_bytes == math.prod(plan.shard) * 13 * 4 + layers
+    assert plan.block_bytes == math.prod(plan.shard) * (13 * 4 + SUMMARY_BYTES) + layers
 
 
 shapes = st.lists(st.integers(1, 7), min_size=3, max_size=5).map(tuple)

@@ -1,7 +1,7 @@
 import pytest
 
 from grids.errors import InputError
-from sweep.plan import LAYER_COPIES, make_plan
+from sweep.plan import LAYER_COPIES, SUMMARY_BYTES, make_plan
 from sweep.resources import PROCESS_BYTES, check_memory, machine_memory, needed_memory
 
 PLAN = make_plan(
@@ -10,7 +10,8 @@ PLAN = make_plan(
 
 
 def test_every_worker_holds_a_block_and_itself():
-    assert needed_memory(PLAN, 3) == 3 * (PROCESS_BYTES + 9 * 9 * 8 * 4 + 8 * LAYER_COPIES)
+    block = 9 * 9 * (8 * 4 + SUMMARY_BYTES) + 8 * LAYER_COPIES
+    assert needed_memory(PLAN, 3) == 3 * (PROCESS_BYTES + block)
 
 
 def test_more_workers_than_memory_are_refused():

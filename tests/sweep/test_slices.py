@@ -1,8 +1,7 @@
-import numpy as np
 import pytest
 
 from grids.errors import InputError
-from sweep.questions.slices import select, slices
+from sweep.questions.slices import select
 
 
 @pytest.mark.parametrize("value", ["3,8", ["8", 3], [8, "3", "3"], ("3 , 8",)])
@@ -39,22 +38,3 @@ def test_a_label_may_have_commas(tmp_path, small):
 def test_what_is_not_there(mixed, selection, message):
     with pytest.raises(InputError, match=message):
         select(mixed, selection)
-
-
-def test_slices_are_the_combinations_that_exist(mixed):
-    found = list(slices(mixed))
-    assert len(found) == 2 * mixed.sizes["strategy"]
-    first = found[0]
-    assert first.labels["dataset"] == "imagenet-226"
-    assert first.comp_time.shape == (5, 4)
-    assert list(first.axes) == ["batch", "inter_bandwidth"]
-    cell = mixed.sel(first.labels).sel(pe=8, batch=64, inter_bandwidth=1e9)
-    assert first.axes["batch"][2] == 64
-    assert first.axes["inter_bandwidth"][2] == 1e9
-    np.testing.assert_array_equal(first.comp_time[3, 2], cell.comp_time)
-    np.testing.assert_array_equal(first.serial_time[2], cell.serial_time)
-
-
-def test_what_a_question_needs(mixed):
-    with pytest.raises(InputError, match=r"no variable 'memory'; sweep with outputs: \[comp_time"):
-        next(slices(mixed.drop_vars("memory")))

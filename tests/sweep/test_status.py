@@ -22,7 +22,7 @@ def test_a_whole_cube(mixed_url):
 def test_a_cube_that_is_not_begun(tmp_path, small):
     grid = read_grid(small)
     cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
-    cube.write(2, {})
+    cube.write(2, {}, {})
     found = status(cube.url)
     assert (found["complete"], found["blocks_done"], found["bytes"]) == (False, 1, 96 * 13)
 

@@ -107,9 +107,9 @@ def test_write_marks_after_the_data(tmp_path, small):
     grid = read_grid(small)
     cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
     with pytest.raises(KeyError):
-        cube.write(0, {"nothing": np.zeros(1)})
+        cube.write(0, {"nothing": np.zeros(1)}, {})
     assert not cube.done().any()
-    cube.write(0, {})
+    cube.write(0, {}, {})
     assert cube.done().tolist() == [True, False, False, False]
 
 

@@ -1,0 +1,82 @@
+"""The command `python -m benchmarks`: measure, print, and on request record."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks import (
+    broadcast,
+    codecs,
+    endtoend,
+    kernel,
+    profile,
+    scalar,
+    search,
+    startup,
+    workers,
+)
+from benchmarks.effort import FULL, QUICK, Effort
+from benchmarks.machine import Machine
+from benchmarks.report import Report, markdown
+from sweep.compilation import keep_programs
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+
+MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
+    "startup": startup.measure,
+    "scalar": scalar.measure,
+    "numpy": broadcast.measure,
+    "kernel": kernel.measure,
+    "profile": profile.measure,
+    "disk": endtoend.measure,
+    "codecs": codecs.measure,
+    "workers": workers.measure,
+    "search": search.measure,
+}
+
+
+def main(
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"What to measure: {', '.join(MEASUREMENTS)}")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Below a minute, and noisier.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="SI units.")] = False,
+    record: Annotated[bool, typer.Option("--record", help=f"Add to {RESULTS.name}.")] = False,
+) -> None:
+    """How fast paradl is here, as ratios within one run."""
+    chosen = _chosen(names or [])
+    keep_programs()
+    machine = Machine.here()
+    reports = []
+    for name in chosen:
+        print(f"measuring {name} ...", file=sys.stderr)
+        reports.append(MEASUREMENTS[name](QUICK if quick else FULL))
+    text = "\n".join([machine.markdown(), *map(markdown, reports)])
+    found = {"machine": asdict(machine), "reports": list(map(asdict, reports))}
+    print(json.dumps(found, indent=2) if as_json else text)
+    if record:
+        append(text)
+
+
+def append(text: str) -> None:
+    """Add a run to the results, the latest last."""
+    with RESULTS.open("a") as file:
+        file.write(f"\n{text}")
+
+
+def _chosen(names: list[str]) -> list[str]:
+    unknown = sorted(set(names) - set(MEASUREMENTS))
+    if unknown:
+        known = ", ".join(MEASUREMENTS)
+        raise typer.BadParameter(f"expected any of {known}, got {unknown[0]!r}")
+    return [name for name in MEASUREMENTS if not names or name in names]
+
+
+# Dask's workers import this module, too.
+if __name__ == "__main__":
+    typer.run(main)

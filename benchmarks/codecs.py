@@ -1,0 +1,105 @@
+"""Codecs, chunks and shards by write rate and size: why the engine stores a cube as it does."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.codecs import BloscCodec
+
+from benchmarks import spaces
+from benchmarks.effort import Effort
+from benchmarks.kernel import fill_block, new_buffers
+from benchmarks.rawzarr import Codec, Layout, stored_bytes, write
+from benchmarks.report import Report, Row
+from benchmarks.timing import interleaved
+from sweep.creation import CODEC
+from sweep.plan import CHUNK_CELLS, SHARD_CELLS
+
+Arrays = Mapping[str, NDArray[Any]]
+
+ENGINE = "as the engine"
+RUST = "as the engine, zarrs"
+
+CODECS: dict[str, Codec | None] = {
+    "no codec": None,
+    "lz4 1, shuffle": partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=1),
+    "lz4 5, no shuffle": partial(BloscCodec, cname="lz4", shuffle="noshuffle", clevel=5),
+    "lz4 5, bitshuffle": partial(BloscCodec, cname="lz4", shuffle="bitshuffle", clevel=5),
+    "zstd 1, shuffle": partial(BloscCodec, cname="zstd", shuffle="shuffle", clevel=1),
+    "zstd 1, bitshuffle": partial(BloscCodec, cname="zstd", shuffle="bitshuffle", clevel=1),
+    "zstd 5, shuffle": partial(BloscCodec, cname="zstd", shuffle="shuffle", clevel=5),
+}
+CHUNKS = (2**14, 2**15, 2**16, 2**17, 2**18, 2**20)
+SHARDS = (2**20, 2**21, 2**22, 2**23, 2**24)
+
+
+def layouts() -> dict[str, Layout]:
+    """The engine's layout, and each that differs from it in one respect."""
+    as_is = Layout(CODEC, CHUNK_CELLS, SHARD_CELLS)
+    codecs = {name: Layout(each, CHUNK_CELLS, SHARD_CELLS) for name, each in CODECS.items()}
+    chunks = {
+        f"chunks of {_power(n)}": Layout(CODEC, n, SHARD_CELLS) for n in CHUNKS if n != CHUNK_CELLS
+    }
+    shards = {
+        f"shards of {_power(n)}": Layout(CODEC, CHUNK_CELLS, n) for n in SHARDS if n != SHARD_CELLS
+    }
+    rust = {RUST: as_is} if find_spec("zarrs") else {}
+    empty = {"empty chunks too": replace(as_is, write_empty=True)}
+    return {ENGINE: as_is} | rust | empty | codecs | chunks | shards
+
+
+def measure(effort: Effort) -> Report:
+    """One block of each of some strategies, side by side."""
+    arrays = sample(effort.sampled)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        actions = {
+            label: partial(_write, folder / label, arrays, layout, label == RUST)
+            for label, layout in layouts().items()
+        }
+        timings = interleaved(actions, effort.rounds)
+        sizes = {label: stored_bytes(folder / label) for label in actions}
+    cells = arrays["limit"].size
+    rows = tuple(
+        Row(
+            label,
+            cells / timing.median,
+            "cells/s",
+            timing.rate_against(timings[ENGINE]),
+            ENGINE,
+            note=f"{sizes[label] / cells:.2f} B/cell",
+        )
+        for label, timing in timings.items()
+    )
+    engine = f"blosc {_settings(CODEC)}, chunks of {_power(CHUNK_CELLS)}"
+    return Report("codecs", f"write rate and size; the engine: {engine} cells", rows)
+
+
+def sample(strategies: int) -> Arrays:
+    """What a sweep stores: blocks of so many strategies, one after the other."""
+    grid = spaces.wide(22)
+    blocks = [new_buffers(grid) for _ in range(strategies)]
+    for position, block in enumerate(blocks):
+        fill_block(grid, position, block)
+    return {name: np.stack([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def _write(folder: Path, arrays: Arrays, layout: Layout, rust: bool) -> None:
+    pipeline = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"} if rust else {}
+    with zarr.config.set(pipeline):
+        write(folder, arrays, layout)
+
+
+def _settings(codec: "partial[BloscCodec]") -> str:
+    return ", ".join(f"{name} {value}" for name, value in codec.keywords.items())
+
+
+def _power(cells: int) -> str:
+    return f"2**{cells.bit_length() - 1}"

@@ -1,0 +1,42 @@
+"""How long to measure: `--quick` stays below a minute, and is noisier."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Rounds and sizes of every measurement.
+
+    rounds: of what takes seconds. short_rounds: of what takes milliseconds. blocks: log2 cells of
+    the blocks that the kernel fills. strategies: of the cubes that are stored, a block each.
+    sampled: strategies whose blocks every codec compresses. scalar_cells: that the scalar loop
+    predicts. searched: PE counts of the space that is searched.
+    """
+
+    rounds: int
+    short_rounds: int
+    blocks: tuple[int, ...]
+    strategies: int
+    sampled: int
+    scalar_cells: int
+    searched: int
+
+
+FULL = Effort(
+    rounds=5,
+    short_rounds=15,
+    blocks=(16, 18, 20, 22),
+    strategies=12,
+    sampled=4,
+    scalar_cells=2000,
+    searched=8192,
+)
+QUICK = Effort(
+    rounds=2,
+    short_rounds=4,
+    blocks=(16, 22),
+    strategies=4,
+    sampled=1,
+    scalar_cells=512,
+    searched=1024,
+)

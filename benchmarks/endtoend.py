@@ -1,0 +1,158 @@
+"""To disk: a whole sweep against Zarr alone, writing the same arrays into the same layout.
+
+What Zarr writes was computed beforehand, and goes into a copy of the swept store's metadata:
+chunks, shards and codecs are the same whatever the engine chose, and so are the files in the end.
+"""
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from filecmp import cmp
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from benchmarks import spaces
+from benchmarks.effort import Effort
+from benchmarks.report import Report, Row, at_least
+from benchmarks.timing import interleaved
+from grids.grid import Grid
+from sweep.engine import Where, sweep
+from sweep.plan import Plan
+from sweep.progress import silent
+from sweep.store import plan_of
+
+RAW_SHARE = 0.85
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """A finished store's metadata files, and all its variables in memory."""
+
+    store: Path
+    plan: Plan
+    arrays: dict[str, NDArray[Any]]
+
+    @classmethod
+    def from_store(cls, store: Path, grid: Grid) -> "Precomputed":
+        """Read a finished store."""
+        group = zarr.open_group(str(store), mode="r")
+        arrays = {name: np.asarray(_array(group, name)[...]) for name in grid.spec.outputs}
+        return cls(store, plan_of(grid), arrays)
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """Cells a second: a process's first sweep, later ones, and Zarr alone by writing threads."""
+
+    first: float
+    sweep: float
+    raw: dict[int, float]
+    share: dict[int, float]
+
+
+def measure(effort: Effort) -> Report:
+    """A cube of a block a strategy."""
+    grid = spaces.wide(22, spaces.ALL[: effort.strategies])
+    found = end_to_end(grid, effort)
+    zarr_rows = [Row(_raw_label(count), rate, "cells/s") for count, rate in found.raw.items()]
+    sweep_rows = [
+        Row(
+            "sweep",
+            found.sweep,
+            "cells/s",
+            share,
+            _raw_label(count),
+            (at_least(share, RAW_SHARE),),
+        )
+        for count, share in found.share.items()
+    ]
+    first = Row("sweep, the first of its process", found.first, "cells/s")
+    cells = int(np.prod(grid.shape))
+    return Report("disk", f"{cells:,} cells to disk", (*zarr_rows, *sweep_rows, first))
+
+
+def _raw_label(threads: int) -> str:
+    return "Zarr alone" if threads == 1 else f"Zarr alone, {threads} threads"
+
+
+def end_to_end(grid: Grid, effort: Effort) -> EndToEnd:
+    """Sweep, and write what was swept with one and two threads, in turn."""
+    cells = int(np.prod(grid.shape))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        first = _seconds_of_first(grid, folder / "first.zarr")
+        precomputed = Precomputed.from_store(folder / "first.zarr", grid)
+        target = folder / "again.zarr"
+        actions = {
+            "sweep": partial(sweep, grid, str(target), False, Where(), silent),
+            "1": partial(write_raw, precomputed, target, 1),
+            "2": partial(write_raw, precomputed, target, 2),
+        }
+        timings = interleaved(actions, effort.rounds, partial(_clear, target))
+        _clear(target)
+        write_raw(precomputed, target, 1)
+        check(precomputed, target)
+    swept, raw = timings["sweep"], {count: timings[str(count)] for count in (1, 2)}
+    return EndToEnd(
+        first=cells / first,
+        sweep=cells / swept.median,
+        raw={count: cells / timing.median for count, timing in raw.items()},
+        share={count: swept.rate_against(timing) for count, timing in raw.items()},
+    )
+
+
+def write_raw(precomputed: Precomputed, target: Path, threads: int) -> None:
+    """Write the arrays block by block, into a copy of the store's metadata."""
+    copy_metadata(precomputed.store, target)
+    group = zarr.open_group(str(target), mode="r+")
+    arrays = {name: _array(group, name) for name in precomputed.arrays}
+
+    def write_block(block: int) -> None:
+        region = precomputed.plan.region(block)
+        for name, values in precomputed.arrays.items():
+            arrays[name][region] = values[region]
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(write_block, range(precomputed.plan.blocks)))
+
+
+def copy_metadata(store: Path, target: Path) -> None:
+    """Every zarr.json of a store, none of its chunks."""
+    for path in store.rglob("zarr.json"):
+        copied = target / path.relative_to(store)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copied)
+
+
+def check(precomputed: Precomputed, target: Path) -> None:
+    """Both ways must have written the same files, or their rates do not compare."""
+    for name in precomputed.arrays:
+        swept = sorted((precomputed.store / name).rglob("*"))
+        for path in filter(Path.is_file, swept):
+            assert cmp(path, target / path.relative_to(precomputed.store), shallow=False), path
+
+
+def _seconds_of_first(grid: Grid, store: Path) -> float:
+    start = perf_counter()
+    sweep(grid, str(store), False, Where(), silent)
+    return perf_counter() - start
+
+
+def _clear(target: Path) -> None:
+    """Nothing to overwrite, and no other's pages still on their way to the disk."""
+    shutil.rmtree(target, ignore_errors=True)
+    os.sync()
+
+
+def _array(group: zarr.Group, name: str) -> "zarr.Array[Any]":
+    array = group[name]
+    assert isinstance(array, zarr.Array), name
+    return array

@@ -1,0 +1,57 @@
+"""What a measurement ran on: date, processor, memory, load, versions."""
+
+import os
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from sweep.resources import machine_memory
+
+RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "numcodecs", "dask")
+CPUINFO = Path("/proc/cpuinfo")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and when; `load` is the number of processes that wanted a core before the start."""
+
+    date: str
+    processor: str
+    cores: int
+    memory: int
+    load: float
+    system: str
+    versions: dict[str, str]
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """This machine, now."""
+        return cls(
+            date=datetime.now(UTC).isoformat(timespec="minutes"),
+            processor=_processor(),
+            cores=os.cpu_count() or 1,
+            memory=machine_memory(),
+            load=os.getloadavg()[0],
+            system=f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+            versions={name: version(name) for name in RECORDED},
+        )
+
+    def markdown(self) -> str:
+        """A heading and two lines."""
+        versions = ", ".join(f"{name} {each}" for name, each in self.versions.items())
+        memory = f"{self.memory / 2**30:.0f} GiB"
+        return (
+            f"## {self.date}: {self.processor}, {self.cores} cores, {memory}\n\n"
+            f"{self.system}; {versions}; load {self.load:.1f} before the start\n"
+        )
+
+
+def _processor() -> str:
+    """The model's name, which Python knows only on some systems."""
+    if CPUINFO.exists():
+        for line in CPUINFO.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,87 @@
+"""What a measurement found: rows with rates, ratios and goals, as a Markdown table.
+
+The same text goes to the terminal and into RESULTS.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+HEAD = ("", "measured", "ratio", "against", "goal", "note")
+PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound that issue or README promise, and whether it was met in this run."""
+
+    text: str
+    met: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured value [unit], and its ratio to the row that `against` names."""
+
+    what: str
+    value: float
+    unit: str
+    ratio: float | None = None
+    against: str = ""
+    goals: tuple[Goal, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The rows of one measurement."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    note: str = ""
+
+
+def at_least(found: float, bound: float, unit: str = "") -> Goal:
+    """A goal from below: a rate in `unit`, or a ratio."""
+    return Goal(f">= {quantity(bound, unit)}", found >= bound)
+
+
+def at_most(found: float, bound: float, unit: str) -> Goal:
+    """A goal from above."""
+    return Goal(f"<= {quantity(bound, unit)}", found <= bound)
+
+
+def quantity(value: float, unit: str) -> str:
+    """3.2e8, "cells/s" as "320 Mcells/s"; without a unit a ratio."""
+    if not unit:
+        return f"{value:.3g}"
+    size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), PREFIXES[-1])
+    shown = value / size
+    return f"{shown:.0f} {prefix}{unit}" if shown >= 100 else f"{shown:.3g} {prefix}{unit}"
+
+
+def markdown(report: Report) -> str:
+    """A section with the report's table; columns without content are left out."""
+    parts = [f"### {report.name}: {report.title}"]
+    if report.rows:
+        parts.append(_table([HEAD, *map(_cells, report.rows)]))
+    if report.note:
+        parts.append(report.note)
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    goals = ", ".join(f"{goal.text}: {'met' if goal.met else 'missed'}" for goal in row.goals)
+    ratio = "" if row.ratio is None else quantity(row.ratio, "")
+    return (row.what, quantity(row.value, row.unit), ratio, row.against, goals, row.note)
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    columns = [column for column in zip(*lines, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    head, *body = (
+        " | ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
+        for line in zip(*columns, strict=True)
+    )
+    rule = " | ".join("-" * max(width, 3) for width in widths)
+    return "\n".join(f"| {line} |" for line in (head, rule, *body))

@@ -1,0 +1,55 @@
+"""The design spaces that are measured: ResNet-50 on ImageNet and ABCI, as large as needed."""
+
+from grids.grid import Grid
+from sweep.engine import read_grid
+
+# Strategies whose closed form, layers and limits differ most; the first two have a numpy rival.
+STRATEGIES = ("data", "data+filter", "spatial", "pipeline")
+
+# One block each in a cube of `wide` blocks: 12 of 2**22 cells are 5e7.
+ALL = (
+    *STRATEGIES,
+    "filter",
+    "channel",
+    "serial",
+    "data+channel",
+    "data+spatial",
+    "data+pipeline",
+    "data+filter:group=8",
+    "data+spatial:group=8",
+)
+
+# PEs, batches, bandwidths of a block of 2**n cells.
+WIDE = {16: (64, 32, 32), 18: (256, 32, 32), 20: (1024, 32, 32), 22: (1024, 64, 64)}
+
+
+def wide(log2_cells: int, strategies: tuple[str, ...] = STRATEGIES) -> Grid:
+    """PEs x batches x bandwidths: only communication varies along all of them."""
+    return space(strategies, *WIDE[log2_cells])
+
+
+def dense(log2_cells: int, strategies: tuple[str, ...] = STRATEGIES) -> Grid:
+    """PEs x batches: every variable varies along both of them."""
+    return space(strategies, 2 ** (log2_cells - 8), 256)
+
+
+def space(
+    strategies: tuple[str, ...],
+    pes: int,
+    batches: int,
+    bandwidths: int = 0,
+    systems: tuple[str, ...] = ("abci",),
+) -> Grid:
+    """Every PE count and batch from 1 up; an axis of bandwidths beyond a node unless 0."""
+    axes: dict[str, object] = {
+        "model": "resnet50",
+        "dataset": "imagenet",
+        "system": list(systems),
+        "strategy": list(strategies),
+        "pe": {"range": [1, pes]},
+        "batch": {"range": [1, batches]},
+    }
+    if bandwidths:
+        axes["inter_bandwidth"] = {"geomspace": [1e9, 1e12, bandwidths]}
+    # A quarter of the memory, so that some cells fit and some do not.
+    return read_grid({"axes": axes, "parameters": {"gamma": 0.25}})

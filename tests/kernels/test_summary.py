@@ -1,0 +1,72 @@
+"""Summaries against a plain loop over the PE counts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from kernels import FORBIDS, Limit, Line, summarise
+
+PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)
+SLICES = (5, 4)
+
+
+def a_line(seed: int) -> Line:
+    """Random answers; times vary along the first of two other dimensions, flags along both."""
+    draw = np.random.default_rng(seed)
+    shape = (len(PES), *SLICES)
+    flags = draw.choice([0, 0, 0, 1, 2, 16, 17, 32, 64], size=shape)
+    return Line(
+        p=jnp.array(PES).reshape(-1, 1, 1),
+        comp_time=jnp.asarray(draw.uniform(1, 2, (len(PES), SLICES[0], 1))),
+        comm_time=jnp.asarray(draw.uniform(0, 2, (len(PES), SLICES[0], 1))),
+        memory=jnp.asarray(draw.uniform(1, 9, (len(PES), 1, 1))),
+        limit=jnp.asarray(flags, jnp.uint8),
+        serial_time=jnp.asarray(draw.uniform(2, 12, (1, SLICES[0], 1))),
+    )
+
+
+def brute_force(line: Line, slice_: tuple[int, int], efficiency: float) -> dict[str, object]:
+    at = {
+        name: np.broadcast_to(np.asarray(value), (len(PES), *SLICES))[(slice(None), *slice_)]
+        for name, value in vars(line).items()
+    }
+    times = at["comp_time"] + at["comm_time"]
+    allowed = [n for n in range(len(PES)) if not int(at["limit"][n]) & FORBIDS]
+    best = min(allowed, key=lambda n: times[n], default=None)
+    largest = max((PES[n] for n in allowed), default=0)
+    reasons = [int(flags) & (FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE) for flags in at["limit"]]
+    later = (r for pe, r in zip(PES, reasons, strict=True) if pe > largest and r)
+    quick = [n for n in allowed if at["serial_time"][n] / times[n] / PES[n] >= efficiency]
+    return {
+        "fastest_pe": 0 if best is None else PES[best],
+        "fastest_time": np.nan if best is None else times[best],
+        "fastest_comp_time": np.nan if best is None else at["comp_time"][best],
+        "fastest_memory": np.nan if best is None else at["memory"][best],
+        "largest_pe": largest,
+        "forbidden_by": next(later, 0),
+        "efficient_pe": max((PES[n] for n in quick), default=0),
+        "counts": [sum(bool(int(flags) & each) for flags in at["limit"]) for each in Limit],
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_slice_agrees_with_a_loop(seed):
+    line = a_line(seed)
+    found = jax.jit(summarise)(line, jnp.asarray(0.6))
+    for slice_ in np.ndindex(SLICES):
+        expected = brute_force(line, slice_, 0.6)
+        for name, value in expected.items():
+            values = np.asarray(getattr(found, name))
+            got = values[(..., *slice_)] if name == "counts" else values[slice_]
+            np.testing.assert_allclose(got, value, rtol=1e-6, err_msg=name)
+
+
+def test_nothing_is_allowed():
+    line = a_line(0)
+    none = Line(**{**vars(line), "limit": jnp.full((len(PES), *SLICES), 1, jnp.uint8)})
+    found = summarise(none, jnp.asarray(0.5))
+    assert (np.asarray(found.largest_pe) == 0).all()
+    assert np.isnan(np.asarray(found.fastest_time)).all()
+    assert (np.asarray(found.forbidden_by) == Limit.MEMORY).all()
+    assert (np.asarray(found.counts)[0] == len(PES)).all()

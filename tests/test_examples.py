@@ -1,0 +1,74 @@
+"""The example scripts, as far as a machine without SLURM can run them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from cubes import SMALL, arrays
+
+import sweep
+
+pytest.importorskip("dask_jobqueue", reason="the example needs dask-jobqueue")
+
+ROOT = Path(__file__).parents[1]
+
+# In place of SLURM: a job is a process group of this machine, started at once.
+COMMANDS = {
+    # The script is gone when sbatch returns.
+    "sbatch": 'cp "$1" "$0.job"; setsid bash "$0.job" > "$0.log" 2>&1 & echo "batch job $!"',
+    "scancel": 'kill -- "-$1"',
+}
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """Runs the example where sbatch and scancel are found; gives what it prints."""
+    for name, script in COMMANDS.items():
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text(f"#!/bin/bash\n{script}\n")
+        command.chmod(0o755)
+
+    def run(*options: object) -> str:
+        return subprocess.run(
+            [sys.executable, ROOT / "examples" / "slurm.py", *map(str, options)],
+            cwd=ROOT,
+            env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+
+    return run
+
+
+def test_a_job_is_a_node_with_a_process_a_core(slurm):
+    options = ["--cores", 40, "--memory", "180GB", "--walltime", "02:00:00", "--queue", "long"]
+    script = slurm("spec.yaml", "cube.zarr", *options, "--script").splitlines()
+    assert [line for line in script if line.startswith(("#SBATCH", "export"))] == [
+        "#SBATCH -J paradl",
+        "#SBATCH -p long",
+        "#SBATCH -n 1",
+        "#SBATCH --cpus-per-task=40",
+        "#SBATCH --mem=168G",
+        "#SBATCH -t 02:00:00",
+        "export XLA_FLAGS=--xla_cpu_multi_thread_eigen=false",
+        "export OMP_NUM_THREADS=1",
+        "export JAX_PLATFORMS=cpu",
+    ]
+    (worker,) = [line for line in script if "dask_worker" in line]
+    assert "--nthreads 1" in worker
+    assert "--nworkers 40" in worker
+    assert "--memory-limit 4.19GiB" in worker
+
+
+def test_jobs_make_the_same_cube(slurm, tmp_path):
+    spec, made, expected = (tmp_path / name for name in ("spec.yaml", "jobs.zarr", "here.zarr"))
+    spec.write_text(yaml.safe_dump(SMALL))
+    slurm(spec, made, "--cores", 1, "--memory", "2GB")
+    sweep.run(SMALL, expected)
+    assert arrays(made) == arrays(expected)
