@@ -24,7 +24,6 @@ from sweep.difference import difference
 from sweep.errors import RunError
 from sweep.lock import exclusive
 from sweep.progress import Progress, silent
-from sweep.remote import writing
 from sweep.resources import check_memory
 from sweep.store import Cube, open_cube, open_group, plan_of, remove_partial, unfinished
 
@@ -92,7 +91,7 @@ def sweep(grid: Grid, url: str, overwrite: bool, where: Where, progress: Progres
     """Compute all blocks of the cube at `url` that are not done."""
     plan = plan_of(grid)
     check_memory(plan, max(where.workers, 1))
-    with _failures(url), writing(url), exclusive(url):
+    with _failures(url), exclusive(url):
         found = None if overwrite else _resumed(url, grid)
         if found is not None and found.done().all():
             return
