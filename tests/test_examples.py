@@ -59,6 +59,7 @@ def test_a_job_is_a_node_with_a_process_a_core(slurm):
         "export XLA_FLAGS=--xla_cpu_multi_thread_eigen=false",
         "export OMP_NUM_THREADS=1",
         "export JAX_PLATFORMS=cpu",
+        "export ZARR_THREADING__MAX_WORKERS=1",
     ]
     (worker,) = [line for line in script if "dask_worker" in line]
     assert "--nthreads 1" in worker
