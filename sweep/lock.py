@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from grids.errors import InputError
+from sweep.remote import is_remote
 
 
 @contextmanager
@@ -15,7 +16,7 @@ def exclusive(url: str) -> Iterator[None]:
     The system drops the lock with the process, however it dies. Object stores have no such lock:
     two runs there do the same work twice, and each block is still written whole.
     """
-    if "://" in url or os.name != "posix":
+    if is_remote(url) or os.name != "posix":
         yield
         return
     folder = _held(Path(url))

@@ -22,7 +22,7 @@ from grids.grid import Grid
 from grids.problem import LAYERED
 from sweep import provenance, variables
 from sweep.plan import Plan, Region, make_plan
-from sweep.remote import opening
+from sweep.remote import is_remote, opening
 
 Arrays = dict[str, NDArray[Any]]
 Mode = Literal["r", "r+"]
@@ -48,7 +48,7 @@ class Cube:
     @property
     def location(self) -> str:
         """The url as a process with another working directory finds it."""
-        return self.url if "://" in self.url else str(Path(self.url).absolute())
+        return self.url if is_remote(self.url) else str(Path(self.url).absolute())
 
     @property
     def identity(self) -> str:
@@ -155,7 +155,7 @@ def remove_partial(url: str) -> None:
 
     Zarr writes a local file under such a name first, and renames it when it is complete.
     """
-    if "://" not in url:
+    if not is_remote(url):
         for path in Path(url).rglob("*.partial"):
             path.unlink(missing_ok=True)
 
@@ -163,7 +163,7 @@ def remove_partial(url: str) -> None:
 def _empty(url: str) -> bool:
     """Whether nothing is in the way of a new cube; an object store has no folders to look into."""
     path = Path(url)
-    return "://" in url or not path.exists() or (path.is_dir() and not any(path.iterdir()))
+    return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def _definition(url: str, group: zarr.Group) -> dict[str, object]:
