@@ -9,6 +9,7 @@ not.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Literal, overload
 
@@ -146,6 +147,12 @@ class Grid:
         """The layer table of a pair, None where the samples do not fit the model."""
         found = self._table(model, dataset)
         return found if isinstance(found, LayerTable) else None
+
+    @cached_property
+    def fitting(self) -> dict[tuple[int, int], LayerTable]:
+        """The layer tables of all (model, dataset) pairs that fit."""
+        pairs = product(range(len(self.models)), range(len(self.datasets)))
+        return {pair: table for pair in pairs if (table := self.table(*pair)) is not None}
 
     def misfit(self, model: int, dataset: int) -> str | None:
         """Why the samples do not fit the model, None where they do."""

@@ -7,13 +7,13 @@ import numpy as np
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from grids.strategies import Strategy
-from kernels import Limit
 from sweep import variables
 from sweep.compilation import keep_programs
 from sweep.evaluate import evaluate, evaluate_and_summarise
 from sweep.plan import Plan, Region
 from sweep.remote import writing
-from sweep.store import NOT_SERIAL, SERIAL, Arrays, Cube, shared_cube
+from sweep.store import NOT_SERIAL, SERIAL, Cube, shared_cube
+from sweep.variables import Arrays
 
 # Runs blocks of a cube, and yields the number of each when it is done.
 Execute = Callable[[Cube, list[int]], Iterator[int]]
@@ -39,7 +39,8 @@ def block_arrays(grid: Grid, plan: Plan, region: Region) -> tuple[Arrays, Arrays
     """All variables of a block whose samples fit the model, and their summary."""
     sizes = [part.stop - part.start for part in region]
     arrays = {name: np.empty(sizes, variables.dtype(name)) for name in grid.spec.outputs}
-    summary = _empty_summary(sizes, plan.dims.index("pe"))
+    lines = [1 if dim == "pe" else size for dim, size in zip(plan.dims, sizes, strict=True)]
+    summary = variables.empty_summary(lines)
     axes = _part(grid, plan, region)
     serial = _serial(grid, axes, region)
     labelled = region[: len(LABELS)]
@@ -54,19 +55,10 @@ def block_arrays(grid: Grid, plan: Plan, region: Region) -> tuple[Arrays, Arrays
         for name, values in outputs.items():
             arrays[name][index] = values
         for name, values in summed.items():
-            # Limits lead in the kernels; on disk they come last, as the cube's dimensions do.
-            summary[name][(*index, 0)] = np.moveaxis(values, 0, -1) if name == "counts" else values
+            summary[name][(*index, 0)] = values
     if _first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial
     return arrays, summary
-
-
-def _empty_summary(sizes: list[int], pe: int) -> Arrays:
-    shape = [1 if dim == pe else size for dim, size in enumerate(sizes)]
-    return {
-        name: np.empty([*shape, len(Limit)] if name == "counts" else shape, dtype)
-        for name, (dtype, _, _) in variables.SUMMARY.items()
-    }
 
 
 def _part(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:

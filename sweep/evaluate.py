@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from grids.grid import Grid, Index
 from grids.models.layers import Floats
@@ -34,9 +33,7 @@ from kernels import (
     reduce_layers,
     summarise,
 )
-from sweep.variables import EFFICIENCY, dtype
-
-Arrays = dict[str, NDArray[Any]]
+from sweep.variables import EFFICIENCY, Arrays, dtype
 
 
 @jax.tree_util.register_dataclass
@@ -84,7 +81,7 @@ def evaluate_and_summarise(
     """The grid's outputs, as `evaluate`, and in the same pass their summary over the PE counts.
 
     serial_time [numeric dims but pe]: an epoch on one PE. The summary's arrays, by the names of
-    `kernels.Summary`, have the numeric dims but pe.
+    `kernels.Summary`, have the numeric dims but pe; limits come last in the counts.
     """
     problem = grid.problem(index, axes)
     if problem is None:
@@ -98,7 +95,13 @@ def evaluate_and_summarise(
             names=grid.spec.outputs,
         )
         outputs = {name: np.asarray(value) for name, value in found.items()}
-        return outputs, {name: np.asarray(value) for name, value in vars(summary).items()}
+        return outputs, summary_arrays(summary)
+
+
+def summary_arrays(summary: Summary) -> Arrays:
+    """As a store keeps it: limits, which lead in the kernels, come last, as a cube's dims do."""
+    arrays = {name: np.asarray(value) for name, value in vars(summary).items()}
+    return arrays | {"counts": np.moveaxis(arrays["counts"], 0, -1)}
 
 
 def ask(problem: Problem, options: Options) -> Answer:

@@ -20,11 +20,7 @@ def outline(grid: Grid, plan: Plan, workers: int) -> str:
     """The plan: what will be computed, and what it takes."""
     sizes = " x ".join(f"{size} {dim}" for dim, size in zip(plan.dims, plan.shape, strict=True))
     pairs = len(grid.models) * len(grid.datasets)
-    fitting = sum(
-        grid.table(model, dataset) is not None
-        for model in range(len(grid.models))
-        for dataset in range(len(grid.datasets))
-    )
+    fitting = len(grid.fitting)
     idle = f" ({pairs - fitting} of {pairs} model-dataset pairs do not fit and cost nothing)"
     return "\n".join(
         [

@@ -9,7 +9,6 @@ of it.
 import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +22,8 @@ from grids.problem import LAYERED
 from sweep import provenance, variables
 from sweep.plan import Plan, Region, make_plan
 from sweep.remote import is_remote, opening
+from sweep.variables import Arrays
 
-Arrays = dict[str, NDArray[Any]]
 Mode = Literal["r", "r+"]
 
 # The time on one PE, which speedup is counted from, varies along all dimensions but these.
@@ -78,8 +77,7 @@ class Cube:
 def plan_of(grid: Grid) -> Plan:
     """How the grid's cube is cut into blocks."""
     cell_bytes = sum(variables.dtype(name).itemsize for name in grid.spec.outputs)
-    pairs = product(range(len(grid.models)), range(len(grid.datasets)))
-    layers = max((len(table) for pair in pairs if (table := grid.table(*pair))), default=1)
+    layers = max(map(len, grid.fitting.values()), default=1)
     return make_plan(grid.dims, grid.shape, cell_bytes, 2, layers=layers, layered=LAYERED)
 
 

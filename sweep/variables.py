@@ -1,14 +1,17 @@
 """What the cube's variables and coordinates are called: CF attributes, the one place for units."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.parameters import PARAMETERS
 from grids.spec import TERMS
 from kernels import Limit
 
 Attributes = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
 
 CF_UNITS = {"1": "1", "s": "s", "B": "byte", "B/s": "byte s-1", "FLOP/s": "s-1"}
 
@@ -60,6 +63,14 @@ def dtype(output: str) -> np.dtype[np.generic]:
 def fill_value(output: str) -> float | int:
     """What a block that is not written reads as: no such configuration can exist."""
     return int(Limit.INCOMPATIBLE) if output == "limit" else float("nan")
+
+
+def empty_summary(shape: Sequence[int]) -> Arrays:
+    """The arrays of a summary of `shape` slices, not filled; limits come last in the counts."""
+    return {
+        name: np.empty([*shape, len(Limit)] if name == "counts" else shape, dtype)
+        for name, (dtype, _, _) in SUMMARY.items()
+    }
 
 
 def names(flags: int) -> list[str]:

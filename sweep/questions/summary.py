@@ -15,13 +15,13 @@ import xarray as xr
 
 from grids.errors import InputError
 from grids.grid import LABELS
-from kernels import Limit, Line, compiled, summarise
+from kernels import Line, compiled, summarise
 from sweep.compilation import keep_programs
 from sweep.engine import open_dataset
+from sweep.evaluate import summary_arrays
 from sweep.questions.slices import select
 from sweep.store import PART, SUMMARY
-from sweep.variables import EFFICIENCY
-from sweep.variables import SUMMARY as VARIABLES
+from sweep.variables import EFFICIENCY, Arrays, empty_summary
 
 NEEDED = ("comp_time", "comm_time", "memory", "limit")
 Source = xr.Dataset | str | Path
@@ -81,10 +81,7 @@ def computed(cube: xr.Dataset, efficiency: float) -> xr.Dataset:
     keep_programs()
     others = [str(dim) for dim in cube["limit"].dims if dim not in (*LABELS, "pe")]
     shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
-    arrays = {
-        name: np.empty([*shape, len(Limit)] if name == "counts" else shape, dtype)
-        for name, (dtype, _, _) in VARIABLES.items()
-    }
+    arrays = empty_summary(shape)
     for index in product(*(range(cube.sizes[dim]) for dim in LABELS)):
         part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
         for name, values in _of_lines(part.transpose("pe", *others), efficiency).items():
@@ -99,7 +96,7 @@ def computed(cube: xr.Dataset, efficiency: float) -> xr.Dataset:
     )
 
 
-def _of_lines(part: xr.Dataset, efficiency: float) -> dict[str, np.ndarray]:
+def _of_lines(part: xr.Dataset, efficiency: float) -> Arrays:
     """The summary of one model, dataset, system and strategy; limits come last."""
     with jax.enable_x64(True):
         line = Line(
@@ -110,9 +107,7 @@ def _of_lines(part: xr.Dataset, efficiency: float) -> dict[str, np.ndarray]:
             limit=part["limit"].values,
             serial_time=part["serial_time"].values.astype(float)[None],
         )
-        found = _summarised(line, jnp.asarray(efficiency))
-        arrays = {name: np.asarray(values) for name, values in vars(found).items()}
-    return arrays | {"counts": np.moveaxis(arrays["counts"], 0, -1)}
+        return summary_arrays(_summarised(line, jnp.asarray(efficiency)))
 
 
 _summarised = compiled()(summarise)
