@@ -38,14 +38,15 @@ def summary(
     chosen = selection or {}
     if isinstance(source, xr.Dataset):
         return computed(select(source, chosen), efficiency)
+    part = select(open_dataset(source), chosen)  # by the cube's axes, of which a summary lacks pe
     if "pe" in chosen or efficiency != EFFICIENCY:
-        return computed(select(open_dataset(source), chosen), efficiency)
+        return computed(part, efficiency)
     return select(kept(source), chosen)
 
 
 def kept(store: str | Path) -> xr.Dataset:
     """The summary that a store keeps."""
-    cube = open_dataset(store)
+    cube: xr.Dataset = xr.open_zarr(str(store))
     parts: xr.Dataset = xr.open_zarr(str(store), group=SUMMARY, consolidated=False)
     coordinates = {dim: cube[dim] for dim in parts.dims if dim in cube.coords}
     return _joined(parts.assign_coords(coordinates).load())

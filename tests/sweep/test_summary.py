@@ -1,5 +1,7 @@
 """The summary that a sweep keeps is that of its cells, however its blocks are cut."""
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -68,3 +70,17 @@ def test_what_needs_cells_says_so(tmp_path, small, mixed):
         sweep.limits(tmp_path / "cube.zarr", 0.9)
     with pytest.raises(InputError, match="no variable 'memory'"):
         sweep.limits(mixed.drop_vars("memory"))
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"flag": 1}, "no axis 'flag' in this cube; known: batch, dataset"),
+        ({"pee": 4}, "no axis 'pee' in this cube; did you mean 'pe'"),
+        ({"pe": 5}, "no pe 5 in this cube"),
+    ],
+)
+def test_a_selection_speaks_of_the_cube_s_axes(mixed_url, selection, message):
+    for question in (sweep.limits, sweep.best):
+        with pytest.raises(InputError, match=re.escape(message)):
+            question(mixed_url, selection=selection)
