@@ -14,6 +14,7 @@ from benchmarks import (
     codecs,
     endtoend,
     kernel,
+    kill,
     profile,
     scalar,
     search,
@@ -37,6 +38,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "codecs": codecs.measure,
     "workers": workers.measure,
     "search": search.measure,
+    "kill": kill.measure,
 }
 
 
@@ -44,7 +46,7 @@ def main(
     names: Annotated[
         list[str] | None, typer.Argument(help=f"What to measure: {', '.join(MEASUREMENTS)}")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Below a minute, and noisier.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes less, and noisier.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="SI units.")] = False,
     record: Annotated[bool, typer.Option("--record", help=f"Add to {RESULTS.name}.")] = False,
 ) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 
 from benchmarks import spaces
 from benchmarks.effort import Effort
-from benchmarks.kernel import Buffers, block_cells, fill_block, new_buffers
+from benchmarks.kernel import Block, block_cells, new_buffers
 from benchmarks.numpy_formulas import FORMULAS, Arrays, Axes
 from benchmarks.report import Report, Row
-from benchmarks.timing import interleaved
+from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
 
 TOLERANCE = 1e-5
@@ -39,12 +39,12 @@ def measure(effort: Effort) -> Report:
 
 
 def broadcast_rate(grid: Grid, strategy: int, effort: Effort) -> BroadcastRate:
-    """Both spread their answers into the same buffers."""
+    """Both fill a block that is there."""
     buffers = new_buffers(grid)
-    check(grid, strategy, buffers)
-    actions = {
+    check(grid, strategy)
+    actions: dict[str, Action] = {
         "numpy": partial(_fill_by_numpy, grid, strategy, buffers),
-        "engine": partial(fill_block, grid, strategy, buffers),
+        "engine": Block(grid, strategy),
     }
     timings = interleaved(actions, effort.rounds)
     cells, engine = block_cells(grid), timings["engine"]
@@ -52,12 +52,12 @@ def broadcast_rate(grid: Grid, strategy: int, effort: Effort) -> BroadcastRate:
     return BroadcastRate(cells / numpy.median, cells / engine.median, engine.rate_against(numpy))
 
 
-def check(grid: Grid, strategy: int, buffers: Buffers) -> None:
+def check(grid: Grid, strategy: int) -> None:
     """A rival that computes something else is none."""
-    fill_block(grid, strategy, buffers)
+    found = Block(grid, strategy).arrays()
     for name, values in by_numpy(grid, strategy).items():
-        expected = np.broadcast_to(values, buffers[name].shape)
-        np.testing.assert_allclose(buffers[name], expected, rtol=TOLERANCE, err_msg=name)
+        expected = np.broadcast_to(values, found[name].shape)
+        np.testing.assert_allclose(found[name], expected, rtol=TOLERANCE, err_msg=name)
 
 
 def by_numpy(grid: Grid, strategy: int) -> Arrays:
@@ -68,6 +68,6 @@ def by_numpy(grid: Grid, strategy: int) -> Arrays:
     return FORMULAS[grid.strategies[strategy].label](work, axes)
 
 
-def _fill_by_numpy(grid: Grid, strategy: int, buffers: Buffers) -> None:
+def _fill_by_numpy(grid: Grid, strategy: int, buffers: Arrays) -> None:
     for name, values in by_numpy(grid, strategy).items():
         np.copyto(buffers[name], values)

@@ -15,7 +15,7 @@ from zarr.codecs import BloscCodec
 
 from benchmarks import spaces
 from benchmarks.effort import Effort
-from benchmarks.kernel import fill_block, new_buffers
+from benchmarks.kernel import Block
 from benchmarks.rawzarr import Codec, Layout, stored_bytes, write
 from benchmarks.report import Report, Row
 from benchmarks.timing import interleaved
@@ -51,8 +51,11 @@ def layouts() -> dict[str, Layout]:
         f"shards of {_power(n)}": Layout(CODEC, CHUNK_CELLS, n) for n in SHARDS if n != SHARD_CELLS
     }
     rust = {RUST: as_is} if find_spec("zarrs") else {}
-    empty = {"empty chunks too": replace(as_is, write_empty=True)}
-    return {ENGINE: as_is} | rust | empty | codecs | chunks | shards
+    parts = {
+        "no empty chunks": replace(as_is, write_empty=False),
+        "no checksums": replace(as_is, checksum=False),
+    }
+    return {ENGINE: as_is} | rust | parts | codecs | chunks | shards
 
 
 def measure(effort: Effort) -> Report:
@@ -85,9 +88,7 @@ def measure(effort: Effort) -> Report:
 def sample(strategies: int) -> Arrays:
     """What a sweep stores: blocks of so many strategies, one after the other."""
     grid = spaces.wide(22)
-    blocks = [new_buffers(grid) for _ in range(strategies)]
-    for position, block in enumerate(blocks):
-        fill_block(grid, position, block)
+    blocks = [Block(grid, position).arrays() for position in range(strategies)]
     return {name: np.stack([block[name] for block in blocks]) for name in blocks[0]}
 
 

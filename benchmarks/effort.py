@@ -1,4 +1,4 @@
-"""How long to measure: `--quick` stays below a minute, and is noisier."""
+"""How long to measure: `--quick` takes a minute or two, and is noisier."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ class Effort:
     rounds: of what takes seconds. short_rounds: of what takes milliseconds. blocks: log2 cells of
     the blocks that the kernel fills. strategies: of the cubes that are stored, a block each.
     sampled: strategies whose blocks every codec compresses. scalar_cells: that the scalar loop
-    predicts. searched: PE counts of the space that is searched.
+    predicts. searched: PE counts of the space that is searched. kills: of running sweeps.
     """
 
     rounds: int
@@ -20,6 +20,7 @@ class Effort:
     sampled: int
     scalar_cells: int
     searched: int
+    kills: int
 
 
 FULL = Effort(
@@ -30,6 +31,7 @@ FULL = Effort(
     sampled=4,
     scalar_cells=2000,
     searched=8192,
+    kills=50,
 )
 QUICK = Effort(
     rounds=2,
@@ -39,4 +41,5 @@ QUICK = Effort(
     sampled=1,
     scalar_cells=512,
     searched=1024,
+    kills=5,
 )

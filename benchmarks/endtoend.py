@@ -113,7 +113,8 @@ def write_raw(precomputed: Precomputed, target: Path, threads: int) -> None:
     """Write the arrays block by block, into a copy of the store's metadata."""
     copy_metadata(precomputed.store, target)
     group = zarr.open_group(str(target), mode="r+")
-    arrays = {name: _array(group, name) for name in precomputed.arrays}
+    with zarr.config.set({"array.write_empty_chunks": True}):  # as the engine does
+        arrays = {name: _array(group, name) for name in precomputed.arrays}
 
     def write_block(block: int) -> None:
         region = precomputed.plan.region(block)

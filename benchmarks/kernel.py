@@ -1,14 +1,13 @@
-"""The kernel: a block's variables, evaluated and spread, against numpy's fill of the same buffers.
+"""The kernel: a block's variables and summary, against numpy's fill of buffers of the same size.
 
 Fill is the fastest that these bytes can be written by one thread of this machine.
 """
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
+import jax
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks import spaces
 from benchmarks.effort import Effort
@@ -16,9 +15,9 @@ from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import interleaved
 from grids.grid import Grid
 from sweep import variables
-from sweep.evaluate import evaluate
-
-Buffers = dict[str, NDArray[Any]]
+from sweep.buffers import SPARE
+from sweep.fill import fill
+from sweep.variables import Arrays
 
 FILL_SHARE = 0.5
 CELLS_PER_SECOND = 300e6
@@ -54,7 +53,7 @@ def kernel_rate(grid: Grid, strategy: int, effort: Effort) -> KernelRate:
     """One strategy's block."""
     buffers = new_buffers(grid)
     timings = interleaved(
-        {"engine": partial(fill_block, grid, strategy, buffers), "fill": partial(fill, buffers)},
+        {"engine": Block(grid, strategy), "fill": partial(only_write, buffers)},
         effort.short_rounds,
     )
     cells = block_cells(grid)
@@ -62,8 +61,8 @@ def kernel_rate(grid: Grid, strategy: int, effort: Effort) -> KernelRate:
     return KernelRate(cells, cells / engine.median, engine.rate_against(timings["fill"]))
 
 
-def new_buffers(grid: Grid) -> Buffers:
-    """A buffer a variable, for one strategy."""
+def new_buffers(grid: Grid) -> Arrays:
+    """An array a variable, for one strategy."""
     shape = grid.shape[4:]
     return {name: np.ones(shape, variables.dtype(name)) for name in grid.spec.outputs}
 
@@ -73,15 +72,27 @@ def block_cells(grid: Grid) -> int:
     return int(np.prod(grid.shape[4:]))
 
 
-def fill_block(grid: Grid, strategy: int, buffers: Buffers) -> None:
-    """Evaluate one strategy on the first system, and spread the answers into `buffers`."""
-    found = evaluate(grid, (0, 0, 0, strategy))
-    assert found is not None  # the space's model and dataset fit
-    for name, values in found.items():
-        np.copyto(buffers[name], values)
+class Block:
+    """One strategy's block on the first system, evaluated and summarised again and again."""
+
+    def __init__(self, grid: Grid, strategy: int) -> None:
+        self._grid, self._index = grid, (0, 0, 0, strategy)
+        self._buffers = SPARE.take(1, grid.shape[4:], grid.spec.outputs)
+        self._serial = np.ones(grid.shape[5:], np.float32)
+
+    def __call__(self) -> None:
+        self._buffers, summary = fill(
+            self._buffers, 0, self._grid, self._index, self._grid.axes, self._serial
+        )
+        jax.block_until_ready((self._buffers, summary))
+
+    def arrays(self) -> Arrays:
+        """The block's variables [numeric dims], as they are now."""
+        self()
+        return {name: np.array(values[0]) for name, values in self._buffers.items()}
 
 
-def fill(buffers: Buffers) -> None:
+def only_write(buffers: Arrays) -> None:
     """Write the same bytes without computing any."""
     for buffer in buffers.values():
         buffer.fill(1)

@@ -5,20 +5,17 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import jax
-import numpy as np
-
 from benchmarks import spaces
 from benchmarks.effort import Effort
-from benchmarks.kernel import Buffers, block_cells, fill_block, new_buffers
+from benchmarks.kernel import Block, block_cells
 from benchmarks.rawzarr import Layout, write
 from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
-from sweep import variables
+from grids.reduction import reduced
 from sweep.creation import CODEC
-from sweep.evaluate import evaluate, group_work
 from sweep.plan import CHUNK_CELLS, SHARD_CELLS
+from sweep.variables import Arrays
 
 
 @dataclass(frozen=True)
@@ -26,16 +23,13 @@ class BlockProfile:
     """Seconds of each step of a block, in order.
 
     problem: parameters looked up, layers placed (a placement that an earlier block worked out is
-    reused; the first of a sweep shows in `disk`). layers: stage one. closed_form: stage two.
-    spread: into the block. fresh_memory: what spreading into new pages costs more. store: compress
-    and write.
+    reused; the first of a sweep shows in `disk`). layers: stage one. fill: stage two, into the
+    block, with its summary. store: compress and write.
     """
 
     problem: float
     layers: float
-    closed_form: float
-    spread: float
-    fresh_memory: float
+    fill: float
     store: float
 
 
@@ -53,37 +47,28 @@ def measure(effort: Effort) -> Report:
 
 def block_profile(grid: Grid, strategy: int, effort: Effort) -> BlockProfile:
     """Each step is timed on its own, or as the difference that it makes."""
-    buffers = new_buffers(grid)
-    fill_block(grid, strategy, buffers)
+    block = Block(grid, strategy)
     with TemporaryDirectory() as folder:
         actions: dict[str, Action] = {
             "problem": partial(grid.problem, (0, 0, 0, strategy)),
             "layers": partial(_through_layers, grid, strategy),
-            "closed_form": partial(evaluate, grid, (0, 0, 0, strategy)),
-            "spread": partial(fill_block, grid, strategy, buffers),
-            "fresh_memory": partial(_into_new_pages, grid, strategy),
-            "store": partial(_store, Path(folder), buffers),
+            "fill": block,
+            "store": partial(_store, Path(folder), block.arrays()),
         }
         timings = interleaved(actions, effort.short_rounds)
-    problem, layers, closed, spread, fresh, store = (each.median for each in timings.values())
-    steps = (problem, layers - problem, closed - layers, spread - closed, fresh - spread, store)
+    problem, layers, fill, store = (each.median for each in timings.values())
+    steps = (problem, layers - problem, fill - layers, store)
     return BlockProfile(*(max(0.0, seconds) for seconds in steps))
 
 
 def _through_layers(grid: Grid, strategy: int) -> None:
     problem = grid.problem((0, 0, 0, strategy))
     assert problem is not None  # the space's model and dataset fit
-    jax.block_until_ready(group_work(problem, grid.options))
+    reduced(problem, grid.options)
 
 
-def _into_new_pages(grid: Grid, strategy: int) -> None:
-    shape = grid.shape[4:]
-    empty = {name: np.empty(shape, variables.dtype(name)) for name in grid.spec.outputs}
-    fill_block(grid, strategy, empty)
-
-
-def _store(folder: Path, buffers: Buffers) -> None:
-    write(folder, buffers, Layout(CODEC, CHUNK_CELLS, SHARD_CELLS))
+def _store(folder: Path, arrays: Arrays) -> None:
+    write(folder, arrays, Layout(CODEC, CHUNK_CELLS, SHARD_CELLS))
 
 
 def _rows(name: str, profile: BlockProfile) -> list[Row]:

@@ -8,6 +8,7 @@ from typing import Any
 import zarr
 from numpy.typing import NDArray
 from zarr.abc.codec import BytesBytesCodec
+from zarr.codecs import Crc32cCodec
 
 # A codec for items of `typesize` bytes.
 Codec = Callable[..., BytesBytesCodec]
@@ -21,12 +22,19 @@ class Layout:
     """How arrays are stored; codec None compresses nothing.
 
     write_empty: also store chunks of nothing but fill values, instead of looking for them.
+    checksum: of each chunk.
     """
 
     codec: Codec | None
     chunk_cells: int
     shard_cells: int
-    write_empty: bool = False
+    write_empty: bool = True
+    checksum: bool = True
+
+    def codecs(self, itemsize: int) -> list[BytesBytesCodec]:
+        """What a chunk goes through."""
+        compressing = [self.codec(typesize=itemsize)] if self.codec else []
+        return [*compressing, *([Crc32cCodec()] if self.checksum else [])]
 
 
 def write(folder: Path, arrays: Mapping[str, NDArray[Any]], layout: Layout) -> None:
@@ -39,7 +47,7 @@ def write(folder: Path, arrays: Mapping[str, NDArray[Any]], layout: Layout) -> N
             shards=(layout.shard_cells,),
             dtype=values.dtype,
             fill_value=FILL[values.dtype.kind],
-            compressors=layout.codec and layout.codec(typesize=values.itemsize),
+            compressors=layout.codecs(values.itemsize),
             overwrite=True,
             config={"write_empty_chunks": layout.write_empty},
         )

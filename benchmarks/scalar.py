@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import product
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from benchmarks import spaces
 from benchmarks.effort import Effort
-from benchmarks.kernel import block_cells, fill_block, new_buffers
+from benchmarks.kernel import Block, block_cells
 from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
 from grids.problem import Workload
@@ -51,18 +50,18 @@ def scalar_rate(strategy: str, effort: Effort) -> ScalarRate:
     grid = spaces.space((strategy,), 1024, 4096)
     work = grid.workload(0, 0, 0)
     assert work is not None  # the space's model and dataset fit
-    buffers = new_buffers(grid)
+    engine_block = Block(grid, 0)
+    block = engine_block.arrays()
     pes = range(4, 1025, 4)
     asked = list(product(pes, range(1, 1 + effort.scalar_cells // len(pes))))
     loop = Loop.over(work, strategy, grid.spec.parameters["gamma"])
-    fill_block(grid, 0, buffers)
     for p, b in asked[:: len(pes)]:
         found = loop.predict(p, b)
         for name in ("comp_time", "comm_time", "memory"):
-            np.testing.assert_allclose(buffers[name][p - 1, b - 1], found[name], rtol=TOLERANCE)
+            np.testing.assert_allclose(block[name][p - 1, b - 1], found[name], rtol=TOLERANCE)
     actions: dict[str, Action] = {
         "loop": lambda: [loop.predict(p, b) for p, b in asked],
-        "engine": partial(fill_block, grid, 0, buffers),
+        "engine": engine_block,
     }
     timings = interleaved(actions, effort.rounds)
     per_cell = len(asked) / block_cells(grid)

@@ -5,7 +5,6 @@ Warm: compiled programs are in the cache on disk, Python's files in the page cac
 
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,54 +15,61 @@ from benchmarks.timing import interleaved
 
 ROOT = Path(__file__).parents[1]
 SMALL = ROOT / "examples" / "small.yaml"
+PAPER = ROOT / "examples" / "paper.yaml"
+
+Command = tuple[str, ...]
 PARADL = "from sweep.cli import main; main()"
-IMPORTS = "import jax.numpy, xarray, zarr"
+CONFIGURATION = (
+    *("--model", "resnet50", "--dataset", "imagenet-226", "--strategy", "data+filter"),
+    *("--pe", "256", "--batch", "64"),
+)
+SLICE = ("--sel", "model=resnet50", "--sel", "batch=32")
 
-HELP_SECONDS = 0.4
-SWEEP_SECONDS = 3.0
-
-
-@dataclass(frozen=True)
-class StartUp:
-    """Seconds from the command to its end; `imports` is of the libraries that a sweep needs."""
-
-    bare: float
-    help: float
-    imports: float
-    sweep: float
+# Seconds, of commands that have such a goal.
+GOALS = {
+    "paradl --help": 0.4,
+    "paradl limits, 500 rows": 1.0,
+    "paradl limits, 10 rows": 1.0,
+    "paradl best, 50 rows": 1.0,
+    "paradl sweep examples/small.yaml": 3.0,
+}
 
 
 def measure(effort: Effort) -> Report:
-    """Four commands."""
-    found = start_up(effort)
-    rows = (
-        Row("python -c pass", found.bare, "s"),
-        Row("paradl --help", found.help, "s", goals=(at_most(found.help, HELP_SECONDS, "s"),)),
-        Row("import jax, xarray, zarr", found.imports, "s"),
-        Row(
-            "paradl sweep examples/small.yaml",
-            found.sweep,
-            "s",
-            goals=(at_most(found.sweep, SWEEP_SECONDS, "s"),),
-        ),
-    )
+    """Each command in a process of its own."""
+    with TemporaryDirectory() as folder:
+        paper = str(Path(folder) / "paper.zarr")
+        _run((PARADL, "sweep", str(PAPER), paper, "--reduce-only"))
+        found = commands(paper, str(Path(folder) / "small.zarr"))
+        actions = {what: partial(_run, command) for what, command in found.items()}
+        timings = interleaved(actions, effort.rounds)
+    rows = tuple(_row(what, timing.median) for what, timing in timings.items())
     return Report("startup", "seconds from the command to its end", rows)
 
 
-def start_up(effort: Effort) -> StartUp:
-    """Each command in a process of its own."""
-    with TemporaryDirectory() as folder:
-        store = str(Path(folder) / "small.zarr")
-        commands = {
-            "bare": ("pass",),
-            "help": (PARADL, "--help"),
-            "imports": (IMPORTS,),
-            "sweep": (PARADL, "sweep", str(SMALL), store, "--overwrite"),
-        }
-        actions = {name: partial(_run, command) for name, command in commands.items()}
-        timings = interleaved(actions, effort.rounds)
-    return StartUp(**{name: timing.median for name, timing in timings.items()})
+def commands(paper: str, small: str) -> dict[str, Command]:
+    """What is measured; `paper` is the cube of examples/paper.yaml, `small` a place for a new one.
+
+    The imports are those of the libraries that a sweep needs.
+    """
+    return {
+        "python -c pass": ("pass",),
+        "paradl --help": (PARADL, "--help"),
+        "paradl models": (PARADL, "models"),
+        "paradl status": (PARADL, "status", paper),
+        "paradl limits, 500 rows": (PARADL, "limits", paper),
+        "paradl limits, 10 rows": (PARADL, "limits", paper, *SLICE),
+        "paradl best, 50 rows": (PARADL, "best", paper),
+        "import jax, xarray, zarr": ("import jax.numpy, xarray, zarr",),
+        "paradl predict": (PARADL, "predict", *CONFIGURATION),
+        "paradl sweep examples/small.yaml": (PARADL, "sweep", str(SMALL), small, "--overwrite"),
+    }
 
 
-def _run(command: tuple[str, ...]) -> None:
+def _row(what: str, seconds: float) -> Row:
+    goals = (at_most(seconds, GOALS[what], "s"),) if what in GOALS else ()
+    return Row(what, seconds, "s", goals=goals)
+
+
+def _run(command: Command) -> None:
     subprocess.run((sys.executable, "-c", *command), cwd=ROOT, check=True, capture_output=True)

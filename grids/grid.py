@@ -3,7 +3,7 @@
 The cube's dimensions are model, dataset, system, strategy, then the numeric axes, pe and batch
 first. A grid writes itself down (`definition`) with all models, datasets and systems spelled out,
 so that a store is complete: the same grid comes back where the user's files, or this catalogue, are
-not.
+not. JAX is imported where kernel inputs are made: who asks for names and sizes does without it.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,21 +11,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
 from grids import strategies
+from grids.calibration import CalibrationFile
 from grids.datasets import Dataset
 from grids.errors import InputError, ShapeError
-from grids.library import Kind, Model, find
+from grids.library import Model, find
 from grids.models.layers import Floats, LayerTable
-from grids.problem import Problem, Settings, Workload, build
 from grids.spec import Reference, Spec, validated
 from grids.strategies import Strategy
 from grids.systems import System
 from grids.yamlfile import KeyPath
-from kernels import Options
+
+if TYPE_CHECKING:
+    from grids.problem import Problem, Settings, Workload
+    from kernels.run import Options
 
 Where = Callable[[KeyPath], str]
 References = tuple[Reference, ...]
@@ -49,6 +52,7 @@ class Grid:
     datasets: tuple[Dataset, ...]
     systems: tuple[System, ...]
     strategies: tuple[Strategy, ...]
+    calibration: CalibrationFile | None = None
 
     @classmethod
     def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = in_spec) -> "Grid":
@@ -64,7 +68,8 @@ class Grid:
             else _looked_up("dataset", spec.axes.dataset, base, where)
         )
         chosen = tuple(strategies.parse(each) for each in spec.axes.strategy)
-        found = cls(spec, models, datasets, systems, chosen)
+        calibration = _calibration(spec.calibration, base, where)
+        found = cls(spec, models, datasets, systems, chosen, calibration)
         for dim, labels in found.labels.items():
             _once(labels, where(("axes", dim)))
         return found
@@ -83,6 +88,8 @@ class Grid:
             "system": [each.definition() for each in self.systems],
             "strategy": [each.label for each in self.strategies],
         }
+        if self.calibration is not None:
+            plain["calibration"] = self.calibration.definition()
         return plain
 
     def reduced(self) -> "Grid":
@@ -120,13 +127,17 @@ class Grid:
         return tuple(map(len, (*self.labels.values(), *self.axes.values())))
 
     @cached_property
-    def options(self) -> Options:
+    def options(self) -> "Options":
         """The formulas that the spec chose."""
+        from kernels.run import Options
+
         spec = self.spec
         return Options(spec.collectives, spec.allreduce, spec.iterations, spec.optimizer)
 
     @cached_property
-    def _settings(self) -> Settings:
+    def _settings(self) -> "Settings":
+        from grids.problem import Settings
+
         spec = self.spec
         return Settings(spec.parameters, spec.scaling == "strong", spec.optimizer)
 
@@ -164,12 +175,14 @@ class Grid:
         index: Index,
         axes: Mapping[str, Floats] | None = None,
         strategy: Strategy | None = None,
-    ) -> Problem | None:
+    ) -> "Problem | None":
         """Kernel inputs of one (model, dataset, system, strategy); None where it cannot exist.
 
         `axes`: a block's part of the numeric axes, all of them by default. `strategy` takes the
         place of the grid's own.
         """
+        from grids.problem import build
+
         workload = self.workload(*index[:3])
         if workload is None:
             return None
@@ -177,17 +190,20 @@ class Grid:
         return build(workload, chosen, axes or self.axes, self._settings)
 
     @cached_property
-    def _workloads(self) -> dict[tuple[int, int, int], Workload | None]:
+    def _workloads(self) -> "dict[tuple[int, int, int], Workload | None]":
         return {}
 
-    def workload(self, model: int, dataset: int, system: int) -> Workload | None:
+    def workload(self, model: int, dataset: int, system: int) -> "Workload | None":
         """A model's layers with their measured times, None where the samples do not fit."""
         key = (model, dataset, system)
         if key not in self._workloads:
             self._workloads[key] = self._workload(*key)
         return self._workloads[key]
 
-    def _workload(self, model: int, dataset: int, system: int) -> Workload | None:
+    def _workload(self, model: int, dataset: int, system: int) -> "Workload | None":
+        from grids.calibrated import Calibrated
+        from grids.problem import Workload
+
         table = self.table(model, dataset)
         if table is None:
             return None
@@ -195,7 +211,11 @@ class Grid:
         chosen, data = self.models[model], self.datasets[dataset]
         known = self.spec.times == "measured"
         seconds = chosen.seconds(data, machine.pe.device) if known else None
-        return Workload(table, data.samples, machine, seconds, chosen.mask)
+        calibrated = None
+        if self.calibration is not None:
+            measured = seconds is not None
+            calibrated = Calibrated(self.calibration, chosen.name, data.name, measured)
+        return Workload(table, data.samples, machine, seconds, chosen.mask, calibrated)
 
 
 @overload
@@ -211,7 +231,7 @@ def _looked_up(
     kind: Literal["system"], references: References, base: Path, where: Where
 ) -> tuple[System, ...]: ...
 def _looked_up(
-    kind: Kind, references: References, base: Path, where: Where
+    kind: Literal["model", "dataset", "system"], references: References, base: Path, where: Where
 ) -> tuple[Model | Dataset | System, ...]:
     """The entries that an axis names."""
     found = []
@@ -221,6 +241,15 @@ def _looked_up(
         except InputError as error:
             raise InputError(str(error), where=where(("axes", kind, position))) from None
     return tuple(found)
+
+
+def _calibration(reference: Reference, base: Path, where: Where) -> CalibrationFile | None:
+    if reference == "none":
+        return None
+    try:
+        return find("calibration", reference, base)
+    except InputError as error:
+        raise InputError(str(error), where=where(("calibration",))) from None
 
 
 def _brought(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:

@@ -1,4 +1,4 @@
-"""Finding models, data sets and systems: by name in the catalogue, or in a file of the user's.
+"""Finding models, data sets, systems, calibrations: by name, or in a file of the user's.
 
 A name with a slash, or one that ends like a file (.yaml, .yml, .net...), is a path; a mapping is an
 entry written out, as `definition()` gives it.
@@ -13,6 +13,7 @@ from typing import Literal, overload
 
 from pydantic import ValidationError
 
+from grids.calibration import CalibrationFile
 from grids.datasets import Dataset
 from grids.entry import Entry
 from grids.errors import InputError, nearest
@@ -24,11 +25,16 @@ from grids.yamlfile import Document, explain, load
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
-Kind = Literal["model", "dataset", "system"]
+Kind = Literal["model", "dataset", "system", "calibration"]
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
 
-ENTRIES: dict[Kind, type[Entry]] = {"model": Architecture, "dataset": Dataset, "system": System}
+ENTRIES: dict[Kind, type[Entry]] = {
+    "model": Architecture,
+    "dataset": Dataset,
+    "system": System,
+    "calibration": CalibrationFile,
+}
 
 
 @overload
@@ -38,7 +44,11 @@ def find(kind: Literal["dataset"], reference: Reference, base: Path) -> Dataset:
 @overload
 def find(kind: Literal["system"], reference: Reference, base: Path) -> System: ...
 @overload
-def find(kind: Kind, reference: Reference, base: Path) -> Model | Dataset | System: ...
+def find(kind: Literal["calibration"], reference: Reference, base: Path) -> CalibrationFile: ...
+@overload
+def find(
+    kind: Kind, reference: Reference, base: Path
+) -> Model | Dataset | System | CalibrationFile: ...
 
 
 def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:

@@ -91,3 +91,6 @@ DEFAULTS = {
     "gamma": 1.0,  # no buffer is reused
     "segments": 4.0,
 }
+
+# The axes along which every layer is reduced anew: what its time depends on, and how it is split.
+LAYERED = ("pe", "group", "peak_flops", "efficiency", "memory_bandwidth", "delta")

@@ -4,6 +4,8 @@ Exact, not greedy (ParaDL's authors leave the partition open): the bound is the 
 consecutive layers within which the layers fit into p2 stages.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +23,12 @@ def stage_ends(costs: Floats, stages: Integers) -> Integers:
     `costs` [G] >= 0; each number of stages is 1..G. Stages are filled from the left up to the
     bound, and every later stage keeps at least one layer. Beyond the last stage, ends are G.
     """
-    prefix = np.concatenate([[0.0], np.cumsum(costs)])
+    return _stage_ends(tuple(costs.tolist()), tuple(stages.tolist()))
+
+
+@lru_cache(maxsize=256)  # the blocks of a sweep ask the same again and again
+def _stage_ends(costs: tuple[float, ...], numbers: tuple[int, ...]) -> Integers:
+    prefix, stages = np.concatenate([[0.0], np.cumsum(costs)]), np.array(numbers)
     return _fill(prefix, _least_bounds(prefix, stages), stages)
 
 

@@ -16,7 +16,8 @@ from grids.divisors import divisors
 from grids.models.layers import Floats, LayerTable
 from grids.partition import stage_ends
 from grids.strategies import DIMENSIONS, Strategy, Which
-from kernels import Bounds, Layers, Placement
+from kernels.group import Bounds, Placement
+from kernels.layers import Layers
 from kernels.spatial import layer_halo
 
 Mask = tuple[bool, ...] | None
@@ -38,6 +39,8 @@ def kernel_layers(table: LayerTable) -> Layers:
         extents_x=table.extents_x.T,
         extents_y=table.extents_y.T,
         kernel=table.kernel.T,
+        convolution=_convolutions(table).astype(float),
+        elementwise=np.array([kind not in ("conv", "fc") for kind in table.kinds], float),
         slowdown=np.ones(len(table)),
     )
 
@@ -45,17 +48,14 @@ def kernel_layers(table: LayerTable) -> Layers:
 Placed = tuple[Placement, Bounds]
 
 
-def place(
-    strategy: Strategy, table: LayerTable, mask: Mask, costs: Floats, p: Floats, p2: Floats
-) -> Placed:
+def place(strategy: Strategy, table: LayerTable, mask: Mask, costs: Floats, p2: Floats) -> Placed:
     """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
 
-    `mask` overrides which layers are split. Cells of p and p2 and of the costs broadcast.
+    `mask` overrides which layers are split. Cells of p2 and of the costs broadcast.
     """
     match strategy.group_strategy:
         case "none":
-            fits = np.ones(p.shape, bool) if strategy.replicated else p == 1
-            return _whole(table, p2), _bounds(fits)
+            return _whole(table, p2), _bounds(p2 == 1)
         case "pipeline":
             return _stages(table, costs, p2)
         case "spatial":

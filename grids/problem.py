@@ -9,42 +9,44 @@ from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
+from grids.calibrated import Calibrated
 from grids.divisors import divisors
 from grids.models.layers import Floats, LayerTable
 from grids.parameters import DEFAULTS
 from grids.placement import Mask, kernel_layers, place
 from grids.strategies import GroupStrategy, Strategy
 from grids.systems import System
-from kernels import (
-    PE,
-    Bounds,
-    Layers,
-    Network,
-    Optimizer,
-    Placement,
-    Run,
-    layer_times,
-    shared_links,
-    slowdown,
-)
-
-# The axes along which every layer is reduced anew: what its time depends on, and how it is split.
-LAYERED = ("pe", "group", "peak_flops", "efficiency", "memory_bandwidth", "delta")
+from kernels.calibration import Calibration
+from kernels.compute import PE, Optimizer, layer_times, slowdown
+from kernels.group import Bounds, Placement
+from kernels.layers import Layers
+from kernels.network import Network, shared_links
+from kernels.run import Run
+from kernels.uncertainty import Uncertainty
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Arguments of `kernels.reduce_layers` and `kernels.answer`; `choices`: pick the best group."""
+    """Arguments of `kernels.oracle`.
+
+    Layers are placed, and reduced, once for each of the distinct group `sizes`, which lie along the
+    dimension of pe; `position` [cells] is that of each cell's p2. choices: pick the best group.
+    """
 
     layers: Layers
     pe: PE
     network: Network
+    sizes: Floats
+    position: NDArray[np.int64]
     placement: Placement
     bounds: Bounds
     run: Run
     group: GroupStrategy
     choices: bool
+    known: Calibration | None = None
+    doubt: Uncertainty | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,8 @@ class Workload:
     """The layers of a model for one dataset on one system, and what was measured of them.
 
     seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
-    known. mask: the layers that a group splits, None for each strategy's own choice.
+    known. mask: the layers that a group splits, None for each strategy's own choice. calibrated:
+    what runs on this machine told; None: the paper's formulas.
     """
 
     table: LayerTable
@@ -60,6 +63,12 @@ class Workload:
     system: System
     seconds: Floats | None = None
     mask: Mask = None
+    calibrated: Calibrated | None = None
+
+    @property
+    def serial(self) -> float:
+        """Time on one PE, of what the profile or the roofline says."""
+        return self.calibrated.serial.factor if self.calibrated else 1.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ class _Values:
     """Looks a parameter up: an axis of the grid, else fixed by the user, else the default."""
 
     def __init__(self, axes: Mapping[str, Floats], settings: Settings, leading: int) -> None:
-        self.rank = len(axes) + leading
+        self.leading, self.rank = leading, len(axes) + leading
         self._given = {name: np.asarray(value) for name, value in settings.parameters.items()}
         for position, (name, values) in enumerate(axes.items()):
             shape = [1] * self.rank
@@ -105,10 +114,59 @@ def build(
         run = _run(strategy, values, workload, settings.strong)
         run = replace(run, phi=_contention(strategy, values, network, run))
         costs = _costs(strategy, layers, pe, values)
-    p, p2 = np.asarray(run.p), np.asarray(run.p2)
-    placement, bounds = place(strategy, workload.table, workload.mask, costs, p, p2)
-    group = strategy.group_strategy
-    return Problem(layers, pe, network, placement, bounds, run, group, choices)
+    known = workload.calibrated
+    sizes, position = _distinct(_told_apart(strategy, workload, run), values.leading)
+    placement, placed = place(strategy, workload.table, workload.mask, costs, sizes)
+    return Problem(
+        layers=layers,
+        pe=pe,
+        network=network,
+        sizes=sizes,
+        position=position,
+        placement=placement,
+        bounds=_of_cells(placed, position, strategy, np.asarray(run.p), values.leading),
+        run=run,
+        group=strategy.group_strategy,
+        choices=choices,
+        known=None if known is None else known.known(values.rank),
+        doubt=None if known is None else known.doubt(strategy, np.asarray(run.p)),
+    )
+
+
+def _told_apart(strategy: Strategy, workload: Workload, run: Run) -> Floats:
+    """p2 as far as it matters: more stages than layers are all the same, and cannot be."""
+    p2 = np.asarray(run.p2)
+    pipeline = strategy.group_strategy == "pipeline"
+    return np.minimum(p2, len(workload.table) + 1) if pipeline else p2
+
+
+def _distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
+    """The distinct group sizes along the dimension of pe, and where each cell's is."""
+    sizes, position = np.unique(p2, return_inverse=True)
+    along_pe = [1] * p2.ndim
+    along_pe[leading] = sizes.size
+    return sizes.reshape(along_pe), position.reshape(p2.shape)
+
+
+def at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
+    """What was found for each group size, for each cell.
+
+    values [..., cells with sizes in the place of pe]; `leading` dimensions of choices come first.
+    """
+    pe = values.ndim - position.ndim + leading
+    if pe < 0 or values.shape[pe] == 1:  # the same for all sizes
+        return values
+    index = position.reshape((1,) * (values.ndim - position.ndim) + position.shape)
+    return np.take_along_axis(values, index, axis=pe)
+
+
+def _of_cells(
+    placed: Bounds, position: NDArray[np.int64], strategy: Strategy, p: Floats, leading: int
+) -> Bounds:
+    """Bounds of each cell; those of serial are of p: its group is one PE whatever p is."""
+    found: Bounds = jax.tree.map(lambda each: at_cells(each, position, leading), placed)
+    serial = not strategy.replicated and strategy.group_strategy == "none"
+    return replace(found, fits=p == 1) if serial else found
 
 
 def _costs(strategy: Strategy, layers: Layers, pe: PE, values: _Values) -> Floats:
@@ -140,11 +198,11 @@ def _layers(workload: Workload, values: _Values) -> Layers:
     """
     layers = _over_cells(kernel_layers(workload.table), values.rank)
     if workload.seconds is None:
-        return layers
+        return replace(layers, slowdown=workload.serial * layers.slowdown)
     nominal = _pe(workload.system, _Values({}, Settings({}), leading=0))
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
     slower = slowdown(layers, nominal, values.get("delta"), seconds)
-    return replace(layers, slowdown=np.asarray(slower))
+    return replace(layers, slowdown=workload.serial * np.asarray(slower))
 
 
 def _over_cells(layers: Layers, rank: int) -> Layers:
@@ -192,18 +250,17 @@ def _run(strategy: Strategy, values: _Values, workload: Workload, strong: bool) 
     size = _group_size(strategy, values, workload.system, p)
     p2 = np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
     p1 = np.maximum(p // p2, 1) if strategy.replicated else np.ones((1,) * values.rank)
-    batch = values.get("batch")
     return Run(
         p=p,
         p1=p1,
         p2=p2,
-        batch=batch / p1 if strong else batch,
-        global_batch=batch if strong else batch * p1,
+        size=values.get("batch"),
         samples=np.asarray(float(workload.samples)),
         segments=_segments(strategy, values),
         delta=values.get("delta"),
         gamma=values.get("gamma"),
         phi=np.ones((1,) * values.rank),
+        scaling="strong" if strong else "weak",
     )
 
 

@@ -28,12 +28,16 @@ TERMS = (
     "forward_backward",
     "pipeline_bubble",
     "weight_update",
+    "split_overhead",
     "gradient_exchange",
     "layer_collectives",
     "halo_exchange",
     "split_gather",
     "point_to_point",
 )
+# Percentiles of an epoch's times, which only a calibrated oracle knows.
+TIMES = ("comp_time", "comm_time", "epoch_time")
+INTERVALS = tuple(f"{time}_p{percent}" for time in TIMES for percent in (10, 50, 90))
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
 
@@ -120,8 +124,8 @@ def _parameters(value: object) -> object:
 
 def _outputs(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
-        if name not in OUTPUTS:
-            raise ValueError(f"unknown output {name!r}; {nearest(name, OUTPUTS)}")
+        if name not in (*OUTPUTS, *INTERVALS):
+            raise ValueError(f"unknown output {name!r}; {nearest(name, (*OUTPUTS, *INTERVALS))}")
     if len(set(names)) != len(names):
         raise ValueError(f"expected each output once, got {list(names)}")
     return names
@@ -142,9 +146,18 @@ class Spec(_Form):
     allreduce: Literal["ring", "hierarchical"] = "ring"
     iterations: Literal["exact", "ceil"] = "exact"
     optimizer: Literal["sgd", "adam", "none"] = "sgd"
+    calibration: Reference = "none"
     outputs: Annotated[tuple[str, ...], BeforeValidator(_listed), AfterValidator(_outputs)] = (
         MAIN_OUTPUTS
     )
+
+    @field_validator("outputs")
+    @classmethod
+    def _intervals_need_runs(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        asked = [name for name in names if name in INTERVALS]
+        if asked and info.data.get("calibration") == "none":
+            raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")
+        return names
 
     @field_validator("parameters")
     @classmethod

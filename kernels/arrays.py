@@ -18,7 +18,6 @@ Cells: TypeAlias = Num[AnyArray | float | int, "*#cells"]
 Flags: TypeAlias = Bool[AnyArray, "*#cells"]
 Limits: TypeAlias = UInt8[AnyArray, "*#cells"]
 PerLayer: TypeAlias = Num[AnyArray, "layer *#cells"]
-PerLayerOrOne: TypeAlias = Num[AnyArray, "#layer *#cells"]
 PerStage: TypeAlias = Num[AnyArray, "stage *#cells"]
 PerMessage: TypeAlias = Num[AnyArray, "message *#cells"]
 Single: TypeAlias = Num[AnyArray, "1 *#cells"]  # one stage, or one message

@@ -6,12 +6,13 @@ The last layer's output is not exchanged.
 """
 
 from dataclasses import replace
+from typing import Literal
 
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, PerLayer
 from kernels.collectives import Algorithm
-from kernels.group import GroupWork, Placement, merged, share, shared_work, total
+from kernels.group import GroupWork, Placement, held, merged, total, whole_work
 from kernels.layers import Layers, LayerTimes
 
 
@@ -25,21 +26,24 @@ def work(
     times: LayerTimes,
     placement: Placement,
     p2: Cells,
-    b: Cells,
     algorithm: Algorithm,
+    by: Literal["filter", "channel"],
 ) -> GroupWork:
     """Weights, their update and the compute divide by p2 in split layers; activations do not."""
-    part = share(placement.split, p2)
-    gathers = exchanged(placement.split)
+    split = placement.split
+    gathers = exchanged(split)
     gathered = gathers * layers.y
     if algorithm != "best":  # both costs are linear in the size, so the layers' sum is enough
         gathers, gathered = merged(gathers), merged(gathered)
     return replace(
-        shared_work(layers, times, part, b),
-        update=total(times.update * part),
-        memory_items=b * total(2 * (layers.x + layers.y))
-        + total(2 * layers.w * part + layers.bias),
-        gradient=total(layers.w * part),
+        whole_work(layers, times),
+        forward_backward=held(times.forward + times.backward, split, p2),
+        update=held(times.update, split, p2),
+        parameters=jnp.expand_dims(held(2 * layers.w, split, p2), 0) + merged(layers.bias),
+        gradient=held(layers.w, split, p2),
+        undivided=total(layers.w * (1 - split)),
+        by_filter=jnp.asarray(float(by == "filter")),
+        by_channel=jnp.asarray(float(by == "channel")),
         gathered=gathered,
         gathers=gathers,
     )

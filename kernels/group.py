@@ -16,8 +16,8 @@ from kernels.arrays import (
     Factors,
     Flags,
     PerLayer,
-    PerLayerOrOne,
     PerMessage,
+    PerStage,
     Single,
 )
 from kernels.layers import Layers, LayerTimes
@@ -56,17 +56,22 @@ class Placement:
 class GroupWork:
     """Work of the busiest PE of a group. Items are counted a sample, parameters once.
 
-    forward_backward [s a sample], update [s an iteration]; memory_items: items in memory, for all
-    of a replica's samples; gradient: weights that a PE exchanges with the other replicas;
-    gathered, gathers: items and collectives of the layer-wise exchange; halo_items, halo_exchanges;
-    split_items: output of the last split layer; stage_items: largest output that passes from stage
-    to stage. replicated and pipelined are 1 or 0: each PE of a group of several holds all weights;
-    the group is a pipeline.
+    forward_backward [s a sample], update [s an iteration]; activations, parameters: items in memory
+    with their gradients, of which the largest stage counts; gradient: weights that a PE exchanges
+    with the other replicas; gathered, gathers: items and collectives of the layer-wise exchange;
+    halo_items, halo_exchanges; split_items: output of the last split layer; stage_items: largest
+    output that passes from stage to stage. Marks, 1 or 0: replicated, each PE of a group of several
+    holds all weights; pipelined; by_filter, by_channel.
+
+    Of the whole network, whatever the group: serial and convolution, seconds a sample of all layers
+    and of the convolutions; elementwise, items in and out of layers without a matrix product;
+    layers, their number; sample, items of one. undivided: weights that every PE of a group holds.
     """
 
     forward_backward: Cells
     update: Cells
-    memory_items: Cells
+    activations: PerStage
+    parameters: PerStage
     gradient: Cells
     gathered: PerMessage
     gathers: PerMessage
@@ -76,6 +81,14 @@ class GroupWork:
     stage_items: Cells
     replicated: Cells
     pipelined: Cells
+    by_filter: Cells
+    by_channel: Cells
+    serial: Cells
+    convolution: Cells
+    elementwise: Cells
+    layers: Cells
+    sample: Cells
+    undivided: Cells
 
 
 def total(values: PerLayer) -> Cells:
@@ -84,7 +97,7 @@ def total(values: PerLayer) -> Cells:
 
 
 def merged(values: PerLayer) -> Single:
-    """Sum over the layers, as the one message that they make together."""
+    """Sum over the layers, as the one message, or the one stage, that they make together."""
     return jnp.sum(jnp.asarray(values), axis=0, keepdims=True)
 
 
@@ -93,16 +106,23 @@ def share(split: PerLayer, p2: Cells) -> PerLayer:
     return jnp.asarray(split / p2 + (1 - split))
 
 
-def shared_work(layers: Layers, times: LayerTimes, compute: PerLayerOrOne, b: Cells) -> GroupWork:
-    """A group whose PEs each compute the part `compute` of every layer, and exchange nothing yet.
+def held(values: PerLayer, split: PerLayer, p2: Cells) -> Cells:
+    """Sum over the layers of what one PE of p2 holds, values (s/p2 + 1 - s).
 
-    With `compute` = 1 this is the group of one PE: serial, and each replica of data parallelism.
+    Written so that the layers are summed once, whatever p2, and that for p2 = 1 it is exactly all.
     """
+    return total(values) - (1 - 1 / p2) * total(values * split)
+
+
+def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
+    """The group of one PE: serial, and each replica of data parallelism."""
     nothing, no_message = jnp.zeros(()), jnp.zeros((1,) * jnp.ndim(layers.x))
+    seconds = times.forward + times.backward
     return GroupWork(
-        forward_backward=total((times.forward + times.backward) * compute),
+        forward_backward=total(seconds),
         update=total(times.update),
-        memory_items=b * total(2 * (layers.x + layers.y)) + total(2 * layers.w + layers.bias),
+        activations=merged(2 * (layers.x + layers.y)),
+        parameters=merged(2 * layers.w + layers.bias),
         gradient=total(layers.w),
         gathered=no_message,
         gathers=no_message,
@@ -112,4 +132,12 @@ def shared_work(layers: Layers, times: LayerTimes, compute: PerLayerOrOne, b: Ce
         stage_items=nothing,
         replicated=nothing,
         pipelined=nothing,
+        by_filter=nothing,
+        by_channel=nothing,
+        serial=total(seconds),
+        convolution=total(layers.convolution * seconds),
+        elementwise=total(layers.elementwise * (layers.x + layers.y)),
+        layers=jnp.asarray(float(layers.x.shape[0])),
+        sample=jnp.asarray(layers.x)[0],
+        undivided=total(layers.w),
     )

@@ -18,8 +18,9 @@ class Layers:
     """Sizes of the layers l = 1..G of one model for one sample shape.
 
     Extents and kernels lie along (depth, height, width), 1 where the network has fewer dimensions.
-    `slowdown` is the measured time of a layer over its roofline time on the machine where it was
-    measured, 1 where nothing was measured.
+    `convolution` is 1 for each that is one; `elementwise`, for each without a matrix product
+    (activation, normalisation, pooling, addition). `slowdown` is the measured time of a layer over
+    its roofline time on the machine where it was measured, 1 where nothing was measured.
     """
 
     x: PerLayer
@@ -32,6 +33,8 @@ class Layers:
     extents_x: Extents
     extents_y: Extents
     kernel: Extents
+    convolution: PerLayer
+    elementwise: PerLayer
     slowdown: PerLayer
 
 

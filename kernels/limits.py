@@ -1,32 +1,14 @@
-"""Limits: what forbids a configuration, as bit flags of one byte.
+"""Limits: what forbids a configuration, as the flags of `kernels.flags`.
 
-ParaDL, Table III, column Number of PEs, and section 4.6. The last two bits are marks: they tell,
-and forbid nothing.
+ParaDL, Table III, column Number of PEs, and section 4.6.
 """
-
-from enum import IntFlag
 
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, Flags, Limits
+from kernels.flags import Limit
 from kernels.group import Bounds, GroupWork
-from kernels.strategy import Run
-
-
-class Limit(IntFlag):
-    """Names are the cube's `flag_meanings`, values its `flag_masks`."""
-
-    MEMORY = 1  # the fullest PE needs more than its memory
-    TOO_MANY_PES = 2  # more PEs than the strategy can split a model into
-    BATCH_TOO_SMALL = 4  # less than one sample for a replica or a segment
-    INCOMPATIBLE = 8  # the dataset's samples do not fit the model
-    GROUP_DOES_NOT_DIVIDE = 16  # p is not a multiple of the group
-    UNEVEN = 32  # mark: parts of unequal size; the formula averages over them
-    BATCH_EXCEEDS_DATASET = 64  # mark: an epoch is less than one iteration
-
-
-MARKS = Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET
-FORBIDS = ~MARKS & Limit(127)
+from kernels.run import Run
 
 
 def limits(

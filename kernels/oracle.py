@@ -11,36 +11,37 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from kernels import calibrated, strategy
 from kernels.arrays import Cells, Flags, Limits
+from kernels.calibration import Calibration
 from kernels.collectives import Algorithm
 from kernels.compiled import compiled
 from kernels.compute import PE, Optimizer, layer_times
+from kernels.flags import FORBIDS
 from kernels.group import Bounds, GroupWork, Placement
 from kernels.layers import Layers
-from kernels.limits import FORBIDS, limits
+from kernels.limits import limits
 from kernels.memory import memory
 from kernels.network import Network
-from kernels.strategy import (
-    GroupStrategy,
-    Options,
-    Run,
-    Terms,
-    epoch_terms,
-    group_work,
-    iteration_terms,
-)
+from kernels.run import Options, Run, Terms, epoch_terms
+from kernels.strategy import GroupStrategy, group_work
+from kernels.uncertainty import Spread, Uncertainty, spread
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Answer:
-    """Terms [s an epoch], memory [B a PE], limit flags; the replicas and group they hold for."""
+    """Terms [s an epoch], memory [B a PE], limit flags; the replicas and group they hold for.
+
+    spread: how far the times may be off; None where nothing was calibrated.
+    """
 
     terms: Terms
     memory: Cells
     limit: Limits
     replicas: Cells
     group: Cells
+    spread: Spread | None = None
 
 
 @compiled("group", "optimizer", "algorithm")
@@ -49,7 +50,6 @@ def reduce_layers(
     pe: PE,
     placement: Placement,
     p2: Cells,
-    b: Cells,
     delta: Cells,
     *,
     group: GroupStrategy,
@@ -58,7 +58,7 @@ def reduce_layers(
 ) -> GroupWork:
     """Stage one: the work of a group's busiest PE."""
     times = layer_times(layers, pe, delta, optimizer)
-    return group_work(group, layers, times, placement, p2, b, algorithm)
+    return group_work(group, layers, times, placement, p2, algorithm)
 
 
 def answer(
@@ -66,19 +66,31 @@ def answer(
     bounds: Bounds,
     run: Run,
     network: Network,
-    memory_capacity: Cells,
+    pe: PE,
     options: Options,
+    known: Calibration | None = None,
+    doubt: Uncertainty | None = None,
 ) -> Answer:
-    """Stage two: everything about every cell; NaN where no such configuration exists."""
+    """Stage two: everything about every cell; NaN where no such configuration exists.
+
+    Table III's formulas, or with a calibration those of `kernels.calibrated`.
+    """
     exists = jnp.equal(run.p1 * run.p2, run.p) & bounds.defined
-    needed = memory(work, run.delta, run.gamma)
-    terms = epoch_terms(iteration_terms(work, run, network, options), run, options)
+    needed = jnp.where(exists, memory(work, run.batch, run.delta, run.gamma), jnp.nan)
+    if known is None:
+        terms = strategy.iteration_terms(work, run, network, options)
+    else:
+        terms = calibrated.iteration_terms(work, run, network, pe, known, options)
+    off = None
+    if known is not None and doubt is not None:
+        off = spread(work, run, network, pe, known, options, doubt)
     return Answer(
-        terms=_where_exists(exists, terms),
-        memory=jnp.where(exists, needed, jnp.nan),
-        limit=limits(work, bounds, run, jnp.where(exists, needed, jnp.nan), memory_capacity),
+        terms=_where_exists(exists, epoch_terms(terms, run, options)),
+        memory=needed,
+        limit=limits(work, bounds, run, needed, pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
+        spread=off,
     )
 
 
@@ -88,7 +100,7 @@ def best_group(choices: Answer) -> Answer:
     Where none is allowed, the fastest that exists.
     """
     time = choices.terms.compute + choices.terms.communication
-    time = jnp.where(jnp.isnan(time), jnp.inf, time)
+    time, _ = jnp.broadcast_arrays(jnp.where(jnp.isnan(time), jnp.inf, time), choices.limit)
     forbidden = (choices.limit & jnp.uint8(FORBIDS)) > 0
     allowed = jnp.where(forbidden, jnp.inf, time)
     pick = jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))

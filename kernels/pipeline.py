@@ -9,20 +9,19 @@ from dataclasses import replace
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, Ends, PerLayer, PerStage
-from kernels.group import GroupWork, Placement, shared_work
+from kernels.group import GroupWork, Placement, whole_work
 from kernels.layers import Layers, LayerTimes
 
 
-def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells, b: Cells) -> GroupWork:
+def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> GroupWork:
     """The largest stage counts, for each quantity by itself."""
     ends = jnp.asarray(placement.ends)
-    activations = stage_sums(2 * (layers.x + layers.y), ends)
-    parameters = stage_sums(2 * layers.w + layers.bias, ends)
     return replace(
-        shared_work(layers, times, jnp.ones((1,) * jnp.ndim(layers.x)), b),
+        whole_work(layers, times),
         forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
         update=largest(times.update, ends),
-        memory_items=jnp.max(b * activations + parameters, axis=0),
+        activations=stage_sums(2 * (layers.x + layers.y), ends),
+        parameters=stage_sums(2 * layers.w + layers.bias, ends),
         gradient=largest(layers.w, ends),
         stage_items=passed_on(layers.y, ends, p2),
         pipelined=jnp.ones(()),

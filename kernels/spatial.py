@@ -10,7 +10,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, Extents, Factors, PerLayer
-from kernels.group import GroupWork, Placement, share, shared_work, total
+from kernels.group import GroupWork, Placement, held, total, whole_work
 from kernels.layers import Layers, LayerTimes
 
 
@@ -35,17 +35,17 @@ def layer_halo(layers: Layers, factors: Factors) -> PerLayer:
     return forward + backward
 
 
-def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells, b: Cells) -> GroupWork:
+def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> GroupWork:
     """Activations and compute divide by p2 in split layers; weights are replicated."""
-    part = share(placement.split, p2)
-    items = placement.split * layer_halo(layers, placement.factors)
+    split = placement.split
+    items = split * layer_halo(layers, placement.factors)
     return replace(
-        shared_work(layers, times, part, b),
-        memory_items=b * total(2 * (layers.x + layers.y) * part)
-        + total(2 * layers.w + layers.bias),
+        whole_work(layers, times),
+        forward_backward=held(times.forward + times.backward, split, p2),
+        activations=jnp.expand_dims(held(2 * (layers.x + layers.y), split, p2), 0),
         halo_items=total(items),
         halo_exchanges=total(jnp.where(items > 0, 1.0, 0.0)),
-        split_items=split_point(layers.y, placement.split),
+        split_items=split_point(layers.y, split),
         replicated=jnp.ones(()),
     )
 

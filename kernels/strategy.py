@@ -5,83 +5,19 @@ b = B/p1 samples a replica; D samples an epoch; I = D/B iterations; S segments; 
 phi contention.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
-import jax
 import jax.numpy as jnp
 
 from kernels import filter_channel, pipeline, spatial
 from kernels.arrays import Cells
 from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_point
-from kernels.compute import Optimizer
-from kernels.group import GroupWork, Placement, shared_work
+from kernels.group import GroupWork, Placement, whole_work
 from kernels.layers import Layers, LayerTimes
 from kernels.network import Network, link, staged_link
+from kernels.run import Options, Run, Terms
 
 GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """Choices that select a formula, fixed when the program is compiled.
-
-    iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
-    whole iteration's communication and update, but computes no sample that is not there.
-    """
-
-    algorithm: Algorithm = "ring"
-    allreduce: Literal["ring", "hierarchical"] = "ring"
-    iterations: Literal["exact", "ceil"] = "exact"
-    optimizer: Optimizer = "sgd"
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Run:
-    """One configuration a cell. `phi` is the contention of the gradient exchange."""
-
-    p: Cells
-    p1: Cells
-    p2: Cells
-    batch: Cells
-    global_batch: Cells
-    samples: Cells
-    segments: Cells
-    delta: Cells
-    gamma: Cells
-    phi: Cells
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Terms:
-    """Seconds of each part: three of compute, then five of communication."""
-
-    forward_backward: Cells
-    pipeline_bubble: Cells
-    weight_update: Cells
-    gradient_exchange: Cells
-    layer_collectives: Cells
-    halo_exchange: Cells
-    split_gather: Cells
-    point_to_point: Cells
-
-    @property
-    def compute(self) -> Cells:
-        """[s] computing."""
-        return self.forward_backward + self.pipeline_bubble + self.weight_update
-
-    @property
-    def communication(self) -> Cells:
-        """[s] communicating."""
-        return (
-            self.gradient_exchange
-            + self.layer_collectives
-            + self.halo_exchange
-            + self.split_gather
-            + self.point_to_point
-        )
 
 
 def group_work(
@@ -90,19 +26,18 @@ def group_work(
     times: LayerTimes,
     placement: Placement,
     p2: Cells,
-    b: Cells,
     algorithm: Algorithm,
 ) -> GroupWork:
     """Stage one: reduce the layers to what the busiest PE of a group does."""
     match group:
         case "none":
-            return shared_work(layers, times, jnp.ones((1,) * jnp.ndim(layers.x)), b)
+            return whole_work(layers, times)
         case "spatial":
-            return spatial.work(layers, times, placement, p2, b)
+            return spatial.work(layers, times, placement, p2)
         case "pipeline":
-            return pipeline.work(layers, times, placement, p2, b)
+            return pipeline.work(layers, times, placement, p2)
         case "filter" | "channel":
-            return filter_channel.work(layers, times, placement, p2, b, algorithm)
+            return filter_channel.work(layers, times, placement, p2, algorithm, group)
 
 
 def iteration_terms(work: GroupWork, run: Run, network: Network, options: Options) -> Terms:
@@ -110,14 +45,20 @@ def iteration_terms(work: GroupWork, run: Run, network: Network, options: Option
     forward_backward = run.batch * work.forward_backward
     return Terms(
         forward_backward=forward_backward,
-        pipeline_bubble=work.pipelined * (run.p2 - 1) / run.segments * forward_backward,
+        pipeline_bubble=pipeline_bubble(work, run, forward_backward),
         weight_update=jnp.asarray(work.update),
+        split_overhead=jnp.zeros(()),
         gradient_exchange=gradient_exchange(work, run, network, options),
         layer_collectives=layer_collectives(work, run, network, options.algorithm),
         halo_exchange=halo_exchange(work, run, network),
         split_gather=split_gather(work, run, network, options.algorithm),
         point_to_point=stage_to_stage(work, run, network),
     )
+
+
+def pipeline_bubble(work: GroupWork, run: Run, forward_backward: Cells) -> Cells:
+    """(p2-1)/S of the slowest stage's time, while the pipeline fills and drains."""
+    return jnp.asarray(work.pipelined * (run.p2 - 1) / run.segments * forward_backward)
 
 
 def gradient_exchange(work: GroupWork, run: Run, network: Network, options: Options) -> Cells:
@@ -165,19 +106,3 @@ def stage_to_stage(work: GroupWork, run: Run, network: Network) -> Cells:
     steps = 2 * (run.p2 + run.segments - 2)
     send = work.pipelined * steps * point_to_point(m, link(network, run.p2))
     return jnp.where(jnp.greater(run.p2, 1), send, 0.0)
-
-
-def epoch_terms(terms: Terms, run: Run, options: Options) -> Terms:
-    """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
-    passes = run.samples / run.global_batch
-    iterations = jnp.ceil(passes) if options.iterations == "ceil" else passes
-    return Terms(
-        forward_backward=terms.forward_backward * passes,
-        pipeline_bubble=terms.pipeline_bubble * passes,
-        weight_update=terms.weight_update * iterations,
-        gradient_exchange=terms.gradient_exchange * iterations,
-        layer_collectives=terms.layer_collectives * iterations,
-        halo_exchange=terms.halo_exchange * iterations,
-        split_gather=terms.split_gather * iterations,
-        point_to_point=terms.point_to_point * iterations,
-    )

@@ -11,9 +11,13 @@ import jax.numpy as jnp
 from jax import Array
 
 from kernels.arrays import Cells, Flags, Limits
-from kernels.limits import FORBIDS, Limit
+from kernels.flags import FORBIDS, Limit
 
 FINITE = 3e38  # no time in single precision is longer; infinite is none
+# The flag of a PE count that stands in a line again: it is not summarised.
+REPEATED = 128
+# Four limits are counted at once, in the four bytes of a word: of fewer than 256 cells.
+COUNTED = 128
 
 
 @jax.tree_util.register_dataclass
@@ -53,23 +57,57 @@ class Line:
 def summarise(line: Line, efficiency: Cells) -> Summary:
     """Summarise each slice of a line; `efficiency` is the parallel efficiency that is asked."""
     pe, limit = jnp.asarray(line.p, jnp.float32), jnp.asarray(line.limit)
-    allowed = (limit & jnp.uint8(FORBIDS)) == 0
-    # Once per cell, in single precision; the reductions then only read it.
-    time = jnp.where(allowed, line.comp_time + line.comm_time, jnp.inf)
-    time = jax.lax.optimization_barrier(time.astype(jnp.float32))
+    allowed = (limit & jnp.uint8(FORBIDS | REPEATED)) == 0
+    time = jnp.asarray(line.comp_time + line.comm_time, jnp.float32)
+    time = jnp.where(allowed, time, jnp.inf)
     fastest_time = jnp.min(time, axis=0)
     fastest = _least(pe, time <= jnp.minimum(fastest_time, FINITE))
     largest = _largest(pe, allowed)
-    quick = jnp.asarray(line.serial_time / (efficiency * line.p))
+    enough = jnp.asarray(line.serial_time / efficiency, jnp.float32)
     return Summary(
         fastest_pe=fastest,
         fastest_time=jnp.where(fastest > 0, fastest_time, jnp.nan),
         fastest_comp_time=_at(line.comp_time, pe, fastest),
         fastest_memory=_at(line.memory, pe, fastest),
-        largest_pe=largest,
-        forbidden_by=_forbidding(limit, pe, largest),
-        efficient_pe=_largest(pe, time <= quick.astype(jnp.float32)),
-        counts=jnp.stack([_count(limit & jnp.uint8(each), fastest) for each in Limit]),
+        largest_pe=jnp.broadcast_to(largest, fastest.shape),
+        forbidden_by=jnp.broadcast_to(_forbidding(limit, pe, largest), fastest.shape),
+        efficient_pe=_largest(pe, time * pe <= enough),
+        counts=jnp.broadcast_to(_counts(limit), (len(Limit), *fastest.shape)),
+    )
+
+
+def merged(earlier: Summary, later: Summary) -> Summary:
+    """The summary of a line from those of two parts, `later` of the larger PE counts."""
+    faster = jnp.isnan(earlier.fastest_time) | (later.fastest_time < earlier.fastest_time)
+    stopped = jnp.equal(later.largest_pe, 0) & jnp.greater(earlier.forbidden_by, 0)
+
+    def of_fastest(name: str) -> Array:
+        return jnp.where(faster, getattr(later, name), getattr(earlier, name))
+
+    return Summary(
+        fastest_pe=of_fastest("fastest_pe"),
+        fastest_time=of_fastest("fastest_time"),
+        fastest_comp_time=of_fastest("fastest_comp_time"),
+        fastest_memory=of_fastest("fastest_memory"),
+        largest_pe=jnp.maximum(earlier.largest_pe, later.largest_pe),
+        forbidden_by=jnp.where(stopped, earlier.forbidden_by, later.forbidden_by),
+        efficient_pe=jnp.maximum(earlier.efficient_pe, later.efficient_pe),
+        counts=jnp.add(earlier.counts, later.counts),
+    )
+
+
+def nothing(shape: tuple[int, ...]) -> Summary:
+    """The summary of no PE counts at all, of `shape` slices."""
+    none, unknown = jnp.zeros(shape, jnp.float32), jnp.full(shape, jnp.nan, jnp.float32)
+    return Summary(
+        fastest_pe=none,
+        fastest_time=unknown,
+        fastest_comp_time=unknown,
+        fastest_memory=unknown,
+        largest_pe=none,
+        forbidden_by=jnp.zeros(shape, jnp.uint8),
+        efficient_pe=none,
+        counts=jnp.zeros((len(Limit), *shape), jnp.int32),
     )
 
 
@@ -103,6 +141,22 @@ def _forbidding(limit: Array, pe: Array, largest: Array) -> Array:
     return jnp.max(jnp.where(pe == first, reasons, jnp.uint8(0)), axis=0)
 
 
-def _count(flagged: Array, like: Array) -> Array:
-    """How many PE counts have a flag, in the shape of the slices."""
-    return jnp.broadcast_to(jnp.sum(flagged > 0, axis=0), like.shape)
+def _counts(limit: Array) -> Array:
+    """How many PE counts have each limit, along a leading dimension."""
+    rows = limit.shape[0]
+    parts = -(-rows // COUNTED)
+    padding = ((0, parts * COUNTED - rows), *[(0, 0)] * (limit.ndim - 1))
+    words = jnp.pad(limit, padding).reshape(parts, COUNTED, *limit.shape[1:]).astype(jnp.uint32)
+    low, high = (_sum(_to_bytes(words >> jnp.uint32(shift) & 15), 1) for shift in (0, 4))
+    each = [word >> jnp.uint32(8 * byte) & 255 for word in (low, high) for byte in range(4)]
+    return _sum(jnp.stack(each[: len(Limit)]), 1).astype(jnp.int32)
+
+
+def _sum(values: Array, axis: int) -> Array:
+    """The sum in the values' own type, whatever integers JAX prefers."""
+    return jnp.sum(values, axis=axis, dtype=values.dtype)
+
+
+def _to_bytes(bits: Array) -> Array:
+    """Four bits of a word, each in a byte of its own: bit n is shifted by 7n, onto 8n."""
+    return jnp.bitwise_and(bits * jnp.uint32(0x00204081), jnp.uint32(0x01010101))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sweep.engine import open_dataset, run
     from sweep.errors import RunError
     from sweep.questions.best import best
+    from sweep.questions.compare import compare
     from sweep.questions.explain import explain
     from sweep.questions.limits import limits
     from sweep.questions.predict import predict
@@ -24,6 +25,7 @@ _HOMES = {
     "InputError": "grids.errors",
     "RunError": "sweep.errors",
     "best": "sweep.questions.best",
+    "compare": "sweep.questions.compare",
     "explain": "sweep.questions.explain",
     "limits": "sweep.questions.limits",
     "open_dataset": "sweep.engine",
@@ -35,6 +37,7 @@ __all__ = [
     "InputError",
     "RunError",
     "best",
+    "compare",
     "explain",
     "limits",
     "open_dataset",

@@ -15,7 +15,7 @@ from grids.errors import InputError
 from grids.grid import Grid
 from grids.spec import TERMS
 from grids.strategies import Strategy
-from kernels import FORBIDS
+from kernels.flags import FORBIDS
 from sweep.variables import names
 
 

@@ -1,15 +1,21 @@
 """One block of the cube: evaluate, write, mark. The task of every executor, in any process."""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from grids.strategies import Strategy
 from sweep import variables
+from sweep.buffers import SPARE, Buffers
 from sweep.compilation import keep_programs
-from sweep.evaluate import evaluate, evaluate_and_summarise
+from sweep.evaluate import evaluate
+from sweep.fill import fill, summary_arrays
 from sweep.plan import Plan, Region
 from sweep.remote import writing
 from sweep.store import NOT_SERIAL, SERIAL, Cube, shared_cube
@@ -19,46 +25,75 @@ from sweep.variables import Arrays
 Execute = Callable[[Cube, list[int]], Iterator[int]]
 
 
+@dataclass(frozen=True)
+class Answers:
+    """What is written of one block; the arrays lie in `buffers`. Empty where no cell can exist."""
+
+    arrays: Arrays
+    summary: Arrays
+    buffers: Buffers
+
+
 def run_block(url: str, identity: str, block: int) -> int:
-    """Compute one block of the cube at `url`; returns its number."""
+    """Compute and write one block of the cube at `url`; returns its number."""
     keep_programs()
-    compute(shared_cube(url, identity), block)
+    cube = shared_cube(url, identity)
+    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.region(block)))
+
+
+def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
+    """Compute and write blocks in this process: each is written while the next is computed."""
+    keep_programs()
+    with ThreadPoolExecutor(1, "paradl-writer") as writer:
+        last: Future[int] | None = None
+        for block in blocks:
+            found = compute(cube.grid, cube.plan, cube.plan.region(block))
+            if last is not None:
+                yield last.result()
+            last = writer.submit(store, cube, block, found)
+        if last is not None:
+            yield last.result()
+
+
+def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
+    """Compute one block: all its variables, and their summary."""
+    if grid.table(region[0].start, region[1].start) is None:
+        return Answers({}, {}, {})
+    places, shape = _sizes(region)
+    axes = _part(grid, plan, region)
+    serial = _serial(grid, axes, region)
+    buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
+    summary = variables.empty_summary((*places, 1, *shape[1:]))
+    reductions = []
+    for place, index in enumerate(np.ndindex(*places)):
+        model, dataset, system, strategy = (
+            part.start + n for part, n in zip(region, index, strict=False)
+        )
+        of_place = (model, dataset, system, strategy)
+        buffers, reduction = fill(buffers, place, grid, of_place, axes, serial[index[2]])
+        reductions.append((index, reduction))
+    for index, reduction in reductions:  # only now wait for them
+        for name, values in summary_arrays(reduction).items():
+            summary[name][(*index, 0)] = values
+    arrays = {name: np.asarray(each).reshape(*places, *shape) for name, each in buffers.items()}
+    if _first_along(plan, region, NOT_SERIAL):
+        arrays[SERIAL] = serial[None, None]
+    return Answers(arrays, summary, buffers)
+
+
+def store(cube: Cube, block: int, found: Answers) -> int:
+    """Write one block, then its done-mark, and keep its memory for another."""
+    with writing(cube.url):
+        cube.write(block, found.arrays, found.summary)
+    found.arrays.clear()  # they are views of the buffers
+    SPARE.give(found.buffers)
     return block
 
 
-def compute(cube: Cube, block: int) -> None:
-    """Compute and write one block. A pair that cannot exist is only marked."""
-    region = cube.plan.region(block)
-    fits = cube.grid.table(region[0].start, region[1].start) is not None
-    arrays, summary = block_arrays(cube.grid, cube.plan, region) if fits else ({}, {})
-    with writing(cube.url):
-        cube.write(block, arrays, summary)
-
-
-def block_arrays(grid: Grid, plan: Plan, region: Region) -> tuple[Arrays, Arrays]:
-    """All variables of a block whose samples fit the model, and their summary."""
-    sizes = [part.stop - part.start for part in region]
-    arrays = {name: np.empty(sizes, variables.dtype(name)) for name in grid.spec.outputs}
-    lines = [1 if dim == "pe" else size for dim, size in zip(plan.dims, sizes, strict=True)]
-    summary = variables.empty_summary(lines)
-    axes = _part(grid, plan, region)
-    serial = _serial(grid, axes, region)
-    labelled = region[: len(LABELS)]
-    for index in np.ndindex(*sizes[: len(LABELS)]):
-        model, dataset, system, strategy = (
-            part.start + i for part, i in zip(labelled, index, strict=True)
-        )
-        place = (model, dataset, system, strategy)
-        found = evaluate_and_summarise(grid, place, axes, serial[0, 0, index[2]])
-        assert found is not None  # all of a block shares one model and dataset, which fit
-        outputs, summed = found
-        for name, values in outputs.items():
-            arrays[name][index] = values
-        for name, values in summed.items():
-            summary[name][(*index, 0)] = values
-    if _first_along(plan, region, NOT_SERIAL):
-        arrays[SERIAL] = serial
-    return arrays, summary
+def _sizes(region: Region) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A block's sizes along the labelled dimensions, and along the others."""
+    sizes = tuple(part.stop - part.start for part in region)
+    return sizes[: len(LABELS)], sizes[len(LABELS) :]
 
 
 def _part(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:
@@ -72,15 +107,15 @@ def _first_along(plan: Plan, region: Region, dims: tuple[str, ...]) -> bool:
     return all(part.start == 0 for dim, part in zip(plan.dims, region, strict=True) if dim in dims)
 
 
-def _serial(grid: Grid, axes: dict[str, Floats], region: Region) -> Floats:
-    """Time of an epoch on one PE [model, dataset, system, batch ...] of a block."""
+def _serial(grid: Grid, axes: dict[str, Floats], region: Region) -> NDArray[np.float32]:
+    """Time of an epoch on one PE [system, batch ...] of a block."""
     one = axes | {"pe": np.ones(1)}
     model, dataset, systems, _ = region[: len(LABELS)]
     others = [values.size for name, values in axes.items() if name != "pe"]
-    times = np.empty((systems.stop - systems.start, *others), variables.dtype(SERIAL))
+    times = np.empty((systems.stop - systems.start, *others), np.float32)
     for n, system in enumerate(range(systems.start, systems.stop)):
         index = (model.start, dataset.start, system, 0)
         found = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
         assert found is not None
         times[n] = found["comp_time"][0]
-    return times[None, None]
+    return times

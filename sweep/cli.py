@@ -3,13 +3,35 @@
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from grids.errors import InputError
+from sweep.catalogue_commands import LISTINGS
+from sweep.configuration import (
+    AllReduce,
+    Batch,
+    Calibration,
+    Collectives,
+    Dataset,
+    Form,
+    Iterations,
+    Layers,
+    Model,
+    Optimizer,
+    PEs,
+    Scaling,
+    Set,
+    Strategy,
+    System,
+    Times,
+)
 from sweep.errors import RunError
+from sweep.measured_commands import calibrate, compare, plot
 from sweep.options import named_as_options, once, selection
 
 if TYPE_CHECKING:
@@ -26,9 +48,6 @@ app = typer.Typer(
 
 FAILED, BAD_INPUT, NOTHING_FEASIBLE, INTERRUPTED = 1, 2, 4, 130
 
-Form = Annotated[
-    Literal["table", "json", "csv"], typer.Option("--format", help="How to print the answer.")
-]
 Sel = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
@@ -63,6 +82,9 @@ def sweep(
     store: Store,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start anew.")] = False,
+    extend: Annotated[
+        bool, typer.Option("--extend", help="Add the values that the store's axes lack.")
+    ] = False,
     reduce_only: Annotated[
         bool, typer.Option("--reduce-only", help="Keep only what limits and best answer from.")
     ] = False,
@@ -77,32 +99,47 @@ def sweep(
     """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
     from sweep.engine import Where, read_grid
     from sweep.engine import sweep as run
+    from sweep.interrupts import heard
+    from sweep.preview import announced, preview
     from sweep.progress import bar, silent
-    from sweep.report import announced, outline
-    from sweep.store import plan_of
 
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
-    plan = plan_of(grid)
     if dry_run:
-        print(outline(grid, plan, max(workers, 1)))
+        print(preview(store, grid, max(workers, 1), extend))
         return
     shown = bar if sys.stderr.isatty() else silent
     told = silent if quiet else announced(grid, max(workers, 1), shown)
     try:
-        run(grid, store, overwrite, Where(workers, scheduler), told)
+        with heard(told) as progress:
+            run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
     except KeyboardInterrupt:
         _end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
     if not quiet:
-        print(f"done: {plan.cells:,} cells in {store}", file=sys.stderr)
+        print(f"done: {prod(grid.shape):,} cells in {store}", file=sys.stderr)
 
 
 @app.command()
-def status(store: Store, form: Form = "table") -> None:
+def status(
+    store: Store,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read all that is done, and name what is damaged.")
+    ] = False,
+    form: Form = "table",
+) -> None:
     """How much of a cube is done."""
+    from sweep.progress import bar, silent
     from sweep.questions.status import status as ask
+    from sweep.questions.status import verified
+    from sweep.report import advice, show_verified
     from sweep.tables import show_one
 
-    show_one(ask(store), form)
+    if not verify:
+        show_one(ask(store), form)
+        return
+    found = verified(store, partial(bar, what="verify") if sys.stderr.isatty() else silent)
+    show_verified(found, form)
+    if found["damaged"]:
+        _end(advice(found), FAILED)
 
 
 @app.command()
@@ -115,7 +152,7 @@ def limits(
     form: Form = "table",
 ) -> None:
     """How far each strategy scales, and what stops it."""
-    from sweep.questions.limits import limits as ask
+    from sweep.questions.limits import rows as ask
 
     _show_cube(store, form, lambda: ask(store, efficiency, selection(sel)))
 
@@ -123,10 +160,10 @@ def limits(
 @app.command()
 def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
     """Strategies ranked for a slice of a cube, with what forbids the losers."""
-    from sweep.questions.best import best as ask
+    from sweep.questions.best import rows as ask
 
     table = _show_cube(store, form, lambda: ask(store, selection(sel)))
-    if not len(table) or not table["feasible"].any():
+    if not any(row["feasible"] for row in table):
         _end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
 
@@ -134,9 +171,11 @@ def _show_cube(store: str, form: Any, question: Any) -> Any:
     """Ask a cube, print the rows, and say on stderr what they lack."""
     from sweep.questions.status import status as progress
     from sweep.tables import show
+    from sweep.verify import damage_told
 
-    done = progress(store)
-    table = question()
+    with damage_told(store):
+        done = progress(store)
+        table = question()
     show(table, form)
     if not len(table):
         print("paradl: no samples of this slice fit its models", file=sys.stderr)
@@ -147,41 +186,6 @@ def _show_cube(store: str, form: Any, question: Any) -> Any:
             file=sys.stderr,
         )
     return table
-
-
-Model = Annotated[str, typer.Option(help="A catalogue name or a file (.yaml, .net_sc ...).")]
-Strategy = Annotated[str, typer.Option(help="Such as data+filter:group=8.")]
-PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
-Batch = Annotated[int, typer.Option(help="Samples a replica (weak) or a mini-batch (strong).")]
-Dataset = Annotated[str | None, typer.Option(help="A catalogue name or a file.")]
-System = Annotated[str, typer.Option(help="A catalogue name or a file.")]
-Layers = Annotated[str | None, typer.Option(help="A .lc file: which layers are split.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Fix an oracle parameter; may be repeated."),
-]
-Scaling = Annotated[
-    Literal["weak", "strong"],
-    typer.Option(help="Whether --batch counts a replica's samples or all."),
-]
-Collectives = Annotated[
-    Literal["ring", "tree", "best"],
-    typer.Option(help="Of collectives; best: the cheaper one."),
-]
-AllReduce = Annotated[
-    Literal["ring", "hierarchical"],
-    typer.Option(help="Of weights that a group replicates: one ring, or inside groups first."),
-]
-Iterations = Annotated[
-    Literal["exact", "ceil"], typer.Option(help="D/B an epoch, or rounded up as loaders do.")
-]
-Optimizer = Annotated[
-    Literal["sgd", "adam", "none"], typer.Option(help="Whose weight update is counted.")
-]
-Times = Annotated[
-    Literal["measured", "roofline"],
-    typer.Option(help="Measured compute times where there are some, or the roofline throughout."),
-]
 
 
 def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
@@ -202,6 +206,7 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
         iterations: Iterations = "exact",
         optimizer: Optimizer = "sgd",
         times: Times = "measured",
+        calibration: Calibration = "none",
         form: Form = "table",
     ) -> None:
         from sweep.questions.predict import Configuration
@@ -221,6 +226,7 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
                 "iterations": iterations,
                 "optimizer": optimizer,
                 "times": times,
+                "calibration": calibration,
             },
         )
         with named_as_options():
@@ -255,37 +261,6 @@ def explain(grid: "Grid", form: Any) -> None:
 
 
 @app.command()
-def models(form: Form = "table") -> None:
-    """Network architectures of the catalogue."""
-    _list("models", form)
-
-
-@app.command()
-def datasets(form: Form = "table") -> None:
-    """Data sets of the catalogue."""
-    _list("datasets", form)
-
-
-@app.command()
-def systems(form: Form = "table") -> None:
-    """Machines of the catalogue."""
-    _list("systems", form)
-
-
-@app.command()
-def strategies(form: Form = "table") -> None:
-    """The ten strategies."""
-    _list("strategies", form)
-
-
-def _list(kind: str, form: Any) -> None:
-    from sweep.questions import catalogue
-    from sweep.report import show_entries
-
-    show_entries(getattr(catalogue, kind)(), form)
-
-
-@app.command()
 def schema() -> None:
     """The JSON schema of a spec, for editors."""
     import json
@@ -293,3 +268,10 @@ def schema() -> None:
     from grids.spec import Spec
 
     print(json.dumps(Spec.model_json_schema(), indent=2))
+
+
+for listing in LISTINGS:
+    app.command()(listing)
+app.command()(compare)
+app.command()(calibrate)
+app.add_typer(plot, name="plot")

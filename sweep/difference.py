@@ -1,14 +1,15 @@
-"""Where two design spaces differ, in words."""
+"""Where two design spaces differ, in words, and what one adds to the other."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from grids.grid import Grid
+from grids.grid import LABELS, Grid
 
 SHOWN = 3
 LONG = 8
 
 Plain = dict[str, Any]
+Axes = dict[str, list[Any]]
 
 
 def difference(stored: Grid, asked: Grid) -> str:
@@ -17,7 +18,34 @@ def difference(stored: Grid, asked: Grid) -> str:
     What counts is what they mean: it is no difference how an axis is written, whether a default is
     written at all, and what the sweep is called.
     """
-    found = list(_differences("", _meaning(stored), _meaning(asked)))
+    return _told(_meaning(stored), _meaning(asked))
+
+
+def added(stored: Grid, asked: Grid) -> Axes:
+    """The values of each axis that only `asked` has."""
+    there, wanted = _axes(stored), _axes(asked)
+    new = {
+        dim: [value for value in values if value not in set(there.get(dim, []))]
+        for dim, values in wanted.items()
+    }
+    return {dim: values for dim, values in new.items() if values}
+
+
+def beyond_added(stored: Grid, asked: Grid) -> str:
+    """The first differences but for values that `asked` adds, and the order of labels."""
+    there = _axes(stored)
+    kept = _meaning(asked)
+    for dim, values in _axes(asked).items():
+        order = there.get(dim, values)
+        wanted = set(values)
+        kept["axes"][dim] = [value for value in order if value in wanted]
+        if dim in LABELS[:3]:
+            kept[dim] = {name: each for name, each in kept[dim].items() if name in order}
+    return _told(_meaning(stored), kept)
+
+
+def _told(stored: Plain, asked: Plain) -> str:
+    found = list(_differences("", stored, asked))
     more = f" (and {len(found) - SHOWN} more)" if len(found) > SHOWN else ""
     return "; ".join(found[:SHOWN]) + more
 
@@ -28,9 +56,12 @@ def _meaning(grid: Grid) -> Plain:
     named: Plain = {
         dim: {each.name: each.definition() for each in found} for dim, found in entries.items()
     }
+    return plain | {"axes": _axes(grid)} | named
+
+
+def _axes(grid: Grid) -> Axes:
     labelled = {dim: list(labels) for dim, labels in grid.labels.items()}
-    numeric = {name: values.tolist() for name, values in grid.axes.items()}
-    return plain | {"axes": labelled | numeric} | named
+    return labelled | {name: values.tolist() for name, values in grid.axes.items()}
 
 
 def _differences(key: str, stored: object, asked: object) -> Iterator[str]:

@@ -18,10 +18,11 @@ from grids.errors import InputError
 from grids.grid import Grid
 from grids.spec import read_spec, validated
 from sweep.accessor import register
-from sweep.block import Execute, run_block
+from sweep.block import Execute, run_blocks
 from sweep.creation import create
-from sweep.difference import difference
+from sweep.difference import beyond_added, difference
 from sweep.errors import RunError
+from sweep.extension import Extension, extended, extension
 from sweep.lock import exclusive
 from sweep.progress import Progress, silent
 from sweep.resources import check_memory
@@ -53,6 +54,7 @@ def run(
     store: str | Path,
     *,
     overwrite: bool = False,
+    extend: bool = False,
     reduce_only: bool = False,
     workers: int = 0,
     scheduler: str | None = None,
@@ -60,13 +62,14 @@ def run(
 ) -> xr.Dataset:
     """Sweep a design space into a Zarr store, or finish a sweep that was cut short.
 
-    spec: a YAML file, or the same as a mapping. reduce_only: keep summaries alone, no cells.
+    spec: a YAML file, or the same as a mapping. extend: add the values that the axes of the cube
+    lack, and compute the new cells alone. reduce_only: keep summaries alone, no cells.
     workers: local processes (0: this one); scheduler: the address of a running Dask scheduler.
     Returns the cube, opened lazily. InputError: a bad spec, or a store that holds something else;
     RunError: the run failed, and can be resumed.
     """
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
-    sweep(grid, str(store), overwrite, Where(workers, scheduler), progress)
+    sweep(grid, str(store), overwrite, Where(workers, scheduler), progress, extend)
     return open_dataset(store)
 
 
@@ -87,39 +90,86 @@ def open_dataset(store: str | Path) -> xr.Dataset:
     return dataset
 
 
-def sweep(grid: Grid, url: str, overwrite: bool, where: Where, progress: Progress) -> None:
+def sweep(
+    grid: Grid,
+    url: str,
+    overwrite: bool,
+    where: Where,
+    progress: Progress,
+    extend: bool = False,
+) -> None:
     """Compute all blocks of the cube at `url` that are not done."""
-    plan = plan_of(grid)
-    check_memory(plan, max(where.workers, 1))
+    if overwrite and extend:
+        raise InputError(
+            "expected one of the two, got both",
+            where="--overwrite, --extend",
+            advice="--extend keeps what is stored, --overwrite starts anew",
+        )
     with _failures(url), exclusive(url):
-        found = None if overwrite else _resumed(url, grid)
-        if found is not None and found.done().all():
-            return
+        found = None if overwrite else existing(url)
+        more = growth(found, grid, url) if extend else None
+        if found and not extend:
+            _check_same(found, grid)
+        plan = more.plan if more else plan_of(grid)
+        check_memory(plan, max(where.workers, 1))
+        if found and not more:
+            if found.done().all():
+                return
+            _tidy(found)
         with _executor(where) as execute:  # before anything is made: a scheduler may not answer
-            cube = found or create(url, grid, plan)
-            done = cube.done()
-            with progress(cube.plan, int(done.sum())) as advance:
-                for block in execute(cube, np.flatnonzero(~done).tolist()):
-                    advance(block)
+            if found is None:
+                found = create(url, grid, plan)
+            elif more:
+                found = extended(found, more)
+            _fill(found, execute, progress)
 
 
-def _resumed(url: str, grid: Grid) -> Cube | None:
+def existing(url: str) -> Cube | None:
     """The cube that an earlier run left, None where there is none yet."""
     group = open_group(url, "r")
     if group is None or unfinished(group):
         return None
-    cube = open_cube(url, "r+")
+    return open_cube(url, "r+")
+
+
+def growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
+    """What the grid adds to a cube, None where that is nothing."""
+    if cube is None:
+        raise InputError(
+            "no cube here to extend", where=url, advice="leave --extend out to make one"
+        )
+    found = extension(cube, grid)
+    if not found.added:
+        return None
+    _same_paradl(cube)
+    return found
+
+
+def _check_same(cube: Cube, grid: Grid) -> None:
+    """Refuse a store of other cells."""
     differs = difference(cube.grid, grid)
     if differs:
+        only_more = not beyond_added(cube.grid, grid)
         raise InputError(
             f"the store holds another sweep: {differs}",
-            where=url,
-            advice="sweep into another store, or give --overwrite",
+            where=cube.url,
+            advice=("give --extend to add them, " if only_more else "")
+            + "sweep into another store, or give --overwrite",
         )
-    if not cube.done().all():
-        _same_paradl(cube)
-        remove_partial(url)
-    return cube
+
+
+def _tidy(cube: Cube) -> None:
+    """Put away what a killed run left."""
+    _same_paradl(cube)
+    remove_partial(cube.url)
+
+
+def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
+    """Compute what is missing."""
+    done = cube.done()
+    with progress(cube.plan, int(done.sum())) as advance:
+        for block in execute(cube, np.flatnonzero(~done).tolist()):
+            advance(block)
 
 
 def _same_paradl(cube: Cube) -> None:
@@ -141,11 +191,7 @@ def _executor(where: Where) -> Iterator[Execute]:
         with on_cluster(where.workers, where.scheduler) as execute:
             yield execute
     else:
-        yield _inline
-
-
-def _inline(cube: Cube, blocks: list[int]) -> Iterator[int]:
-    return (run_block(cube.location, cube.identity, block) for block in blocks)
+        yield run_blocks
 
 
 @contextmanager

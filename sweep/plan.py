@@ -17,7 +17,8 @@ SHARD_CELLS = 2**22
 # each costs little (measured with benchmarks/codecs.py: 2**18 writes 1.2 to 1.5 times as fast as
 # 2**17, 2**14 a third).
 CHUNK_CELLS = 2**19
-# What a worker holds of a block at once: float64 terms while they are computed, the stored outputs.
+# What a worker holds at once, in blocks: one that is computed, one that is written, and what Zarr
+# makes of that before it is on disk.
 WORKING_COPIES = 4
 # Bytes a cell while a block is summarised: its time, once.
 SUMMARY_BYTES = 8

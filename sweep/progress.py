@@ -18,7 +18,7 @@ def silent(plan: Plan, done: int) -> Iterator[Advance]:
 
 
 @contextmanager
-def bar(plan: Plan, done: int) -> Iterator[Advance]:
+def bar(plan: Plan, done: int, what: str = "sweep") -> Iterator[Advance]:
     """A bar that counts cells, from those that an earlier run left."""
     from rich.console import Console
     from rich.progress import (
@@ -41,7 +41,7 @@ def bar(plan: Plan, done: int) -> Iterator[Advance]:
             return Text(f"{speed / 1e6:,.1f} M cells/s", style="progress.data.speed")
 
     columns = (
-        TextColumn("sweep"),
+        TextColumn(what),
         BarColumn(),
         TaskProgressColumn(),
         MofNCompleteColumn(),

@@ -11,7 +11,7 @@ from grids.grid import Grid
 from sweep.plan import Plan
 
 # Of the layout of a store; a store of another one is not read.
-FORMAT = 1
+FORMAT = 2
 
 PAPER = (
     "Kahira, Nguyen et al., An Oracle for Guiding Large-Scale Model/Hybrid Parallel Training of "
@@ -22,13 +22,12 @@ RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "dask")
 
 def attributes(grid: Grid, plan: Plan) -> dict[str, Any]:
     """Root attributes of a store: CF ones, the whole spec, versions and sources."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
     entries = (*grid.models, *grid.datasets, *grid.systems)
     return {
         "Conventions": "CF-1.11",
         "title": grid.spec.name,
         "source": f"paradl {version('paradl')}",
-        "history": f"{now}: created by paradl {version('paradl')}",
+        "history": event("created"),
         "references": PAPER,
         "comment": (
             "epoch time = comp_time + comm_time; speedup = serial_time / epoch time; a cell is "
@@ -37,9 +36,17 @@ def attributes(grid: Grid, plan: Plan) -> dict[str, Any]:
         "paradl_format": FORMAT,
         "paradl_id": uuid4().hex,
         "paradl_spec": json.dumps(grid.definition()),
-        "paradl_plan": json.dumps({"shard": plan.shard, "chunk": plan.chunk}),
+        "paradl_plan": json.dumps(
+            {"shard": plan.shard, "chunk": plan.chunk, "layers": plan.layers}
+        ),
         "paradl_versions": json.dumps({name: version(name) for name in RECORDED}),
         "paradl_python": platform.python_version(),
         "paradl_platform": platform.platform(),
         "paradl_sources": json.dumps({each.name: list(each.source) for each in entries}),
     }
+
+
+def event(what: str) -> str:
+    """A line of a store's history."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return f"{now}: {what} by paradl {version('paradl')}"

@@ -1,53 +1,13 @@
-"""What the command line says in its own words: a sweep's plan, an explanation, the catalogue."""
+"""What the command line says in its own words: an explanation, the catalogue, what is damaged."""
 
 import json
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-from grids.grid import Grid
-from sweep.plan import Plan
-from sweep.progress import Advance, Progress
-from sweep.resources import needed_memory
-from sweep.tables import Format, Row, prefixed, print_record, print_table, show
+from sweep.tables import Format, Row, cell, prefixed, print_record, print_table, show
 
 TOP = ("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch", "global_batch")
 SUMS = ("epoch_time", "comp_time", "comm_time", "memory", "iterations", "feasible", "limit")
-
-
-def outline(grid: Grid, plan: Plan, workers: int) -> str:
-    """The plan: what will be computed, and what it takes."""
-    sizes = " x ".join(f"{size} {dim}" for dim, size in zip(plan.dims, plan.shape, strict=True))
-    pairs = len(grid.models) * len(grid.datasets)
-    fitting = len(grid.fitting)
-    idle = f" ({pairs - fitting} of {pairs} model-dataset pairs do not fit and cost nothing)"
-    return "\n".join(
-        [
-            f"{grid.spec.name}: {sizes}",
-            f"  cells   {plan.cells:,}{idle if fitting < pairs else ''}",
-            f"  bytes   {prefixed(plan.nbytes, 'B')} before compression",
-            f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
-            f"  memory  {prefixed(needed_memory(plan, workers), 'B')} for {workers} "
-            f"worker{'s' if workers > 1 else ''}",
-        ]
-    )
-
-
-def announced(grid: Grid, workers: int, shown: Progress) -> Progress:
-    """Progress that starts with the plan, and with what is odd about model files."""
-
-    @contextmanager
-    def progress(plan: Plan, done: int) -> Iterator[Advance]:
-        print(outline(grid, plan, workers), file=sys.stderr)
-        for warning in grid.warnings:
-            print(f"paradl: warning: {warning}", file=sys.stderr)
-        if done:
-            print(f"resumed: {done:,} of {plan.blocks:,} blocks were done", file=sys.stderr)
-        with shown(plan, done) as advance:
-            yield advance
-
-    return progress
 
 
 def show_explanation(found: dict[str, Any], form: Format) -> None:
@@ -102,3 +62,36 @@ def _columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Layers without the columns that are zero throughout."""
     empty = [key for key in rows[0] if all(row[key] in (0, False) for row in rows)]
     return [{key: value for key, value in row.items() if key not in empty} for row in rows]
+
+
+def show_verified(found: dict[str, Any], form: Format) -> None:
+    """How much is done, and a line for each damaged file; CSV is of those alone."""
+    damaged = found["damaged"]
+    if form == "json":
+        print(json.dumps(found, indent=2))
+    elif form == "csv":
+        show(damaged, form)
+    else:
+        print_record({key: value for key, value in found.items() if key not in ("damaged", "left")})
+        for each in damaged:
+            print(_damage(each))
+
+
+def advice(found: dict[str, Any]) -> str:
+    """What became of the damaged files, and what to do."""
+    blocks = len({each["block"] for each in found["damaged"] if each["block"] is not None})
+    what = f"{len(found['damaged'])} damaged files, {blocks} blocks"
+    if found["left"]:
+        return f"{what}; the marks were not changed: {found['left']}"
+    todo = "run the same paradl sweep again to compute these blocks anew"
+    return f"{what}; {todo if blocks else 'they were written anew'}"
+
+
+def _damage(row: Row) -> str:
+    cells = ", ".join(f"{dim} {_span(span)}" for dim, span in row["cells"].items())
+    return f"{row['file']}: {row['what']}" + (f"; {row['variable']} of {cells}" if cells else "")
+
+
+def _span(span: Row) -> str:
+    ends = [cell(span[key]) for key in ("first", "last")]
+    return ends[0] if span["count"] == 1 else f"{' ... '.join(ends)} ({span['count']:,})"

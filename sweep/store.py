@@ -2,37 +2,48 @@
 
 Every variable is cut into the plan's shards; a block's data are written before its done-mark (one
 byte in `progress/done`, a file of its own), so that a killed run has lost no block that is marked.
-The root attributes hold the whole spec: any process that can reach the store can compute any block
-of it.
+Every chunk carries a checksum (`verify.py` reads them all), and chunks of nothing but fill values
+are written, too: else a file that is lost would read as an answer. The root attributes hold the
+whole spec: any process that can reach the store can compute any block of it.
 """
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.core.sync import sync
 
 from grids.errors import InputError
 from grids.grid import Grid
-from grids.problem import LAYERED
+from grids.parameters import LAYERED
 from sweep import provenance, variables
+from sweep.errors import RunError
 from sweep.plan import Plan, Region, make_plan
 from sweep.remote import is_remote, opening
 from sweep.variables import Arrays
 
 Mode = Literal["r", "r+"]
+Array: TypeAlias = "zarr.Array[Any]"
 
 # The time on one PE, which speedup is counted from, varies along all dimensions but these.
 SERIAL = "serial_time"
 NOT_SERIAL = ("strategy", "pe")
 DONE = "progress/done"
+METADATA = "zarr.json"
 SUMMARY = "summary"
 # Blocks along the PE counts: a line of them that spans several has a summary from each.
 PART = "pe_part"
+
+# What Zarr and its codecs raise where a chunk is not what was written.
+UNREADABLE = (ValueError, RuntimeError, OSError)
+# What it raises where metadata are not what was written, but some other JSON, or none.
+NO_METADATA = (*UNREADABLE, TypeError, KeyError, AttributeError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +54,7 @@ class Cube:
     group: zarr.Group
     grid: Grid
     plan: Plan
+    arrays: Mapping[str, Array]
 
     @property
     def location(self) -> str:
@@ -61,24 +73,81 @@ class Cube:
 
     def done(self) -> NDArray[np.bool_]:
         """Which blocks are complete [blocks]."""
-        return np.asarray(_array(self.group, DONE)[:]).astype(bool)
+        try:
+            return np.asarray(self.arrays[DONE][...]).astype(bool).reshape(-1)
+        except UNREADABLE as error:
+            raise RunError(
+                f"{self.url}: the marks of finished blocks cannot be read ({error}); "
+                f"find what is damaged with: paradl status {self.url} --verify"
+            ) from error
 
     def write(self, block: int, arrays: Arrays, summary: Arrays) -> None:
         """Write a block's variables and summary, then its done-mark."""
+        held = arrays | {f"{SUMMARY}/{name}": values for name, values in summary.items()}
+        for name, values in held.items():
+            self._write(name, block, values)
+        self.mark(block, True)
+
+    def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
+        array, place = self.arrays[name], self.place(name, block)
+        try:
+            array[place] = values
+        except (ValueError, RuntimeError):  # Zarr reads what it replaces, and that was damaged
+            sync(array.store_path.store.delete(self.file(name, block)))
+            array[place] = values
+
+    def mark(self, block: int, done: bool) -> None:
+        """Say that a block is complete, or not."""
+        self.arrays[DONE][self.position(block)] = done
+
+    def position(self, block: int) -> tuple[int, ...]:
+        """A block's place among the blocks along each dimension."""
+        return tuple(map(int, np.unravel_index(block, self.plan.grid)))
+
+    def fits(self, block: int) -> bool:
+        """Whether the samples of the block's dataset fit its model: else nothing is written."""
+        model, dataset, *_ = self.position(block)  # one of each in a block
+        return self.grid.table(model, dataset) is not None
+
+    def held(self, block: int) -> list[str]:
+        """The arrays that have a file of this block's once it is done."""
+        if not self.fits(block):
+            return []
+        position = zip(self.plan.dims, self.position(block), strict=True)
+        first = all(at == 0 for dim, at in position if dim in NOT_SERIAL)
+        return [name for name in self.arrays if name != DONE and (first or name != SERIAL)]
+
+    def place(self, name: str, block: int) -> Region:
+        """The part of an array that belongs to a block."""
+        if name == DONE:
+            return tuple(slice(at, at + 1) for at in self.position(block))
         region = self.plan.region(block)
-        for name, values in arrays.items():
-            place = serial_region(self.plan, region) if name == SERIAL else region
-            _array(self.group, name)[place] = values
-        for name, values in summary.items():
-            _array(self.group, f"{SUMMARY}/{name}")[summary_region(self.plan, region)] = values
-        _array(self.group, DONE)[block] = 1
+        if name == SERIAL:
+            return serial_region(self.plan, region)
+        return summary_region(self.plan, region) if name.startswith(SUMMARY) else region
+
+    def file(self, name: str, block: int) -> str:
+        """The file, in the store, that holds this part and no other's."""
+        return file(self.arrays[name], self.place(name, block))
+
+
+def file(array: Array, place: Region) -> str:
+    """The file, in its store, of the shard or chunk at which a part of an array starts."""
+    starts = [each.start for each in place] + [0] * (array.ndim - len(place))
+    sizes = array.shards or array.chunks
+    position = tuple(start // size for start, size in zip(starts, sizes, strict=True))
+    return f"{array.path}/{array.metadata.encode_chunk_key(position)}"
 
 
 def plan_of(grid: Grid) -> Plan:
     """How the grid's cube is cut into blocks."""
-    cell_bytes = sum(variables.dtype(name).itemsize for name in grid.spec.outputs)
     layers = max(map(len, grid.fitting.values()), default=1)
-    return make_plan(grid.dims, grid.shape, cell_bytes, 2, layers=layers, layered=LAYERED)
+    return make_plan(grid.dims, grid.shape, cell_bytes(grid), 2, layers=layers, layered=LAYERED)
+
+
+def cell_bytes(grid: Grid) -> int:
+    """What all variables together store of a cell."""
+    return sum(variables.dtype(name).itemsize for name in grid.spec.outputs)
 
 
 def serial_region(plan: Plan, region: Region) -> Region:
@@ -100,7 +169,8 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
     if group is None:
         raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
     grid = Grid.from_definition(_definition(url, group))
-    return Cube(url, group, grid, _stored_plan(url, grid, group))
+    plan = _stored_plan(grid, json.loads(str(group.attrs["paradl_plan"])))
+    return Cube(url, group, grid, plan, _arrays(url, group, grid))
 
 
 def unfinished(group: zarr.Group) -> bool:
@@ -135,7 +205,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         ) from None
     except PermissionError as error:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
-    except (OSError, ValueError, TypeError, KeyError, ImportError) as error:
+    except (*NO_METADATA, ImportError) as error:
         raise InputError(
             f"not a Zarr group that can be read ({error})", where=url, advice="check the path"
         ) from None
@@ -189,21 +259,35 @@ def _writer(group: zarr.Group) -> str:
     return str(group.attrs.get("source", "of that version")).removeprefix("paradl ")
 
 
-def _stored_plan(url: str, grid: Grid, group: zarr.Group) -> Plan:
+def _stored_plan(grid: Grid, made: Mapping[str, Any]) -> Plan:
     """The plan as it was when the store was made, whatever today's sizes of shards are."""
-    today = plan_of(grid)
-    missing = [name for name in (*grid.spec.outputs, SERIAL, DONE, SUMMARY) if name not in group]
+    return Plan(
+        grid.dims,
+        grid.shape,
+        tuple(made["shard"]),
+        tuple(made["chunk"]),
+        cell_bytes(grid),
+        made["layers"],
+        LAYERED,
+    )
+
+
+def _arrays(url: str, group: zarr.Group, grid: Grid) -> dict[str, Array]:
+    """The arrays that blocks are written to, by name."""
+    names = [*grid.spec.outputs, SERIAL, *(f"{SUMMARY}/{name}" for name in variables.SUMMARY), DONE]
+    missing = [name for name in names if name not in group]
     if missing:
         raise InputError(
             f"damaged: the array {missing[0]!r} is gone",
             where=url,
             advice="sweep again with --overwrite",
         )
-    made = json.loads(str(group.attrs["paradl_plan"]))
-    return replace(today, shard=tuple(made["shard"]), chunk=tuple(made["chunk"]))
+    with zarr.config.set({"array.write_empty_chunks": True}):  # arrays keep it from here on
+        return {name: array(group, name) for name in names}
 
 
-def _array(group: zarr.Group, name: str) -> "zarr.Array[Any]":
-    array = group[name]
-    assert isinstance(array, zarr.Array), name
-    return array
+def array(group: zarr.Group, name: str) -> Array:
+    """An array of a group, by its path."""
+    found = group[name]
+    assert isinstance(found, zarr.Array), name
+    return found

@@ -1,17 +1,21 @@
 """Answers as text: a table for people, JSON or CSV for programs. JSON has SI units and no NaN."""
 
+import csv
 import json
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from grids.parameters import PARAMETERS
 from grids.spec import TERMS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Format = Literal["table", "json", "csv"]
 Row = Mapping[str, Any]
@@ -41,17 +45,14 @@ PREFIXES = (
 )
 
 
-def show(rows: pd.DataFrame | Sequence[Row], form: Format, title: str = "") -> None:
+def show(rows: "pd.DataFrame | Sequence[Row]", form: Format, title: str = "") -> None:
     """Print rows to stdout."""
-    listed: list[dict[str, Any]] = (
-        [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
-        if isinstance(rows, pd.DataFrame)
-        else [dict(row) for row in rows]
-    )
+    records = rows if isinstance(rows, Sequence) else rows.to_dict("records")
+    listed = [{str(key): value for key, value in row.items()} for row in records]
     if form == "json":
         print(json.dumps(listed, indent=2))
     elif form == "csv":
-        print(pd.DataFrame(map(flat, listed), dtype=object).to_csv(index=False), end="")
+        print_csv(listed)
     else:
         print_table(listed, title)
 
@@ -61,9 +62,19 @@ def show_one(row: Row, form: Format, title: str = "") -> None:
     if form == "json":
         print(json.dumps(row, indent=2))
     elif form == "csv":
-        print(pd.DataFrame([flat(row)], dtype=object).to_csv(index=False), end="")
+        print_csv([row])
     else:
         print_record(row, title)
+
+
+def print_csv(rows: Sequence[Row]) -> None:
+    """A head, then a line a row; what is not known is empty."""
+    flattened = [flat(row) for row in rows]
+    lines = csv.DictWriter(sys.stdout, _keys(flattened), lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(
+        {key: value for key, value in row.items() if value == value} for row in flattened
+    )
 
 
 def flat(row: Row, prefix: str = "") -> dict[str, Any]:
@@ -94,17 +105,22 @@ def _with_unit(key: str, value: object) -> str:
 def print_table(rows: Sequence[Row], title: str = "") -> None:
     """Aligned columns; numbers to four digits, to the right."""
     table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    keys = list(dict.fromkeys(key for row in rows for key in row))
+    keys = _keys(rows)
     for key in keys:
         head = f"{key}\n[{UNITS[key]}]" if key in UNITS else key
         numeric = any(isinstance(row.get(key), int | float) for row in rows)
-        table.add_column(escape(head), justify="right" if numeric else "left")
+        table.add_column(Text(head), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(escape(cell(row.get(key), PREFIXED.get(key))) for key in keys))
+        table.add_row(*(Text(cell(row.get(key), PREFIXED.get(key))) for key in keys))
     console = Console()
     if not console.is_terminal:  # a pipe has no width: columns keep theirs
         console = Console(width=10_000, no_color=True)
     console.print(table)
+
+
+def _keys(rows: Sequence[Row]) -> list[str]:
+    """The columns, in the order in which rows bring them."""
+    return list(dict.fromkeys(key for row in rows for key in row))
 
 
 def cell(value: object, unit: str | None = None) -> str:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.parameters import PARAMETERS
-from grids.spec import TERMS
-from kernels import Limit
+from grids.spec import INTERVALS, TERMS
+from kernels.flags import Limit
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -24,11 +24,21 @@ LONG_NAMES = {
     "forward_backward": "time of forward and backward passes, per epoch",
     "pipeline_bubble": "time stages wait for their first and after their last segment, per epoch",
     "weight_update": "time of weight updates, per epoch",
+    "split_overhead": "time that dividing layers costs beside arithmetic, per epoch",
     "gradient_exchange": "time of the gradient exchange across replicas, per epoch",
     "layer_collectives": "time of layer-wise collectives inside a group, per epoch",
     "halo_exchange": "time of halo exchanges inside a group, per epoch",
     "split_gather": "time of gathers where a spatial split ends, per epoch",
     "point_to_point": "time of transfers from stage to stage, per epoch",
+    "comp_time_p10": "10th percentile of comp_time",
+    "comp_time_p50": "median of comp_time",
+    "comp_time_p90": "90th percentile of comp_time",
+    "comm_time_p10": "10th percentile of comm_time",
+    "comm_time_p50": "median of comm_time",
+    "comm_time_p90": "90th percentile of comm_time",
+    "epoch_time_p10": "10th percentile of the time of an epoch",
+    "epoch_time_p50": "median of the time of an epoch",
+    "epoch_time_p90": "90th percentile of the time of an epoch",
     "replicas": "replicas of the model (data-parallel groups), p1",
     "group_size": "PEs in a group, p2",
 }
@@ -105,4 +115,4 @@ def coordinate(dim: str, scaling: str) -> Attributes:
     return {"long_name": parameter.meaning, "units": CF_UNITS[parameter.unit]}
 
 
-TIMES = {"comp_time", "comm_time", "serial_time", *TERMS}
+TIMES = {"comp_time", "comm_time", "serial_time", *TERMS, *INTERVALS}

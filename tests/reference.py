@@ -396,7 +396,7 @@ def limits(c: Cell) -> set[str]:
 # One configuration.
 
 PER_SAMPLE = {"forward_backward": forward_backward, "pipeline_bubble": pipeline_bubble}
-COMPUTE = PER_SAMPLE | {"weight_update": weight_update}
+COMPUTE = PER_SAMPLE | {"weight_update": weight_update, "split_overhead": lambda _: 0.0}
 COMMUNICATION = {
     "gradient_exchange": gradient_exchange,
     "layer_collectives": layer_collectives,

@@ -13,7 +13,7 @@ import pytest
 
 from grids.grid import Grid
 from grids.spec import Spec
-from kernels import Answer
+from kernels.oracle import Answer
 from sweep.evaluate import ask
 
 AUTHORS = Path(__file__).parent / "data" / "paradl"

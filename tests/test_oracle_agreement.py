@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from grids.problem import Settings, Workload, build
 from grids.spec import TERMS
 from grids.strategies import MEANING, Strategy, parse
-from kernels import Limit, Options
+from kernels.flags import Limit
+from kernels.run import Options
 from sweep.evaluate import ask
 
 TOLERANCE = 1e-9  # the promise is 1e-5; float64 leaves no excuse

@@ -11,7 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernels import PE, Bounds, Layers, LayerTimes, Network, Placement, Run
+from kernels.compute import PE
+from kernels.group import Bounds, Placement
+from kernels.layers import Layers, LayerTimes
+from kernels.network import Network
+from kernels.run import Run
 
 LAYERS = Layers(
     x=np.array([32.0, 64, 128]),
@@ -24,6 +28,8 @@ LAYERS = Layers(
     extents_x=np.array([[1.0, 1, 1], [4, 4, 1], [4, 4, 1]]),
     extents_y=np.array([[1.0, 1, 1], [4, 4, 1], [4, 4, 1]]),
     kernel=np.array([[1.0, 1, 1], [3, 3, 1], [3, 3, 1]]),
+    convolution=np.array([1.0, 1, 0]),
+    elementwise=np.zeros(3),
     slowdown=np.ones(3),
 )
 TIMES = LayerTimes(
@@ -61,8 +67,7 @@ def run(p1=1.0, p2=1.0, batch=2.0, **changes: object) -> Run:
         p=p1 * p2,
         p1=p1,
         p2=p2,
-        batch=batch,
-        global_batch=batch * p1,
+        size=batch,
         samples=16.0,
         segments=2.0,
         delta=4.0,

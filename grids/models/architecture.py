@@ -12,6 +12,7 @@ with its settings, which writes the same steps:
       - {device: v100, shape: [3, 226, 226], seconds: 3.119502e-3, source: the authors}
 """
 
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -63,7 +64,7 @@ class Architecture(Entry):
             raise ShapeError(
                 f"{self.name} takes samples of {self.rank} spatial dimensions, got {len(shape) - 1}"
             )
-        return layer_table(self.name, self.steps, shape, targets)
+        return _inferred(self, shape, targets)
 
     def seconds(self, dataset: Dataset, device: str) -> Floats | None:
         """Measured FW_l + BW_l a sample [G] on a device, None where it was not measured."""
@@ -82,3 +83,8 @@ class Architecture(Entry):
     def mask(self) -> None:
         """Each strategy chooses the layers it splits; a file of ParaDL's may say which."""
         return None
+
+
+@lru_cache(maxsize=256)  # a measured time is spread over the layers of each sweep's every part
+def _inferred(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
+    return layer_table(model.name, model.steps, shape, targets)

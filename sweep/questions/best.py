@@ -1,34 +1,57 @@
 """Best: the strategies ranked for a slice of the cube, and what forbids the losers."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import numpy as np
 
-from kernels import FORBIDS, Limit
-from sweep.questions.frame import frame
-from sweep.questions.summary import Source, summary
+from grids.grid import Grid
+from kernels.flags import FORBIDS, Limit
+from sweep.questions.lines import Columns, groups
+from sweep.questions.slices import Selection
+from sweep.questions.summary import Source, calibrated_grid, summary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, Any]
 
 PLACE = ["model", "dataset", "system"]
 
 
-def best(cube: Source, selection: Mapping[str, object] | None = None) -> pd.DataFrame:
+def best(cube: Source, selection: Selection | None = None) -> "pd.DataFrame":
     """A row for each strategy in each (model, dataset, system) of the slice, the fastest first.
 
     `cube` is a Dataset or the place of a store. Each strategy with its fastest allowed cell of the
     slice: pe, batch and any other axis, epoch_time, comp_time, comm_time [s per epoch], memory
     [bytes a PE]. A strategy that is nowhere allowed has no rank, and `limit` lists why, the most
-    frequent reason first.
+    frequent reason first. Of a calibrated cube, the first has `faster_than_next`: the probability
+    that it takes less time than the second.
     """
-    found, axes = frame(summary(cube, selection))
-    others = axes[len(PLACE) + 1 :]
-    rows: list[Row] = []
-    for _, place in found.groupby(PLACE, sort=False):
-        strategies = place.groupby("strategy", sort=False)
-        rows += _ranked([_row(lines, others) for _, lines in strategies])
-    return pd.DataFrame(rows, dtype=object)  # whole numbers stay whole beside None
+    import pandas as pd
+
+    return pd.DataFrame(rows(cube, selection), dtype=object)  # whole numbers stay, beside None
+
+
+def rows(cube: Source, selection: Selection | None = None) -> list[Row]:
+    """The rows of `best` as plain data, without pandas, which takes long to import."""
+    found = summary(cube, selection)
+    others = list(found.coordinates)[len(PLACE) + 1 :]
+    listed: list[Row] = []
+    grid = calibrated_grid(cube)
+    for place in groups(found.columns(), PLACE):
+        ranked = list(_ranked([_row(lines, others) for lines in groups(place, ["strategy"])]))
+        listed += ranked if grid is None else _with_chance(grid, ranked)
+    return listed
+
+
+def _with_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
+    """The rows, the first with the probability that it is faster than the second."""
+    from sweep.questions.chances import chance
+
+    rivals = [row for row in ranked[:2] if row["feasible"]]
+    first = chance(grid, *rivals) if len(rivals) == 2 else None
+    return [row | {"faster_than_next": first if n == 0 else None} for n, row in enumerate(ranked)]
 
 
 def _ranked(rows: list[Row]) -> Iterator[Row]:
@@ -38,13 +61,15 @@ def _ranked(rows: list[Row]) -> Iterator[Row]:
         yield {"rank": rank if row["feasible"] else None} | row
 
 
-def _row(lines: pd.DataFrame, others: list[str]) -> Row:
+def _row(lines: Columns, others: list[str]) -> Row:
     """The fastest of one strategy's lines of PE counts."""
-    feasible = bool(lines["fastest_time"].notna().any())
-    chosen = lines.iloc[int(lines["fastest_time"].argmin()) if feasible else 0]
+    times = lines["fastest_time"]
+    feasible = not np.isnan(times).all()
+    fastest = int(np.nanargmin(times)) if feasible else 0
+    chosen = {name: values[fastest] for name, values in lines.items()}
     found = {
         "pe": int(chosen["fastest_pe"]),
-        **{axis: chosen[axis] for axis in others},
+        **{axis: chosen[axis].item() for axis in others},
         "epoch_time": float(chosen["fastest_time"]),
         "comp_time": float(chosen["fastest_comp_time"]),
         "comm_time": float(chosen["fastest_time"] - chosen["fastest_comp_time"]),
@@ -58,7 +83,7 @@ def _row(lines: pd.DataFrame, others: list[str]) -> Row:
     }
 
 
-def _reasons(lines: pd.DataFrame) -> list[str]:
+def _reasons(lines: Columns) -> list[str]:
     """Names of what forbids the cells, the most frequent first."""
     counts = {str(each.name): int(lines[str(each.name)].sum()) for each in Limit if each & FORBIDS}
     frequent = sorted(counts.items(), key=lambda item: -item[1])

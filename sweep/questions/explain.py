@@ -1,6 +1,6 @@
 """Explain: one configuration's formulas with their numbers, term by term and layer by layer."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -8,64 +8,20 @@ import numpy as np
 
 from grids.grid import Grid
 from grids.problem import Problem
+from grids.reduction import group_work
 from grids.spec import TERMS
-from kernels import GroupWork, layer_times
+from kernels.arrays import Cells, PerLayer
+from kernels.compiled import compiled
+from kernels.compute import PE, Optimizer, layer_times
 from kernels.filter_channel import exchanged
-from kernels.group import share
+from kernels.group import GroupWork, Placement, share
+from kernels.layers import Layers
 from kernels.spatial import layer_halo
-from sweep.evaluate import group_work
+from kernels.strategy import GroupStrategy
+from sweep.questions.formulas import formulas
 from sweep.questions.predict import Configuration, prediction
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Formula:
-    """A term in symbols, and the same with numbers filled in."""
-
-    symbols: str
-    numbers: str
-
-
-SPLIT = Formula("b sum (FW+BW) (s/p2 + 1-s)", "{b:g} x {work:.6g} s")
-
-FORWARD_BACKWARD = {
-    "none": Formula("b sum (FW+BW)", "{b:g} x {work:.6g} s"),
-    "pipeline": Formula("b (max FW_Gi + max BW_Gi)", "{b:g} x {work:.6g} s"),
-}
-
-# Ring collectives; the name of another algorithm is put before them.
-FORMULAS = {
-    "pipeline_bubble": Formula(
-        "(p2-1)/S b (max FW_Gi + max BW_Gi)", "({p2:g}-1)/{segments:g} x {b:g} x {work:.6g} s"
-    ),
-    "weight_update": Formula("sum WU, as far as weights are split", "{update:.6g} s"),
-    "gradient_exchange": Formula(
-        "AR(q, m) = 2 (q-1) (alpha + m/q phi beta), m = delta |w|",
-        "2 x ({ring:g}-1) x ({replica_latency:.4g} s + {gradient_bytes:.6g} B / {ring:g}"
-        " x {phi:g} / {replica_bandwidth:.4g} B/s)",
-    ),
-    "layer_collectives": Formula(
-        "sum over split layers of AG + AR = 3 (p2-1) (n alpha + b delta sum |y| / p2 beta)",
-        "3 x ({p2:g}-1) x ({gathers:g} x {group_latency:.4g} s + {gathered_bytes:.6g} B / {p2:g}"
-        " / {group_bandwidth:.4g} B/s)",
-    ),
-    "halo_exchange": Formula(
-        "4 n alpha + 2 b delta sum (halo(x) + halo(dL/dy)) phi beta",
-        "4 x {halos:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B x {phi_halo:g}"
-        " / {halo_bandwidth:.4g} B/s",
-    ),
-    "split_gather": Formula(
-        "2 AG(p2, m) = 2 (p2-1) (alpha + m/p2 phi beta), m = b delta |y_split|",
-        "2 x ({p2:g}-1) x ({halo_latency:.4g} s + {split_bytes:.6g} B / {p2:g} x {phi_gather:g}"
-        " / {halo_bandwidth:.4g} B/s)",
-    ),
-    "point_to_point": Formula(
-        "2 (p2+S-2) (alpha + b/S delta max |y_Gi| beta)",
-        "2 x ({p2:g}+{segments:g}-2) x ({group_latency:.4g} s + {stage_bytes:.6g} B"
-        " / {group_bandwidth:.4g} B/s)",
-    ),
-}
 
 
 def explain(model: str | dict[str, object], strategy: str, pe: int, batch: int, **more: Any) -> Row:
@@ -92,20 +48,20 @@ def explanation(grid: Grid) -> Row:
 def _formulas(grid: Grid, problem: Problem, work: GroupWork, predicted: Row) -> list[Row]:
     """A row for each term that takes time."""
     values = _values(problem, work, predicted)
-    first = FORWARD_BACKWARD.get(problem.group, SPLIT)
     algorithm = grid.options.algorithm
     rows = []
-    for name, formula in ({"forward_backward": first} | FORMULAS).items():
+    for name, formula in formulas(problem.group, calibrated=problem.known is not None).items():
         seconds = predicted["terms"][name]
         if seconds:
+            once = seconds / _passes(name, predicted)
             ring = "AR" not in formula.symbols and "AG" not in formula.symbols
             prefix = "" if ring or algorithm == "ring" else f"[{algorithm}] "
             rows.append(
                 {
                     "term": name,
                     "formula": prefix + formula.symbols,
-                    "numbers": formula.numbers.format(**values),
-                    "seconds_per_iteration": seconds / _passes(name, predicted),
+                    "numbers": formula.numbers.format(**values, seconds=once),
+                    "seconds_per_iteration": once,
                     "seconds_per_epoch": seconds,
                     "part": seconds / predicted["epoch_time"],
                 }
@@ -150,17 +106,16 @@ def _layers(grid: Grid, problem: Problem) -> list[Row]:
     table = grid.table(0, 0)
     assert table is not None
     with jax.enable_x64(True):
-        times = layer_times(problem.layers, problem.pe, problem.run.delta, grid.options.optimizer)
-        part = share(problem.placement.split, problem.run.p2)
-        halo = problem.placement.split * layer_halo(problem.layers, problem.placement.factors)
-        sent = exchanged(problem.placement.split) * problem.layers.y
-        columns = {
-            "split": problem.placement.split,
-            "seconds": (times.forward + times.backward) * part,
-            "halo_items": halo * float(problem.group == "spatial"),
-            "gathered_items": sent * float(problem.group in ("filter", "channel")),
-        }
-        flat = {name: np.asarray(each).reshape(len(table)) for name, each in columns.items()}
+        amounts = _amounts(
+            problem.layers,
+            problem.pe,
+            problem.placement,
+            problem.sizes,
+            problem.run.delta,
+            group=problem.group,
+            optimizer=grid.options.optimizer,
+        )
+    flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
     stage = _stage(problem, len(table))
     return [
         {
@@ -178,6 +133,29 @@ def _layers(grid: Grid, problem: Problem) -> list[Row]:
         }
         for n in range(len(table))
     ]
+
+
+@compiled("group", "optimizer")
+def _amounts(
+    layers: Layers,
+    pe: PE,
+    placement: Placement,
+    p2: Cells,
+    delta: Cells,
+    *,
+    group: GroupStrategy,
+    optimizer: Optimizer,
+) -> dict[str, PerLayer]:
+    """What one PE computes and sends of a sample: one program loads faster than each operation."""
+    times = layer_times(layers, pe, delta, optimizer)
+    halo = placement.split * layer_halo(layers, placement.factors)
+    sent = exchanged(placement.split) * layers.y
+    return {
+        "split": placement.split,
+        "seconds": (times.forward + times.backward) * share(placement.split, p2),
+        "halo_items": halo * float(group == "spatial"),
+        "gathered_items": sent * float(group in ("filter", "channel")),
+    }
 
 
 def _stage(problem: Problem, layers: int) -> Any:

@@ -5,41 +5,70 @@ that nothing forbids and what forbids the next one, the PE count with the least 
 largest PE count that still has a given parallel efficiency.
 """
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import numpy as np
+from numpy.typing import NDArray
 
 from grids.errors import InputError
-from sweep.questions.frame import frame, whole
+from sweep.questions.lines import Columns
+from sweep.questions.slices import Selection
 from sweep.questions.summary import Source, summary
 from sweep.variables import EFFICIENCY, names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
 
 END = "end of the axis"
 
 
 def limits(
-    cube: Source, efficiency: float = EFFICIENCY, selection: Mapping[str, object] | None = None
-) -> pd.DataFrame:
+    cube: Source, efficiency: float = EFFICIENCY, selection: Selection | None = None
+) -> "pd.DataFrame":
     """One row for each strategy and slice of `cube`, a Dataset or the place of a store.
 
     Columns: the labels and the other axes, largest_pe, forbidden_by (what forbids the next PE
     count), fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies.
     """
+    import pandas as pd
+
+    return pd.DataFrame(_columns(cube, efficiency, selection), dtype=object)
+
+
+def rows(
+    cube: Source, efficiency: float = EFFICIENCY, selection: Selection | None = None
+) -> list[Row]:
+    """The rows of `limits` as plain data, without pandas, which takes long to import."""
+    columns = _columns(cube, efficiency, selection)
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in values]
+
+
+def _columns(cube: Source, efficiency: float, selection: Selection | None) -> Columns:
     if not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
-    found, axes = frame(summary(cube, selection, efficiency))
-    reasons = {flags: _reason(int(flags)) for flags in found["forbidden_by"].unique()}
-    times = found["fastest_time"]
-    columns = {
-        **{axis: found[axis] for axis in axes},
-        "largest_pe": whole(found["largest_pe"]),
-        "forbidden_by": found["forbidden_by"].map(reasons),
-        "fastest_pe": whole(found["fastest_pe"]),
-        "fastest_time": times.astype(object).where(times.notna(), None),
-        "efficient_pe": whole(found["efficient_pe"]),
+    lines = summary(cube, selection, efficiency)
+    found = lines.columns()
+    return {
+        **{axis: found[axis] for axis in lines.coordinates},
+        "largest_pe": _known(found["largest_pe"]),
+        "forbidden_by": _reasons(found["forbidden_by"]),
+        "fastest_pe": _known(found["fastest_pe"]),
+        "fastest_time": _known(found["fastest_time"]),
+        "efficient_pe": _known(found["efficient_pe"]),
     }
-    return pd.DataFrame(columns, dtype=object).reset_index(drop=True)
 
 
-def _reason(flags: int) -> str:
-    return ", ".join(names(flags)) or END
+def _known(values: NDArray[Any]) -> NDArray[Any]:
+    """The values, None for those that stand for nothing: 0 PEs, NaN seconds."""
+    found = values.astype(object)
+    found[~(values > 0)] = None
+    return found
+
+
+def _reasons(flags: NDArray[Any]) -> NDArray[Any]:
+    kinds, at = np.unique(flags, return_inverse=True)
+    texts = [", ".join(names(int(each))) or END for each in kinds]
+    return np.array(texts, object)[at]

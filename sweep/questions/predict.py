@@ -11,9 +11,14 @@ import numpy as np
 from grids.grid import Grid
 from grids.problem import Problem
 from grids.spec import TERMS, Spec, validated
-from kernels import FORBIDS, Answer, Link, link, staged_link
+from kernels.arrays import Cells
+from kernels.compiled import compiled
+from kernels.flags import FORBIDS
+from kernels.network import Link, Network, link, staged_link
+from kernels.oracle import Answer
 from sweep.compilation import keep_programs
 from sweep.evaluate import ask
+from sweep.questions.intervals import intervals
 from sweep.variables import names
 
 
@@ -97,6 +102,9 @@ def _impossible() -> dict[str, Any]:
         "limit": ["incompatible"],
         "terms": {},
         "parameters": {},
+        "calibration": None,
+        "intervals": None,
+        "extrapolation": [],
     }
 
 
@@ -127,6 +135,7 @@ def _answered(grid: Grid, problem: Problem, found: Answer) -> dict[str, Any]:
         "limit": names(flags),
         "terms": {name: finite(number(getattr(found.terms, name))) for name in TERMS},
         "parameters": parameters(problem, group),
+        **intervals(grid, problem, found, iterations),
     }
 
 
@@ -134,8 +143,7 @@ def parameters(problem: Problem, group: float) -> dict[str, float | None]:
     """The numbers that the formulas were evaluated with, in SI units."""
     run, network, pe = problem.run, problem.network, problem.pe
     with jax.enable_x64(True):
-        in_group, across = link(network, group), link(network, run.p)
-        staged = staged_link(network, group)
+        in_group, across, staged = _links(network, np.asarray(group), run.p)
     return {
         "group_latency": number(in_group.alpha),
         "group_bandwidth": _bandwidth(in_group),
@@ -154,6 +162,12 @@ def parameters(problem: Problem, group: float) -> dict[str, float | None]:
         "gamma": number(run.gamma),
         "segments": number(run.segments),
     }
+
+
+@compiled()
+def _links(network: Network, p2: Cells, p: Cells) -> tuple[Link, Link, Link]:
+    """In a group, across all PEs, and of a halo: one program loads faster than each operation."""
+    return link(network, p2), link(network, p), staged_link(network, p2)
 
 
 def _bandwidth(path: Link) -> float:

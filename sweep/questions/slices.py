@@ -1,43 +1,58 @@
 """Slices of a cube or of its summary: `--sel axis=value`."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
+from numpy.typing import NDArray
 
 from grids.errors import InputError, nearest
 from grids.grid import LABELS
 from grids.parameters import PARAMETERS
 
+if TYPE_CHECKING:
+    import xarray as xr
 
-def select(cube: xr.Dataset, selection: Mapping[str, object]) -> xr.Dataset:
+Coordinates = Mapping[str, NDArray[Any]]
+Selection = Mapping[str, object]
+Positions = NDArray[np.int64]
+
+
+def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
     """The part of a cube where every axis has the value (or one of the values) given for it.
 
-    Dimensions stay, and so does the order along them. InputError for an unknown axis or a value
-    that the axis does not have.
+    Dimensions stay, and so does the order along them. InputError as of `positions`.
     """
-    for axis, wanted in selection.items():
-        if axis not in cube.dims:
-            raise InputError(
-                f"no axis {axis!r} in this cube",
-                where="--sel",
-                advice=nearest(axis, map(str, cube.dims)),
-            )
-        given = wanted if isinstance(wanted, list | tuple) else [wanted]
-        values = [value for each in given for value in _listed(cube, axis, each)]
-        cube = cube.isel({axis: sorted({_position(cube, axis, value) for value in values})})
-    return cube
+    return cube.isel(positions({str(dim): cube[dim].values for dim in cube.dims}, selection))
 
 
-def _listed(cube: xr.Dataset, axis: str, wanted: object) -> list[object]:
+def positions(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
+    """Where along their axes the selected values lie, in the order of the axes.
+
+    InputError for an unknown axis or a value that the axis does not have.
+    """
+    return {axis: _along(coordinates, axis, wanted) for axis, wanted in selection.items()}
+
+
+def _along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
+    if axis not in coordinates:
+        raise InputError(
+            f"no axis {axis!r} in this cube", where="--sel", advice=nearest(axis, coordinates)
+        )
+    coordinate = coordinates[axis]
+    given = wanted if isinstance(wanted, list | tuple) else [wanted]
+    values = [value for each in given for value in _listed(coordinate, axis, each)]
+    return np.array(sorted({_position(coordinate, axis, value) for value in values}), np.int64)
+
+
+def _listed(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
     """One value, or several in one text; a label may have commas of its own."""
-    if not isinstance(wanted, str) or (axis in LABELS and wanted in cube[axis].values):
+    if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
         return [wanted]
     return [part.strip() for part in wanted.split(",")]
 
 
-def _position(cube: xr.Dataset, axis: str, value: object) -> int:
-    coordinate = cube[axis].values
+def _position(coordinate: NDArray[Any], axis: str, value: object) -> int:
     if axis in LABELS:
         found = np.flatnonzero(coordinate == str(value))
     else:

@@ -1,114 +1,101 @@
 """Summaries of a cube over its PE counts: kept beside it, or made of any slice of it.
 
-As a Dataset with the cube's dimensions but pe, and the variables of `variables.SUMMARY`. A sweep
-writes them in the pass that writes the cube, so that a question reads a thousandth of its bytes.
+A sweep writes them in the pass that writes the cube, so that a question reads a thousandth of its
+bytes, and answers without JAX and xarray, which take longer to import.
 """
 
-from collections.abc import Mapping
-from itertools import product
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import xarray as xr
+from numpy.typing import NDArray
 
-from grids.errors import InputError
-from grids.grid import LABELS
-from kernels import Line, compiled, summarise
-from sweep.compilation import keep_programs
-from sweep.engine import open_dataset
-from sweep.evaluate import summary_arrays
-from sweep.questions.slices import select
-from sweep.store import PART, SUMMARY
-from sweep.variables import EFFICIENCY, Arrays, empty_summary
+from grids.grid import Grid
+from sweep import variables
+from sweep.creation import coordinates
+from sweep.questions.lines import Lines
+from sweep.questions.slices import Positions, Selection, positions, select
+from sweep.store import SUMMARY, Cube, open_cube
+from sweep.variables import EFFICIENCY, Arrays
 
-NEEDED = ("comp_time", "comm_time", "memory", "limit")
-Source = xr.Dataset | str | Path
-Selection = Mapping[str, object]
+if TYPE_CHECKING:
+    import xarray as xr
+
+Source: TypeAlias = "Cube | xr.Dataset | str | Path"
+Place = tuple[Positions | slice, ...]
 
 
 def summary(
     source: Source, selection: Selection | None = None, efficiency: float = EFFICIENCY
-) -> xr.Dataset:
+) -> Lines:
     """The summary of a slice: as the store at a path keeps it, if it answers that, else computed.
 
     InputError: an unknown axis or value; a store of summaries alone that would have to be computed.
     """
     chosen = selection or {}
-    if isinstance(source, xr.Dataset):
-        return computed(select(source, chosen), efficiency)
-    part = select(open_dataset(source), chosen)  # by the cube's axes, of which a summary lacks pe
-    if "pe" in chosen or efficiency != EFFICIENCY:
-        return computed(part, efficiency)
-    return select(kept(source), chosen)
+    if isinstance(source, str | Path):
+        source = open_cube(str(source))
+    if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
+        return kept(source, chosen)
+    import xarray as xr
+
+    from sweep.questions.computed import computed
+
+    # Without chunks it needs no Dask, which takes longer to import than a slice to read.
+    cells = xr.open_zarr(source.url, chunks=None) if isinstance(source, Cube) else source
+    return computed(select(cells, chosen), efficiency)
 
 
-def kept(store: str | Path) -> xr.Dataset:
-    """The summary that a store keeps."""
-    cube: xr.Dataset = xr.open_zarr(str(store))
-    parts: xr.Dataset = xr.open_zarr(str(store), group=SUMMARY, consolidated=False)
-    coordinates = {dim: cube[dim] for dim in parts.dims if dim in cube.coords}
-    return _joined(parts.assign_coords(coordinates).load())
+def calibrated_grid(source: Source) -> Grid | None:
+    """The design space of a cube whose times were calibrated, None of any other."""
+    if isinstance(source, str | Path):
+        source = open_cube(str(source))
+    if isinstance(source, Cube):
+        grid = source.grid
+    else:
+        written = json.loads(source.attrs.get("paradl_spec", "{}"))
+        if written.get("calibration", "none") == "none":
+            return None
+        grid = Grid.from_definition(written)
+    return grid if grid.calibration is not None else None
 
 
-def _joined(parts: xr.Dataset) -> xr.Dataset:
+def kept(cube: Cube, selection: Selection) -> Lines:
+    """The part of its summary that a store keeps of a slice."""
+    every = coordinates(cube.grid)
+    chosen: dict[str, Positions | slice] = dict.fromkeys(every, slice(None))
+    chosen.update(positions(every, selection))
+    parts = {name: _read(cube, name, tuple(chosen.values())) for name in variables.SUMMARY}
+    others = {dim: values[chosen[dim]] for dim, values in every.items() if dim != "pe"}
+    return Lines(others, _joined(parts))
+
+
+def _read(cube: Cube, name: str, place: Place) -> NDArray[Any]:
+    """A part of an array of the summary; blocks along the PE counts lead."""
+    found = cube.arrays[f"{SUMMARY}/{name}"].oindex[place]
+    return np.moveaxis(np.asarray(found), cube.plan.dims.index("pe"), 0)
+
+
+def _joined(parts: Arrays) -> Arrays:
     """One summary of lines of PE counts that lie in several blocks."""
-    fastest = [name for name in parts if str(name).startswith("fastest")]
-    best = parts["fastest_time"].fillna(np.inf).argmin(PART)
-    counted = xr.DataArray(np.arange(parts.sizes[PART]), dims=PART)
-    holds = counted.where(parts["largest_pe"] > 0, 0).max(PART)  # the part of the largest
-    later = (counted >= holds) & (parts["forbidden_by"] > 0)
-    first = later.argmax(PART)
-    return xr.Dataset(
-        {
-            **{str(name): parts[name].isel({PART: best}) for name in fastest},
-            "largest_pe": parts["largest_pe"].max(PART),
-            "efficient_pe": parts["efficient_pe"].max(PART),
-            "forbidden_by": parts["forbidden_by"].where(later, 0).isel({PART: first}),
-            "counts": parts["counts"].sum(PART),
-        }
+    times, largest, forbidden = (
+        parts[name] for name in ("fastest_time", "largest_pe", "forbidden_by")
     )
+    fastest = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
+    block = np.arange(len(largest)).reshape(-1, *[1] * (largest.ndim - 1))
+    holds = np.where(largest > 0, block, 0).max(axis=0)  # the block of the largest
+    later = (block >= holds) & (forbidden > 0)
+    return {
+        **{name: _picked(parts[name], fastest) for name in parts if name.startswith("fastest")},
+        "largest_pe": largest.max(axis=0),
+        "efficient_pe": parts["efficient_pe"].max(axis=0),
+        "forbidden_by": _picked(np.where(later, forbidden, 0), later.argmax(axis=0)),
+        "counts": parts["counts"].sum(axis=0),
+    }
 
 
-def computed(cube: xr.Dataset, efficiency: float) -> xr.Dataset:
-    """The summary of a cube, or a slice of one, from its cells."""
-    missing = [name for name in NEEDED if name not in cube]
-    if missing:
-        raise InputError(
-            f"the cube has no variable {missing[0]!r}, and this question needs its cells",
-            advice=f"sweep with outputs: [{', '.join(NEEDED)}]",
-        )
-    keep_programs()
-    others = [str(dim) for dim in cube["limit"].dims if dim not in (*LABELS, "pe")]
-    shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
-    arrays = empty_summary(shape)
-    for index in product(*(range(cube.sizes[dim]) for dim in LABELS)):
-        part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
-        for name, values in _of_lines(part.transpose("pe", *others), efficiency).items():
-            arrays[name][index] = values
-    dims = (*LABELS, *others)
-    return xr.Dataset(
-        {
-            name: ((*dims, "flag") if name == "counts" else dims, values)
-            for name, values in arrays.items()
-        },
-        coords={dim: cube[dim] for dim in dims},
-    )
-
-
-def _of_lines(part: xr.Dataset, efficiency: float) -> Arrays:
-    """The summary of one model, dataset, system and strategy; limits come last."""
-    with jax.enable_x64(True):
-        line = Line(
-            p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),
-            comp_time=part["comp_time"].values.astype(float),
-            comm_time=part["comm_time"].values.astype(float),
-            memory=part["memory"].values.astype(float),
-            limit=part["limit"].values,
-            serial_time=part["serial_time"].values.astype(float)[None],
-        )
-        return summary_arrays(_summarised(line, jnp.asarray(efficiency)))
-
-
-_summarised = compiled()(summarise)
+def _picked(values: NDArray[Any], block: NDArray[np.intp]) -> NDArray[Any]:
+    """Each line's value of one of its blocks."""
+    picked: NDArray[Any] = np.take_along_axis(values, block[None], axis=0)[0]
+    return picked

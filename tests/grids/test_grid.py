@@ -11,7 +11,8 @@ import yaml
 from grids.errors import InputError
 from grids.grid import Grid
 from grids.spec import Spec
-from kernels import Answer, Options, Terms
+from kernels.oracle import Answer
+from kernels.run import Options, Terms
 from sweep.evaluate import ask
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"

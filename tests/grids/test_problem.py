@@ -10,7 +10,9 @@ from grids.library import find
 from grids.problem import Problem, Settings, Workload, build
 from grids.spec import TERMS
 from grids.strategies import parse
-from kernels import FORBIDS, Answer, Options
+from kernels.flags import FORBIDS
+from kernels.oracle import Answer
+from kernels.run import Options
 from sweep.evaluate import ask
 
 

@@ -4,10 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import TypeCheckError
-from toys import LAYERS, TIMES
+from toys import LAYERS
 
-from kernels import Link, point_to_point
-from kernels.group import share, shared_work
+from kernels.collectives import point_to_point
+from kernels.group import share
+from kernels.network import Link
 
 
 @pytest.mark.parametrize("m", [3, 3.0, np.float64(3), np.array(3.0), jnp.array(3.0)])
@@ -28,7 +29,3 @@ def test_cells_that_do_not_broadcast_are_refused() -> None:
 def test_layers_of_another_network_are_refused() -> None:
     with pytest.raises(TypeCheckError):
         type(LAYERS)(**(vars(LAYERS) | {"x": np.ones(4)}))
-
-
-def test_a_factor_for_all_layers_may_be_one() -> None:
-    assert shared_work(LAYERS, TIMES, np.ones(1), 1.0).forward_backward == 21

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import Link, all_gather, all_reduce, point_to_point
+from kernels.collectives import all_gather, all_reduce, point_to_point
+from kernels.network import Link
 
 LINK = Link(3.0, 0.5)
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR
 
-from kernels import forward_roofline, layer_times, roofline
-from kernels.compute import slowdown
+from kernels.compute import forward_roofline, layer_times, roofline, slowdown
 
 DELTA = 4.0
 # x + y + w: 168, 480, 1418 items; 2304, 9216, 2560 FLOPs.

@@ -14,7 +14,7 @@ def test_the_last_layer_is_not_exchanged() -> None:
 
 
 def test_split_layers_are_shared_and_the_rest_is_not() -> None:
-    found = work(LAYERS, TIMES, PLACEMENT, 2.0, 1.0, "ring")
+    found = work(LAYERS, TIMES, PLACEMENT, 2.0, "ring", "filter")
     assert found.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
     assert found.update == (0.5 + 1) / 2 + 3
     assert found.gradient == (72 + 288) / 2 + 1280
@@ -22,12 +22,12 @@ def test_split_layers_are_shared_and_the_rest_is_not() -> None:
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
 def test_collectives_of_one_cost_add_up(algorithm) -> None:
-    found = work(LAYERS, TIMES, PLACEMENT, 2.0, 1.0, algorithm)
+    found = work(LAYERS, TIMES, PLACEMENT, 2.0, algorithm, "filter")
     assert found.gathered.tolist() == [64 + 128]
     assert found.gathers.tolist() == [2]
 
 
 def test_the_best_algorithm_is_chosen_layer_by_layer() -> None:
-    found = work(LAYERS, TIMES, PLACEMENT, 2.0, 1.0, "best")
+    found = work(LAYERS, TIMES, PLACEMENT, 2.0, "best", "filter")
     assert found.gathered.tolist() == [64, 128, 0]
     assert found.gathers.tolist() == [1, 1, 0]

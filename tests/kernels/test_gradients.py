@@ -18,7 +18,8 @@ from jax import Array
 from grids.grid import Grid
 from grids.problem import Problem
 from grids.spec import Spec
-from kernels import Options, answer, reduce_layers
+from kernels.oracle import answer, reduce_layers
+from kernels.run import Options
 
 PARAMETERS = ("alpha", "beta", "peak_flops", "memory_bandwidth", "b", "p", "gamma", "delta", "phi")
 TIME = tuple(name for name in PARAMETERS if name != "gamma")
@@ -59,7 +60,7 @@ def scaled(problem: Problem, theta: Array) -> Problem:
     """The problem with each parameter times its theta; p changes the number of replicas alone."""
     factor = dict(zip(PARAMETERS, theta, strict=True))
     run, network, pe = problem.run, problem.network, problem.pe
-    p, b = run.p * factor["p"], run.batch * factor["b"]
+    p, b = run.p * factor["p"], run.size * factor["b"]
     return replace(
         problem,
         pe=replace(
@@ -78,8 +79,7 @@ def scaled(problem: Problem, theta: Array) -> Problem:
             run,
             p=p,
             p1=p / run.p2,
-            batch=b,
-            global_batch=b * p / run.p2,
+            size=b,
             gamma=run.gamma * factor["gamma"],
             delta=run.delta * factor["delta"],
             phi=run.phi * factor["phi"],
@@ -100,12 +100,10 @@ def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
             asked.pe,
             asked.placement,
             run.p2,
-            run.batch,
             run.delta,
             group=asked.group,
         )
-        capacity = asked.pe.memory_capacity
-        said = answer(work, asked.bounds, run, asked.network, capacity, Options())
+        said = answer(work, asked.bounds, run, asked.network, asked.pe, Options())
         epoch = said.terms.compute + said.terms.communication
         return jnp.sum(epoch), jnp.sum(said.memory)
 

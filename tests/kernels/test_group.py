@@ -3,7 +3,7 @@
 import numpy as np
 from toys import LAYERS, TIMES
 
-from kernels.group import merged, share, shared_work, total
+from kernels.group import held, merged, share, total, whole_work
 
 
 def test_sums_over_the_layers() -> None:
@@ -17,17 +17,22 @@ def test_share_is_a_part_of_split_layers_only() -> None:
     assert share(split, p2).tolist() == [[1, 1 / 2, 1 / 4], [1, 1, 1]]
 
 
+def test_held_is_the_sum_of_the_shares() -> None:
+    values, split, p2 = np.array([[8.0], [3.0]]), np.array([[1.0], [0.0]]), np.array([1.0, 2, 4])
+    assert held(values, split, p2).tolist() == total(values * share(split, p2)).tolist()
+
+
 def test_the_group_of_one_pe_does_everything() -> None:
-    work = shared_work(LAYERS, TIMES, np.ones(1), 2.0)
+    work = whole_work(LAYERS, TIMES)
     assert work.forward_backward == 1 + 2 + 4 + 8 + 2 + 4
     assert work.update == 0.5 + 1 + 3
     assert work.gradient == 72 + 288 + 1280
-    # 2 samples of 2 (x + y), then 2 w and the biases
-    assert work.memory_items == 2 * 2 * (224 + 202) + 2 * 1640 + 22
+    assert work.activations.tolist() == [2 * (224 + 202)]
+    assert work.parameters.tolist() == [2 * 1640 + 22]
 
 
 def test_it_exchanges_nothing() -> None:
-    work = shared_work(LAYERS, TIMES, np.ones(1), 2.0)
+    work = whole_work(LAYERS, TIMES)
     names = ("halo_items", "halo_exchanges", "split_items", "stage_items")
     assert [getattr(work, name) for name in names] == [0, 0, 0, 0]
     assert work.gathered.tolist() == work.gathers.tolist() == [0]

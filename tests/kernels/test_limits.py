@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from toys import LAYERS, TIMES, bounds, placement, run
 
-from kernels import FORBIDS, MARKS, Limit
+from kernels.flags import FORBIDS, MARKS, Limit
 from kernels.limits import limits
 from kernels.strategy import group_work
 
 
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
-    work = group_work(group, LAYERS, TIMES, placement(), 1.0, 2.0, "ring")
+    work = group_work(group, LAYERS, TIMES, placement(), 1.0, "ring")
     return Limit(int(limits(work, bounds(**kept), setup or run(), memory, capacity)))
 
 

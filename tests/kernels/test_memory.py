@@ -3,7 +3,7 @@
 import pytest
 from toys import LAYERS, TIMES, placement
 
-from kernels import memory
+from kernels.memory import memory
 from kernels.strategy import group_work
 
 WHOLE = 4 * (2 * 2 * (224 + 202) + 2 * 1640 + 22)  # b = 2, 4 bytes an item
@@ -12,8 +12,8 @@ WHOLE = 4 * (2 * 2 * (224 + 202) + 2 * 1640 + 22)  # b = 2, 4 bytes an item
 def needed(group, split=(1, 1, 0), factors=(1, 1, 1), ends=(3,), p2=1.0, gamma=1.0):
     """Bytes of the toy for 2 samples."""
     places = placement(split, factors, ends)
-    work = group_work(group, LAYERS, TIMES, places, p2, 2.0, "ring")
-    return memory(work, 4.0, gamma)
+    work = group_work(group, LAYERS, TIMES, places, p2, "ring")
+    return memory(work, 2.0, 4.0, gamma)
 
 
 def test_one_pe_holds_everything() -> None:

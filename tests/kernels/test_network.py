@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import Link, Network, link, shared_links, staged_link
+from kernels.network import Link, Network, link, shared_links, staged_link
 
 NETWORK = Network(
     span=np.array([4.0, 8, 16]),

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
 
-from kernels import FORBIDS, Answer, Limit, Options, Terms, answer, best_group, reduce_layers
+from kernels.flags import FORBIDS, Limit
+from kernels.oracle import Answer, answer, best_group, reduce_layers
+from kernels.run import Options, Terms
 
 GROUPS = ("spatial", "pipeline", "filter", "channel")
 NAMES = [each.name for each in fields(Terms)]
@@ -17,8 +19,8 @@ NAMES = [each.name for each in fields(Terms)]
 def ask(group, p1=1.0, p2=1.0, places=None, kept=None, layers=LAYERS, **changes) -> Answer:
     setup = run(p1, p2, **changes)
     places = placement() if places is None else places
-    work = reduce_layers(layers, PROCESSOR, places, setup.p2, setup.batch, 4.0, group=group)
-    return answer(work, kept or bounds(), setup, NETWORK, 1e6, Options())
+    work = reduce_layers(layers, PROCESSOR, places, setup.p2, 4.0, group=group)
+    return answer(work, kept or bounds(), setup, NETWORK, PROCESSOR, Options())
 
 
 def numbers(found: Answer) -> list[float]:

@@ -42,7 +42,7 @@ def test_what_is_passed_on(ends, p2, items) -> None:
 
 
 def test_the_largest_stage_counts_for_each_quantity_by_itself() -> None:
-    found = work(LAYERS, TIMES, placement(ends=(2, 3)), 2.0, 1.0)
+    found = work(LAYERS, TIMES, placement(ends=(2, 3)), 2.0)
     assert found.forward_backward == (1 + 4) + (2 + 8)
     assert found.update == 3  # of the fully connected layer
     assert found.gradient == 1280

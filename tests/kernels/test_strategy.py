@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, TIMES, placement, run
 
-from kernels import Options, Terms
-from kernels.strategy import epoch_terms, group_work, iteration_terms
+from kernels.run import Options, Terms, epoch_terms
+from kernels.strategy import group_work, iteration_terms
 
 ALL = 4 * 1640  # bytes of the gradients
 GROUPS = {
@@ -26,7 +26,7 @@ def terms(group, p1=1.0, p2=1.0, network=NETWORK, options=None, **changes) -> Te
     options = options or Options()
     setup = run(p1, p2, **changes)
     places = GROUPS[group] if p2 > 1 else placement()
-    work = group_work(group, LAYERS, TIMES, places, p2, setup.batch, options.algorithm)
+    work = group_work(group, LAYERS, TIMES, places, p2, options.algorithm)
     return iteration_terms(work, setup, network, options)
 
 
@@ -137,10 +137,10 @@ def test_the_best_algorithm_is_the_cheaper_one_layer_by_layer() -> None:
 
 def test_terms_of_an_epoch() -> None:
     """15 samples, 2 at a time: the last iteration is half empty."""
-    names = ("forward_backward", "pipeline_bubble", "weight_update", "gradient_exchange")
-    ones = Terms(*np.ones(8))
+    names = ("forward_backward", "pipeline_bubble", "weight_update", "split_overhead")
+    ones = Terms(*np.ones(9))
     exact = epoch_terms(ones, run(samples=15.0), Options())
-    assert [getattr(exact, name) for name in vars(exact)] == [7.5] * 8
+    assert [getattr(exact, name) for name in vars(exact)] == [7.5] * 9
     whole = epoch_terms(ones, run(samples=15.0), Options(iterations="ceil"))
     assert [getattr(whole, name) for name in names] == [7.5, 7.5, 8, 8]
     assert whole.communication == 5 * 8

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from kernels import FORBIDS, Limit, Line, summarise
+from kernels.flags import FORBIDS, Limit
+from kernels.summary import Line, summarise
 
 PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)
 SLICES = (5, 4)

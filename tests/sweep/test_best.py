@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import sweep
-from kernels import FORBIDS
+from kernels.flags import FORBIDS
 
 
 def test_against_brute_force(mixed):

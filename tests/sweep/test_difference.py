@@ -2,7 +2,7 @@ from copy import deepcopy
 
 import pytest
 
-from sweep.difference import difference
+from sweep.difference import added, beyond_added, difference
 from sweep.engine import read_grid
 
 
@@ -66,3 +66,18 @@ def test_many_are_counted(small):
         "scaling": "strong"
     }
     assert "more)" in difference(read_grid(small), read_grid(other))
+
+
+def test_values_that_are_added(small):
+    longer = changed(small, pe=[1, 2, 4, 8, 16], model=["vgg16", "cosmoflow", "alexnet"])
+    assert added(read_grid(small), read_grid(longer)) == {"model": ["vgg16"], "pe": [16]}
+    assert added(read_grid(small), read_grid(changed(small, pe=[1]))) == {}
+
+
+def test_what_is_added_is_no_difference_beyond(small):
+    longer = changed(small, pe=[1, 2, 4, 8, 16], model=["vgg16", "cosmoflow", "alexnet"])
+    assert beyond_added(read_grid(small), read_grid(longer)) == ""
+    shorter = changed(small, pe=[1, 2, 4, 16], strategy=["data"])
+    told = beyond_added(read_grid(small), read_grid(shorter))
+    assert "axes.pe: [1, 2, 4, 8] in the store, [1, 2, 4] now" in told
+    assert "axes.strategy" in told

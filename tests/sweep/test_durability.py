@@ -52,7 +52,7 @@ def started(spec: Path, url: Path, *options: str, **more: object) -> subprocess.
         **more,
     )
     deadline = time.monotonic() + 40
-    while not list(url.glob("progress/done/c/*")):
+    while not list(url.glob("progress/done/c.*")):
         assert run.poll() is None, run.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -89,8 +89,18 @@ def test_ctrl_c_says_how_to_go_on(options, slow_spec, tmp_path):
         "paradl: interrupted; what is done is kept: run the same command to go on"
     )
     assert "Traceback" not in err
+    assert not running_in(run.pid)
     told = status(str(url))
     assert 0 < told["blocks_done"] < told["blocks"]
+
+
+def running_in(group: int) -> list[str]:
+    """Processes of a group that are not dead yet, and may be waiting to be buried."""
+    listed = subprocess.run(
+        ("ps", "-e", "-o", "pgid=,stat=,args="), capture_output=True, text=True, check=True
+    )
+    lines = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
+    return [line[2] for line in lines if int(line[0]) == group and not line[1].startswith("Z")]
 
 
 def test_a_second_run_is_refused(slow_spec, tmp_path, paradl_process):

@@ -4,7 +4,7 @@ import xarray as xr
 
 import sweep
 from grids.errors import InputError
-from kernels import FORBIDS, Limit
+from kernels.flags import FORBIDS, Limit
 from sweep.variables import names
 
 

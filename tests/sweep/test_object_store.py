@@ -17,6 +17,7 @@ import sweep
 from grids.errors import InputError
 from sweep.errors import RunError
 from sweep.questions.status import status
+from sweep.verify import verify
 
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "someone",
@@ -228,3 +229,19 @@ def test_a_store_that_goes_away(url, options, monkeypatch):
 
         with pytest.raises(RunError, match=r"writing failed \(Could not connect.*that are done"):
             sweep.run(SMALL, url, progress=unplugged)
+
+
+def test_a_damaged_object_is_named_and_made_anew(url, small_url):
+    sweep.run(SMALL, url)
+    name = "comp_time/c/0/1/0/0/0/0"
+    files = fsspec.filesystem("s3")
+    stored = files.cat(f"{url}/{name}")
+    files.pipe(f"{url}/{name}", stored[:-9] + b"?" + stored[-8:])
+    files.rm(f"{url}/memory/c/1/0/0/0/0/0")
+    found = verify(url)
+    assert [each.file for each in found.damaged] == [name, "memory/c/1/0/0/0/0/0"]
+    assert (found.whole, found.left) == (2, "")
+    assert status(url)["blocks_done"] == 2
+    sweep.run(SMALL, url)
+    assert verify(url).damaged == ()
+    assert arrays(url) == arrays(small_url)

@@ -10,7 +10,7 @@ KEYS = {
     *("global_batch", "comp_time", "comm_time", "epoch_time", "iteration_time"),
     *("iteration_comp_time", "iteration_comm_time", "memory", "feasible", "limit", "terms"),
 }
-COMPUTE = ("forward_backward", "pipeline_bubble", "weight_update")
+COMPUTE = ("forward_backward", "pipeline_bubble", "weight_update", "split_overhead")
 
 
 @pytest.fixture(scope="module")

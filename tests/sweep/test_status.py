@@ -1,10 +1,14 @@
+import shutil
+
 import pytest
 
 from grids.errors import InputError
+from grids.spec import OUTPUTS
 from sweep.creation import create
 from sweep.engine import read_grid
-from sweep.questions.status import status
+from sweep.questions.status import status, verified
 from sweep.store import plan_of
+from sweep.variables import dtype
 
 
 def test_a_whole_cube(mixed_url):
@@ -15,7 +19,7 @@ def test_a_whole_cube(mixed_url):
         "blocks": 4,
         "blocks_done": 4,
         "cells": 480,
-        "bytes": 480 * (13 * 4 + 1),
+        "bytes": 480 * sum(dtype(each).itemsize for each in OUTPUTS),
     }
 
 
@@ -30,3 +34,17 @@ def test_a_cube_that_is_not_begun(tmp_path, small):
 def test_no_cube(tmp_path):
     with pytest.raises(InputError, match="no cube here"):
         status(str(tmp_path))
+
+
+def test_a_whole_cube_is_verified(mixed_url):
+    assert verified(mixed_url) == status(mixed_url) | {"damaged": [], "left": ""}
+
+
+def test_a_damaged_one(mixed_url, tmp_path):
+    url = shutil.copytree(mixed_url, tmp_path / "cube.zarr")
+    lost = next(path for path in url.glob("memory/c/**/*") if path.is_file())
+    lost.unlink()
+    found = verified(str(url))
+    assert (found["complete"], found["blocks_done"], found["left"]) == (False, 3, "")
+    assert [each["variable"] for each in found["damaged"]] == ["memory"]
+    assert status(str(url))["blocks_done"] == 3

@@ -10,7 +10,7 @@ import zarr
 import sweep
 from grids.errors import InputError
 from grids.grid import Grid
-from kernels import Limit
+from kernels.flags import Limit
 from sweep.creation import create
 from sweep.engine import read_grid
 from sweep.plan import make_plan
@@ -144,7 +144,7 @@ def made(tmp_path, small) -> Path:
 def test_another_format(made):
     changed(made, paradl_format=99, source="paradl 9.0")
     with pytest.raises(
-        InputError, match=r"a cube of format 99, .* reads format 1; use paradl 9\.0"
+        InputError, match=r"a cube of format 99, .* reads format 2; use paradl 9\.0"
     ):
         open_cube(str(made))
 

@@ -4,43 +4,67 @@ import re
 
 import numpy as np
 import pytest
-import xarray as xr
 import zarr
 
 import sweep
 from grids.errors import InputError
-from sweep.block import compute
+from grids.grid import LABELS
+from sweep.block import run_block
 from sweep.creation import create
 from sweep.engine import read_grid
 from sweep.plan import make_plan
-from sweep.questions.summary import computed, kept
-from sweep.variables import EFFICIENCY, SUMMARY
+from sweep.questions.computed import computed
+from sweep.questions.lines import Lines
+from sweep.questions.slices import select
+from sweep.questions.summary import kept
+from sweep.store import open_cube
+from sweep.variables import EFFICIENCY
 
 
-def same(one: xr.Dataset, other: xr.Dataset) -> None:
-    for name in SUMMARY:
-        np.testing.assert_allclose(
-            one[name].transpose(*other[name].dims), other[name], rtol=1e-6, err_msg=name
-        )
+def same(one: Lines, other: Lines) -> None:
+    assert one.columns().keys() == other.columns().keys()
+    for name, values in one.columns().items():
+        if name in LABELS:
+            assert values.tolist() == other.columns()[name].tolist()
+        else:
+            np.testing.assert_allclose(values, other.columns()[name], rtol=1e-6, err_msg=name)
 
 
 def test_kept_is_computed(mixed, mixed_url):
     found = computed(mixed, EFFICIENCY)
-    exists = found["forbidden_by"] != 8
-    assert exists.any()
-    same(found.where(exists), kept(mixed_url).where(exists))
+    assert len(found.columns()["forbidden_by"]) == 2 * 6 * 2 * 2
+    same(found, kept(open_cube(mixed_url), {}))
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        {"model": "cosmoflow"},
+        {"strategy": ["data+filter", "data"], "batch": 64},
+        {"dataset": "imagenet-226", "inter_bandwidth": "1 GB/s"},
+    ],
+)
+def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
+    same(computed(select(mixed, selection), EFFICIENCY), kept(open_cube(mixed_url), selection))
 
 
 def test_lines_that_lie_in_several_blocks(tmp_path, small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
     assert plan.grid[grid.dims.index("pe")] > 1
-    cube = create(str(tmp_path / "parts.zarr"), grid, plan)
+    parts = create(str(tmp_path / "parts.zarr"), grid, plan)
     for block in range(plan.blocks):
-        compute(cube, block)
-    whole = sweep.run(small, tmp_path / "whole.zarr")
-    exists = whole["limit"].isel(pe=0) != 8
-    same(kept(tmp_path / "parts.zarr").where(exists), kept(tmp_path / "whole.zarr").where(exists))
+        run_block(parts.location, parts.identity, block)
+    sweep.run(small, tmp_path / "whole.zarr")
+    same(kept(parts, {}), kept(open_cube(str(tmp_path / "whole.zarr")), {}))
+
+
+def test_an_open_cube_answers_as_its_place_does(mixed_url):
+    cube = open_cube(mixed_url)
+    for question in (sweep.limits, sweep.best):
+        for selection in ({}, {"pe": [1, 4]}):
+            expected = question(mixed_url, selection=selection).to_dict("records")
+            assert question(cube, selection=selection).to_dict("records") == expected
 
 
 def test_a_place_and_a_cube_answer_alike(mixed, mixed_url):

@@ -1,13 +1,13 @@
 import pytest
 
 from grids.parameters import PARAMETERS
-from grids.spec import OUTPUTS
-from kernels import Limit
+from grids.spec import INTERVALS, OUTPUTS
+from kernels.flags import Limit
 from sweep.variables import LONG_NAMES, coordinate, dtype, fill_value, names, variable
 
 
 def test_every_output_has_a_name():
-    assert set(LONG_NAMES) == {*OUTPUTS, "serial_time"}
+    assert set(LONG_NAMES) == {*OUTPUTS, *INTERVALS, "serial_time"}
 
 
 @pytest.mark.parametrize("dim", PARAMETERS)

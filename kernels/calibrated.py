@@ -1,0 +1,169 @@
+"""The calibrated oracle: Table III's terms, with what measured runs show that they leave out.
+
+Built on the same reductions of the layers. b samples a replica; p PEs = p1 replicas x p2 in n =
+p / PEs of a node, at least one; delta bytes an item. Where each equation comes from, and its effect
+on cross-validated accuracy, stand in docs/accuracy.md.
+"""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+
+from kernels.arrays import Cells
+from kernels.calibration import LARGE_MESSAGE, Calibration
+from kernels.collectives import all_gather, all_reduce
+from kernels.compute import PE
+from kernels.group import GroupWork
+from kernels.network import Link, Network, link
+from kernels.run import Options, Run, Terms
+from kernels.strategy import halo_exchange, pipeline_bubble, stage_to_stage
+
+# Overheads are a part of the time that was measured: at most this one.
+OVERHEADS = 0.8
+
+
+def iteration_terms(
+    work: GroupWork, run: Run, network: Network, pe: PE, known: Calibration, options: Options
+) -> Terms:
+    """Seconds an iteration."""
+    forward_backward = computing(work, run, pe, known)
+    congested = 1 + known.congestion * elsewhere(run.p, network)
+    return Terms(
+        forward_backward=forward_backward,
+        pipeline_bubble=pipeline_bubble(work, run, forward_backward),
+        weight_update=jnp.asarray(work.update),
+        split_overhead=split_overhead(work, run, network, pe, known),
+        gradient_exchange=congested * gradient_exchange(work, run, network, known, options),
+        layer_collectives=congested * layer_collectives(work, run, network, known, options),
+        halo_exchange=congested * halo_exchange(work, run, _halo_path(network, known)),
+        split_gather=congested * input_scatter(work, run, network, known),
+        point_to_point=congested * stage_to_stage(work, run, network),
+    )
+
+
+def nodes(p: Cells, network: Network) -> Cells:
+    """n = max(1, p / PEs of a node)."""
+    return jnp.maximum(p / network.pes_per_node, 1.0)
+
+
+def elsewhere(p: Cells, network: Network) -> Cells:
+    """(n-1)/n: the part of a PE's peers that are in other nodes."""
+    return jnp.asarray(1 - 1 / nodes(p, network))
+
+
+def computing(work: GroupWork, run: Run, pe: PE, known: Calibration) -> Cells:
+    """Convolutions divide by p2, and in a spatial group what is elementwise; the rest stays.
+
+    Elementwise layers move their items `elementwise_passes` times, and each layer has an overhead
+    of its own: both are part of the serial time b sum(FW+BW).
+    """
+    serial = run.batch * work.serial
+    moved = run.batch * run.delta * work.elementwise
+    elementwise = known.elementwise_passes * moved / pe.memory_bandwidth
+    overhead = known.layer_overhead * work.layers
+    most = jnp.minimum(1.0, OVERHEADS * serial / jnp.maximum(elementwise + overhead, 1e-30))
+    elementwise, overhead = most * elementwise, most * overhead
+    arithmetic = serial - elementwise - overhead
+    convolutions = arithmetic * work.convolution / work.serial
+    divided = convolutions + work.replicated * elementwise
+    rest = serial - divided
+    split = _by_layer(work) + work.replicated
+    whole = jnp.where(jnp.equal(split, 1), divided / run.p2 + rest, serial)
+    # A pipeline's slowest stage has the part of the whole that it has of the layers' times.
+    return jnp.where(
+        jnp.equal(work.pipelined, 1), serial * work.forward_backward / work.serial, whole
+    )
+
+
+def split_overhead(
+    work: GroupWork, run: Run, network: Network, pe: PE, known: Calibration
+) -> Cells:
+    """What dividing layers costs a PE beside arithmetic.
+
+    Gathered activations are put together: (p2-1)/p2 of each output, once by channel, by filter
+    forward and backward, where each peer's part has an overhead, too. Gradients that go through
+    host memory are copied there and back. By channel, what is slow of their exchange is paid again.
+    """
+    copies = 2 * work.by_filter + work.by_channel
+    gathered = run.batch * run.delta * jnp.sum(work.gathered, axis=0) * (1 - 1 / run.p2)
+    together = copies * gathered / (known.assembly * pe.memory_bandwidth)
+    parts = 2 * work.by_filter * jnp.sum(work.gathers, axis=0) * (run.p2 - 1)
+    staged = _staged(work, run)
+    packed = 2 * staged / (known.packing * network.staging_bandwidth)
+    slow = work.by_channel * _slow(staged, run, network, known)
+    return together + parts * known.chunk_overhead + packed + slow
+
+
+def gradient_exchange(
+    work: GroupWork, run: Run, network: Network, known: Calibration, options: Options
+) -> Cells:
+    """One ring of the replicas' PEs; or through host memory inside each node, then between nodes.
+
+    The latter takes all weights of a spatial group, and those that a single group does not divide.
+    """
+    ring, between = _reduce_paths(network, run.p, known)
+    contention = jnp.maximum(1.0, known.contention * run.phi)
+    m = run.delta * work.gradient
+    rings = all_reduce(run.p1, m, ring.contended(contention), options.algorithm)
+    staged = _staged(work, run)
+    inside = jnp.minimum(run.p, network.pes_per_node)
+    within, _ = _reduce_paths(network, inside, known)
+    levels = all_reduce(inside, staged, within, options.algorithm) + all_reduce(
+        nodes(run.p, network), staged, between, options.algorithm
+    )
+    direct = (1 - work.replicated) * rings
+    return direct + jnp.where(staged > 0, levels, 0.0) + _slow(staged, run, network, known)
+
+
+def layer_collectives(
+    work: GroupWork, run: Run, network: Network, known: Calibration, options: Options
+) -> Cells:
+    """By filter AG forward, and RS backward; by channel AR forward, and AG backward."""
+    m = run.batch * run.delta * work.gathered
+    path = link(network, run.p2)
+    inside = jnp.less_equal(run.p2, network.pes_per_node)
+    faster = jnp.where(inside, known.node_collective, known.collective)
+    later = jnp.where(inside, 1.0, known.reduce_latency)
+    ring = Link(path.alpha * later, path.beta / faster)
+    once = all_gather(run.p2, m, ring, options.algorithm, work.gathers)
+    return (2 * work.by_filter + 3 * work.by_channel) * jnp.sum(once, axis=0)
+
+
+def input_scatter(work: GroupWork, run: Run, network: Network, known: Calibration) -> Cells:
+    """The part of a spatial group's samples that is slow on its way through host memory."""
+    m = run.batch * run.delta * work.sample
+    slow = jnp.maximum(m - LARGE_MESSAGE, 0) / (known.large_message * network.staging_bandwidth)
+    return jnp.where(jnp.greater(run.p2, 1), work.replicated * slow, 0.0)
+
+
+def _by_layer(work: GroupWork) -> Cells:
+    return work.by_filter + work.by_channel
+
+
+def _staged(work: GroupWork, run: Run) -> Cells:
+    """Bytes of gradients that go through host memory."""
+    alone = jnp.where(jnp.equal(run.p1, 1) & jnp.greater(run.p2, 1), _by_layer(work), 0.0)
+    spatial = jnp.where(jnp.greater(run.p, 1), work.replicated, 0.0)
+    return run.delta * (spatial + alone) * work.undivided
+
+
+def _slow(m: Cells, run: Run, network: Network, known: Calibration) -> Cells:
+    """Sending and receiving what of `m` bytes is beyond LARGE_MESSAGE, to other nodes."""
+    large = 2 * elsewhere(run.p, network) * jnp.maximum(m - LARGE_MESSAGE, 0)
+    return jnp.asarray(large / (known.large_message * network.staging_bandwidth))
+
+
+def _reduce_paths(network: Network, q: Cells, known: Calibration) -> tuple[Link, Link]:
+    """The path of an all-reduce among `q` PEs, and the one between the nodes that they fill."""
+    path = link(network, q)
+    between = Link(path.alpha * known.reduce_latency, path.beta / known.reduce)
+    inside = jnp.less_equal(q, network.pes_per_node)
+    return Link(
+        jnp.where(inside, path.alpha, between.alpha),
+        jnp.where(inside, path.beta / known.node_reduce, between.beta),
+    ), between
+
+
+def _halo_path(network: Network, known: Calibration) -> Network:
+    """The network with the start-up of halo messages that was measured."""
+    return replace(network, staging_latency=known.halo_latency * network.staging_latency)

@@ -1,0 +1,50 @@
+"""Calibration: the numbers that a machine's own runs tell, and its data sheet does not.
+
+Each is a factor on what the system states (so that a faster link still counts), or a time that has
+no name there. The terms that they enter, and how much each of them explains: docs/accuracy.md.
+"""
+
+from dataclasses import dataclass, fields
+
+import jax
+
+from kernels.arrays import Cells
+
+# Bytes of one message through host memory up to which it moves at the bandwidth of the path.
+LARGE_MESSAGE = 256 * 2.0**20
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Calibration:
+    """Parameters of the calibrated oracle, `kernels.calibrated`.
+
+    elementwise_passes: times that a layer without a matrix product moves its items, forward and
+    backward. layer_overhead [s]: of each layer, whatever its size. assembly: bandwidth at which
+    gathered activations are put together, of the PE's memory bandwidth. chunk_overhead [s]: of one
+    peer's part of a layer-wise collective. packing, large_message: bandwidth of copying gradients
+    to host memory, and of the part of a message beyond LARGE_MESSAGE, of the staging path's.
+    node_reduce, reduce: bandwidth of gradient all-reduces inside and between nodes, of the link's;
+    reduce_latency: start-up between nodes, of the link's. node_collective, collective: bandwidth of
+    layer-wise collectives inside and between nodes. halo_latency: start-up of a halo message, of
+    the staging path's. contention: of the rings of a hybrid, of phi. congestion: how much longer
+    communication takes with all peers in other nodes.
+    """
+
+    elementwise_passes: Cells
+    layer_overhead: Cells
+    assembly: Cells
+    chunk_overhead: Cells
+    packing: Cells
+    large_message: Cells
+    node_reduce: Cells
+    reduce: Cells
+    reduce_latency: Cells
+    node_collective: Cells
+    collective: Cells
+    halo_latency: Cells
+    contention: Cells
+    congestion: Cells
+
+
+NAMES = tuple(each.name for each in fields(Calibration))

@@ -1,0 +1,116 @@
+"""A run: what one configuration is, which formulas are asked, and the terms of its time.
+
+Symbols: p PEs = p1 replicas x p2; B global batch, b = B/p1 samples a replica; D samples an epoch;
+I = D/B iterations; delta bytes an item; gamma memory reuse; phi contention.
+"""
+
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from kernels.arrays import Cells
+from kernels.collectives import Algorithm
+from kernels.compute import Optimizer
+
+Scaling = Literal["weak", "strong"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices that select a formula, fixed when the program is compiled.
+
+    iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
+    whole iteration's communication and update, but computes no sample that is not there.
+    """
+
+    algorithm: Algorithm = "ring"
+    allreduce: Literal["ring", "hierarchical"] = "ring"
+    iterations: Literal["exact", "ceil"] = "exact"
+    optimizer: Optimizer = "sgd"
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("p", "p1", "p2", "size", "samples", "segments", "delta", "gamma", "phi"),
+    meta_fields=("scaling",),
+)
+@dataclass(frozen=True)
+class Run:
+    """One configuration a cell. `phi` is the contention of the gradient exchange.
+
+    size: b samples a replica where scaling is weak, B samples of all of them where it is strong.
+    """
+
+    p: Cells
+    p1: Cells
+    p2: Cells
+    size: Cells
+    samples: Cells
+    segments: Cells
+    delta: Cells
+    gamma: Cells
+    phi: Cells
+    scaling: Scaling = "weak"
+
+    @property
+    def batch(self) -> Cells:
+        """b = B/p1 samples a replica."""
+        return self.size if self.scaling == "weak" else self.size / self.p1
+
+    @property
+    def global_batch(self) -> Cells:
+        """B samples an iteration."""
+        return self.size * self.p1 if self.scaling == "weak" else self.size
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Terms:
+    """Seconds of each part: four of compute, then five of communication.
+
+    split_overhead is what dividing layers costs a PE beside arithmetic; Table III has no such term,
+    and it is 0 there.
+    """
+
+    forward_backward: Cells
+    pipeline_bubble: Cells
+    weight_update: Cells
+    split_overhead: Cells
+    gradient_exchange: Cells
+    layer_collectives: Cells
+    halo_exchange: Cells
+    split_gather: Cells
+    point_to_point: Cells
+
+    @property
+    def compute(self) -> Cells:
+        """[s] computing."""
+        busy = self.forward_backward + self.weight_update + self.split_overhead
+        return busy + self.pipeline_bubble
+
+    @property
+    def communication(self) -> Cells:
+        """[s] communicating."""
+        return (
+            self.gradient_exchange
+            + self.layer_collectives
+            + self.halo_exchange
+            + self.split_gather
+            + self.point_to_point
+        )
+
+
+# What a sample costs; all else is paid once an iteration.
+PER_SAMPLE = ("forward_backward", "pipeline_bubble")
+
+
+def epoch_terms(terms: Terms, run: Run, options: Options) -> Terms:
+    """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
+    passes = run.samples / run.global_batch
+    iterations = jnp.ceil(passes) if options.iterations == "ceil" else passes
+    times = {each.name: getattr(terms, each.name) * iterations for each in fields(Terms)}
+    per_sample = {name: getattr(terms, name) * passes for name in PER_SAMPLE}
+    return Terms(**times | per_sample)

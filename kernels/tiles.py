@@ -1,0 +1,78 @@
+"""Tiles: all cells of a block, a part at a time that the processor's cache holds.
+
+Inside one compiled program: a tile's answers are computed, written where they belong and summarised
+while they are at hand. Cells are [pe, others ...], PE counts in ascending order.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from kernels.arrays import Cells
+
+Tree = TypeVar("Tree")
+Starts = tuple[Cells, ...]
+
+# Measured (benchmarks/kernel.py): smaller ones pay for the loop, larger ones leave the cache.
+TILE_CELLS = 2**18
+# PE counts that a tile has at least, where there are as many: each tile's summary is merged once.
+ROWS = 32
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Cells of `shape` cut into tiles of `size`; the last ones overlap the last but one."""
+
+    shape: tuple[int, ...]
+    size: tuple[int, ...]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Tiles along each dimension."""
+        return tuple(-(-n // size) for n, size in zip(self.shape, self.size, strict=True))
+
+    @property
+    def overlap(self) -> bool:
+        """Whether the last tile repeats some PE counts."""
+        return self.shape[0] % self.size[0] > 0
+
+    def starts(self, tile: Starts) -> Starts:
+        """Where a tile, given by its number along each dimension, starts."""
+        cells = zip(tile, self.shape, self.size, strict=True)
+        return tuple(jnp.minimum(number * size, n - size) for number, n, size in cells)
+
+    def cut(self, values: Tree, starts: Starts) -> Tree:
+        """A tile's part of arrays [..., cells], where they vary along the cells."""
+        part: Tree = jax.tree.map(lambda leaf: self._cut(jnp.asarray(leaf), starts), values)
+        return part
+
+    def _cut(self, leaf: Array, starts: Starts) -> Array:
+        leading = leaf.ndim - len(self.shape)
+        if leading < 0:  # a constant
+            return leaf
+        of_leaf = zip(leaf.shape[leading:], self.shape, self.size, starts, strict=True)
+        places = [(0, n) if n != full else (start, size) for n, full, size, start in of_leaf]
+        first, sizes = zip(*[(0, n) for n in leaf.shape[:leading]], *places, strict=True)
+        return jax.lax.dynamic_slice(leaf, first, sizes)
+
+
+def tiles(shape: tuple[int, ...], cells: int = TILE_CELLS) -> Tiles:
+    """Tiles of about `cells`: the last dimensions whole as far as they fit, then PE counts."""
+    room, others = max(1, cells // min(shape[0], ROWS)), list[int]()
+    for n in reversed(shape[1:]):
+        others.insert(0, max(1, min(n, room // math.prod(others))))
+    rows = max(1, min(shape[0], cells // math.prod(others)))
+    return Tiles(shape, (rows, *others))
+
+
+def repeat(count: int, body: Callable[[Cells, Tree], Tree], carry: Tree) -> Tree:
+    """`body` for each number below `count`; once needs no loop."""
+    if count == 1:
+        return body(0, carry)
+    looped: Tree = jax.lax.fori_loop(0, count, body, carry)
+    return looped

@@ -1,0 +1,1 @@
+"""Calibration of a machine: its parameters from measured runs, and how sure they are."""

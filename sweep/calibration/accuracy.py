@@ -1,0 +1,34 @@
+"""Accuracy of a calibration, by what was left out of it, and how often its intervals hold.
+
+1 - |predicted - measured| / measured, at least 0, averaged, as in `sweep.questions.accuracy`.
+"""
+
+import numpy as np
+
+from grids.calibration import ModelError
+from grids.models.layers import Floats
+from sweep.calibration.errors import Residuals
+from sweep.measured import PARTS
+
+
+def accuracies(found: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
+    """Of each scheme: `rows`, the mean accuracy of each part, the share in its interval."""
+    within = found.within(error)
+    accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-found.off) - 1))
+    return {
+        str(scheme): {
+            "rows": int(np.sum(found.schemes == scheme)),
+            **_means("", accuracy[:, found.schemes == scheme]),
+            **_means("_in_interval", within[:, found.schemes == scheme]),
+        }
+        for scheme in dict.fromkeys(found.schemes.tolist())
+    }
+
+
+def _means(suffix: str, values: Floats) -> dict[str, float]:
+    """Of each part that was measured."""
+    return {
+        f"{part}{suffix}": float(np.nanmean(row))
+        for part, row in zip(PARTS, values, strict=True)
+        if np.isfinite(row).any()
+    }

@@ -1,0 +1,147 @@
+"""A calibration as a YAML file that people can read: what each number means, and its unit.
+
+Figures are rounded to what they are worth, so that the same runs give the same file everywhere.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import yaml
+
+from grids.calibration import PRIORS, CalibrationFile, ModelError, Parameter, Prior, Series
+from grids.errors import InputError
+
+HEAD = """\
+# What measured runs tell of this machine: written by `paradl calibrate`, which overwrites changes.
+# A spread is that of the logarithm: 0.1 is about 10 %.
+"""
+PARAMETERS = """
+# Factors on what the system states, or times [s]. In brackets: the prior's median and spread.
+# determined: false where the runs do not halve the prior's spread; then mind the value as little.
+parameters:
+"""
+CORRELATION = """
+# Of the parameters' logarithms in that order, the lower triangle.
+correlation:
+"""
+SERIAL = """
+# Time on one PE, of what the model's profile (or the roofline) says. Models that did not run have
+# the factor 1 and the spread of a profile, or of the roofline.
+"""
+ERROR = """
+# What the formulas leave unexplained in runs that were left out.
+error:
+"""
+SERIES = """
+# The runs that were fitted; beyond them a prediction is an extrapolation.
+series:
+"""
+ACCURACY = """
+# 1 - |predicted - measured| / measured, averaged, and the share of measured times in their 80 %
+# intervals. fit: of the runs that were fitted; the others: of runs while they were left out.
+accuracy:
+"""
+ERRORS = {
+    "serial": "compute of whole models",
+    "group": "compute of divided models",
+    "reduce": "rings of gradients",
+    "exchange": "all other communication",
+    "unseen": "wider by so much for a series that was not fitted",
+    "distance": "and for each factor of two from its nearest number of PEs",
+}
+
+
+def expect_folder(path: Path) -> None:
+    """InputError: there is no folder for the file, or it is one."""
+    if not path.parent.is_dir():
+        raise InputError(f"no folder {str(path.parent)!r}", where=str(path), advice="make it first")
+    if path.is_dir():
+        raise InputError("expected a file, got a folder", where=str(path), advice="name the file")
+
+
+def write(file: CalibrationFile, path: Path) -> None:
+    """Write, or overwrite, a file. InputError: it cannot be."""
+    try:
+        path.write_text(text(file), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None
+
+
+def text(file: CalibrationFile) -> str:
+    """The file's text."""
+    parts = (
+        HEAD,
+        *_head(file),
+        PARAMETERS,
+        *(_parameter(name, each) for name, each in file.parameters.items()),
+        CORRELATION,
+        *map(_row, file.correlation),
+        SERIAL,
+        *_serial(file),
+        ERROR,
+        *_errors(file.error),
+        SERIES,
+        *map(_series, file.series),
+        ACCURACY,
+        *(f"  {name}: {_inline(each)}\n" for name, each in file.accuracy.items()),
+    )
+    return "".join(parts)
+
+
+def _head(file: CalibrationFile) -> Iterator[str]:
+    for key in ("name", "title", "source", "system"):
+        value = getattr(file, key)
+        yield f"{key}: {_scalar(value if isinstance(value, str) else '; '.join(value))}\n"
+
+
+def _parameter(name: str, found: Parameter) -> str:
+    prior = PRIORS[name]
+    numbers = f"value: {_number(found.value)}, spread: {_number(found.spread, 3)}"
+    mark = "" if found.determined else ", determined: false"
+    return f"  {name}: {{{numbers}{mark}}}  # {_meaning(prior)}\n"
+
+
+def _meaning(prior: Prior) -> str:
+    unit = "" if prior.unit == "1" else f" [{prior.unit}]"
+    return f"{prior.meaning}{unit} ({_number(prior.median, 3)}, {prior.spread:g})"
+
+
+def _row(correlations: tuple[float, ...]) -> str:
+    # Adding 0 turns -0 into 0.
+    return f"  - [{', '.join(f'{round(each, 2) + 0.0:.2f}' for each in correlations)}]\n"
+
+
+def _serial(file: CalibrationFile) -> Iterator[str]:
+    yield f"profile_spread: {file.profile_spread:g}\n"
+    yield f"roofline_spread: {file.roofline_spread:g}\n"
+    yield "serial:\n" if file.serial else "serial: {}\n"
+    for model, each in file.serial.items():
+        numbers = f"factor: {_number(each.factor)}, spread: {_number(each.spread, 3)}"
+        yield f"  {_scalar(model)}: {{{numbers}}}\n"
+
+
+def _errors(error: ModelError) -> Iterator[str]:
+    for name, meaning in ERRORS.items():
+        yield f"  {name}: {_number(getattr(error, name), 3)}  # {meaning}\n"
+
+
+def _series(series: Series) -> str:
+    fields = [f"{key}: {_scalar(getattr(series, key))}" for key in ("model", "dataset", "strategy")]
+    counts = [f"{key}: {list(getattr(series, key))}" for key in ("pe", "batch")]
+    return f"  - {{{', '.join([*fields, *counts])}}}\n"
+
+
+def _inline(values: Mapping[str, float]) -> str:
+    return f"{{{', '.join(f'{name}: {_number(each, 3)}' for name, each in values.items())}}}"
+
+
+def _number(value: float, digits: int = 4) -> str:
+    """Rounded to significant digits, as YAML reads a number."""
+    return f"{value:.{digits}g}"
+
+
+def _scalar(value: str) -> str:
+    """A text as YAML reads it back, quoted where it must be."""
+    dumped: str = yaml.safe_dump(value, width=math.inf, default_flow_style=True)
+    return dumped.removesuffix("\n").removesuffix("...").strip()

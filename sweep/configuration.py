@@ -1,0 +1,46 @@
+"""Options that several commands share: what describes one configuration, how to print answers."""
+
+from typing import Annotated, Literal
+
+import typer
+
+Model = Annotated[str, typer.Option(help="A catalogue name or a file (.yaml, .net_sc ...).")]
+Strategy = Annotated[str, typer.Option(help="Such as data+filter:group=8.")]
+PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
+Batch = Annotated[int, typer.Option(help="Samples a replica (weak) or a mini-batch (strong).")]
+Dataset = Annotated[str | None, typer.Option(help="A catalogue name or a file.")]
+System = Annotated[str, typer.Option(help="A catalogue name or a file.")]
+Layers = Annotated[str | None, typer.Option(help="A .lc file: which layers are split.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Fix an oracle parameter; may be repeated."),
+]
+Scaling = Annotated[
+    Literal["weak", "strong"],
+    typer.Option(help="Whether --batch counts a replica's samples or all."),
+]
+Collectives = Annotated[
+    Literal["ring", "tree", "best"],
+    typer.Option(help="Of collectives; best: the cheaper one."),
+]
+AllReduce = Annotated[
+    Literal["ring", "hierarchical"],
+    typer.Option(help="Of weights that a group replicates: one ring, or inside groups first."),
+]
+Iterations = Annotated[
+    Literal["exact", "ceil"], typer.Option(help="D/B an epoch, or rounded up as loaders do.")
+]
+Optimizer = Annotated[
+    Literal["sgd", "adam", "none"], typer.Option(help="Whose weight update is counted.")
+]
+Times = Annotated[
+    Literal["measured", "roofline"],
+    typer.Option(help="Measured compute times where there are some, or the roofline throughout."),
+]
+Calibration = Annotated[
+    str,
+    typer.Option(help="What measured runs told: a name, a file, or none: the paper's formulas."),
+]
+Form = Annotated[
+    Literal["table", "json", "csv"], typer.Option("--format", help="How to print the answer.")
+]

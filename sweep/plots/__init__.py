@@ -1,0 +1,1 @@
+"""Pictures of what paradl found; they need matplotlib, the extra `plot`."""

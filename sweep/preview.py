@@ -1,0 +1,80 @@
+"""What a sweep will do, in words, before it does it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from grids.grid import Grid
+from sweep.engine import existing, growth
+from sweep.extension import unfinished
+from sweep.plan import Plan
+from sweep.progress import Advance, Progress, cells
+from sweep.resources import needed_memory
+from sweep.store import plan_of
+from sweep.tables import cell, prefixed
+
+# Values of an axis that are shown, rather than counted.
+SHOWN = 5
+
+
+def outline(grid: Grid, plan: Plan, workers: int) -> str:
+    """The plan: what will be computed, and what it takes."""
+    sizes = " x ".join(f"{size} {dim}" for dim, size in zip(plan.dims, plan.shape, strict=True))
+    pairs = len(grid.models) * len(grid.datasets)
+    fitting = len(grid.fitting)
+    idle = f" ({pairs - fitting} of {pairs} model-dataset pairs do not fit and cost nothing)"
+    return "\n".join(
+        [
+            f"{grid.spec.name}: {sizes}",
+            f"  cells   {plan.cells:,}{idle if fitting < pairs else ''}",
+            f"  bytes   {prefixed(plan.nbytes, 'B')} before compression",
+            f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
+            f"  memory  {prefixed(needed_memory(plan, workers), 'B')} for {workers} "
+            f"worker{'s' if workers > 1 else ''}",
+        ]
+    )
+
+
+def preview(url: str, grid: Grid, workers: int, extend: bool) -> str:
+    """What a sweep into the store at `url` would do."""
+    if not extend:
+        return outline(grid, plan_of(grid), workers)
+    cube = existing(url)
+    more = growth(cube, grid, url)
+    if cube is None or more is None:
+        return f"{url}: nothing to add"
+    missing = np.flatnonzero(unfinished(cube, more)).tolist()
+    computed = sum(cells(more.plan, block) for block in missing)
+    return "\n".join(
+        [
+            outline(more.grid, more.plan, workers),
+            f"  new     {'; '.join(map(_gain, more.added, more.added.values()))}: "
+            f"{more.plan.cells - cube.plan.cells:,} cells",
+            f"  to do   {len(missing):,} blocks, {computed:,} cells",
+        ]
+    )
+
+
+def _gain(dim: str, values: Sequence[object]) -> str:
+    shown = [cell(value) for value in values]
+    if len(shown) > SHOWN:
+        shown = [shown[0], "...", f"{shown[-1]} ({len(shown)} values)"]
+    return f"{dim} {', '.join(shown)}"
+
+
+def announced(grid: Grid, workers: int, shown: Progress) -> Progress:
+    """Progress that starts with the plan, and with what is odd about model files."""
+
+    @contextmanager
+    def progress(plan: Plan, done: int) -> Iterator[Advance]:
+        print(outline(grid, plan, workers), file=sys.stderr)
+        for warning in grid.warnings:
+            print(f"paradl: warning: {warning}", file=sys.stderr)
+        if done:
+            print(f"resumed: {done:,} of {plan.blocks:,} blocks were done", file=sys.stderr)
+        with shown(plan, done) as advance:
+            yield advance
+
+    return progress

@@ -1,0 +1,55 @@
+"""Summaries of the cells of a cube, for questions that the kept one does not answer."""
+
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import xarray as xr
+
+from grids.errors import InputError
+from grids.grid import LABELS
+from kernels.compiled import compiled
+from kernels.summary import Line, summarise
+from sweep.compilation import keep_programs
+from sweep.fill import summary_arrays
+from sweep.questions.lines import Lines
+from sweep.variables import Arrays, empty_summary
+
+NEEDED = ("comp_time", "comm_time", "memory", "limit")
+
+
+def computed(cube: xr.Dataset, efficiency: float) -> Lines:
+    """The summary of a cube, or a slice of one, from its cells."""
+    missing = [name for name in NEEDED if name not in cube]
+    if missing:
+        raise InputError(
+            f"the cube has no variable {missing[0]!r}, and this question needs its cells",
+            advice=f"sweep with outputs: [{', '.join(NEEDED)}]",
+        )
+    keep_programs()
+    others = [str(dim) for dim in cube["limit"].dims if dim not in (*LABELS, "pe")]
+    shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
+    arrays = empty_summary(shape)
+    for index in product(*(range(cube.sizes[dim]) for dim in LABELS)):
+        part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
+        for name, values in _of_lines(part.transpose("pe", *others), efficiency).items():
+            arrays[name][index] = values
+    labels = {dim: cube[dim].values.astype(object) for dim in LABELS}
+    return Lines(labels | {dim: cube[dim].values for dim in others}, arrays)
+
+
+def _of_lines(part: xr.Dataset, efficiency: float) -> Arrays:
+    """The summary of one model, dataset, system and strategy; limits come last."""
+    with jax.enable_x64(True):
+        line = Line(
+            p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),
+            comp_time=part["comp_time"].values.astype(float),
+            comm_time=part["comm_time"].values.astype(float),
+            memory=part["memory"].values.astype(float),
+            limit=part["limit"].values,
+            serial_time=part["serial_time"].values.astype(float)[None],
+        )
+        return summary_arrays(_summarised(line, jnp.asarray(efficiency)))
+
+
+_summarised = compiled()(summarise)

@@ -1,0 +1,91 @@
+"""The terms' formulas in symbols, and as text to be filled with numbers.
+
+Symbols: docs/oracle.md, and for the calibrated ones docs/accuracy.md.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A term in symbols, and the same with numbers filled in."""
+
+    symbols: str
+    numbers: str
+
+
+SPLIT = Formula("b sum (FW+BW) (s/p2 + 1-s)", "{b:g} x {work:.6g} s")
+
+FORWARD_BACKWARD = {
+    "none": Formula("b sum (FW+BW)", "{b:g} x {work:.6g} s"),
+    "pipeline": Formula("b (max FW_Gi + max BW_Gi)", "{b:g} x {work:.6g} s"),
+}
+
+# Ring collectives; the name of another algorithm is put before them.
+FORMULAS = {
+    "pipeline_bubble": Formula(
+        "(p2-1)/S b (max FW_Gi + max BW_Gi)", "({p2:g}-1)/{segments:g} x {b:g} x {work:.6g} s"
+    ),
+    "weight_update": Formula("sum WU, as far as weights are split", "{update:.6g} s"),
+    "gradient_exchange": Formula(
+        "AR(q, m) = 2 (q-1) (alpha + m/q phi beta), m = delta |w|",
+        "2 x ({ring:g}-1) x ({replica_latency:.4g} s + {gradient_bytes:.6g} B / {ring:g}"
+        " x {phi:g} / {replica_bandwidth:.4g} B/s)",
+    ),
+    "layer_collectives": Formula(
+        "sum over split layers of AG + AR = 3 (p2-1) (n alpha + b delta sum |y| / p2 beta)",
+        "3 x ({p2:g}-1) x ({gathers:g} x {group_latency:.4g} s + {gathered_bytes:.6g} B / {p2:g}"
+        " / {group_bandwidth:.4g} B/s)",
+    ),
+    "halo_exchange": Formula(
+        "4 n alpha + 2 b delta sum (halo(x) + halo(dL/dy)) phi beta",
+        "4 x {halos:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B x {phi_halo:g}"
+        " / {halo_bandwidth:.4g} B/s",
+    ),
+    "split_gather": Formula(
+        "2 AG(p2, m) = 2 (p2-1) (alpha + m/p2 phi beta), m = b delta |y_split|",
+        "2 x ({p2:g}-1) x ({halo_latency:.4g} s + {split_bytes:.6g} B / {p2:g} x {phi_gather:g}"
+        " / {halo_bandwidth:.4g} B/s)",
+    ),
+    "point_to_point": Formula(
+        "2 (p2+S-2) (alpha + b/S delta max |y_Gi| beta)",
+        "2 x ({p2:g}+{segments:g}-2) x ({group_latency:.4g} s + {stage_bytes:.6g} B"
+        " / {group_bandwidth:.4g} B/s)",
+    ),
+}
+
+SECONDS = "{seconds:.6g} s"
+CALIBRATED = {
+    "forward_backward": Formula(
+        "(conv + [spatial] elementwise)/p2 + the rest of b sum (FW+BW); elementwise = passes x"
+        " b delta sum (|x|+|y|) / memory bandwidth; of the rest, G layers x layer_overhead",
+        SECONDS,
+    ),
+    "pipeline_bubble": FORMULAS["pipeline_bubble"],
+    "weight_update": FORMULAS["weight_update"],
+    "split_overhead": Formula(
+        "[filter 2, channel 1] b delta sum |y| (p2-1)/p2 / assembly + [filter] 2 n (p2-1)"
+        " chunk_overhead + [staged] 2 m / packing + [channel] slow m",
+        SECONDS,
+    ),
+    "gradient_exchange": Formula(
+        "c (AR(p1, delta |w|) + [staged] AR(node, m) + AR(nodes, m) + slow m),"
+        " c = 1 + congestion (n-1)/n, slow m = 2 (n-1)/n max(0, m - 256 MiB) / large_message",
+        SECONDS,
+    ),
+    "layer_collectives": Formula(
+        "c [filter 2, channel 3] (p2-1) (n alpha + b delta sum |y| / p2 beta)", SECONDS
+    ),
+    "halo_exchange": Formula(
+        "c (4 n halo_latency alpha + 2 b delta sum (halo(x) + halo(dL/dy)) phi beta)", SECONDS
+    ),
+    "split_gather": Formula("c max(0, b delta |x_1| - 256 MiB) / large_message", SECONDS),
+    "point_to_point": Formula("c 2 (p2+S-2) (alpha + b/S delta max |y_Gi| beta)", SECONDS),
+}
+
+
+def formulas(group: str, *, calibrated: bool) -> dict[str, Formula]:
+    """Of each term of a group strategy."""
+    if calibrated:
+        return CALIBRATED
+    return {"forward_backward": FORWARD_BACKWARD.get(group, SPLIT)} | FORMULAS

@@ -1,0 +1,46 @@
+"""Lines of PE counts, summarised: one for each model, dataset, system, strategy and other axes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.flags import Limit
+from sweep.variables import Arrays
+
+# Arrays of one length, a row for each position along them.
+Columns = Arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """A summary: the arrays of `variables.SUMMARY` over labelled dimensions.
+
+    coordinates: the cube's in their order, but for pe. The counts have limits as a last dimension.
+    """
+
+    coordinates: Arrays
+    arrays: Arrays
+
+    def columns(self) -> Columns:
+        """A row for each line that can exist; the limits' counts as columns of their names."""
+        at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
+        places = zip(self.coordinates.items(), at, strict=True)
+        found = {name: values[at] for name, values in self.arrays.items()}
+        counts = found.pop("counts")
+        return {
+            **{axis: values[position] for (axis, values), position in places},
+            **found,
+            **{str(each.name): counts[:, n] for n, each in enumerate(Limit)},
+        }
+
+
+def groups(columns: Columns, keys: Sequence[str]) -> Iterator[Columns]:
+    """The parts of a table over which `keys` keep their values, from top to bottom."""
+    rows = len(columns[keys[0]])
+    if not rows:
+        return
+    changes = [columns[key][1:] != columns[key][:-1] for key in keys]
+    starts = np.flatnonzero(np.any(changes, axis=0)) + 1
+    for first, last in zip([0, *starts], [*starts, rows], strict=True):
+        yield {name: values[first:last] for name, values in columns.items()}

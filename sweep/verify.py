@@ -1,0 +1,248 @@
+"""Verify: read every chunk that must be there, and name those that are not what was written.
+
+Blocks are read one at a time, so that memory does not grow with the cube. A damaged block loses its
+done-mark, so that the next sweep computes it anew; coordinates, and the metadata of single arrays,
+follow from the root's metadata: they are written anew at once.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.core.sync import sync
+
+from grids.errors import InputError
+from sweep.creation import coordinates
+from sweep.errors import RunError
+from sweep.lock import exclusive
+from sweep.plan import Region
+from sweep.progress import Advance, Progress, silent
+from sweep.remote import writing
+from sweep.store import (
+    DONE,
+    METADATA,
+    NO_METADATA,
+    NOT_SERIAL,
+    SERIAL,
+    UNREADABLE,
+    Array,
+    Cube,
+    array,
+    file,
+    open_cube,
+)
+
+Node: TypeAlias = "Array | zarr.Group"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Values along a dimension, by their ends."""
+
+    first: str | float
+    last: str | float
+    count: int
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file that is not what was written.
+
+    cells: what it holds, by dimension. block: whose it is, None where it is no block's.
+    """
+
+    variable: str
+    file: str
+    what: str
+    cells: dict[str, Span]
+    block: int | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The damage of a store and its blocks that are done and whole.
+
+    left: why nothing was done about the damage, empty where something was.
+    """
+
+    damaged: tuple[Damage, ...]
+    whole: int
+    left: str = ""
+
+
+def verify(url: str, progress: Progress = silent) -> Verdict:
+    """Read all that is done of the cube at `url`, and see that what is damaged is made anew.
+
+    A store that a run is at work on, or that may not be written, is left as it is.
+    """
+    open_cube(url)  # says what stands there instead, before it is locked
+    with _locked(url) as refused:
+        cube = open_cube(url)
+        with progress(cube.plan, 0) as advance:
+            damaged = tuple(damages(cube, advance))
+        lost = {each.block for each in damaged}
+        whole = sum(_marked(cube, block) for block in range(cube.plan.blocks) if block not in lost)
+        left = (refused or _mended(url, damaged)) if damaged else ""
+    return Verdict(damaged, whole, left)
+
+
+@contextmanager
+def damage_told(url: str) -> Iterator[None]:
+    """RunError with the first damage of the cube at `url` where what it reads cannot be decoded."""
+    try:
+        yield
+    except (InputError, RunError):  # it has been said already
+        raise
+    except UNREADABLE as error:
+        found = next(damages(open_cube(url)), None)
+        if found is None:
+            raise
+        raise RunError(
+            f"{url}: {found.variable} is damaged ({found.file}: {found.what}); "
+            f"find all that is with: paradl status {url} --verify"
+        ) from error
+
+
+def damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
+    """All damage, as it is found; `advance` is told of each block."""
+    yield from _metadata(cube)
+    for dim, values in coordinates(cube.grid).items():
+        yield from _coordinate(array(cube.group, dim), dim, values)
+    for block in range(cube.plan.blocks):
+        yield from _block(cube, block)
+        advance(block)
+
+
+def _metadata(cube: Cube) -> Iterator[Damage]:
+    """Nodes whose own metadata, which other readers may use, is not what the root says of them."""
+    for path, node in _nodes(cube.group):
+        what = _differing(node)
+        if what:
+            yield Damage(path, f"{path}/{METADATA}", what, {})
+
+
+def _nodes(group: zarr.Group) -> Iterator[tuple[str, Node]]:
+    """All arrays and groups that the root's metadata holds."""
+    if group.metadata.consolidated_metadata is not None:
+        yield from group.members(max_depth=None)
+
+
+def _differing(node: Node) -> str:
+    """What is wrong with a node's own metadata; empty where it is the root's."""
+    try:
+        if isinstance(node, zarr.Group):
+            zarr.open_group(node.store, path=node.path, mode="r", use_consolidated=False)
+            return ""
+        own = zarr.open_array(node.store, path=node.path, mode="r", zarr_format=3)
+    except NO_METADATA as error:
+        return f"it cannot be read ({error})"
+    same = str(own.metadata.to_dict()) == str(node.metadata.to_dict())  # NaN is no equal of NaN
+    return "" if same else f"it is not what the store's own {METADATA} says"
+
+
+def _coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
+    """Chunks that do not hold the spec's values."""
+    for start in range(0, values.size, stored.chunks[0]):
+        place = (slice(start, start + stored.chunks[0]),)
+        what = _unread(stored, place)
+        if not what and not np.array_equal(stored[place], values[place]):
+            what = "these are not the values of the spec"
+        if what:
+            yield Damage(dim, file(stored, place), what, {dim: _span(values[place])})
+
+
+def _block(cube: Cube, block: int) -> Iterator[Damage]:
+    """Files of a block that is marked done, or whose mark cannot be read."""
+    what = _undecoded(cube.arrays[DONE], cube.place(DONE, block))
+    if what:
+        yield _damage(cube, DONE, block, what)
+    elif _marked(cube, block):
+        for name in cube.held(block):
+            what = _unread(cube.arrays[name], cube.place(name, block))
+            if what:
+                yield _damage(cube, name, block, what)
+
+
+def _marked(cube: Cube, block: int) -> bool:
+    return bool(np.all(cube.arrays[DONE][cube.place(DONE, block)]))
+
+
+def _damage(cube: Cube, name: str, block: int, what: str) -> Damage:
+    parts = zip(coordinates(cube.grid).items(), cube.plan.region(block), strict=True)
+    hidden = NOT_SERIAL if name == SERIAL else ()
+    cells = {dim: _span(values[part]) for (dim, values), part in parts if dim not in hidden}
+    return Damage(name, cube.file(name, block), what, cells, block)
+
+
+def _span(values: NDArray[Any]) -> Span:
+    first, last = values[[0, -1]].tolist()
+    return Span(first, last, values.size)
+
+
+def _unread(stored: Array, place: Region) -> str:
+    """What is wrong with a file that must be there; empty where it is whole."""
+    try:
+        size = sync(stored.store_path.store.getsize(file(stored, place)))
+    except FileNotFoundError:
+        return "the file is gone"  # Zarr reads it as fill values, and an empty one, too
+    return _undecoded(stored, place) if size else "the file is empty"
+
+
+def _undecoded(stored: Array, place: Region) -> str:
+    try:
+        stored[place]
+    except UNREADABLE as error:
+        return "its checksum differs" if "checksum" in str(error) else f"unreadable ({error})"
+    return ""
+
+
+@contextmanager
+def _locked(url: str) -> Iterator[str]:
+    """Hold the store, if nobody does; yields why not."""
+    with ExitStack() as stack:
+        refused = ""
+        try:
+            stack.enter_context(exclusive(url))
+        except InputError as error:
+            refused = str(error)
+        yield refused
+
+
+def _mended(url: str, damaged: Sequence[Damage]) -> str:
+    """Clear the marks of blocks, write the rest anew; returns why it could not."""
+    cube = open_cube(url, "r+")
+    try:
+        with writing(url):
+            _unmark(cube, {each.block for each in damaged if each.block is not None})
+            _restore(cube, [each for each in damaged if each.block is None])
+    except OSError as error:
+        return f"{url}: writing failed ({error.strerror or error})"
+    return ""
+
+
+def _unmark(cube: Cube, blocks: Iterable[int]) -> None:
+    for block in blocks:
+        cube.mark(block, False)
+
+
+def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
+    """Write metadata and coordinates as the root's metadata say that they are."""
+    for each in damaged:
+        sync(cube.group.store.delete(each.file))
+    nodes, values = dict(_nodes(cube.group)), coordinates(cube.grid)
+    for each in damaged:
+        if each.file.endswith(METADATA):
+            _write_metadata(nodes[each.variable])
+        else:
+            array(cube.group, each.variable)[:] = values[each.variable]
+
+
+def _write_metadata(node: Node) -> None:
+    if isinstance(node, zarr.Group):
+        zarr.create_group(node.store, path=node.path)
+    else:
+        node.update_attributes({})

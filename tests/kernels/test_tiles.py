@@ -1,0 +1,46 @@
+"""Tiles cover their cells, the last ones by overlapping, and are cut where arrays vary."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.tiles import repeat, tiles
+
+shapes = st.lists(st.integers(1, 40), min_size=2, max_size=4).map(tuple)
+
+
+@given(shapes, st.integers(1, 3000))
+def test_tiles_cover_all_cells_and_no_more(shape, cells) -> None:
+    cut, seen = tiles(shape, cells), np.zeros(shape, int)
+    for tile in np.ndindex(cut.counts):
+        starts = [int(each) for each in cut.starts(tile)]
+        seen[tuple(slice(a, a + n) for a, n in zip(starts, cut.size, strict=True))] += 1
+    assert (seen > 0).all()
+    assert cut.overlap == (seen.max(axis=tuple(range(1, len(shape)))) > 1).any() or not cut.overlap
+    assert int(np.prod(cut.size)) <= max(cells, 1) or cut.size == (1,) * len(shape)
+
+
+def test_what_varies_is_cut_and_the_rest_is_left() -> None:
+    cut = tiles((6, 4), cells=4)
+    assert cut.size == (4, 1) or int(np.prod(cut.size)) <= 4
+    values = {
+        "cells": jnp.arange(24).reshape(6, 4),
+        "of p": jnp.arange(6).reshape(6, 1),
+        "messages": jnp.arange(18).reshape(3, 6, 1),
+        "constant": jnp.asarray(7),
+    }
+    starts = (2, 1)
+    part = cut.cut(values, starts)
+    rows = slice(2, 2 + cut.size[0])
+    columns = slice(1, 1 + cut.size[1])
+    assert part["cells"].tolist() == values["cells"][rows, columns].tolist()
+    assert part["of p"].tolist() == values["of p"][rows].tolist()
+    assert part["messages"].tolist() == values["messages"][:, rows].tolist()
+    assert part["constant"] == 7
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_repeat_passes_the_number_on(count) -> None:
+    assert repeat(count, lambda n, total: total + n, 0) == sum(range(count))

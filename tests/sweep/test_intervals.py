@@ -1,0 +1,126 @@
+"""Intervals and chances: of one configuration, of a cube, of the best of two."""
+
+import numpy as np
+import pytest
+
+import sweep
+from grids.calibration import PRIORS
+from grids.errors import InputError
+from grids.spec import INTERVALS
+
+ERROR = {
+    "serial": 0.03,
+    "group": 0.1,
+    "reduce": 0.07,
+    "exchange": 0.2,
+    "unseen": 0.4,
+    "distance": 0.1,
+}
+RUNS = {
+    "model": "resnet50",
+    "dataset": "imagenet-226",
+    "strategy": "data",
+    "pe": [1, 64],
+    "batch": [32, 64],
+}
+CALIBRATION = {
+    "name": "mine",
+    "system": "abci",
+    "parameters": {name: {"value": each.median, "spread": 0.1} for name, each in PRIORS.items()},
+    "error": ERROR,
+    "series": [RUNS],
+}
+AXES = {
+    "model": "resnet50",
+    "dataset": "imagenet-226",
+    "system": "abci",
+    "strategy": ["data", "data+filter", "data+filter:group=8"],
+    "pe": [8, 16],
+    "batch": [32, 64],
+}
+SPEC = {
+    "axes": AXES,
+    "parameters": {"gamma": 0.25},
+    "calibration": CALIBRATION,
+    "outputs": ["comp_time", "comm_time", "memory", "limit", *INTERVALS],
+}
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory):
+    place = tmp_path_factory.mktemp("calibrated") / "cube.zarr"
+    sweep.run(SPEC, place)
+    return place
+
+
+def predicted(strategy="data+filter", pe=16, calibration=CALIBRATION):
+    return sweep.predict(
+        "resnet50",
+        strategy,
+        pe,
+        64,
+        dataset="imagenet-226",
+        parameters={"gamma": 0.25},
+        settings={"calibration": calibration},
+    )
+
+
+def test_an_interval_lies_about_the_prediction() -> None:
+    found = predicted()
+    for name, interval in found["intervals"].items():
+        assert interval["p10"] < interval["p50"] < interval["p90"]
+        assert interval["p50"] == pytest.approx(found[name], rel=1e-9)
+    assert found["calibration"] == "mine"
+
+
+def test_the_papers_oracle_has_none() -> None:
+    found = predicted(calibration="none")
+    assert (found["calibration"], found["intervals"], found["extrapolation"]) == (None, None, [])
+
+
+def test_a_cube_has_the_intervals_of_its_cells(cube) -> None:
+    found = predicted()
+    cell = sweep.open_dataset(cube).sel(strategy="data+filter", pe=16, batch=64).squeeze()
+    for time, of in (("epoch", "time"), ("comp", "comp_time"), ("comm", "comm_time")):
+        interval = found["intervals"][f"iteration_{of}"]
+        for percentile, seconds in interval.items():
+            stored = float(cell[f"{time}_time_{percentile}"]) / found["iterations"]
+            assert stored == pytest.approx(seconds, rel=1e-5)
+
+
+def test_a_store_holds_its_calibration(cube) -> None:
+    """A store is complete: the file, or the catalogue, may be gone."""
+    again = sweep.open_dataset(cube)
+    assert '"name": "mine"' in again.attrs["paradl_spec"]
+    assert np.isfinite(again.epoch_time_p90.values).all()
+
+
+def test_extrapolation_is_told() -> None:
+    assert predicted(pe=128)["extrapolation"] == [
+        "no run of data+filter was calibrated",
+        "p = 128 is outside the calibrated 1 to 64",
+    ]
+
+
+def test_the_best_is_so_with_a_probability(cube) -> None:
+    first, second, third = sweep.best(cube).to_dict("records")
+    assert first["strategy"] == "data"
+    assert 0.5 < first["faster_than_next"] <= 1
+    assert second["faster_than_next"] is third["faster_than_next"] is None
+    groups = sweep.best(cube, selection={"strategy": ["data+filter", "data+filter:group=8"]})
+    assert 0.5 < groups.loc[0, "faster_than_next"] < 1
+    dataset = sweep.best(sweep.open_dataset(cube)).to_dict("records")
+    assert dataset[0]["faster_than_next"] == pytest.approx(first["faster_than_next"])
+
+
+def test_intervals_need_a_calibration(tmp_path) -> None:
+    with pytest.raises(InputError, match="'comp_time_p10' needs a calibration"):
+        sweep.run(SPEC | {"calibration": "none"}, tmp_path / "cube.zarr")
+
+
+def test_the_formulas_that_were_used_are_explained() -> None:
+    found = sweep.explain(
+        "resnet50", "filter", 16, 64, dataset="imagenet-226", settings={"calibration": CALIBRATION}
+    )
+    assert sum(row["part"] for row in found["formulas"]) == pytest.approx(1)
+    assert "split_overhead" in {row["term"] for row in found["formulas"]}

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from kernels.flags import Limit
+from sweep.questions.lines import Lines, groups
+
+PLACES = {"model": np.array(["one", "two"], object), "batch": np.array([8, 64, 512])}
+
+
+@pytest.fixture
+def lines() -> Lines:
+    """Of two models and three batches; of the second model only one line can exist."""
+    forbidden = np.array([[0, 1, 1], [8, 8, 2]])
+    counts = np.zeros((2, 3, len(Limit)), int)
+    counts[1, 2] = range(len(Limit))
+    return Lines(PLACES, {"forbidden_by": forbidden, "counts": counts})
+
+
+def test_a_row_for_each_line_that_can_exist(lines):
+    found = lines.columns()
+    assert found["model"].tolist() == ["one", "one", "one", "two"]
+    assert found["batch"].tolist() == [8, 64, 512, 512]
+    assert found["forbidden_by"].tolist() == [0, 1, 1, 2]
+
+
+def test_counts_are_columns_of_the_limits_names(lines):
+    found = lines.columns()
+    assert [int(found[str(each.name)][-1]) for each in Limit] == list(range(len(Limit)))
+    assert "counts" not in found
+
+
+def test_groups_come_from_top_to_bottom(lines):
+    found = list(groups(lines.columns(), ["model"]))
+    assert [part["batch"].tolist() for part in found] == [[8, 64, 512], [512]]
+    found = list(groups(lines.columns(), ["model", "batch"]))
+    assert [part["forbidden_by"].tolist() for part in found] == [[0], [1], [1], [2]]
+
+
+def test_no_rows_are_no_groups():
+    assert list(groups({"model": np.array([], object)}, ["model"])) == []

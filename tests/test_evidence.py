@@ -1,0 +1,130 @@
+"""Independent evidence: published speed-ups, which nothing in paradl was fitted to.
+
+Bands, not fits: each says how far the oracle is from what others measured, in which direction, and
+what it leaves out. Speed-ups, for the absolute times depend on each library.
+"""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import sweep
+
+FACTS = Path(__file__).parent / "data" / "facts"
+UNCALIBRATED = {"calibration": "none"}  # ABCI's own library and network are not those of others
+
+RESNET101 = {
+    "name": "resnet101",
+    "source": "He et al., CVPR 2016, table 1",
+    "rank": 2,
+    "family": {"name": "resnet", "stages": [3, 4, 23, 3]},
+}
+
+# Eight Tesla P40 (data sheet: 12 TFLOP/s, 24 GB, 346 GB/s) in one node, joined by PCIe 3.0 x16.
+# Latency and efficiency as in the catalogue's systems.
+EIGHT_P40 = {
+    "name": "8xp40",
+    "pe": {
+        "name": "P40",
+        "device": "p40",
+        "peak_flops": "12 TFLOP/s",
+        "efficiency": 0.5,
+        "memory_capacity": "24 GB",
+        "memory_bandwidth": "346 GB/s",
+    },
+    "pes_per_node": 8,
+    "links_per_node": 1,
+    "levels": [{"name": "node", "pes": 8, "latency": "9 us", "bandwidth": "16 GB/s"}],
+}
+
+
+def facts(name: str) -> list[dict[str, str]]:
+    with (FACTS / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def images_per_s(precision: str, gpus: int) -> float:
+    (row,) = (
+        row
+        for row in facts("resnet50_dgx1_v100.csv")
+        if (row["precision"], row["gpus"]) == (precision, str(gpus))
+    )
+    return float(row["images_per_s"])
+
+
+def throughput(model: object, strategy: str, pe: int, batch: int, system: object, delta=4.0):
+    found = sweep.predict(
+        model,
+        strategy,
+        pe,
+        batch,
+        dataset="imagenet",
+        system=system,
+        parameters={"delta": delta},
+        settings=UNCALIBRATED,
+    )
+    return found["samples"] / found["epoch_time"]
+
+
+def test_the_profile_of_one_device_carries_over():
+    """A V100's time from ABCI (Chainer) says what one of a DGX-1 reaches in PyTorch, within 5 %."""
+    predicted = throughput("resnet50", "data", 1, 128, "dgx1-v100")
+    assert predicted == pytest.approx(images_per_s("fp32", 1), rel=0.05)
+
+
+# The source states no batch: the bands hold for all that fit the memory. Predictions are above what
+# was measured, always: no input pipeline, no stragglers, no kernels that all-reduces slow down. In
+# mixed precision (two bytes an item) compute is three times shorter, and all that weighs more.
+DGX1 = [("fp32", 4.0, 1.05), ("amp", 2.0, 1.16)]
+
+
+@pytest.mark.parametrize(("precision", "delta", "most"), DGX1)
+@pytest.mark.parametrize("batch", [64, 128, 256])
+def test_data_parallelism_on_a_dgx1(precision: str, delta: float, most: float, batch: int):
+    one, eight = images_per_s(precision, 1), images_per_s(precision, 8)
+    model = {
+        "name": "resnet50",
+        "rank": 2,
+        "family": {"name": "resnet", "stages": [3, 4, 6, 3]},
+        "profiles": [{"device": "v100", "shape": [3, 224, 224], "seconds": 1 / one}],
+    }
+    predicted = [throughput(model, "data", pe, batch, "dgx1-v100", delta=delta) for pe in (1, 8)]
+    speedup = predicted[1] / predicted[0]
+    assert 1 < speedup / (eight / one) < most
+    assert speedup < 8
+
+
+def stages(count: int) -> float:
+    (row,) = (r for r in facts("torchgpipe_resnet101.csv") if r["stages"] == str(count))
+    return float(row["throughput_samples_per_s"])
+
+
+# Measured against one stage, which recomputes activations as several do; the oracle recomputes
+# none. The number of micro-batches is not among the facts, and it decides how long the pipeline
+# fills and drains. With 16 the measured speed-ups are met within 15 %; with more, predictions are
+# above them by up to a third: nothing in the oracle copies between streams or starts kernels.
+PIPELINES = [(16, 0.95, 1.15), (32, 1.05, 1.20), (64, 1.10, 1.35)]
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+@pytest.mark.parametrize(("segments", "least", "most"), PIPELINES)
+def test_a_pipeline_of_resnet101(count: int, segments: int, least: float, most: float):
+    batch = 8 * segments
+    one = throughput(RESNET101, "serial", 1, batch, EIGHT_P40)
+    several = throughput(RESNET101, f"pipeline:segments={segments}", count, batch, EIGHT_P40)
+    assert least < (several / one) / (stages(count) / stages(1)) < most
+
+
+def test_more_stages_bring_less_each():
+    """Measured and predicted: the efficiency of a pipeline falls with its stages."""
+    one = throughput(RESNET101, "serial", 1, 256, EIGHT_P40)
+    for reached in (
+        [stages(count) / stages(1) / count for count in (2, 4, 8)],
+        [
+            throughput(RESNET101, "pipeline:segments=32", count, 256, EIGHT_P40) / one / count
+            for count in (2, 4, 8)
+        ],
+    ):
+        assert reached[1:] == sorted(reached[1:], reverse=True)
+        assert all(each < 1 for each in reached)
