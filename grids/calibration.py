@@ -37,7 +37,7 @@ class Prior:
 # In the order of `kernels.calibration.Calibration`. Medians are the system's own figures where it
 # states one (a factor of 1), and otherwise round numbers of the size that such things have.
 PRIORS = {
-    "elementwise_passes": Prior(3, 0.4, 0.5, 12, "1", "memory passes of an elementwise layer"),
+    "elementwise_passes": Prior(3, 0.2, 0.5, 12, "1", "memory passes of an elementwise layer"),
     "layer_overhead": Prior(1e-4, 0.7, 1e-6, 2e-3, "s", "fixed time of a layer"),
     "assembly": Prior(1 / 30, 1.0, 1e-3, 1.2, "1", "assembling activations, of memory bandwidth"),
     "chunk_overhead": Prior(3e-5, 1.0, 1e-7, 2e-3, "s", "one peer's part of a collective"),
@@ -45,12 +45,12 @@ PRIORS = {
     "large_message": Prior(1 / 16, 1.0, 3e-3, 1.25, "1", "large messages, of staging bandwidth"),
     "node_reduce": Prior(0.6, 1.0, 0.02, 6, "1", "gradient all-reduce in a node, of bandwidth"),
     "reduce": Prior(0.64, 0.7, 0.04, 8, "1", "gradient all-reduce between nodes, of bandwidth"),
-    "reduce_latency": Prior(1.0, 0.5, 0.12, 25, "1", "start-up between nodes, of latency"),
+    "reduce_latency": Prior(1.0, 0.25, 0.12, 25, "1", "start-up between nodes, of latency"),
     "node_collective": Prior(1.0, 1.0, 0.02, 6, "1", "layer collectives in a node, of bandwidth"),
     "collective": Prior(1.0, 1.0, 0.04, 16, "1", "layer collectives between nodes, of bandwidth"),
     "halo_latency": Prior(1.0, 0.7, 3e-3, 7, "1", "start-up of a halo message, of staging's"),
     "contention": Prior(1.0, 0.12, 0.5, 4, "1", "contention of a hybrid's rings, of phi"),
-    "congestion": Prior(0.3, 0.7, 1e-3, 3, "1", "growth of communication by peers elsewhere"),
+    "congestion": Prior(0.3, 0.3, 1e-3, 3, "1", "growth of communication by peers elsewhere"),
 }
 
 

@@ -102,7 +102,8 @@ def gradient_exchange(
     The latter takes all weights of a spatial group, and those that a single group does not divide.
     """
     ring, between = _reduce_paths(network, run.p, known)
-    contention = jnp.maximum(1.0, known.contention * run.phi)
+    several = jnp.where(jnp.greater(run.p2, 1), known.contention, 1.0)
+    contention = jnp.maximum(1.0, several * run.phi)
     m = run.delta * work.gradient
     rings = all_reduce(run.p1, m, ring.contended(contention), options.algorithm)
     staged = _staged(work, run)

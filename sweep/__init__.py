@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grids.errors import InputError
+    from sweep.calibration.calibrate import calibrate
     from sweep.engine import open_dataset, run
     from sweep.errors import RunError
     from sweep.questions.best import best
@@ -25,6 +26,7 @@ _HOMES = {
     "InputError": "grids.errors",
     "RunError": "sweep.errors",
     "best": "sweep.questions.best",
+    "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.questions.compare",
     "explain": "sweep.questions.explain",
     "limits": "sweep.questions.limits",
@@ -37,6 +39,7 @@ __all__ = [
     "InputError",
     "RunError",
     "best",
+    "calibrate",
     "compare",
     "explain",
     "limits",

@@ -56,7 +56,8 @@ def _meaning(grid: Grid) -> Plain:
     named: Plain = {
         dim: {each.name: each.definition() for each in found} for dim, found in entries.items()
     }
-    return plain | {"axes": _axes(grid)} | named
+    calibration = grid.calibration.definition() if grid.calibration else "none"
+    return plain | {"axes": _axes(grid), "calibration": calibration} | named
 
 
 def _axes(grid: Grid) -> Axes:

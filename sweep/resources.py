@@ -1,10 +1,17 @@
 """Whether a plan fits this machine's memory."""
 
 import os
+from collections.abc import Iterable
+from pathlib import Path
 
 from grids.errors import InputError
 from sweep.plan import Plan
 
+# Where Linux tells a container's limit: control groups of version 2, and of 1.
+CGROUP_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 # What Python, JAX and Zarr take in a process before the first block (measured: 350 MB).
 PROCESS_BYTES = 400_000_000
 
@@ -25,6 +32,16 @@ def check_memory(plan: Plan, workers: int) -> None:
         )
 
 
-def machine_memory() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def machine_memory(limits: Iterable[Path] = CGROUP_LIMITS) -> int:
+    """Bytes of memory of this machine, or of the container or batch job that this process is in."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([physical, *(limit for path in limits if (limit := _limit(path)) is not None)])
+
+
+def _limit(path: Path) -> int | None:
+    """What a file of the kernel says; "max", and a file that is not there, set no limit."""
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None

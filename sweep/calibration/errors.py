@@ -18,13 +18,12 @@ from scipy.optimize import minimize
 from grids.calibration import ModelError
 from grids.models.layers import Floats
 from kernels.arrays import Cells
-from kernels.calibration import Calibration
 from kernels.compiled import compiled
 from kernels.run import Options
 from kernels.uncertainty import STEPS, Uncertainty, spread
 from sweep.calibration.crossvalidate import LeftOut, Unseen
 from sweep.calibration.fit import FREEDOM, log_times
-from sweep.calibration.observations import Inputs, Observations
+from sweep.calibration.observations import Observations
 from sweep.measured import PARTS
 
 # Medians and spreads of the priors: what a machine has of which no run was left out.
@@ -75,7 +74,7 @@ def residuals(seen: Observations, left: LeftOut) -> Residuals:
     """How far off the left-out runs are, and how far one could have known."""
     cases = left.cases
     with jax.enable_x64(True):
-        expected = np.asarray(_expected(cases.inputs, cases.known, seen.options))
+        expected = np.asarray(log_times(cases.known, cases.inputs, seen.options))
         spreads = [np.asarray(_spreads(cases, each, seen.options)) for each in _doubts(cases)]
     sure, *errors = np.square(spreads)
     return Residuals(
@@ -129,7 +128,7 @@ def _most_probable(found: Residuals) -> ModelError:
         return float(np.sum(np.square((at - np.log(median)) / width)) / 2 + student.sum() / times)
 
     low, high = np.log(BOUNDS)
-    best = minimize(surprise, np.log(median), method="L-BFGS-B", bounds=[(low, high)] * len(PRIOR))
+    best = minimize(surprise, np.log(median), method="TNC", bounds=[(low, high)] * len(PRIOR))
     return _named(best.x)
 
 
@@ -142,11 +141,6 @@ def _doubts(cases: Unseen) -> list[Uncertainty]:
     one, none = np.ones_like(cases.away), np.zeros_like(cases.away)
     nothing = replace(cases.doubt, widening=one, **dict.fromkeys(SCALES, none))
     return [nothing, *(replace(nothing, **{name: one}) for name in SCALES)]
-
-
-@compiled("options")
-def _expected(inputs: Inputs, known: Calibration, options: Options) -> Array:
-    return log_times(known, inputs, options)
 
 
 @compiled("options")

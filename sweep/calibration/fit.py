@@ -21,6 +21,7 @@ from grids.calibration import PRIORS, SerialTime
 from grids.models.layers import Floats
 from kernels import calibrated
 from kernels.calibration import Calibration
+from kernels.compiled import compiled
 from kernels.run import Options
 from sweep.calibration.observations import Inputs, Mask, Observations
 from sweep.errors import RunError
@@ -42,6 +43,7 @@ NOISE = {"total": 0.03, "comp": 0.06, "comm": 0.2}
 BROADER = (8.0, 4.0, 2.0)
 STARTS = 4
 AROUND = 0.7  # in spreads of the prior
+STEPS = 2000
 
 SIZE = len(PRIORS)
 
@@ -64,6 +66,7 @@ class Scale:
     bounds: Bounds
 
 
+@compiled("options")
 def log_times(known: Calibration, inputs: Inputs, options: Options) -> Array:
     """ln of seconds an iteration [part, run] in the order of PARTS."""
     terms = calibrated.iteration_terms(
@@ -78,8 +81,9 @@ def fit(seen: Observations, train: Mask) -> Posterior:
     scale = _scale(seen)
     data = scale.median, scale.spread, seen.inputs, seen.of_model, *_weighed(seen, train)
     with jax.enable_x64(True):
-        at = _best_mode(scale, (*data, seen.options))
-        curvature = np.asarray(_curvature()(at, 1.0, *data, seen.options))
+        problem = (*jax.device_put(data), seen.options)  # once, not at each step
+        at = _best_mode(scale, problem)
+        curvature = np.asarray(_curvature()(at, 1.0, *problem))
     values = np.exp(scale.median + scale.spread * at)
     covariance = _inverse(curvature) * scale.spread * scale.spread[:, None]
     return Posterior(
@@ -117,10 +121,7 @@ def _best_mode(scale: Scale, problem: tuple[Any, ...]) -> Floats:
     others = AROUND * random.standard_normal((STARTS, first.size))
     found = [_mode(start, scale.bounds, (1.0, *problem)) for start in (first, *others)]
     # Of modes that are equal but for rounding the first.
-    value, best = min(found, key=lambda each: round(each[0], 6))
-    if not np.isfinite(value):
-        raise RunError("the fit found no parameters; are the measured times in seconds?")
-    return best
+    return min(found, key=lambda each: round(each[0], 6))[1]
 
 
 def _mode(start: Floats, bounds: Bounds, problem: tuple[Any, ...]) -> tuple[float, Floats]:
@@ -131,7 +132,12 @@ def _mode(start: Floats, bounds: Bounds, problem: tuple[Any, ...]) -> tuple[floa
         return float(value), np.asarray(slope)
 
     inside = np.clip(start, bounds.lb, bounds.ub)
-    found = minimize(value_and_slope, inside, jac=True, method="L-BFGS-B", bounds=bounds)
+    # Truncated Newton: SciPy's L-BFGS-B waits for BLAS threads, which a busy machine keeps waiting.
+    found = minimize(
+        value_and_slope, inside, jac=True, method="TNC", bounds=bounds, options={"maxfun": STEPS}
+    )
+    if not np.isfinite(found.fun):
+        raise RunError("the fit found no parameters; are the measured times in seconds?")
     return float(found.fun), np.asarray(found.x)
 
 

@@ -14,6 +14,7 @@ from grids.calibration import (
 from grids.models.layers import Floats
 from sweep.calibration.fit import PROFILE, ROOFLINE, Posterior, fit
 from sweep.calibration.observations import Mask, Observations
+from sweep.measured import MeasuredRun
 
 # A parameter is determined where the runs more than halve the spread of its prior.
 DETERMINED = 0.5
@@ -50,24 +51,17 @@ def _parameters(posterior: Posterior, spreads: Floats) -> Mapping[str, Parameter
 
 def _series(seen: Observations, train: Mask) -> tuple[Series, ...]:
     """The runs of a model and strategy together, in the order of the rows."""
-    labels = [
-        (run.model, run.dataset, strategy.base)
-        for run, strategy in zip(seen.runs, seen.strategies, strict=True)
-    ]
-    found = []
-    for each in dict.fromkeys(label for label, used in zip(labels, train, strict=True) if used):
-        own = [
-            run
-            for run, label, used in zip(seen.runs, labels, train, strict=True)
-            if used and label == each
-        ]
-        found.append(
-            Series(
-                model=each[0],
-                dataset=each[1],
-                strategy=each[2],
-                pe=tuple(sorted({run.p for run in own})),
-                batch=tuple(sorted({run.samples_per_replica for run in own})),
-            )
+    found: dict[tuple[str, str, str], list[MeasuredRun]] = {}
+    for run, strategy, used in zip(seen.runs, seen.strategies, train, strict=True):
+        if used:
+            found.setdefault((run.model, run.dataset, strategy.base), []).append(run)
+    return tuple(
+        Series(
+            model=model,
+            dataset=dataset,
+            strategy=strategy,
+            pe=tuple(sorted({run.p for run in runs})),
+            batch=tuple(sorted({run.samples_per_replica for run in runs})),
         )
-    return tuple(found)
+        for (model, dataset, strategy), runs in found.items()
+    )

@@ -24,7 +24,7 @@ from kernels.group import GroupWork
 from kernels.network import Network
 from kernels.run import Options, Run
 from sweep.measured import PARTS, MeasuredRun
-from sweep.questions.cases import AS_MEASURED, Conditions
+from sweep.questions.cases import AS_MEASURED, Conditions, configured, told_by_column
 
 Mask = NDArray[np.bool_]
 
@@ -94,48 +94,59 @@ class Observations:
         return [tuple(getattr(run, key) for key in keys) for run in self.runs]
 
 
+@dataclass(frozen=True, eq=False)
+class _Observed:
+    """One configuration; `system` by its name, however it was referred to."""
+
+    inputs: Inputs
+    options: Options
+    profiled: bool
+    system: str
+
+
 def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
-    """The runs of one system. InputError: an unknown name, or a run that cannot be."""
+    """The runs of one system, `system` of those that name none.
+
+    InputError: an unknown name, or a run that cannot be.
+    """
     conditions = Conditions(system, "none", AS_MEASURED)
-    found: dict[tuple[object, ...], tuple[Inputs, bool]] = {}
+    found: dict[tuple[object, ...], _Observed] = {}
     for run in runs:
-        _of_system(run, system)
-        if _configured(run) not in found:
-            found[_configured(run)] = _inputs(run, conditions)
-    rows = [found[_configured(run)] for run in runs]
-    stacked: Inputs = jax.tree.map(_stacked, *(inputs for inputs, _ in rows))
-    options = conditions.configuration(runs[0]).grid().options
-    profiled = np.array([known for _, known in rows])
-    return Observations(system, tuple(runs), stacked, options, profiled)
+        if configured(run) not in found:
+            found[configured(run)] = _observed(run, conditions)
+    rows = [found[configured(run)] for run in runs]
+    _of_one_system(runs, [row.system for row in rows])
+    return Observations(
+        system=rows[0].system,
+        runs=tuple(runs),
+        inputs=jax.tree.map(_stacked, *(row.inputs for row in rows)),
+        options=rows[0].options,
+        profiled=np.array([row.profiled for row in rows]),
+    )
 
 
-def _configured(run: MeasuredRun) -> tuple[object, ...]:
-    return (*run.series, run.p)
+def _of_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
+    for run, system in zip(runs, systems, strict=True):
+        if system != systems[0]:
+            raise InputError(
+                f"expected a run on {systems[0]!r}, as the first, got one on {system!r}",
+                where=run.where,
+                advice="calibrate each system from a file of its own runs",
+            )
 
 
-def _of_system(run: MeasuredRun, system: str) -> None:
-    if run.system not in (None, system):
-        raise InputError(
-            f"expected runs on {system!r}, got one on {run.system!r}",
-            where=run.where,
-            advice="calibrate each system from a file of its own runs",
-        )
-
-
-def _inputs(run: MeasuredRun, conditions: Conditions) -> tuple[Inputs, bool]:
-    """What the formulas need of one run, and whether its model has a profile."""
-    grid = conditions.configuration(run).grid()
-    problem = grid.problem((0, 0, 0, 0))
-    if problem is None:
+def _observed(run: MeasuredRun, conditions: Conditions) -> _Observed:
+    with told_by_column(run):
+        grid = conditions.configuration(run).grid()
+    problem, workload = grid.problem((0, 0, 0, 0)), grid.workload(0, 0, 0)
+    if problem is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
     _can_be(run, problem)
     found = reduced(problem, grid.options)
-    workload = grid.workload(0, 0, 0)
-    assert workload is not None
     # Memory is not calibrated; its stages would be as many as a pipeline has.
     work = replace(found.work, activations=np.zeros(1), parameters=np.zeros(1))
     inputs: Inputs = jax.tree.map(_at_its_cell, Inputs(work, found.run, found.network, found.pe))
-    return inputs, workload.seconds is not None
+    return _Observed(inputs, grid.options, workload.seconds is not None, grid.systems[0].name)
 
 
 def _can_be(run: MeasuredRun, problem: Problem) -> None:
@@ -150,7 +161,7 @@ def _can_be(run: MeasuredRun, problem: Problem) -> None:
         raise InputError(
             f"no such run can be: {run.strategy} on {run.p} PEs",
             where=run.where,
-            advice=f"p must be a multiple of its group of {group:g}",
+            advice="serial runs on 1 PE, a hybrid on a multiple of its group",
         )
 
 

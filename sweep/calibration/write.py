@@ -18,7 +18,7 @@ HEAD = """\
 """
 PARAMETERS = """
 # Factors on what the system states, or times [s]. In brackets: the prior's median and spread.
-# determined: false where the runs do not halve the prior's spread; then mind the value as little.
+# determined: false where the runs do not halve that spread, and the value is mostly the prior's.
 parameters:
 """
 CORRELATION = """

@@ -84,24 +84,24 @@ def cases(runs: Sequence[MeasuredRun], conditions: Conditions) -> tuple[Case, ..
     """Every run predicted. All names are looked up before the first prediction takes its time."""
     grids = {}
     for run in runs:
-        if _configured(run) not in grids:
-            with _told_by_column(run):
-                grids[_configured(run)] = conditions.configuration(run).grid()
+        if configured(run) not in grids:
+            with told_by_column(run):
+                grids[configured(run)] = conditions.configuration(run).grid()
     found = {key: prediction(grid) for key, grid in grids.items()}
     return tuple(
         Case(run, conditions.configuration(run), grids[key], found[key])
         for run in runs
-        for key in [_configured(run)]
+        for key in [configured(run)]
     )
 
 
-def _configured(run: MeasuredRun) -> tuple[str | int | None, ...]:
+def configured(run: MeasuredRun) -> tuple[str | int | None, ...]:
     """Repeated runs of a configuration have one prediction."""
     return (*run.series, run.p)
 
 
 @contextmanager
-def _told_by_column(run: MeasuredRun) -> Iterator[None]:
+def told_by_column(run: MeasuredRun) -> Iterator[None]:
     """Tell the file, line and column of a name that is unknown, where the row has it."""
     try:
         yield

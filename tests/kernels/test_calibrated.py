@@ -191,7 +191,8 @@ class ByHand:
     def gradient_exchange(self) -> float:
         rings = 0.0
         if self.group != "spatial":
-            phi = max(1.0, self.known.contention * self.run.phi)
+            several = self.known.contention if self.p2 > 1 else 1.0
+            phi = max(1.0, several * self.run.phi)
             rings = self.reduce(self.p1, self.run.delta * self.work.gradient, self.p, phi)
         inside = min(self.p, 4.0)
         levels = 0.0

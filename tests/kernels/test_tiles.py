@@ -3,22 +3,23 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.tiles import repeat, tiles
 
-shapes = st.lists(st.integers(1, 40), min_size=2, max_size=4).map(tuple)
+shapes = st.lists(st.integers(1, 9), min_size=2, max_size=3).map(tuple)
 
 
-@given(shapes, st.integers(1, 3000))
+@settings(max_examples=30)
+@given(shapes, st.integers(1, 200))
 def test_tiles_cover_all_cells_and_no_more(shape, cells) -> None:
     cut, seen = tiles(shape, cells), np.zeros(shape, int)
     for tile in np.ndindex(cut.counts):
         starts = [int(each) for each in cut.starts(tile)]
         seen[tuple(slice(a, a + n) for a, n in zip(starts, cut.size, strict=True))] += 1
     assert (seen > 0).all()
-    assert cut.overlap == (seen.max(axis=tuple(range(1, len(shape)))) > 1).any() or not cut.overlap
+    assert cut.overlap == (shape[0] % cut.size[0] > 0)
     assert int(np.prod(cut.size)) <= max(cells, 1) or cut.size == (1,) * len(shape)
 
 

@@ -52,7 +52,7 @@ def started(spec: Path, url: Path, *options: str, **more: object) -> subprocess.
         **more,
     )
     deadline = time.monotonic() + 40
-    while not list(url.glob("progress/done/c.*")):
+    while not any(path.suffix != ".partial" for path in url.glob("progress/done/c.*")):
         assert run.poll() is None, run.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.005)

@@ -95,6 +95,14 @@ def test_a_store_holds_its_calibration(cube) -> None:
     assert np.isfinite(again.epoch_time_p90.values).all()
 
 
+def test_a_calibrated_sweep_is_resumed_as_it_was_begun(cube) -> None:
+    before = sweep.open_dataset(cube).attrs["history"]
+    assert sweep.run(SPEC, cube).attrs["history"] == before
+    other = CALIBRATION | {"error": ERROR | {"serial": 0.05}}
+    with pytest.raises(InputError, match=r"calibration\.error\.serial: 0\.03, 0\.05|serial"):
+        sweep.run(SPEC | {"calibration": other}, cube)
+
+
 def test_extrapolation_is_told() -> None:
     assert predicted(pe=128)["extrapolation"] == [
         "no run of data+filter was calibrated",

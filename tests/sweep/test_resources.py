@@ -22,3 +22,11 @@ def test_more_workers_than_memory_are_refused():
 
 def test_one_worker_fits():
     check_memory(PLAN, 1)
+
+
+def test_a_container_may_have_less_memory_than_its_machine(tmp_path):
+    limit = tmp_path / "memory.max"
+    whole = machine_memory(limits=[])
+    for text, memory in (("max\n", whole), ("4096\n", 4096), (f"{2**62}\n", whole)):
+        limit.write_text(text)
+        assert machine_memory(limits=[limit, tmp_path / "of-another-version"]) == memory
