@@ -8,7 +8,7 @@ from math import inf, log2
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kernels.calibrated import iteration_terms
@@ -60,7 +60,7 @@ def questions(draw: st.DrawFn) -> Question:
 
 @st.composite
 def works(draw: st.DrawFn, group: str) -> GroupWork:
-    items = st.floats(0, 1e9)
+    items = st.just(0.0) | st.floats(1, 1e9)  # no parts of an item, such as 1e-308
     serial = draw(st.floats(1e-6, 1))
     messages = draw(st.sampled_from((1, 3)))
 
@@ -255,6 +255,7 @@ def answer(asked: Question) -> Terms:
     )
 
 
+@settings(max_examples=60)
 @given(questions())
 def test_terms_by_hand(asked: Question) -> None:
     found, by_hand = answer(asked), ByHand(asked)
@@ -265,6 +266,7 @@ def test_terms_by_hand(asked: Question) -> None:
         )
 
 
+@settings(max_examples=20)
 @given(questions().filter(lambda asked: asked.run.p == 1))
 def test_one_pe_is_serial(asked: Question) -> None:
     found = answer(asked)
@@ -279,6 +281,7 @@ def halo_starts(asked: Question) -> float:
     return ByHand(asked).halo_exchange() + 1e-300
 
 
+@settings(max_examples=30)
 @given(questions())
 def test_only_peers_in_other_nodes_congest(asked: Question) -> None:
     quiet = replace(asked, known=replace(asked.known, congestion=0.0))
@@ -287,9 +290,15 @@ def test_only_peers_in_other_nodes_congest(asked: Question) -> None:
     assert float(more) == pytest.approx(longer * float(less), rel=1e-9)
 
 
+@settings(max_examples=40)
 @given(questions(), st.sampled_from([each.name for each in fields(Calibration)]))
 def test_nothing_gets_faster_by_a_greater_overhead(asked: Question, name: str) -> None:
-    """Times and shares are longer when greater; bandwidths, shorter."""
+    """Times and shares are longer when greater; bandwidths, shorter.
+
+    But for elementwise layers of a spatial group: they divide, and are a part of the serial time of
+    which the rest does not.
+    """
+    assume((asked.group, name) != ("spatial", "elementwise_passes"))
     value = getattr(asked.known, name)
     after = answer(replace(asked, known=replace(asked.known, **{name: 1.5 * value})))
     before = answer(asked)
