@@ -23,6 +23,9 @@ from kernels.uncertainty import Uncertainty
 
 Flags = NDArray[np.bool_]
 
+# Stages that are left at least: few networks need more, and so one compiled program serves most.
+STAGES = 4
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ def _fullest(work: GroupWork) -> GroupWork:
 
 def _first(kept: Flags) -> NDArray[np.int64]:
     """Positions of what is kept [stage, cells], as many as are kept in any cell; then others."""
-    return np.argsort(~kept, axis=0, kind="stable")[: kept.sum(axis=0).max()]
+    most = max(STAGES, kept.sum(axis=0).max())
+    return np.argsort(~kept, axis=0, kind="stable")[:most]
 
 
 def _not_exceeded(activations: Floats, parameters: Floats) -> Flags:
