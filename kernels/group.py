@@ -5,7 +5,7 @@ Table III). Stage one reduces the layers to a `GroupWork`, which is small; stage
 is closed-form in PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -140,4 +140,14 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         layers=jnp.asarray(float(layers.x.shape[0])),
         sample=jnp.asarray(layers.x)[0],
         undivided=total(layers.w),
+    )
+
+
+def slower(work: GroupWork, factor: Cells) -> GroupWork:
+    """The same layers, each taking `factor` times as long."""
+    return replace(
+        work,
+        forward_backward=work.forward_backward * factor,
+        serial=work.serial * factor,
+        convolution=work.convolution * factor,
     )

@@ -5,7 +5,7 @@ directions of their posterior; a model's time on one PE; and the model's own err
 runs unlike those that were fitted.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from kernels import calibrated
 from kernels.arrays import AnyArray, Cells
 from kernels.calibration import Calibration
 from kernels.compute import PE
-from kernels.group import GroupWork
+from kernels.group import GroupWork, slower
 from kernels.network import Network
 from kernels.run import Options, Run, Terms
 
@@ -97,8 +97,9 @@ def moved_times(
     offsets, serial: of the logarithms of the parameters, and of the time on one PE.
     """
     moved: Calibration = jax.tree.map(lambda value, by: value * jnp.exp(by), known, offsets)
-    slower = _slower(work, jnp.exp(serial))
-    terms = calibrated.iteration_terms(slower, run, network, pe, moved, options)
+    terms = calibrated.iteration_terms(
+        slower(work, jnp.exp(serial)), run, network, pe, moved, options
+    )
     return terms.compute, terms.communication
 
 
@@ -110,16 +111,6 @@ def own_error(terms: Terms, work: GroupWork, run: Run, doubt: Uncertainty) -> Ce
 def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:
     """The 10th, 50th or 90th percentile of a time whose logarithm has the spread `sigma`."""
     return jnp.asarray(time * jnp.exp(STEPS[percent] * sigma))
-
-
-def _slower(work: GroupWork, factor: Cells) -> GroupWork:
-    """The same layers, each taking `factor` times as long."""
-    return replace(
-        work,
-        forward_backward=work.forward_backward * factor,
-        serial=work.serial * factor,
-        convolution=work.convolution * factor,
-    )
 
 
 def _errors(terms: Terms, work: GroupWork, run: Run, doubt: Uncertainty) -> tuple[Cells, Cells]:

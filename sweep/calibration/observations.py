@@ -20,7 +20,7 @@ from grids.reduction import reduced
 from grids.strategies import Strategy, parse
 from kernels.arrays import Cells
 from kernels.compute import PE
-from kernels.group import GroupWork
+from kernels.group import GroupWork, slower
 from kernels.network import Network
 from kernels.run import Options, Run
 from sweep.measured import PARTS, MeasuredRun
@@ -41,14 +41,7 @@ class Inputs:
 
     def slower(self, factors: Cells) -> "Inputs":
         """The same runs, of models that take `factors` [run] times as long on one PE."""
-        work = self.work
-        slowed = replace(
-            work,
-            forward_backward=work.forward_backward * factors,
-            serial=work.serial * factors,
-            convolution=work.convolution * factors,
-        )
-        return replace(self, work=slowed)
+        return replace(self, work=slower(self.work, factors))
 
 
 @dataclass(frozen=True, eq=False)
