@@ -114,7 +114,7 @@ def build(
         run = _run(strategy, values, workload, settings.strong)
         run = replace(run, phi=_contention(strategy, values, network, run))
         costs = _costs(strategy, layers, pe, values)
-    known = workload.calibrated
+    calibrated = workload.calibrated
     sizes, position = _distinct(_told_apart(strategy, workload, run), values.leading)
     placement, placed = place(strategy, workload.table, workload.mask, costs, sizes)
     return Problem(
@@ -128,8 +128,8 @@ def build(
         run=run,
         group=strategy.group_strategy,
         choices=choices,
-        known=None if known is None else known.known(values.rank),
-        doubt=None if known is None else known.doubt(strategy, np.asarray(run.p)),
+        known=calibrated.known(values.rank) if calibrated else None,
+        doubt=calibrated.doubt(strategy, np.asarray(run.p)) if calibrated else None,
     )
 
 

@@ -4,7 +4,7 @@ Each is a factor on what the system states (so that a faster link still counts),
 no name there. The terms that they enter, and how much each of them explains: docs/accuracy.md.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import jax
 
@@ -45,6 +45,3 @@ class Calibration:
     halo_latency: Cells
     contention: Cells
     congestion: Cells
-
-
-NAMES = tuple(each.name for each in fields(Calibration))

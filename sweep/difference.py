@@ -23,10 +23,10 @@ def difference(stored: Grid, asked: Grid) -> str:
 
 def added(stored: Grid, asked: Grid) -> Axes:
     """The values of each axis that only `asked` has."""
-    there, wanted = _axes(stored), _axes(asked)
+    there = {dim: set(values) for dim, values in _axes(stored).items()}
     new = {
-        dim: [value for value in values if value not in set(there.get(dim, []))]
-        for dim, values in wanted.items()
+        dim: [value for value in values if value not in there.get(dim, ())]
+        for dim, values in _axes(asked).items()
     }
     return {dim: values for dim, values in new.items() if values}
 
