@@ -18,6 +18,7 @@ from kernels.compute import PE
 from kernels.group import Bounds, GroupWork
 from kernels.network import Network
 from kernels.oracle import reduce_layers
+from kernels.rates import Rates
 from kernels.run import Options, Run
 from kernels.uncertainty import Uncertainty
 
@@ -39,6 +40,7 @@ class Reduced:
     pe: PE
     known: Calibration | None
     doubt: Uncertainty | None
+    rates: Rates | None = None
 
 
 def group_work(problem: Problem, options: Options) -> GroupWork:

@@ -5,13 +5,13 @@
 parameter.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels import calibrated, strategy
+from kernels import calibrated
 from kernels.arrays import Cells, Flags, Limits
 from kernels.calibration import Calibration
 from kernels.collectives import Algorithm
@@ -23,8 +23,9 @@ from kernels.layers import Layers
 from kernels.limits import limits
 from kernels.memory import memory
 from kernels.network import Network
-from kernels.run import Options, Run, Terms, epoch_terms
-from kernels.strategy import GroupStrategy, group_work
+from kernels.rates import Rates, are_constant, iteration, rates_of
+from kernels.run import Options, Run, Terms, Times, epoch, summed
+from kernels.strategy import GroupStrategy, group_work, iteration_terms
 from kernels.uncertainty import Spread, Uncertainty, spread
 
 
@@ -33,10 +34,13 @@ from kernels.uncertainty import Spread, Uncertainty, spread
 class Answer:
     """Terms [s an epoch], memory [B a PE], limit flags; the replicas and group they hold for.
 
-    spread: how far the times may be off; None where nothing was calibrated.
+    compute, communication: sums of terms. spread: how far they may be off; None where nothing was
+    calibrated.
     """
 
     terms: Terms
+    compute: Cells
+    communication: Cells
     memory: Cells
     limit: Limits
     replicas: Cells
@@ -61,6 +65,16 @@ def reduce_layers(
     return group_work(group, layers, times, placement, p2, algorithm)
 
 
+def constants(
+    work: GroupWork, bounds: Bounds, run: Run, network: Network, options: Options
+) -> Rates | None:
+    """What of the paper's stage two is the same for all batches; None where nothing is."""
+    if not are_constant(options):
+        return None
+    found = rates_of(work, run, network, options)
+    return replace(found, fixed=_where(_exists(bounds, run), found.fixed))
+
+
 def answer(
     work: GroupWork,
     bounds: Bounds,
@@ -70,22 +84,30 @@ def answer(
     options: Options,
     known: Calibration | None = None,
     doubt: Uncertainty | None = None,
+    rates: Rates | None = None,
 ) -> Answer:
     """Stage two: everything about every cell; NaN where no such configuration exists.
 
-    Table III's formulas, or with a calibration those of `kernels.calibrated`.
+    Table III's formulas, or with a calibration those of `kernels.calibrated`. rates: the paper's
+    `constants`, where they are at hand.
     """
-    exists = jnp.equal(run.p1 * run.p2, run.p) & bounds.defined
+    exists = _exists(bounds, run)
     needed = jnp.where(exists, memory(work, run.batch, run.delta, run.gamma), jnp.nan)
-    if known is None:
-        terms = strategy.iteration_terms(work, run, network, options)
-    else:
-        terms = calibrated.iteration_terms(work, run, network, pe, known, options)
     off = None
-    if known is not None and doubt is not None:
-        off = spread(work, run, network, pe, known, options, doubt)
+    if known is not None:
+        terms = calibrated.iteration_terms(work, run, network, pe, known, options)
+        times = _where(exists, summed(terms))
+        if doubt is not None:
+            off = spread(work, run, network, pe, known, options, doubt)
+    elif rates := rates or constants(work, bounds, run, network, options):
+        times = iteration(rates, run.batch)
+    else:
+        times = _where(exists, summed(iteration_terms(work, run, network, options)))
+    found = epoch(times, run, options)
     return Answer(
-        terms=_where_exists(exists, epoch_terms(terms, run, options)),
+        terms=found.terms,
+        compute=found.compute,
+        communication=found.communication,
         memory=needed,
         limit=limits(work, bounds, run, needed, pe.memory_capacity),
         replicas=run.p1,
@@ -99,7 +121,7 @@ def best_group(choices: Answer) -> Answer:
 
     Where none is allowed, the fastest that exists.
     """
-    time = choices.terms.compute + choices.terms.communication
+    time = choices.compute + choices.communication
     time, _ = jnp.broadcast_arrays(jnp.where(jnp.isnan(time), jnp.inf, time), choices.limit)
     forbidden = (choices.limit & jnp.uint8(FORBIDS)) > 0
     allowed = jnp.where(forbidden, jnp.inf, time)
@@ -112,7 +134,10 @@ def _pick(leaf: Cells, pick: Array, shape: tuple[int, ...]) -> Array:
     return jnp.take_along_axis(jnp.broadcast_to(leaf, shape), pick[None], axis=0)[0]
 
 
-def _where_exists(exists: Flags, terms: Terms) -> Terms:
-    return Terms(
-        **{f.name: jnp.where(exists, getattr(terms, f.name), jnp.nan) for f in fields(terms)}
-    )
+def _exists(bounds: Bounds, run: Run) -> Flags:
+    return jnp.equal(run.p1 * run.p2, run.p) & bounds.defined
+
+
+def _where(exists: Flags, times: Times) -> Times:
+    defined: Times = jax.tree.map(lambda time: jnp.where(exists, time, jnp.nan), times)
+    return defined

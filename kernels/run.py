@@ -4,7 +4,7 @@ Symbols: p PEs = p1 replicas x p2; B global batch, b = B/p1 samples a replica; D
 I = D/B iterations; delta bytes an item; gamma memory reuse; phi contention.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -103,14 +103,44 @@ class Terms:
         )
 
 
-# What a sample costs; all else is paid once an iteration.
-PER_SAMPLE = ("forward_backward", "pipeline_bubble")
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Times:
+    """Seconds: each term, and together.
+
+    sampled: what each sample's computing takes; iterated: what an iteration's takes besides.
+    """
+
+    terms: Terms
+    sampled: Cells
+    iterated: Cells
+    communication: Cells
+
+    @property
+    def compute(self) -> Cells:
+        """[s] computing."""
+        return self.sampled + self.iterated
 
 
-def epoch_terms(terms: Terms, run: Run, options: Options) -> Terms:
+def summed(terms: Terms) -> Times:
+    """Terms and their sums."""
+    return Times(
+        terms,
+        sampled=terms.forward_backward + terms.pipeline_bubble,
+        iterated=terms.weight_update + terms.split_overhead,
+        communication=terms.communication,
+    )
+
+
+def epoch(iteration: Times, run: Run, options: Options) -> Times:
     """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
     passes = run.samples / run.global_batch
     iterations = jnp.ceil(passes) if options.iterations == "ceil" else passes
-    times = {each.name: getattr(terms, each.name) * iterations for each in fields(Terms)}
-    per_sample = {name: getattr(terms, name) * passes for name in PER_SAMPLE}
-    return Terms(**times | per_sample)
+    times: Times = jax.tree.map(lambda time: time * iterations, iteration)
+    of_terms = iteration.terms
+    terms = replace(
+        times.terms,
+        forward_backward=of_terms.forward_backward * passes,
+        pipeline_bubble=of_terms.pipeline_bubble * passes,
+    )
+    return replace(times, terms=terms, sampled=iteration.sampled * passes)

@@ -72,6 +72,7 @@ def answered(given: Reduced, *, choices: bool, options: Options) -> Answer:
         options,
         given.known,
         given.doubt,
+        given.rates,
     )
     return best_group(found) if choices else found
 
@@ -89,9 +90,9 @@ def _quantile(found: Answer, time: str, percent: int) -> Cells:
     """A percentile of one of an epoch's times."""
     assert found.spread is not None  # the spec's check: only a calibrated oracle has any
     of = {
-        "comp_time": (found.terms.compute, found.spread.compute),
-        "comm_time": (found.terms.communication, found.spread.communication),
-        "epoch_time": (found.terms.compute + found.terms.communication, found.spread.total),
+        "comp_time": (found.compute, found.spread.compute),
+        "comm_time": (found.communication, found.spread.communication),
+        "epoch_time": (found.compute + found.communication, found.spread.total),
     }
     return quantile(*of[time], percent)
 
@@ -103,9 +104,9 @@ def output(found: Answer, name: str) -> Cells:
         return _quantile(found, time, int(percent))
     match name:
         case "comp_time":
-            return found.terms.compute
+            return found.compute
         case "comm_time":
-            return found.terms.communication
+            return found.communication
         case "group_size":
             return found.group
         case "memory" | "limit" | "replicas":

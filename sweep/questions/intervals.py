@@ -16,7 +16,7 @@ def intervals(grid: Grid, problem: Problem, found: Answer, iterations: float) ->
     """
     if found.spread is None or grid.calibration is None:
         return {"calibration": None, "intervals": None, "extrapolation": []}
-    compute, communication = found.terms.compute, found.terms.communication
+    compute, communication = found.compute, found.communication
     times = {
         "iteration_time": (compute + communication, found.spread.total),
         "iteration_comp_time": (compute, found.spread.compute),

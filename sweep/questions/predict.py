@@ -115,7 +115,7 @@ def _answered(grid: Grid, problem: Problem, found: Answer) -> dict[str, Any]:
     batch, global_batch = (asked / replicas, asked) if strong else (asked, asked * replicas)
     passes = number(problem.run.samples) / global_batch
     iterations = float(np.ceil(passes)) if grid.options.iterations == "ceil" else passes
-    comp, comm = number(found.terms.compute), number(found.terms.communication)
+    comp, comm = number(found.compute), number(found.communication)
     flags = int(np.asarray(found.limit).ravel()[0])
     return {
         "replicas": int(replicas),

@@ -104,7 +104,7 @@ def test_a_block_is_a_part_of_the_whole() -> None:
     whole = ask(found.problem((0, 0, 0, 1)), found.options)
     axes = {"pe": found.axes["pe"][3:5], "batch": found.axes["batch"][1:]}
     block = ask(found.problem((0, 0, 0, 1), axes), found.options)
-    np.testing.assert_array_equal(block.terms.compute, whole.terms.compute[3:5, 1:])
+    np.testing.assert_array_equal(block.compute, whole.compute[3:5, 1:])
     np.testing.assert_array_equal(block.limit, whole.limit[3:5, 1:])
 
 

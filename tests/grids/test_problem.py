@@ -248,7 +248,7 @@ def test_the_best_group_is_not_the_fastest_where_that_does_not_fit() -> None:
 
 
 def time(found) -> float:
-    return (found.terms.compute + found.terms.communication).item()
+    return (found.compute + found.communication).item()
 
 
 def test_best_groups_of_many_pes_at_once() -> None:

@@ -104,7 +104,7 @@ def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
             group=asked.group,
         )
         said = answer(work, asked.bounds, run, asked.network, asked.pe, Options())
-        epoch = said.terms.compute + said.terms.communication
+        epoch = said.compute + said.communication
         return jnp.sum(epoch), jnp.sum(said.memory)
 
     return {

@@ -83,9 +83,16 @@ def choice(times: np.ndarray, limit: np.ndarray) -> Answer:
     """Answers with these epoch times [choices, cells], split into compute and communication."""
     nothing = np.zeros(())
     terms = Terms(*[nothing] * len(NAMES))
-    terms = replace(terms, forward_backward=times / 4, halo_exchange=times * 3 / 4)
     group = np.arange(2.0, 2 + len(times))[:, None]
-    return Answer(terms, memory=times * 10, limit=limit, replicas=12 / group, group=group)
+    return Answer(
+        terms,
+        compute=times / 4,
+        communication=times * 3 / 4,
+        memory=times * 10,
+        limit=limit,
+        replicas=12 / group,
+        group=group,
+    )
 
 
 undefined_or_time = st.one_of(st.just(np.nan), st.integers(1, 5).map(float))

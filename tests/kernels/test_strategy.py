@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, TIMES, placement, run
 
-from kernels.run import Options, Terms, epoch_terms
+from kernels.run import Options, Terms, epoch, summed
 from kernels.strategy import group_work, iteration_terms
 
 ALL = 4 * 1640  # bytes of the gradients
@@ -138,9 +138,10 @@ def test_the_best_algorithm_is_the_cheaper_one_layer_by_layer() -> None:
 def test_terms_of_an_epoch() -> None:
     """15 samples, 2 at a time: the last iteration is half empty."""
     names = ("forward_backward", "pipeline_bubble", "weight_update", "split_overhead")
-    ones = Terms(*np.ones(9))
-    exact = epoch_terms(ones, run(samples=15.0), Options())
-    assert [getattr(exact, name) for name in vars(exact)] == [7.5] * 9
-    whole = epoch_terms(ones, run(samples=15.0), Options(iterations="ceil"))
-    assert [getattr(whole, name) for name in names] == [7.5, 7.5, 8, 8]
+    ones = summed(Terms(*np.ones(9)))
+    exact = epoch(ones, run(samples=15.0), Options())
+    assert [getattr(exact.terms, name) for name in vars(exact.terms)] == [7.5] * 9
+    whole = epoch(ones, run(samples=15.0), Options(iterations="ceil"))
+    assert [getattr(whole.terms, name) for name in names] == [7.5, 7.5, 8, 8]
+    assert whole.compute == 2 * 7.5 + 2 * 8
     assert whole.communication == 5 * 8
