@@ -6,6 +6,7 @@ pages from the system cost several times what the answers do.
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -18,15 +19,23 @@ from grids.models.layers import Floats
 from grids.reduction import Reduced, reduced
 from kernels.arrays import Cells
 from kernels.compiled import compiled
-from kernels.oracle import Answer
+from kernels.flags import Limit
+from kernels.line import Line, without
+from kernels.oracle import constants
 from kernels.run import Options
-from kernels.summary import REPEATED, Line, Summary, merged, nothing, summarise
-from kernels.tiles import Starts, Tiles, repeat, tiles
+from kernels.summary import Summary, complete, lengthened, nothing
+from kernels.tiles import Starts, repeat, tiles
 from sweep.buffers import Buffers
 from sweep.evaluate import answered, output
 from sweep.variables import EFFICIENCY, Arrays, dtype
 
+Answers = dict[str, Array]
 Filled = tuple[Buffers, Summary]
+
+# What a summary reads of the answers.
+SUMMARISED = ("comp_time", "comm_time", "memory", "limit")
+# Arrays of fewer cells than this part of a block's are made before its tiles.
+FEW = 4
 
 
 def fill(
@@ -58,8 +67,11 @@ def fill(
 
 def summary_arrays(summary: Summary) -> Arrays:
     """As a store keeps it: limits, which lead in the kernels, come last, as a cube's dims do."""
-    arrays = {name: np.asarray(value) for name, value in vars(summary).items()}
-    return arrays | {"counts": np.moveaxis(arrays["counts"], 0, -1)}
+    found = vars(summary.fastest) | vars(summary.reasons)
+    shape = found["fastest_time"].shape
+    arrays = {name: np.broadcast_to(values, shape) for name, values in found.items()}
+    counts = np.broadcast_to(summary.counts, (len(Limit), *shape))
+    return arrays | {"counts": np.moveaxis(counts, 0, -1)}
 
 
 @compiled("shape", "choices", "options", donated=("buffers",))
@@ -75,64 +87,59 @@ def _filled(
 ) -> Filled:
     """Tiles along the PE counts for each tile of the other dimensions."""
     cut = tiles(shape)
-    others = cut.counts[1:]
+    given = _with_constants(given, math.prod(shape), options)
+    p = jnp.asarray(given.run.p).reshape(shape[0], *[1] * (len(shape) - 1))
+    enough = jnp.asarray(serial_time / EFFICIENCY, jnp.float32)
+    names = tuple(dict.fromkeys((*buffers, *SUMMARISED)))
+
+    def answers(given: Reduced) -> Answers:
+        found = answered(given, choices=choices, options=options)
+        return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in names}
+
+    def tile(number: Starts, so_far: Filled) -> Filled:
+        starts = cut.starts(number)
+        found = answers(cut.cut(given, starts))
+        filled = _written(so_far[0], found, (place, *starts), cut.size)
+        line = Line(
+            p=cut.cut(p, starts),
+            enough=cut.cut(enough, starts),
+            **{name: found[name] for name in SUMMARISED},
+        )
+        if cut.overlap:
+            line = without(line, number[0] * cut.size[0] - starts[0])
+        return filled, lengthened(so_far[1], line)
 
     def column(number: Cells, so_far: Filled) -> Filled:
-        along = jnp.unravel_index(jnp.asarray(number), others)
-
-        def tile(row: Cells, so_far: Filled) -> Filled:
-            starts = cut.starts((row, *along))
-            found = answered(cut.cut(given, starts), choices=choices, options=options)
-            outputs = _at_hand(found, so_far[0])
-            line = _line(outputs, cut, row, starts, given.run.p, serial_time)
-            written = _written(so_far[0], outputs, (place, *starts), cut.size)
-            return written, merged(so_far[1], summarise(line, EFFICIENCY))
-
-        filled, summary = repeat(cut.counts[0], tile, (so_far[0], nothing(cut.size[1:])))
+        along = tuple(jnp.unravel_index(jnp.asarray(number), cut.counts[1:]))
+        filled, summary = repeat(
+            cut.counts[0],
+            lambda row, so_far: tile((row, *along), so_far),
+            (so_far[0], nothing(cut.size[1:], limits)),
+        )
         return filled, _placed(so_far[1], summary, cut.starts((0, *along))[1:])
 
-    return repeat(math.prod(others), column, (buffers, nothing(shape[1:])))
+    limits = jax.eval_shape(answers, given)["limit"].shape[1:]
+    start = buffers, nothing(shape[1:], limits)
+    filled, summary = repeat(math.prod(cut.counts[1:]), column, start)
+    return filled, complete(summary)
 
 
-def _at_hand(found: Answer, names: Mapping[str, object]) -> dict[str, Array]:
-    """What is stored, and what the summary reads, computed once and not again for each reader."""
-    wanted = dict.fromkeys((*names, "comp_time", "comm_time", "memory", "limit"))
-    outputs = {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in wanted}
-    held: dict[str, Array] = jax.lax.optimization_barrier(outputs)
-    return held
-
-
-def _line(
-    outputs: Mapping[str, Array],
-    cut: Tiles,
-    row: Cells,
-    starts: Starts,
-    p: Cells,
-    serial_time: Cells,
-) -> Line:
-    """The part of the lines that a tile is; a PE count that it repeats does not count again."""
-    limit = outputs["limit"]
-    if cut.overlap:
-        pe = jnp.arange(cut.size[0]).reshape(-1, *[1] * (limit.ndim - 1)) + starts[0]
-        limit = jnp.where(pe >= row * cut.size[0], limit, jnp.uint8(REPEATED))
-    p = jnp.asarray(p).reshape(cut.shape[0], *[1] * (limit.ndim - 1))
-    return Line(
-        p=cut.cut(p, starts),
-        comp_time=outputs["comp_time"],
-        comm_time=outputs["comm_time"],
-        memory=outputs["memory"],
-        limit=limit,
-        serial_time=cut.cut(serial_time, starts),
-    )
+def _with_constants(given: Reduced, cells: int, options: Options) -> Reduced:
+    """With what is the same for many cells, found once, where that is little beside them."""
+    if given.known is not None:
+        return given
+    found = constants(given.work, given.bounds, given.run, given.network, options)
+    largest = max((each.size for each in jax.tree.leaves(found)), default=0)
+    return replace(given, rates=found) if largest * FEW <= cells else given
 
 
 def _written(
-    buffers: Buffers, outputs: Mapping[str, Array], starts: Starts, size: tuple[int, ...]
+    buffers: Buffers, answers: Answers, starts: Starts, size: tuple[int, ...]
 ) -> Buffers:
     """The buffers with a tile's answers in their place."""
     return {
         name: jax.lax.dynamic_update_slice(
-            buffer, jnp.broadcast_to(outputs[name], (1, *size)), starts
+            buffer, jnp.broadcast_to(answers[name], (1, *size)), starts
         )
         for name, buffer in buffers.items()
     }

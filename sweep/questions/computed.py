@@ -3,13 +3,13 @@
 from itertools import product
 
 import jax
-import jax.numpy as jnp
 import xarray as xr
 
 from grids.errors import InputError
 from grids.grid import LABELS
 from kernels.compiled import compiled
-from kernels.summary import Line, summarise
+from kernels.line import Line
+from kernels.summary import summarise
 from sweep.compilation import keep_programs
 from sweep.fill import summary_arrays
 from sweep.questions.lines import Lines
@@ -47,9 +47,9 @@ def _of_lines(part: xr.Dataset, efficiency: float) -> Arrays:
             comm_time=part["comm_time"].values.astype(float),
             memory=part["memory"].values.astype(float),
             limit=part["limit"].values,
-            serial_time=part["serial_time"].values.astype(float)[None],
+            enough=part["serial_time"].values.astype(float)[None] / efficiency,
         )
-        return summary_arrays(_summarised(line, jnp.asarray(efficiency)))
+        return summary_arrays(_summarised(line))
 
 
 _summarised = compiled()(summarise)

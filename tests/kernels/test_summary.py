@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from kernels.flags import FORBIDS, Limit
-from kernels.summary import Line, summarise
+from kernels.line import Line
+from kernels.summary import summarise
+from sweep.fill import summary_arrays
 
 PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)
 SLICES = (5, 4)
@@ -23,11 +25,11 @@ def a_line(seed: int) -> Line:
         comm_time=jnp.asarray(draw.uniform(0, 2, (len(PES), SLICES[0], 1))),
         memory=jnp.asarray(draw.uniform(1, 9, (len(PES), 1, 1))),
         limit=jnp.asarray(flags, jnp.uint8),
-        serial_time=jnp.asarray(draw.uniform(2, 12, (1, SLICES[0], 1))),
+        enough=jnp.asarray(draw.uniform(2, 12, (1, SLICES[0], 1)), jnp.float32),
     )
 
 
-def brute_force(line: Line, slice_: tuple[int, int], efficiency: float) -> dict[str, object]:
+def brute_force(line: Line, slice_: tuple[int, int]) -> dict[str, object]:
     at = {
         name: np.broadcast_to(np.asarray(value), (len(PES), *SLICES))[(slice(None), *slice_)]
         for name, value in vars(line).items()
@@ -38,7 +40,7 @@ def brute_force(line: Line, slice_: tuple[int, int], efficiency: float) -> dict[
     largest = max((PES[n] for n in allowed), default=0)
     reasons = [int(flags) & (FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE) for flags in at["limit"]]
     later = (r for pe, r in zip(PES, reasons, strict=True) if pe > largest and r)
-    quick = [n for n in allowed if at["serial_time"][n] / times[n] / PES[n] >= efficiency]
+    quick = [n for n in allowed if times[n] * PES[n] <= at["enough"][n]]
     return {
         "fastest_pe": 0 if best is None else PES[best],
         "fastest_time": np.nan if best is None else times[best],
@@ -54,20 +56,18 @@ def brute_force(line: Line, slice_: tuple[int, int], efficiency: float) -> dict[
 @pytest.mark.parametrize("seed", range(8))
 def test_every_slice_agrees_with_a_loop(seed):
     line = a_line(seed)
-    found = jax.jit(summarise)(line, jnp.asarray(0.6))
+    found = summary_arrays(jax.jit(summarise)(line))
     for slice_ in np.ndindex(SLICES):
-        expected = brute_force(line, slice_, 0.6)
+        expected = brute_force(line, slice_)
         for name, value in expected.items():
-            values = np.asarray(getattr(found, name))
-            got = values[(..., *slice_)] if name == "counts" else values[slice_]
-            np.testing.assert_allclose(got, value, rtol=1e-6, err_msg=name)
+            np.testing.assert_allclose(found[name][slice_], value, rtol=1e-6, err_msg=name)
 
 
 def test_nothing_is_allowed():
     line = a_line(0)
     none = Line(**{**vars(line), "limit": jnp.full((len(PES), *SLICES), 1, jnp.uint8)})
-    found = summarise(none, jnp.asarray(0.5))
-    assert (np.asarray(found.largest_pe) == 0).all()
-    assert np.isnan(np.asarray(found.fastest_time)).all()
-    assert (np.asarray(found.forbidden_by) == Limit.MEMORY).all()
-    assert (np.asarray(found.counts)[0] == len(PES)).all()
+    found = summary_arrays(summarise(none))
+    assert (found["largest_pe"] == 0).all()
+    assert np.isnan(found["fastest_time"]).all()
+    assert (found["forbidden_by"] == Limit.MEMORY).all()
+    assert (found["counts"][..., 0] == len(PES)).all()

@@ -7,7 +7,8 @@ import pytest
 
 import sweep.fill
 from grids.grid import Grid
-from kernels.summary import Line, summarise
+from kernels.line import Line
+from kernels.summary import summarise
 from kernels.tiles import tiles
 from sweep.buffers import Spare
 from sweep.engine import read_grid
@@ -59,8 +60,8 @@ def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, ce
             values, np.broadcast_to(expected[name], values.shape), rtol=1e-6, err_msg=name
         )
     p = grid.axes["pe"].reshape(-1, 1, 1, 1)
-    line = Line(p, *(arrays[name] for name in NAMES[:4]), serial_time=serial[None])
-    for name, values in summary_arrays(summarise(line, EFFICIENCY)).items():
+    line = Line(p, *(arrays[name] for name in NAMES[:4]), enough=serial[None] / EFFICIENCY)
+    for name, values in summary_arrays(summarise(line)).items():
         np.testing.assert_allclose(
             summary_arrays(summary)[name], values, rtol=1e-6, err_msg=f"{name} of {cells}"
         )
