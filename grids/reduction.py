@@ -17,8 +17,7 @@ from kernels.calibration import Calibration
 from kernels.compute import PE
 from kernels.group import Bounds, GroupWork
 from kernels.network import Network
-from kernels.oracle import reduce_layers
-from kernels.rates import Rates
+from kernels.oracle import Ahead, reduce_layers
 from kernels.run import Options, Run
 from kernels.uncertainty import Uncertainty
 
@@ -40,7 +39,7 @@ class Reduced:
     pe: PE
     known: Calibration | None
     doubt: Uncertainty | None
-    rates: Rates | None = None
+    ahead: Ahead | None = None
 
 
 def group_work(problem: Problem, options: Options) -> GroupWork:

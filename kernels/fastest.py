@@ -4,18 +4,24 @@ from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from kernels.arrays import Cells
-from kernels.line import Line
+from kernels.fold import Folding, fold
+from kernels.line import Line, at_row
 
 FINITE = 3e38  # no time in single precision is longer; infinite is none
+INFINITE = 0x7F800000  # its bits
+# A row's number, below the bits of a time.
+ROW_BITS = 32
+ROW = (1 << ROW_BITS) - 1
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Fastest:
-    """The fastest PE count that nothing forbids, with its times [s per epoch] and memory [B]; the
-    largest that is efficient enough. 0 PEs: none; its time is infinite.
+    """Of each slice: the fastest PE count that nothing forbids, with its times [s per epoch] and
+    memory [B]; the largest that is efficient. 0 PEs: none; its time is infinite.
     """
 
     fastest_pe: Cells
@@ -25,22 +31,34 @@ class Fastest:
     efficient_pe: Cells
 
 
-def of_each(line: Line) -> Fastest:
-    """Of each cell by itself."""
-    time = jnp.asarray(line.comp_time + line.comm_time, jnp.float32)
-    time = jnp.where(line.allowed & (time <= FINITE), time, jnp.inf)
-    pe = jnp.asarray(line.p, jnp.float32)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Race:
+    """The same, with one number for the time and the row where it is: the less is the faster.
+
+    Times in single precision are in the order of their bits; of equal ones the first row wins.
+    """
+
+    order: Array
+    efficient_pe: Array
+
+
+def fastest(line: Line, others: tuple[int, ...]) -> Fastest:
+    """Of the slices, of shape `others`, of a line."""
+    found = fold(line, Folding(_each, _ahead, _nobody), others)
+    time = jax.lax.bitcast_convert_type((found.order >> ROW_BITS).astype(jnp.int32), jnp.float32)
+    row = found.order & ROW
     return Fastest(
-        fastest_pe=pe,
+        fastest_pe=jnp.where(jnp.isfinite(time), at_row(line.p, row), 0),
         fastest_time=time,
-        fastest_comp_time=jnp.asarray(line.comp_time, jnp.float32),
-        fastest_memory=jnp.asarray(line.memory, jnp.float32),
-        efficient_pe=jnp.where(time * pe <= line.enough, pe, 0),
+        fastest_comp_time=at_row(line.comp_time, row),
+        fastest_memory=at_row(line.memory, row),
+        efficient_pe=found.efficient_pe,
     )
 
 
 def nothing(shape: tuple[int, ...]) -> Fastest:
-    """Of `shape` lines without any PE counts."""
+    """Of lines without any PE counts."""
     none = jnp.zeros(shape, jnp.float32)
     return Fastest(none, none + jnp.inf, none, none, none)
 
@@ -57,3 +75,26 @@ def defined(found: Fastest) -> Fastest:
     some = jnp.greater(found.fastest_pe, 0)
     known: Fastest = jax.tree.map(lambda each: jnp.where(some, each, jnp.nan), found)
     return replace(known, fastest_pe=found.fastest_pe, efficient_pe=found.efficient_pe)
+
+
+def _each(line: Line) -> Race:
+    time = jnp.asarray(line.comp_time + line.comm_time, jnp.float32)
+    time = jnp.where(line.allowed & (time <= FINITE), time, jnp.inf)
+    bits = jax.lax.bitcast_convert_type(time, jnp.int32).astype(jnp.int64)
+    pe, enough = jnp.asarray(line.p, jnp.float32), jnp.asarray(line.enough, jnp.float32)
+    return Race(
+        order=(bits << ROW_BITS) | jnp.asarray(line.row, jnp.int64),
+        efficient_pe=jnp.where(time * pe <= enough, pe, 0),
+    )
+
+
+def _nobody(shape: tuple[int, ...]) -> Race:
+    none = jnp.zeros(shape, jnp.float32)
+    return Race(jnp.full(shape, INFINITE << ROW_BITS, jnp.int64), none)
+
+
+def _ahead(earlier: Race, later: Race) -> Race:
+    return Race(
+        order=jnp.minimum(earlier.order, later.order),
+        efficient_pe=jnp.maximum(earlier.efficient_pe, later.efficient_pe),
+    )

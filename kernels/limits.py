@@ -3,6 +3,9 @@
 ParaDL, Table III, column Number of PEs, and section 4.6.
 """
 
+from dataclasses import dataclass
+
+import jax
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, Flags, Limits
@@ -11,25 +14,54 @@ from kernels.group import Bounds, GroupWork
 from kernels.run import Run
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Early:
+    """Flags that need no memory: of the group; of a batch, whole and cut into segments."""
+
+    group: Limits
+    batch: Limits
+    segments: Limits
+
+
+def early(bounds: Bounds, run: Run) -> Early:
+    """Each varies with few dimensions of the cells."""
+    divides = jnp.equal(jnp.remainder(run.p, run.p2), 0)
+    group = (
+        _flag(jnp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
+        | _flag(jnp.logical_not(bounds.even), Limit.UNEVEN)
+        | _flag(jnp.logical_not(divides), Limit.GROUP_DOES_NOT_DIVIDE)
+    )
+    uneven = _flag(_broken(run.batch), Limit.UNEVEN)
+    return Early(group, _samples(run.batch), uneven | _samples(run.batch / run.segments))
+
+
 def limits(
     work: GroupWork,
-    bounds: Bounds,
+    early: Early,
     run: Run,
     memory: Cells,
     memory_capacity: Cells,
 ) -> Limits:
     """All flags of every cell; of a group that does not divide p there is no more to say."""
-    divides = jnp.equal(jnp.remainder(run.p, run.p2), 0)
-    segment = jnp.where(jnp.equal(work.pipelined, 1), run.batch / run.segments, run.batch)
-    whole = jnp.equal(segment, jnp.floor(segment)) & jnp.equal(run.batch, jnp.floor(run.batch))
     flags = (
-        _flag(jnp.greater(memory, memory_capacity), Limit.MEMORY)
-        | _flag(jnp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
-        | _flag(jnp.less(segment, 1), Limit.BATCH_TOO_SMALL)
-        | _flag(~(whole & bounds.even), Limit.UNEVEN)
+        early.group
+        | jnp.where(jnp.equal(work.pipelined, 1), early.segments, early.batch)
+        | _flag(jnp.greater(memory, memory_capacity), Limit.MEMORY)
         | _flag(jnp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
     )
-    return jnp.where(divides, flags, jnp.uint8(Limit.GROUP_DOES_NOT_DIVIDE))
+    alone = jnp.uint8(Limit.GROUP_DOES_NOT_DIVIDE)
+    return jnp.where((early.group & alone) > 0, alone, flags)
+
+
+def _samples(count: Cells) -> Limits:
+    """Flags of so many samples at once."""
+    few = _flag(jnp.less(count, 1), Limit.BATCH_TOO_SMALL)
+    return few | _flag(_broken(count), Limit.UNEVEN)
+
+
+def _broken(count: Cells) -> Flags:
+    return jnp.not_equal(count, jnp.floor(count))
 
 
 def _flag(condition: Flags, limit: Limit) -> Limits:

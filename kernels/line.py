@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from kernels.arrays import Cells, Flags, Limits
 from kernels.flags import FORBIDS
 
-# The flag of a PE count that stands in a line again: it is not summarised.
+# The flag of a PE count that stands in a line again: it does not count.
 REPEATED = 128
 
 
@@ -20,6 +21,7 @@ class Line:
     along that dimension.
     """
 
+    row: Cells
     p: Cells
     comp_time: Cells
     comm_time: Cells
@@ -33,8 +35,24 @@ class Line:
         return jnp.equal(self.limit & jnp.uint8(FORBIDS | REPEATED), 0)
 
 
-def without(line: Line, first: Cells) -> Line:
+def line(
+    p: Cells, comp_time: Cells, comm_time: Cells, memory: Cells, limit: Limits, enough: Cells
+) -> Line:
+    """A line whose rows are numbered."""
+    row = jnp.arange(jnp.shape(limit)[0], dtype=jnp.int32)
+    rows = row.reshape(-1, *[1] * (jnp.ndim(limit) - 1))
+    return Line(rows, p, comp_time, comm_time, memory, limit, enough)
+
+
+def without(found: Line, first: Cells) -> Line:
     """The line without its `first` PE counts, which stand in another."""
-    limit = jnp.asarray(line.limit)
-    row = jnp.arange(limit.shape[0]).reshape(-1, *[1] * (limit.ndim - 1))
-    return replace(line, limit=jnp.where(row < first, jnp.uint8(REPEATED), limit))
+    repeated = jnp.where(found.row < first, jnp.uint8(REPEATED), found.limit)
+    return replace(found, limit=repeated)
+
+
+def at_row(values: Cells, row: Array) -> Array:
+    """Of values along a line, that in a row of each slice, in single precision."""
+    values = jnp.asarray(values, jnp.float32)
+    others = jnp.meshgrid(*map(jnp.arange, row.shape), indexing="ij", sparse=True)
+    index = zip((row, *others), values.shape, strict=True)
+    return values[tuple(each if size > 1 else 0 for each, size in index)]

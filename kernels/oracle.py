@@ -20,7 +20,7 @@ from kernels.compute import PE, Optimizer, layer_times
 from kernels.flags import FORBIDS
 from kernels.group import Bounds, GroupWork, Placement
 from kernels.layers import Layers
-from kernels.limits import limits
+from kernels.limits import Early, early, limits
 from kernels.memory import memory
 from kernels.network import Network
 from kernels.rates import Rates, are_constant, iteration, rates_of
@@ -65,14 +65,34 @@ def reduce_layers(
     return group_work(group, layers, times, placement, p2, algorithm)
 
 
-def constants(
-    work: GroupWork, bounds: Bounds, run: Run, network: Network, options: Options
-) -> Rates | None:
-    """What of the paper's stage two is the same for all batches; None where nothing is."""
-    if not are_constant(options):
-        return None
-    found = rates_of(work, run, network, options)
-    return replace(found, fixed=_where(_exists(bounds, run), found.fixed))
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Ahead:
+    """What of stage two varies with few dimensions, and so is found ahead of the cells.
+
+    exists: whether there is such a configuration. rates: None where times have none.
+    """
+
+    exists: Flags
+    flags: Early
+    rates: Rates | None
+
+
+def ahead_of(
+    work: GroupWork,
+    bounds: Bounds,
+    run: Run,
+    network: Network,
+    options: Options,
+    known: Calibration | None = None,
+) -> Ahead:
+    """Find it; the calibrated oracle has no rates."""
+    exists = jnp.equal(run.p1 * run.p2, run.p) & bounds.defined
+    rates = None
+    if known is None and are_constant(options):
+        rates = rates_of(work, run, network, options)
+        rates = replace(rates, fixed=_where(exists, rates.fixed))
+    return Ahead(exists, early(bounds, run), rates)
 
 
 def answer(
@@ -84,14 +104,15 @@ def answer(
     options: Options,
     known: Calibration | None = None,
     doubt: Uncertainty | None = None,
-    rates: Rates | None = None,
+    ahead: Ahead | None = None,
 ) -> Answer:
     """Stage two: everything about every cell; NaN where no such configuration exists.
 
-    Table III's formulas, or with a calibration those of `kernels.calibrated`. rates: the paper's
-    `constants`, where they are at hand.
+    Table III's formulas, or with a calibration those of `kernels.calibrated`. ahead: where it is at
+    hand.
     """
-    exists = _exists(bounds, run)
+    ahead = ahead or ahead_of(work, bounds, run, network, options, known)
+    exists = ahead.exists
     needed = jnp.where(exists, memory(work, run.batch, run.delta, run.gamma), jnp.nan)
     off = None
     if known is not None:
@@ -99,8 +120,8 @@ def answer(
         times = _where(exists, summed(terms))
         if doubt is not None:
             off = spread(work, run, network, pe, known, options, doubt)
-    elif rates := rates or constants(work, bounds, run, network, options):
-        times = iteration(rates, run.batch)
+    elif ahead.rates is not None:
+        times = iteration(ahead.rates, run.batch)
     else:
         times = _where(exists, summed(iteration_terms(work, run, network, options)))
     found = epoch(times, run, options)
@@ -109,7 +130,7 @@ def answer(
         compute=found.compute,
         communication=found.communication,
         memory=needed,
-        limit=limits(work, bounds, run, needed, pe.memory_capacity),
+        limit=limits(work, ahead.flags, run, needed, pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
         spread=off,
@@ -132,10 +153,6 @@ def best_group(choices: Answer) -> Answer:
 
 def _pick(leaf: Cells, pick: Array, shape: tuple[int, ...]) -> Array:
     return jnp.take_along_axis(jnp.broadcast_to(leaf, shape), pick[None], axis=0)[0]
-
-
-def _exists(bounds: Bounds, run: Run) -> Flags:
-    return jnp.equal(run.p1 * run.p2, run.p) & bounds.defined
 
 
 def _where(exists: Flags, times: Times) -> Times:

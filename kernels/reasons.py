@@ -8,8 +8,12 @@ from jax import Array
 
 from kernels.arrays import Cells, Limits
 from kernels.flags import FORBIDS, Limit
+from kernels.fold import Folding, fold
 from kernels.line import Line
 
+# Of one that the group merely does not divide: that says nothing about scaling.
+STOPS = FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE
+FLAGS = 255
 # Four limits are counted at once, in the four bytes of a word: of fewer than 256 cells.
 COUNTED = 128
 
@@ -17,28 +21,32 @@ COUNTED = 128
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Reasons:
-    """The largest PE count that nothing forbids, 0 for none, and the flags that forbid the next
-    one, 0 at the end of the axis.
-
-    Flags of one that the group merely does not divide say nothing about scaling.
+    """Of each slice: the largest PE count that nothing forbids, 0 for none; the flags that forbid
+    the next one, 0 at the end of the axis; how many PE counts each limit forbids or marks, along a
+    leading dimension in the order of `Limit`.
     """
 
     largest_pe: Cells
     forbidden_by: Limits
+    counts: Cells
 
 
-def of_each(line: Line) -> Reasons:
-    """Of each cell by itself."""
-    why = line.limit & jnp.uint8(FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE)
+def reasons(line: Line, others: tuple[int, ...]) -> Reasons:
+    """Of the slices, of shape `others`, of a line."""
+    found = fold(line, Folding(_each, _last, _nowhere), others)
+    row = (found // (FLAGS + 1)) - 1
+    pe = jnp.asarray(line.p, jnp.float32).ravel()[row]
     return Reasons(
-        largest_pe=jnp.where(line.allowed, jnp.asarray(line.p, jnp.float32), 0),
-        forbidden_by=jnp.where(line.allowed, jnp.uint8(0), why),
+        largest_pe=jnp.where(row >= 0, pe, 0),
+        forbidden_by=(found & FLAGS).astype(jnp.uint8),
+        counts=jnp.broadcast_to(_counts(jnp.asarray(line.limit)), (len(Limit), *others)),
     )
 
 
 def nothing(shape: tuple[int, ...]) -> Reasons:
-    """Of `shape` lines without any PE counts."""
-    return Reasons(jnp.zeros(shape, jnp.float32), jnp.zeros(shape, jnp.uint8))
+    """Of lines without any PE counts."""
+    none = jnp.zeros(shape, jnp.float32)
+    return Reasons(none, none.astype(jnp.uint8), jnp.zeros((len(Limit), *shape), jnp.int32))
 
 
 def longer(earlier: Reasons, later: Reasons) -> Reasons:
@@ -47,12 +55,28 @@ def longer(earlier: Reasons, later: Reasons) -> Reasons:
     return Reasons(
         largest_pe=jnp.maximum(earlier.largest_pe, later.largest_pe),
         forbidden_by=jnp.where(stopped, earlier.forbidden_by, later.forbidden_by),
+        counts=jnp.add(earlier.counts, later.counts),
     )
 
 
-def counts(limit: Limits) -> Array:
+def _each(line: Line) -> Array:
+    """One number: above the flags, the row, counted from 1, that nothing forbids."""
+    number = (jnp.asarray(line.row, jnp.int32) + 1) * (FLAGS + 1)
+    return jnp.where(line.allowed, number, (line.limit & jnp.uint8(STOPS)).astype(jnp.int32))
+
+
+def _nowhere(shape: tuple[int, ...]) -> Array:
+    return jnp.zeros(shape, jnp.int32)
+
+
+def _last(earlier: Array, later: Array) -> Array:
+    """The last row that nothing forbids, and the first reason after it."""
+    stopped = jnp.where((earlier & FLAGS) > 0, earlier, earlier | later)
+    return jnp.where(later > FLAGS, later, stopped)
+
+
+def _counts(limit: Array) -> Array:
     """How many PE counts have each limit, along a leading dimension."""
-    limit = jnp.asarray(limit)
     rows = limit.shape[0]
     parts = -(-rows // COUNTED)
     padding = ((0, parts * COUNTED - rows), *[(0, 0)] * (limit.ndim - 1))

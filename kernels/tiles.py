@@ -23,6 +23,7 @@ TILE_CELLS = 2**18
 # PE counts that a tile has at least, where there are as many: each tile's summary is merged once.
 ROWS = 32
 
+
 @dataclass(frozen=True)
 class Tiles:
     """Cells of `shape` cut into tiles of `size`; the last ones overlap the last but one."""

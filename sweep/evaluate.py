@@ -72,7 +72,7 @@ def answered(given: Reduced, *, choices: bool, options: Options) -> Answer:
         options,
         given.known,
         given.doubt,
-        given.rates,
+        given.ahead,
     )
     return best_group(found) if choices else found
 

@@ -20,8 +20,8 @@ from grids.reduction import Reduced, reduced
 from kernels.arrays import Cells
 from kernels.compiled import compiled
 from kernels.flags import Limit
-from kernels.line import Line, without
-from kernels.oracle import constants
+from kernels.line import line, without
+from kernels.oracle import ahead_of
 from kernels.run import Options
 from kernels.summary import Summary, complete, lengthened, nothing
 from kernels.tiles import Starts, repeat, tiles
@@ -34,7 +34,7 @@ Filled = tuple[Buffers, Summary]
 
 # What a summary reads of the answers.
 SUMMARISED = ("comp_time", "comm_time", "memory", "limit")
-# Arrays of fewer cells than this part of a block's are made before its tiles.
+# Arrays of at most one in so many of a block's cells are found ahead of its tiles.
 FEW = 4
 
 
@@ -69,8 +69,8 @@ def summary_arrays(summary: Summary) -> Arrays:
     """As a store keeps it: limits, which lead in the kernels, come last, as a cube's dims do."""
     found = vars(summary.fastest) | vars(summary.reasons)
     shape = found["fastest_time"].shape
+    counts = np.broadcast_to(found.pop("counts"), (len(Limit), *shape))
     arrays = {name: np.broadcast_to(values, shape) for name, values in found.items()}
-    counts = np.broadcast_to(summary.counts, (len(Limit), *shape))
     return arrays | {"counts": np.moveaxis(counts, 0, -1)}
 
 
@@ -87,7 +87,7 @@ def _filled(
 ) -> Filled:
     """Tiles along the PE counts for each tile of the other dimensions."""
     cut = tiles(shape)
-    given = _with_constants(given, math.prod(shape), options)
+    given = _looking_ahead(given, math.prod(shape), options)
     p = jnp.asarray(given.run.p).reshape(shape[0], *[1] * (len(shape) - 1))
     enough = jnp.asarray(serial_time / EFFICIENCY, jnp.float32)
     names = tuple(dict.fromkeys((*buffers, *SUMMARISED)))
@@ -96,25 +96,31 @@ def _filled(
         found = answered(given, choices=choices, options=options)
         return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in names}
 
+    def back(name: str, found: Answers, filled: Buffers, starts: Starts) -> Array:
+        """An answer as it was written, where it fills the tile: else it would be found twice."""
+        if name not in filled or found[name].shape != cut.size:
+            return found[name]
+        return jax.lax.dynamic_slice(filled[name], (place, *starts), (1, *cut.size))[0]
+
     def tile(number: Starts, so_far: Filled) -> Filled:
         starts = cut.starts(number)
         found = answers(cut.cut(given, starts))
         filled = _written(so_far[0], found, (place, *starts), cut.size)
-        line = Line(
+        known = line(
             p=cut.cut(p, starts),
             enough=cut.cut(enough, starts),
-            **{name: found[name] for name in SUMMARISED},
+            **{name: back(name, found, filled, starts) for name in SUMMARISED},
         )
         if cut.overlap:
-            line = without(line, number[0] * cut.size[0] - starts[0])
-        return filled, lengthened(so_far[1], line)
+            known = without(known, number[0] * cut.size[0] - starts[0])
+        return filled, lengthened(so_far[1], known)
 
     def column(number: Cells, so_far: Filled) -> Filled:
         along = tuple(jnp.unravel_index(jnp.asarray(number), cut.counts[1:]))
         filled, summary = repeat(
             cut.counts[0],
             lambda row, so_far: tile((row, *along), so_far),
-            (so_far[0], nothing(cut.size[1:], limits)),
+            (so_far[0], nothing(cut.size[1:], tuple(map(min, cut.size[1:], limits)))),
         )
         return filled, _placed(so_far[1], summary, cut.starts((0, *along))[1:])
 
@@ -124,18 +130,14 @@ def _filled(
     return filled, complete(summary)
 
 
-def _with_constants(given: Reduced, cells: int, options: Options) -> Reduced:
-    """With what is the same for many cells, found once, where that is little beside them."""
-    if given.known is not None:
-        return given
-    found = constants(given.work, given.bounds, given.run, given.network, options)
-    largest = max((each.size for each in jax.tree.leaves(found)), default=0)
-    return replace(given, rates=found) if largest * FEW <= cells else given
+def _looking_ahead(given: Reduced, cells: int, options: Options) -> Reduced:
+    """With what is the same for many cells, where it is little beside them."""
+    found = ahead_of(given.work, given.bounds, given.run, given.network, options, given.known)
+    largest = max(each.size for each in jax.tree.leaves(found))
+    return replace(given, ahead=found) if largest * FEW <= cells else given
 
 
-def _written(
-    buffers: Buffers, answers: Answers, starts: Starts, size: tuple[int, ...]
-) -> Buffers:
+def _written(buffers: Buffers, answers: Answers, starts: Starts, size: tuple[int, ...]) -> Buffers:
     """The buffers with a tile's answers in their place."""
     return {
         name: jax.lax.dynamic_update_slice(

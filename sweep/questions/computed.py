@@ -8,7 +8,7 @@ import xarray as xr
 from grids.errors import InputError
 from grids.grid import LABELS
 from kernels.compiled import compiled
-from kernels.line import Line
+from kernels.line import line
 from kernels.summary import summarise
 from sweep.compilation import keep_programs
 from sweep.fill import summary_arrays
@@ -41,7 +41,7 @@ def computed(cube: xr.Dataset, efficiency: float) -> Lines:
 def _of_lines(part: xr.Dataset, efficiency: float) -> Arrays:
     """The summary of one model, dataset, system and strategy; limits come last."""
     with jax.enable_x64(True):
-        line = Line(
+        found = line(
             p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),
             comp_time=part["comp_time"].values.astype(float),
             comm_time=part["comm_time"].values.astype(float),
@@ -49,7 +49,7 @@ def _of_lines(part: xr.Dataset, efficiency: float) -> Arrays:
             limit=part["limit"].values,
             enough=part["serial_time"].values.astype(float)[None] / efficiency,
         )
-        return summary_arrays(_summarised(line))
+        return summary_arrays(_summarised(found))
 
 
 _summarised = compiled()(summarise)

@@ -5,13 +5,14 @@ import pytest
 from toys import LAYERS, TIMES, bounds, placement, run
 
 from kernels.flags import FORBIDS, MARKS, Limit
-from kernels.limits import limits
+from kernels.limits import early, limits
 from kernels.strategy import group_work
 
 
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
     work = group_work(group, LAYERS, TIMES, placement(), 1.0, "ring")
-    return Limit(int(limits(work, bounds(**kept), setup or run(), memory, capacity)))
+    setup = setup or run()
+    return Limit(int(limits(work, early(bounds(**kept), setup), setup, memory, capacity)))
 
 
 def test_nothing_forbids_a_group_that_fits() -> None:
