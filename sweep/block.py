@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,22 +38,25 @@ class Answers:
 def run_block(url: str, identity: str, block: int) -> int:
     """Compute and write one block of the cube at `url`; returns its number."""
     keep_programs()
-    cube = shared_cube(url, identity)
-    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.region(block)))
+    return _done(shared_cube(url, identity), block)
 
 
 def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
-    """Compute and write blocks in this process: each is written while the next is computed."""
+    """Compute and write blocks in this process, each in a thread of its own, a few at a time.
+
+    Some are compressed and written while others are computed: neither waits for the other.
+    """
     keep_programs()
-    with ThreadPoolExecutor(1, "paradl-writer") as writer:
-        last: Future[int] | None = None
-        for block in blocks:
-            found = compute(cube.grid, cube.plan, cube.plan.region(block))
-            if last is not None:
-                yield last.result()
-            last = writer.submit(store, cube, block, found)
-        if last is not None:
-            yield last.result()
+    count = int(__import__("os").environ.get("T","2"))
+    waiting, running = iter(blocks), set[Future[int]]()
+    with ThreadPoolExecutor(count, "paradl-block") as pool:
+        while True:
+            for block in islice(waiting, count - len(running)):
+                running.add(pool.submit(_done, cube, block))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (each.result() for each in done)
 
 
 def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
@@ -79,6 +83,10 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
     if _first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]
     return Answers(arrays, summary, buffers)
+
+
+def _done(cube: Cube, block: int) -> int:
+    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.region(block)))
 
 
 def store(cube: Cube, block: int, found: Answers) -> int:

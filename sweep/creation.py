@@ -32,6 +32,9 @@ from sweep.store import (
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
 # Of what is compressed: so that a damaged chunk is told before it is decoded.
 CHECKSUM = Crc32cCodec()
+# All files of an array in one folder: a folder for each dimension of each block costs more than most
+# files that would be in them.
+FLAT: Any = {"name": "default", "separator": "."}
 INCOMPLETE: dict[str, Any] = {"paradl_incomplete": True}
 
 Size = tuple[int, int, int]  # of a dimension, of a shard and of a chunk along it
@@ -122,6 +125,7 @@ def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
         fill_value=variables.fill_value(name),
         dimension_names=tuple(dims),
         attributes=variables.variable(name),
+        chunk_key_encoding=FLAT,
     )
 
 
@@ -139,6 +143,7 @@ def _create_summary(group: zarr.Group, name: str, plan: Plan) -> None:
         fill_value=fill,
         dimension_names=tuple(dims),
         attributes={"long_name": meaning},
+        chunk_key_encoding=FLAT,
     )
 
 
@@ -150,7 +155,7 @@ def _create_marks(group: zarr.Group, plan: Plan) -> None:
         chunks=(1,) * len(plan.grid),
         dtype="uint8",
         compressors=CHECKSUM,
-        chunk_key_encoding={"name": "default", "separator": "."},
+        chunk_key_encoding=FLAT,
     )
 
 

@@ -8,6 +8,7 @@ whole spec: any process that can reach the store can compute any block of it.
 """
 
 import json
+from asyncio import gather
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -82,19 +83,25 @@ class Cube:
             ) from error
 
     def write(self, block: int, arrays: Arrays, summary: Arrays) -> None:
-        """Write a block's variables and summary, then its done-mark."""
-        held = arrays | {f"{SUMMARY}/{name}": values for name, values in summary.items()}
-        for name, values in held.items():
-            self._write(name, block, values)
+        """Write a block's variables and summary, all at once, then its done-mark."""
+        async def large() -> None:
+            for name, values in arrays.items():
+                await self._write(name, block, values)
+
+        async def write_all() -> None:
+            small = (self._write(f"{SUMMARY}/{name}", block, values) for name, values in summary.items())
+            await gather(large(), *small)
+
+        sync(write_all())
         self.mark(block, True)
 
-    def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
-        array, place = self.arrays[name], self.place(name, block)
+    async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
+        array, place = self.arrays[name].async_array, self.place(name, block)
         try:
-            array[place] = values
+            await array.setitem(place, values)
         except (ValueError, RuntimeError):  # Zarr reads what it replaces, and that was damaged
-            sync(array.store_path.store.delete(self.file(name, block)))
-            array[place] = values
+            await array.store_path.store.delete(self.file(name, block))
+            await array.setitem(place, values)
 
     def mark(self, block: int, done: bool) -> None:
         """Say that a block is complete, or not."""
