@@ -3,15 +3,18 @@
 Reduced inside the compiled program, for every slice across the line.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from kernels import fastest, reasons
 from kernels.fastest import Fastest, defined, faster
+from kernels.flags import Limit
 from kernels.line import Line
 from kernels.reasons import Reasons, longer
+from kernels.statistics import COUNT, STATISTICS
 
 
 @jax.tree_util.register_dataclass
@@ -37,12 +40,18 @@ def lengthened(earlier: Summary, line: Line) -> Summary:
     )
 
 
-def complete(found: Summary) -> Summary:
-    """Once no PE counts are to come."""
-    return replace(found, fastest=defined(found.fastest))
+def table(found: Summary) -> Array:
+    """The statistics, in their order, of every slice: float32 [statistic, slices]."""
+    values = vars(defined(found.fastest)) | vars(found.reasons)
+    for limit, count in zip(Limit, values.pop("counts"), strict=True):
+        values[f"{COUNT}{str(limit.name).lower()}"] = count
+    shape = jnp.shape(found.fastest.fastest_pe)
+    return jnp.stack(
+        [jnp.broadcast_to(values[name], shape).astype(jnp.float32) for name in STATISTICS]
+    )
 
 
-def summarise(line: Line) -> Summary:
-    """Of a whole line."""
+def summarise(line: Line) -> Array:
+    """The table of a whole line."""
     others = jnp.broadcast_shapes(*(jnp.shape(each)[1:] for each in vars(line).values()))
-    return complete(lengthened(nothing(others, jnp.shape(line.limit)[1:]), line))
+    return table(lengthened(nothing(others, jnp.shape(line.limit)[1:]), line))

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from grids.strategies import Strategy
-from sweep import variables
+from kernels.statistics import STATISTICS
 from sweep.buffers import SPARE, Buffers
 from sweep.compilation import keep_programs
 from sweep.evaluate import evaluate
-from sweep.fill import fill, summary_arrays
+from sweep.fill import fill
 from sweep.plan import Plan, Region
 from sweep.remote import writing
-from sweep.store import NOT_SERIAL, SERIAL, Cube, shared_cube
+from sweep.store import NOT_SERIAL, SERIAL, SUMMARY, Cube, shared_cube
 from sweep.variables import Arrays
 
 # Runs blocks of a cube, and yields the number of each when it is done.
@@ -31,7 +31,6 @@ class Answers:
     """What is written of one block; the arrays lie in `buffers`. Empty where no cell can exist."""
 
     arrays: Arrays
-    summary: Arrays
     buffers: Buffers
 
 
@@ -47,7 +46,7 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
     Some are compressed and written while others are computed: neither waits for the other.
     """
     keep_programs()
-    count = int(__import__("os").environ.get("T","2"))
+    count = int(__import__("os").environ.get("T", "2"))
     waiting, running = iter(blocks), set[Future[int]]()
     with ThreadPoolExecutor(count, "paradl-block") as pool:
         while True:
@@ -62,12 +61,12 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
 def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
     """Compute one block: all its variables, and their summary."""
     if grid.table(region[0].start, region[1].start) is None:
-        return Answers({}, {}, {})
+        return Answers({}, {})
     places, shape = _sizes(region)
     axes = _part(grid, plan, region)
     serial = _serial(grid, axes, region)
     buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
-    summary = variables.empty_summary((*places, 1, *shape[1:]))
+    summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]), np.float32)
     reductions = []
     for place, index in enumerate(np.ndindex(*places)):
         model, dataset, system, strategy = (
@@ -77,12 +76,11 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
         buffers, reduction = fill(buffers, place, grid, of_place, axes, serial[index[2]])
         reductions.append((index, reduction))
     for index, reduction in reductions:  # only now wait for them
-        for name, values in summary_arrays(reduction).items():
-            summary[name][(*index, 0)] = values
+        summary[(*index, slice(None), 0)] = reduction
     arrays = {name: np.asarray(each).reshape(*places, *shape) for name, each in buffers.items()}
     if _first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]
-    return Answers(arrays, summary, buffers)
+    return Answers(arrays | {SUMMARY: summary}, buffers)
 
 
 def _done(cube: Cube, block: int) -> int:
@@ -92,7 +90,7 @@ def _done(cube: Cube, block: int) -> int:
 def store(cube: Cube, block: int, found: Answers) -> int:
     """Write one block, then its done-mark, and keep its memory for another."""
     with writing(cube.url):
-        cube.write(block, found.arrays, found.summary)
+        cube.write(block, found.arrays)
     found.arrays.clear()  # they are views of the buffers
     SPARE.give(found.buffers)
     return block

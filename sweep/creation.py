@@ -13,7 +13,7 @@ from zarr.errors import ZarrUserWarning
 
 from grids.grid import Grid
 from grids.parameters import PARAMETERS
-from kernels.flags import Limit
+from kernels.statistics import STATISTICS
 from sweep import provenance, variables
 from sweep.plan import Plan
 from sweep.store import (
@@ -32,8 +32,8 @@ from sweep.store import (
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
 # Of what is compressed: so that a damaged chunk is told before it is decoded.
 CHECKSUM = Crc32cCodec()
-# All files of an array in one folder: a folder for each dimension of each block costs more than most
-# files that would be in them.
+# All files of an array in one folder: one for each dimension of each block would cost more than
+# most files.
 FLAT: Any = {"name": "default", "separator": "."}
 INCOMPLETE: dict[str, Any] = {"paradl_incomplete": True}
 
@@ -47,11 +47,9 @@ def create(url: str, grid: Grid, plan: Plan) -> Cube:
     what a kill leaves before it is no cube.
     """
     group = _cleared(url)
-    for name in grid.spec.outputs:
+    for name in (*grid.spec.outputs, SERIAL):
         _create_variable(group, name, plan)
-    _create_variable(group, SERIAL, plan)
-    for name in variables.SUMMARY:
-        _create_summary(group, name, plan)
+    _create_summary(group, plan)
     for dim, values in coordinates(grid).items():
         _create_coordinate(group, dim, values, grid)
     _create_marks(group, plan)
@@ -65,13 +63,15 @@ def layout(name: str, plan: Plan) -> dict[str, Size]:
     if name == DONE:
         return {dim: (count, 1, 1) for dim, count in blocks.items()}
     sizes = zip(plan.dims, zip(plan.shape, plan.shard, plan.chunk, strict=True), strict=True)
-    if not name.startswith(SUMMARY):
+    if name != SUMMARY:
         return {dim: size for dim, size in sizes if name != SERIAL or dim not in NOT_SERIAL}
-    found = {
-        PART if dim == "pe" else dim: (blocks[dim], 1, 1) if dim == "pe" else (size, shard, shard)
-        for dim, (size, shard, _) in sizes
-    }
-    return found | ({"flag": (len(Limit),) * 3} if name.endswith("counts") else {})
+    found: dict[str, Size] = {}
+    for dim, (size, shard, _) in sizes:
+        if dim == "pe":
+            found |= {"statistic": (len(STATISTICS),) * 3, PART: (blocks[dim], 1, 1)}
+        else:
+            found[dim] = size, shard, shard
+    return found
 
 
 def shape(name: str, plan: Plan) -> tuple[int, ...]:
@@ -129,22 +129,24 @@ def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
     )
 
 
-def _create_summary(group: zarr.Group, name: str, plan: Plan) -> None:
-    """One array of the summary: a chunk a block."""
-    dtype, fill, meaning = variables.SUMMARY[name]
-    path = f"{SUMMARY}/{name}"
-    dims = layout(path, plan)
+def _create_summary(group: zarr.Group, plan: Plan) -> None:
+    """All statistics in one array: a file a block, and one to read for a question."""
+    dims = layout(SUMMARY, plan)
     group.create_array(
-        path,
-        shape=shape(path, plan),
+        SUMMARY,
+        shape=shape(SUMMARY, plan),
         chunks=tuple(chunk for _, _, chunk in dims.values()),
-        dtype=dtype,
-        compressors=_codecs(np.dtype(dtype).itemsize),
-        fill_value=fill,
+        dtype="float32",
+        compressors=_codecs(4),
+        fill_value=float("nan"),
         dimension_names=tuple(dims),
-        attributes={"long_name": meaning},
+        attributes={"long_name": "what a line of PE counts comes to"},
         chunk_key_encoding=FLAT,
     )
+    meanings = {name: meaning for name, (_, _, meaning) in variables.SUMMARY.items()}
+    names = np.array(STATISTICS, object)
+    path = f"{SUMMARY.partition('/')[0]}/statistic"
+    _create_labels(group, path, names, {"long_name": "statistic", "meanings": meanings})
 
 
 def _create_marks(group: zarr.Group, plan: Plan) -> None:
@@ -160,13 +162,19 @@ def _create_marks(group: zarr.Group, plan: Plan) -> None:
 
 
 def _create_coordinate(group: zarr.Group, dim: str, values: NDArray[Any], grid: Grid) -> None:
+    _create_labels(group, dim, values, variables.coordinate(dim, grid.spec.scaling))
+
+
+def _create_labels(
+    group: zarr.Group, path: str, values: NDArray[Any], attributes: dict[str, Any]
+) -> None:
     group.create_array(
-        dim,
+        path,
         shape=values.shape,
         chunks=values.shape,
         dtype="str" if values.dtype == object else values.dtype,
         compressors=(ZstdCodec(), CHECKSUM),
-        dimension_names=(dim,),
-        attributes=variables.coordinate(dim, grid.spec.scaling),
+        dimension_names=(path.rpartition("/")[2],),
+        attributes=attributes,
     )
-    array(group, dim)[:] = values
+    array(group, path)[:] = values

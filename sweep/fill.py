@@ -19,15 +19,14 @@ from grids.models.layers import Floats
 from grids.reduction import Reduced, reduced
 from kernels.arrays import Cells
 from kernels.compiled import compiled
-from kernels.flags import Limit
 from kernels.line import line, without
 from kernels.oracle import ahead_of
 from kernels.run import Options
-from kernels.summary import Summary, complete, lengthened, nothing
+from kernels.summary import Summary, lengthened, nothing, table
 from kernels.tiles import Starts, repeat, tiles
 from sweep.buffers import Buffers
 from sweep.evaluate import answered, output
-from sweep.variables import EFFICIENCY, Arrays, dtype
+from sweep.variables import EFFICIENCY, dtype
 
 Answers = dict[str, Array]
 Filled = tuple[Buffers, Summary]
@@ -45,11 +44,11 @@ def fill(
     index: Index,
     axes: Mapping[str, Floats],
     serial_time: NDArray[np.float32],
-) -> Filled:
+) -> tuple[Buffers, Array]:
     """Evaluate one (model, dataset, system, strategy) over `axes` into a place of the buffers.
 
     serial_time [numeric dims but pe]: an epoch on one PE. Returns the buffers, in place of those
-    given, and the summary over the PE counts that was made in the same pass.
+    given, and the statistics [statistic, numeric dims but pe] that were made in the same pass.
     """
     problem = grid.problem(index, axes)
     assert problem is not None, index  # all of a block shares one model and dataset, which fit
@@ -65,15 +64,6 @@ def fill(
         )
 
 
-def summary_arrays(summary: Summary) -> Arrays:
-    """As a store keeps it: limits, which lead in the kernels, come last, as a cube's dims do."""
-    found = vars(summary.fastest) | vars(summary.reasons)
-    shape = found["fastest_time"].shape
-    counts = np.broadcast_to(found.pop("counts"), (len(Limit), *shape))
-    arrays = {name: np.broadcast_to(values, shape) for name, values in found.items()}
-    return arrays | {"counts": np.moveaxis(counts, 0, -1)}
-
-
 @compiled("shape", "choices", "options", donated=("buffers",))
 def _filled(
     buffers: Buffers,
@@ -84,7 +74,7 @@ def _filled(
     shape: tuple[int, ...],
     choices: bool,
     options: Options,
-) -> Filled:
+) -> tuple[Buffers, Array]:
     """Tiles along the PE counts for each tile of the other dimensions."""
     cut = tiles(shape)
     given = _looking_ahead(given, math.prod(shape), options)
@@ -127,7 +117,7 @@ def _filled(
     limits = jax.eval_shape(answers, given)["limit"].shape[1:]
     start = buffers, nothing(shape[1:], limits)
     filled, summary = repeat(math.prod(cut.counts[1:]), column, start)
-    return filled, complete(summary)
+    return filled, table(summary)
 
 
 def _looking_ahead(given: Reduced, cells: int, options: Options) -> Reduced:

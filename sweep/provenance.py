@@ -3,7 +3,8 @@
 import json
 import platform
 from datetime import UTC, datetime
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from typing import Any
 from uuid import uuid4
 
@@ -11,13 +12,19 @@ from grids.grid import Grid
 from sweep.plan import Plan
 
 # Of the layout of a store; a store of another one is not read.
-FORMAT = 2
+FORMAT = 3
 
 PAPER = (
     "Kahira, Nguyen et al., An Oracle for Guiding Large-Scale Model/Hybrid Parallel Training of "
     "Convolutional Neural Networks, HPDC 2021"
 )
 RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "dask")
+
+
+@cache  # looking one up takes a millisecond
+def version(package: str) -> str:
+    """The version of a package that is installed."""
+    return metadata.version(package)
 
 
 def attributes(grid: Grid, plan: Plan) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from zarr.core.sync import sync
 from grids.errors import InputError
 from grids.grid import Grid
 from grids.parameters import LAYERED
+from kernels.statistics import STATISTICS
 from sweep import provenance, variables
 from sweep.errors import RunError
 from sweep.plan import Plan, Region, make_plan
@@ -37,7 +38,7 @@ SERIAL = "serial_time"
 NOT_SERIAL = ("strategy", "pe")
 DONE = "progress/done"
 METADATA = "zarr.json"
-SUMMARY = "summary"
+SUMMARY = "summary/statistics"
 # Blocks along the PE counts: a line of them that spans several has a summary from each.
 PART = "pe_part"
 
@@ -82,18 +83,14 @@ class Cube:
                 f"find what is damaged with: paradl status {self.url} --verify"
             ) from error
 
-    def write(self, block: int, arrays: Arrays, summary: Arrays) -> None:
-        """Write a block's variables and summary, all at once, then its done-mark."""
-        async def large() -> None:
-            for name, values in arrays.items():
-                await self._write(name, block, values)
+    def write(self, block: int, arrays: Arrays) -> None:
+        """Write a block's variables and summary, then its done-mark."""
 
         async def write_all() -> None:
-            small = (self._write(f"{SUMMARY}/{name}", block, values) for name, values in summary.items())
-            await gather(large(), *small)
+            await gather(*(self._write(name, block, values) for name, values in arrays.items()))
+            await self._mark(block, True)
 
         sync(write_all())
-        self.mark(block, True)
 
     async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
         array, place = self.arrays[name].async_array, self.place(name, block)
@@ -105,7 +102,11 @@ class Cube:
 
     def mark(self, block: int, done: bool) -> None:
         """Say that a block is complete, or not."""
-        self.arrays[DONE][self.position(block)] = done
+        sync(self._mark(block, done))
+
+    async def _mark(self, block: int, done: bool) -> None:
+        mark = np.full((1,) * len(self.plan.grid), done, np.uint8)
+        await self.arrays[DONE].async_array.setitem(self.place(DONE, block), mark)
 
     def position(self, block: int) -> tuple[int, ...]:
         """A block's place among the blocks along each dimension."""
@@ -131,7 +132,7 @@ class Cube:
         region = self.plan.region(block)
         if name == SERIAL:
             return serial_region(self.plan, region)
-        return summary_region(self.plan, region) if name.startswith(SUMMARY) else region
+        return summary_region(self.plan, region) if name == SUMMARY else region
 
     def file(self, name: str, block: int) -> str:
         """The file, in the store, that holds this part and no other's."""
@@ -163,11 +164,11 @@ def serial_region(plan: Plan, region: Region) -> Region:
 
 
 def summary_region(plan: Plan, region: Region) -> Region:
-    """The part of a summary's arrays that belongs to a block."""
-    parts = dict(zip(plan.dims, region, strict=True))
-    part = parts["pe"].start // plan.shard[plan.dims.index("pe")]
-    parts["pe"] = slice(part, part + 1)
-    return tuple(parts.values())
+    """The part of the summary that belongs to a block."""
+    pe = plan.dims.index("pe")
+    part = region[pe].start // plan.shard[pe]
+    statistics = slice(0, len(STATISTICS))
+    return (*region[:pe], statistics, slice(part, part + 1), *region[pe + 1 :])
 
 
 def open_cube(url: str, mode: Mode = "r") -> Cube:
@@ -281,7 +282,7 @@ def _stored_plan(grid: Grid, made: Mapping[str, Any]) -> Plan:
 
 def _arrays(url: str, group: zarr.Group, grid: Grid) -> dict[str, Array]:
     """The arrays that blocks are written to, by name."""
-    names = [*grid.spec.outputs, SERIAL, *(f"{SUMMARY}/{name}" for name in variables.SUMMARY), DONE]
+    names = [*grid.spec.outputs, SERIAL, SUMMARY, DONE]
     missing = [name for name in names if name not in group]
     if missing:
         raise InputError(

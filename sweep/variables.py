@@ -1,6 +1,5 @@
 """What the cube's variables and coordinates are called: CF attributes, the one place for units."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from grids.parameters import PARAMETERS
 from grids.spec import INTERVALS, TERMS
 from kernels.flags import Limit
+from kernels.statistics import COUNT, STATISTICS
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -52,7 +52,10 @@ SUMMARY: dict[str, tuple[str, float, str]] = {
     "largest_pe": ("int64", 0, "largest feasible PE count; 0: nothing is feasible"),
     "forbidden_by": ("uint8", int(Limit.INCOMPATIBLE), "flags that forbid the next PE count"),
     "efficient_pe": ("int64", 0, "largest PE count with half of the ideal speedup; 0: none"),
-    "counts": ("int64", 0, "PE counts that each limit forbids or marks"),
+} | {
+    name: ("int64", 0, "PE counts that the limit forbids or marks")
+    for name in STATISTICS
+    if name.startswith(COUNT)
 }
 # At half efficiency, half of the machine is paid for nothing: a customary place to stop.
 EFFICIENCY = 0.5
@@ -75,11 +78,11 @@ def fill_value(output: str) -> float | int:
     return int(Limit.INCOMPATIBLE) if output == "limit" else float("nan")
 
 
-def empty_summary(shape: Sequence[int]) -> Arrays:
-    """The arrays of a summary of `shape` slices, not filled; limits come last in the counts."""
+def typed(table: NDArray[np.float32]) -> Arrays:
+    """Statistics, which lead in a table, by name; NaN throughout is of a pair that cannot be."""
     return {
-        name: np.empty([*shape, len(Limit)] if name == "counts" else shape, dtype)
-        for name, (dtype, _, _) in SUMMARY.items()
+        name: np.where(np.isnan(values), SUMMARY[name][1], values).astype(SUMMARY[name][0])
+        for name, values in zip(STATISTICS, table, strict=True)
     }
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grids.grid import Grid
-from kernels.flags import FORBIDS, Limit
+from kernels.flags import FORBIDS
+from kernels.statistics import COUNT
 from sweep.questions.lines import Columns, groups
 from sweep.questions.slices import Selection
 from sweep.questions.summary import Source, calibrated_grid, summary
+from sweep.variables import names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +87,6 @@ def _row(lines: Columns, others: list[str]) -> Row:
 
 def _reasons(lines: Columns) -> list[str]:
     """Names of what forbids the cells, the most frequent first."""
-    counts = {str(each.name): int(lines[str(each.name)].sum()) for each in Limit if each & FORBIDS}
+    counts = {name: int(lines[f"{COUNT}{name}"].sum()) for name in names(FORBIDS)}
     frequent = sorted(counts.items(), key=lambda item: -item[1])
-    return [name.lower() for name, count in frequent if count]
+    return [name for name, count in frequent if count]

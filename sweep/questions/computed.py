@@ -3,17 +3,19 @@
 from itertools import product
 
 import jax
+import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from grids.errors import InputError
 from grids.grid import LABELS
 from kernels.compiled import compiled
 from kernels.line import line
+from kernels.statistics import STATISTICS
 from kernels.summary import summarise
 from sweep.compilation import keep_programs
-from sweep.fill import summary_arrays
 from sweep.questions.lines import Lines
-from sweep.variables import Arrays, empty_summary
+from sweep.variables import typed
 
 NEEDED = ("comp_time", "comm_time", "memory", "limit")
 
@@ -29,17 +31,17 @@ def computed(cube: xr.Dataset, efficiency: float) -> Lines:
     keep_programs()
     others = [str(dim) for dim in cube["limit"].dims if dim not in (*LABELS, "pe")]
     shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
-    arrays = empty_summary(shape)
+    tables = np.empty((len(STATISTICS), *shape), np.float32)
     for index in product(*(range(cube.sizes[dim]) for dim in LABELS)):
         part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
-        for name, values in _of_lines(part.transpose("pe", *others), efficiency).items():
-            arrays[name][index] = values
+        place: tuple[int | slice, ...] = (slice(None), *index)
+        tables[place] = _of_lines(part.transpose("pe", *others), efficiency)
     labels = {dim: cube[dim].values.astype(object) for dim in LABELS}
-    return Lines(labels | {dim: cube[dim].values for dim in others}, arrays)
+    return Lines(labels | {dim: cube[dim].values for dim in others}, typed(tables))
 
 
-def _of_lines(part: xr.Dataset, efficiency: float) -> Arrays:
-    """The summary of one model, dataset, system and strategy; limits come last."""
+def _of_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float32]:
+    """The statistics [statistic, others] of one model, dataset, system and strategy."""
     with jax.enable_x64(True):
         found = line(
             p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),
@@ -49,7 +51,7 @@ def _of_lines(part: xr.Dataset, efficiency: float) -> Arrays:
             limit=part["limit"].values,
             enough=part["serial_time"].values.astype(float)[None] / efficiency,
         )
-        return summary_arrays(_summarised(found))
+        return np.asarray(_summarised(found))
 
 
 _summarised = compiled()(summarise)

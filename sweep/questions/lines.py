@@ -14,24 +14,21 @@ Columns = Arrays
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """A summary: the arrays of `variables.SUMMARY` over labelled dimensions.
+    """A summary: the statistics of `variables.SUMMARY` over labelled dimensions.
 
-    coordinates: the cube's in their order, but for pe. The counts have limits as a last dimension.
+    coordinates: the cube's in their order, but for pe.
     """
 
     coordinates: Arrays
     arrays: Arrays
 
     def columns(self) -> Columns:
-        """A row for each line that can exist; the limits' counts as columns of their names."""
+        """A row for each line that can exist."""
         at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
         places = zip(self.coordinates.items(), at, strict=True)
-        found = {name: values[at] for name, values in self.arrays.items()}
-        counts = found.pop("counts")
         return {
             **{axis: values[position] for (axis, values), position in places},
-            **found,
-            **{str(each.name): counts[:, n] for n, each in enumerate(Limit)},
+            **{name: values[at] for name, values in self.arrays.items()},
         }
 
 

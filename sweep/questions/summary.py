@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import Grid
+from kernels.statistics import COUNT
 from sweep import variables
 from sweep.creation import coordinates
 from sweep.questions.lines import Lines
@@ -66,15 +67,15 @@ def kept(cube: Cube, selection: Selection) -> Lines:
     every = coordinates(cube.grid)
     chosen: dict[str, Positions | slice] = dict.fromkeys(every, slice(None))
     chosen.update(positions(every, selection))
-    parts = {name: _read(cube, name, tuple(chosen.values())) for name in variables.SUMMARY}
     others = {dim: values[chosen[dim]] for dim, values in every.items() if dim != "pe"}
-    return Lines(others, _joined(parts))
+    return Lines(others, _joined(_read(cube, tuple(chosen.values()))))
 
 
-def _read(cube: Cube, name: str, place: Place) -> NDArray[Any]:
-    """A part of an array of the summary; blocks along the PE counts lead."""
-    found = cube.arrays[f"{SUMMARY}/{name}"].oindex[place]
-    return np.moveaxis(np.asarray(found), cube.plan.dims.index("pe"), 0)
+def _read(cube: Cube, place: Place) -> Arrays:
+    """The statistics of a part of the cube; blocks along the PE counts lead."""
+    pe = cube.plan.dims.index("pe")
+    found = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
+    return variables.typed(np.moveaxis(np.asarray(found), (pe, pe + 1), (0, 1)))
 
 
 def _joined(parts: Arrays) -> Arrays:
@@ -91,7 +92,7 @@ def _joined(parts: Arrays) -> Arrays:
         "largest_pe": largest.max(axis=0),
         "efficient_pe": parts["efficient_pe"].max(axis=0),
         "forbidden_by": _picked(np.where(later, forbidden, 0), later.argmax(axis=0)),
-        "counts": parts["counts"].sum(axis=0),
+        **{name: parts[name].sum(axis=0) for name in parts if name.startswith(COUNT)},
     }
 
 

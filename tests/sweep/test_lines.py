@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from kernels.flags import Limit
 from sweep.questions.lines import Lines, groups
 
 PLACES = {"model": np.array(["one", "two"], object), "batch": np.array([8, 64, 512])}
@@ -11,9 +10,7 @@ PLACES = {"model": np.array(["one", "two"], object), "batch": np.array([8, 64, 5
 def lines() -> Lines:
     """Of two models and three batches; of the second model only one line can exist."""
     forbidden = np.array([[0, 1, 1], [8, 8, 2]])
-    counts = np.zeros((2, 3, len(Limit)), int)
-    counts[1, 2] = range(len(Limit))
-    return Lines(PLACES, {"forbidden_by": forbidden, "counts": counts})
+    return Lines(PLACES, {"forbidden_by": forbidden, "count_memory": np.arange(6).reshape(2, 3)})
 
 
 def test_a_row_for_each_line_that_can_exist(lines):
@@ -21,12 +18,7 @@ def test_a_row_for_each_line_that_can_exist(lines):
     assert found["model"].tolist() == ["one", "one", "one", "two"]
     assert found["batch"].tolist() == [8, 64, 512, 512]
     assert found["forbidden_by"].tolist() == [0, 1, 1, 2]
-
-
-def test_counts_are_columns_of_the_limits_names(lines):
-    found = lines.columns()
-    assert [int(found[str(each.name)][-1]) for each in Limit] == list(range(len(Limit)))
-    assert "counts" not in found
+    assert found["count_memory"].tolist() == [0, 1, 2, 5]
 
 
 def test_groups_come_from_top_to_bottom(lines):

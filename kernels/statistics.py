@@ -1,0 +1,18 @@
+"""Statistics: the names of what a summary keeps of a line of PE counts.
+
+Apart from the kernels that find them: whoever only reads them needs no JAX.
+"""
+
+from kernels.flags import Limit
+
+COUNT = "count_"
+STATISTICS = (
+    "fastest_pe",
+    "fastest_time",
+    "fastest_comp_time",
+    "fastest_memory",
+    "largest_pe",
+    "forbidden_by",
+    "efficient_pe",
+    *(f"{COUNT}{str(each.name).lower()}" for each in Limit),
+)
