@@ -27,6 +27,12 @@ from kernels.run import Run
 from kernels.uncertainty import Uncertainty
 
 
+# Levels that a network has at least: few machines have more.
+LEVELS = 4
+# Group sizes are told apart where it spares work: not where there are so few PE counts.
+FEW = 64
+
+
 @dataclass(frozen=True)
 class Problem:
     """Arguments of `kernels.oracle`.
@@ -141,8 +147,12 @@ def _told_apart(strategy: Strategy, workload: Workload, run: Run) -> Floats:
 
 
 def _distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
-    """The distinct group sizes along the dimension of pe, and where each cell's is."""
+    """The distinct group sizes along the dimension of pe, and where each cell's is.
+
+    Of few PE counts there are as many sizes, some of them twice: programs then are shared, too.
+    """
     sizes, position = np.unique(p2, return_inverse=True)
+    sizes = np.pad(sizes, (0, max(0, min(FEW, p2.shape[leading]) - sizes.size)), "edge")
     along_pe = [1] * p2.ndim
     along_pe[leading] = sizes.size
     return sizes.reshape(along_pe), position.reshape(p2.shape)
@@ -221,18 +231,20 @@ def _pe(system: System, values: _Values) -> PE:
 
 
 def _network(system: System, values: _Values) -> Network:
-    places = ["intra" if n == 0 else "inter" for n in range(len(system.levels))]
+    # The outermost one stands there several times: so machines share one compiled program.
+    levels = (*system.levels, *system.levels[-1:] * (LEVELS - len(system.levels)))
+    places = ["intra" if n == 0 else "inter" for n in range(len(levels))]
     latency = [
         values.get(f"{place}_latency", level.latency)
-        for place, level in zip(places, system.levels, strict=True)
+        for place, level in zip(places, levels, strict=True)
     ]
     bandwidth = [
         values.get(f"{place}_bandwidth", level.bandwidth)
-        for place, level in zip(places, system.levels, strict=True)
+        for place, level in zip(places, levels, strict=True)
     ]
     staging = system.staging
     return Network(
-        span=np.array([level.pes for level in system.levels], float),
+        span=np.array([level.pes for level in levels], float),
         latency=np.stack(np.broadcast_arrays(*latency)),
         bandwidth=np.stack(np.broadcast_arrays(*bandwidth)),
         pes_per_node=np.asarray(float(system.pes_per_node)),

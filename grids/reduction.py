@@ -4,6 +4,7 @@ The first of the oracle's two stages. What depends on the layers is small, and f
 precision; the second stage spreads it over all cells.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +26,8 @@ Flags = NDArray[np.bool_]
 
 # Stages that are left at least: few networks need more, and so one compiled program serves most.
 STAGES = 4
+# Cells of memory that are so few that stages more or less cost no time.
+FEW_CELLS = 2**16
 
 
 @jax.tree_util.register_dataclass
@@ -51,11 +54,13 @@ def group_work(problem: Problem, options: Options) -> GroupWork:
             problem.placement,
             problem.sizes,
             problem.run.delta,
-            group=problem.group,
+            group="filter" if problem.group == "channel" else problem.group,
             optimizer=options.optimizer,
             algorithm=options.algorithm,
         )
     work: GroupWork = jax.tree.map(np.asarray, found)
+    if problem.group == "channel":  # which reduces as by filter: one compiled program serves both
+        work = replace(work, by_filter=work.by_channel, by_channel=work.by_filter)
     return work
 
 
@@ -73,7 +78,7 @@ def reduced(problem: Problem, options: Options) -> Reduced:
         return spread(at_cells(leaf, position, leading))
 
     return Reduced(
-        work=jax.tree.map(of_cells, _fullest(group_work(problem, options))),
+        work=jax.tree.map(of_cells, _fullest(group_work(problem, options), _stages(run))),
         bounds=jax.tree.map(spread, problem.bounds),
         run=replace(run, p1=spread(run.p1), p2=spread(run.p2), phi=spread(run.phi)),
         network=problem.network,
@@ -83,11 +88,17 @@ def reduced(problem: Problem, options: Options) -> Reduced:
     )
 
 
-def _fullest(work: GroupWork) -> GroupWork:
+def _stages(run: Run) -> int:
+    """How many stages there are at least: few cells bear some more, and share a program."""
+    cells = np.broadcast_shapes(*map(np.shape, (run.p, run.size, run.delta, run.gamma)))
+    return STAGES if math.prod(cells) <= FEW_CELLS else 1
+
+
+def _fullest(work: GroupWork, least: int) -> GroupWork:
     """Only the stages that some batch makes the fullest; in the second stage each costs time."""
     for choose in (_not_exceeded, _not_between):
         activations, parameters = np.broadcast_arrays(work.activations, work.parameters)
-        chosen = _first(choose(activations, parameters))
+        chosen = _first(choose(activations, parameters), least)
         work = replace(
             work,
             activations=np.take_along_axis(activations, chosen, axis=0),
@@ -96,10 +107,12 @@ def _fullest(work: GroupWork) -> GroupWork:
     return work
 
 
-def _first(kept: Flags) -> NDArray[np.int64]:
+def _first(kept: Flags, least: int) -> NDArray[np.int64]:
     """Positions of what is kept [stage, cells], as many as are kept in any cell; then others."""
     most = max(STAGES, kept.sum(axis=0).max())
-    return np.argsort(~kept, axis=0, kind="stable")[:most]
+    found = np.argsort(~kept, axis=0, kind="stable")[:most]
+    more = [(0, max(0, least - len(found))), *[(0, 0)] * (found.ndim - 1)]
+    return np.pad(found, more, "edge")
 
 
 def _not_exceeded(activations: Floats, parameters: Floats) -> Flags:

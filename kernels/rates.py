@@ -42,9 +42,9 @@ def rates_of(work: GroupWork, run: Run, network: Network, options: Options) -> R
     none = jnp.zeros((1,) * jnp.ndim(run.p))
     one = jnp.ones_like(none)
     # Start-ups at their full length: they decide which of two paths is the slower.
-    _, startup = jax.jvp(terms, (none, one), (none, one))
-    _, sample = jax.jvp(terms, (none, one), (one, none))
-    return Rates(summed(terms(none, none)), summed(startup), summed(sample))
+    _, change = jax.linearize(terms, none, one)
+    fixed, startup, sample = terms(none, none), change(none, one), change(one, none)
+    return Rates(summed(fixed), summed(startup), summed(sample))
 
 
 def iteration(found: Rates, batch: Cells) -> Times:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,17 @@ from sweep.evaluate import evaluate
 from sweep.fill import fill
 from sweep.plan import Plan, Region
 from sweep.remote import writing
+from sweep.resources import blocks_at_once
 from sweep.store import NOT_SERIAL, SERIAL, SUMMARY, Cube, shared_cube
 from sweep.variables import Arrays
 
 # Runs blocks of a cube, and yields the number of each when it is done.
 Execute = Callable[[Cube, list[int]], Iterator[int]]
+
+
+# One thread at a time asks for answers, which then are found side by side: of two that ask for the
+# same for the first time, each would trace and compile the same programs.
+ASKING = Lock()
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
     Some are compressed and written while others are computed: neither waits for the other.
     """
     keep_programs()
-    count = int(__import__("os").environ.get("T", "2"))
+    count = blocks_at_once(cube.plan)
     waiting, running = iter(blocks), set[Future[int]]()
     with ThreadPoolExecutor(count, "paradl-block") as pool:
         while True:
@@ -63,20 +70,21 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
     if grid.table(region[0].start, region[1].start) is None:
         return Answers({}, {})
     places, shape = _sizes(region)
-    axes = _part(grid, plan, region)
-    serial = _serial(grid, axes, region)
     buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]), np.float32)
-    reductions = []
-    for place, index in enumerate(np.ndindex(*places)):
-        model, dataset, system, strategy = (
-            part.start + n for part, n in zip(region, index, strict=False)
-        )
-        of_place = (model, dataset, system, strategy)
-        buffers, reduction = fill(buffers, place, grid, of_place, axes, serial[index[2]])
-        reductions.append((index, reduction))
-    for index, reduction in reductions:  # only now wait for them
-        summary[(*index, slice(None), 0)] = reduction
+    tables = []
+    with ASKING:
+        axes = _part(grid, plan, region)
+        serial = _serial(grid, axes, region)
+        for place, index in enumerate(np.ndindex(*places)):
+            model, dataset, system, strategy = (
+                part.start + n for part, n in zip(region, index, strict=False)
+            )
+            of_place = (model, dataset, system, strategy)
+            buffers, table = fill(buffers, place, grid, of_place, axes, serial[index[2]])
+            tables.append((index, table))
+    for index, table in tables:  # only now wait for them
+        summary[(*index, slice(None), 0)] = table
     arrays = {name: np.asarray(each).reshape(*places, *shape) for name, each in buffers.items()}
     if _first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]

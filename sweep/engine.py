@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from grids.errors import InputError
 from grids.grid import Grid
 from grids.spec import read_spec, validated
-from sweep.accessor import register
 from sweep.block import Execute, run_blocks
 from sweep.creation import create
 from sweep.difference import beyond_added, difference
@@ -27,6 +26,9 @@ from sweep.lock import exclusive
 from sweep.progress import Progress, silent
 from sweep.resources import check_memory
 from sweep.store import Cube, open_cube, open_group, plan_of, remove_partial, unfinished
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Source = str | Path | Mapping[str, object]
 
@@ -59,7 +61,7 @@ def run(
     workers: int = 0,
     scheduler: str | None = None,
     progress: Progress = silent,
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """Sweep a design space into a Zarr store, or finish a sweep that was cut short.
 
     spec: a YAML file, or the same as a mapping. extend: add the values that the axes of the cube
@@ -82,8 +84,12 @@ def read_grid(spec: Source) -> Grid:
     return Grid.from_spec(found, path.parent, document.where)
 
 
-def open_dataset(store: str | Path) -> xr.Dataset:
+def open_dataset(store: str | Path) -> "xr.Dataset":
     """A cube as a labelled Dataset, read lazily."""
+    import xarray as xr  # late: pandas comes with it, and a sweep needs neither
+
+    from sweep.accessor import register
+
     open_cube(str(store))  # says in one message what is wrong with a store that is none
     register()
     dataset: xr.Dataset = xr.open_zarr(str(store))

@@ -14,6 +14,22 @@ CGROUP_LIMITS = (
 )
 # What Python, JAX and Zarr take in a process before the first block (measured: 350 MB).
 PROCESS_BYTES = 400_000_000
+AT_ONCE = 4
+
+
+def blocks_at_once(plan: Plan) -> int:
+    """Blocks that one process has in hand: each in a thread, while some wait for the disk.
+
+    More cores than a few take more processes: Python's own part is one thread's work at a time.
+    """
+    fitting = (machine_memory() - PROCESS_BYTES) // max(1, plan.block_bytes)
+    return max(1, min(cores() + 1, AT_ONCE, fitting))
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def needed_memory(plan: Plan, workers: int) -> int:
