@@ -13,19 +13,18 @@ from numpy.typing import NDArray
 
 from grids.calibrated import Calibrated
 from grids.divisors import divisors
+from grids.groups import Groups
 from grids.models.layers import Floats, LayerTable
 from grids.parameters import DEFAULTS
-from grids.placement import Mask, kernel_layers, place
-from grids.strategies import GroupStrategy, Strategy
+from grids.placement import Mask, kernel_layers
+from grids.strategies import Strategy
 from grids.systems import System
 from kernels.calibration import Calibration
-from kernels.compute import PE, Optimizer, layer_times, slowdown
-from kernels.group import Bounds, Placement
+from kernels.compute import PE, Optimizer, slowdown
 from kernels.layers import Layers
 from kernels.network import Network, shared_links
 from kernels.run import Run
 from kernels.uncertainty import Uncertainty
-
 
 # Levels that a network has at least: few machines have more.
 LEVELS = 4
@@ -37,19 +36,15 @@ FEW = 64
 class Problem:
     """Arguments of `kernels.oracle`.
 
-    Layers are placed, and reduced, once for each of the distinct group `sizes`, which lie along the
-    dimension of pe; `position` [cells] is that of each cell's p2. choices: pick the best group.
+    groups: of the distinct sizes; `position` [cells] is that of each cell's p2 among them. choices:
+    pick the best group.
     """
 
-    layers: Layers
+    groups: Groups
+    position: NDArray[np.int64]
     pe: PE
     network: Network
-    sizes: Floats
-    position: NDArray[np.int64]
-    placement: Placement
-    bounds: Bounds
     run: Run
-    group: GroupStrategy
     choices: bool
     known: Calibration | None = None
     doubt: Uncertainty | None = None
@@ -119,20 +114,15 @@ def build(
         layers = _layers(workload, values)
         run = _run(strategy, values, workload, settings.strong)
         run = replace(run, phi=_contention(strategy, values, network, run))
-        costs = _costs(strategy, layers, pe, values)
     calibrated = workload.calibrated
     sizes, position = _distinct(_told_apart(strategy, workload, run), values.leading)
-    placement, placed = place(strategy, workload.table, workload.mask, costs, sizes)
+    delta = np.asarray(run.delta)
     return Problem(
-        layers=layers,
+        groups=Groups(workload.table, workload.mask, strategy, layers, pe, sizes, delta),
+        position=position,
         pe=pe,
         network=network,
-        sizes=sizes,
-        position=position,
-        placement=placement,
-        bounds=_of_cells(placed, position, strategy, np.asarray(run.p), values.leading),
         run=run,
-        group=strategy.group_strategy,
         choices=choices,
         known=calibrated.known(values.rank) if calibrated else None,
         doubt=calibrated.doubt(strategy, np.asarray(run.p)) if calibrated else None,
@@ -168,24 +158,6 @@ def at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> F
         return values
     index = position.reshape((1,) * (values.ndim - position.ndim) + position.shape)
     return np.take_along_axis(values, index, axis=pe)
-
-
-def _of_cells(
-    placed: Bounds, position: NDArray[np.int64], strategy: Strategy, p: Floats, leading: int
-) -> Bounds:
-    """Bounds of each cell; those of serial are of p: its group is one PE whatever p is."""
-    found: Bounds = jax.tree.map(lambda each: at_cells(each, position, leading), placed)
-    serial = not strategy.replicated and strategy.group_strategy == "none"
-    return replace(found, fits=p == 1) if serial else found
-
-
-def _costs(strategy: Strategy, layers: Layers, pe: PE, values: _Values) -> Floats:
-    """FW_l + BW_l [G, cells], which a pipeline's stages balance."""
-    if strategy.group_strategy != "pipeline":
-        return np.zeros((0,) * (values.rank + 1))
-    times = layer_times(layers, pe, values.get("delta"))
-    costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
-    return costs
 
 
 def _contention(strategy: Strategy, values: _Values, network: Network, run: Run) -> Floats:

@@ -70,6 +70,11 @@ class Strategy:
         return self.base.startswith("data")
 
     @property
+    def serial(self) -> bool:
+        """Whether there is no parallelism at all."""
+        return not self.replicated and self.group_strategy == "none"
+
+    @property
     def hybrid(self) -> bool:
         """Whether a group size is free."""
         return "+" in self.base

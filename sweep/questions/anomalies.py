@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grids.reduction import group_work
+from grids.groups import divided
 from kernels.calibration import LARGE_MESSAGE
 from sweep.questions.cases import Case
 from sweep.questions.predict import number, prediction
@@ -225,7 +225,7 @@ def _large_messages(case: Case) -> str | None:
     # Hybrids of filter and channel reduce between PEs directly.
     if inside != "spatial" and case.found["replicas"] > 1:
         return None
-    work, delta = group_work(problem, case.grid.options), case.found["parameters"]["delta"]
+    (work, _), delta = divided(problem.groups, case.grid.options), case.found["parameters"]["delta"]
     messages = {"gradients": delta * number(work.undivided)}
     if inside == "spatial":
         messages["samples"] = delta * case.run.samples_per_replica * number(work.sample)

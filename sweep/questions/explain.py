@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from grids.grid import Grid
+from grids.groups import divided
 from grids.problem import Problem
-from grids.reduction import group_work
 from grids.spec import TERMS
 from kernels.arrays import Cells, PerLayer
 from kernels.compiled import compiled
@@ -38,7 +38,7 @@ def explanation(grid: Grid) -> Row:
     problem = grid.problem((0, 0, 0, 0), strategy=strategy)
     if problem is None or predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
-    work = group_work(problem, grid.options)
+    work, _ = divided(problem.groups, grid.options)
     return predicted | {
         "formulas": _formulas(grid, problem, work, predicted),
         "layers": _layers(grid, problem),
@@ -50,7 +50,8 @@ def _formulas(grid: Grid, problem: Problem, work: GroupWork, predicted: Row) -> 
     values = _values(problem, work, predicted)
     algorithm = grid.options.algorithm
     rows = []
-    for name, formula in formulas(problem.group, calibrated=problem.known is not None).items():
+    group = problem.groups.strategy.group_strategy
+    for name, formula in formulas(group, calibrated=problem.known is not None).items():
         seconds = predicted["terms"][name]
         if seconds:
             once = seconds / _passes(name, predicted)
@@ -103,20 +104,20 @@ def _values(problem: Problem, work: GroupWork, predicted: Row) -> dict[str, floa
 
 def _layers(grid: Grid, problem: Problem) -> list[Row]:
     """A row for each layer: sizes, split, and what one PE computes and sends of it."""
-    table = grid.table(0, 0)
-    assert table is not None
+    groups = problem.groups
+    table, (placement, _) = groups.table, groups.place()
     with jax.enable_x64(True):
         amounts = _amounts(
-            problem.layers,
-            problem.pe,
-            problem.placement,
-            problem.sizes,
-            problem.run.delta,
-            group=problem.group,
+            groups.layers,
+            groups.pe,
+            placement,
+            groups.sizes,
+            groups.delta,
+            group=groups.strategy.group_strategy,
             optimizer=grid.options.optimizer,
         )
     flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
-    stage = _stage(problem, len(table))
+    stage = _stage(placement, len(table))
     return [
         {
             "layer": table.names[n],
@@ -125,7 +126,7 @@ def _layers(grid: Grid, problem: Problem) -> list[Row]:
             "y": table.y[n],
             "weights": table.w[n],
             "biases": table.bias[n],
-            **({"stage": int(stage[n])} if problem.group == "pipeline" else {}),
+            **({"stage": int(stage[n])} if groups.strategy.group_strategy == "pipeline" else {}),
             "split": bool(flat["split"][n]),
             "seconds_per_sample": float(flat["seconds"][n]),
             "gathered_items": float(flat["gathered_items"][n]),
@@ -158,7 +159,7 @@ def _amounts(
     }
 
 
-def _stage(problem: Problem, layers: int) -> Any:
+def _stage(placement: Placement, layers: int) -> Any:
     """The pipeline stage of each layer, from 1."""
-    ends = np.asarray(problem.placement.ends).reshape(len(problem.placement.ends), -1)[:, 0]
+    ends = np.asarray(placement.ends).reshape(len(placement.ends), -1)[:, 0]
     return np.searchsorted(ends, np.arange(layers), side="right") + 1

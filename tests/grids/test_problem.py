@@ -181,8 +181,8 @@ def test_a_faster_pe_speeds_measured_layers_up() -> None:
 
 def test_the_roofline_where_nothing_was_measured() -> None:
     known, unknown = WORKLOAD, workload(measured=False)
-    assert (problem(of=unknown).layers.slowdown == 1).all()
-    assert not (problem(of=known).layers.slowdown == 1).any()
+    assert (problem(of=unknown).groups.layers.slowdown == 1).all()
+    assert not (problem(of=known).groups.layers.slowdown == 1).any()
 
 
 # Exact reductions, and the best group.

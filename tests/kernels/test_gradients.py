@@ -91,19 +91,21 @@ def scaled(problem: Problem, theta: Array) -> Problem:
 def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
     """Epoch time and memory of theta, and their gradients."""
     at_one = problem(strategy)
+    groups = at_one.groups
+    placement, bounds = groups.place()
 
     def found(theta: Array) -> tuple[Array, Array]:
         asked = scaled(at_one, theta)
         run = asked.run
         work = reduce_layers(
-            asked.layers,
+            groups.layers,
             asked.pe,
-            asked.placement,
+            placement,
             run.p2,
             run.delta,
-            group=asked.group,
+            group=groups.strategy.group_strategy,
         )
-        said = answer(work, asked.bounds, run, asked.network, asked.pe, Options())
+        said = answer(work, bounds, run, asked.network, asked.pe, Options())
         epoch = said.compute + said.communication
         return jnp.sum(epoch), jnp.sum(said.memory)
 

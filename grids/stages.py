@@ -1,0 +1,56 @@
+"""Stages: of a group's pipeline stages, those that may be the fullest, whatever the batch."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.models.layers import Floats
+from kernels.group import GroupWork
+
+Flags = NDArray[np.bool_]
+
+# Stages that are left at least, where there are as many: few networks need more, and so one
+# compiled program serves most.
+STAGES = 4
+
+
+def fullest(work: GroupWork, least: int) -> GroupWork:
+    """The work with these stages alone, `least` at least: in the second stage each costs time."""
+    for choose in (_not_exceeded, _not_between):
+        activations, parameters = np.broadcast_arrays(work.activations, work.parameters)
+        chosen = _first(choose(activations, parameters), least)
+        work = replace(
+            work,
+            activations=np.take_along_axis(activations, chosen, axis=0),
+            parameters=np.take_along_axis(parameters, chosen, axis=0),
+        )
+    return work
+
+
+def _first(kept: Flags, least: int) -> NDArray[np.int64]:
+    """Positions of what is kept [stage, cells], as many as are kept in any cell; then others."""
+    most = max(STAGES, kept.sum(axis=0).max())
+    found = np.argsort(~kept, axis=0, kind="stable")[:most]
+    more = [(0, max(0, least - len(found))), *[(0, 0)] * (found.ndim - 1)]
+    return np.pad(found, more, "edge")
+
+
+def _not_exceeded(activations: Floats, parameters: Floats) -> Flags:
+    """The stages that no other has more of both than."""
+    order = np.argsort(-activations, axis=0, kind="stable")
+    of_fewer = np.take_along_axis(parameters, order, axis=0)
+    most = np.maximum.accumulate(of_fewer, axis=0)[:-1]
+    kept = np.concatenate([np.ones_like(order[:1], bool), of_fewer[1:] > most])
+    return np.take_along_axis(kept, np.argsort(order, axis=0), axis=0)
+
+
+def _not_between(activations: Floats, parameters: Floats) -> Flags:
+    """Of these, those not below the line from one with more activations to one with fewer."""
+    more, fewer = activations[:, None, None], activations[None, None]
+    above, below = parameters[:, None, None], parameters[None, None]
+    here = activations[None, :, None], parameters[None, :, None]
+    between = (more > here[0]) & (here[0] > fewer)
+    under = (here[1] - above) * (more - fewer) <= (below - above) * (more - here[0])
+    kept: Flags = _not_exceeded(activations, parameters) & ~np.any(between & under, axis=(0, 2))
+    return kept
