@@ -36,7 +36,7 @@ CODECS: dict[str, Codec | None] = {
     "zstd 1, bitshuffle": partial(BloscCodec, cname="zstd", shuffle="bitshuffle", clevel=1),
     "zstd 5, shuffle": partial(BloscCodec, cname="zstd", shuffle="shuffle", clevel=5),
 }
-CHUNKS = (2**14, 2**15, 2**16, 2**17, 2**18, 2**20)
+CHUNKS = (2**14, 2**16, 2**18, 2**19, 2**20, 2**21)
 SHARDS = (2**20, 2**21, 2**22, 2**23, 2**24)
 
 

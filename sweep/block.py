@@ -18,10 +18,11 @@ from sweep.buffers import SPARE, Buffers
 from sweep.compilation import keep_programs
 from sweep.evaluate import evaluate
 from sweep.fill import fill
+from sweep.layout import NOT_SERIAL, SERIAL, SUMMARY
 from sweep.plan import Plan, Region
 from sweep.remote import writing
 from sweep.resources import blocks_at_once
-from sweep.store import NOT_SERIAL, SERIAL, SUMMARY, Cube, shared_cube
+from sweep.store import Cube, shared_cube
 from sweep.variables import Arrays
 
 # Runs blocks of a cube, and yields the number of each when it is done.

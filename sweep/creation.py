@@ -15,18 +15,9 @@ from grids.grid import Grid
 from grids.parameters import PARAMETERS
 from kernels.statistics import STATISTICS
 from sweep import provenance, variables
+from sweep.layout import DONE, SERIAL, STATISTIC, SUMMARY, layout, shape
 from sweep.plan import Plan
-from sweep.store import (
-    DONE,
-    NOT_SERIAL,
-    PART,
-    SERIAL,
-    SUMMARY,
-    Cube,
-    array,
-    open_cube,
-    open_group,
-)
+from sweep.store import Cube, array, open_cube, open_group
 
 # Byte shuffle and lz4: of blosc's codecs the fastest that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
@@ -36,8 +27,6 @@ CHECKSUM = Crc32cCodec()
 # most files.
 FLAT: Any = {"name": "default", "separator": "."}
 INCOMPLETE: dict[str, Any] = {"paradl_incomplete": True}
-
-Size = tuple[int, int, int]  # of a dimension, of a shard and of a chunk along it
 
 
 def create(url: str, grid: Grid, plan: Plan) -> Cube:
@@ -50,33 +39,11 @@ def create(url: str, grid: Grid, plan: Plan) -> Cube:
     for name in (*grid.spec.outputs, SERIAL):
         _create_variable(group, name, plan)
     _create_summary(group, plan)
-    for dim, values in coordinates(grid).items():
-        _create_coordinate(group, dim, values, grid)
+    for path, values in labels(grid).items():
+        _create_labels(group, path, values, grid)
     _create_marks(group, plan)
     consolidated(group).attrs.put(provenance.attributes(grid, plan))
     return open_cube(url, "r+")
-
-
-def layout(name: str, plan: Plan) -> dict[str, Size]:
-    """The dimensions of an array that blocks are written to."""
-    blocks = dict(zip(plan.dims, plan.grid, strict=True))
-    if name == DONE:
-        return {dim: (count, 1, 1) for dim, count in blocks.items()}
-    sizes = zip(plan.dims, zip(plan.shape, plan.shard, plan.chunk, strict=True), strict=True)
-    if name != SUMMARY:
-        return {dim: size for dim, size in sizes if name != SERIAL or dim not in NOT_SERIAL}
-    found: dict[str, Size] = {}
-    for dim, (size, shard, _) in sizes:
-        if dim == "pe":
-            found |= {"statistic": (len(STATISTICS),) * 3, PART: (blocks[dim], 1, 1)}
-        else:
-            found[dim] = size, shard, shard
-    return found
-
-
-def shape(name: str, plan: Plan) -> tuple[int, ...]:
-    """The shape of an array that blocks are written to."""
-    return tuple(size for size, _, _ in layout(name, plan).values())
 
 
 def coordinates(grid: Grid) -> dict[str, NDArray[Any]]:
@@ -86,6 +53,11 @@ def coordinates(grid: Grid) -> dict[str, NDArray[Any]]:
         dim: values.astype("int64" if PARAMETERS[dim].whole else "float64")
         for dim, values in grid.axes.items()
     }
+
+
+def labels(grid: Grid) -> dict[str, NDArray[Any]]:
+    """All values along dimensions, by the paths of their arrays."""
+    return coordinates(grid) | {STATISTIC: np.array(STATISTICS, object)}
 
 
 def _cleared(url: str) -> zarr.Group:
@@ -143,10 +115,6 @@ def _create_summary(group: zarr.Group, plan: Plan) -> None:
         attributes={"long_name": "what a line of PE counts comes to"},
         chunk_key_encoding=FLAT,
     )
-    meanings = {name: meaning for name, (_, _, meaning) in variables.SUMMARY.items()}
-    names = np.array(STATISTICS, object)
-    path = f"{SUMMARY.partition('/')[0]}/statistic"
-    _create_labels(group, path, names, {"long_name": "statistic", "meanings": meanings})
 
 
 def _create_marks(group: zarr.Group, plan: Plan) -> None:
@@ -161,13 +129,7 @@ def _create_marks(group: zarr.Group, plan: Plan) -> None:
     )
 
 
-def _create_coordinate(group: zarr.Group, dim: str, values: NDArray[Any], grid: Grid) -> None:
-    _create_labels(group, dim, values, variables.coordinate(dim, grid.spec.scaling))
-
-
-def _create_labels(
-    group: zarr.Group, path: str, values: NDArray[Any], attributes: dict[str, Any]
-) -> None:
+def _create_labels(group: zarr.Group, path: str, values: NDArray[Any], grid: Grid) -> None:
     group.create_array(
         path,
         shape=values.shape,
@@ -175,6 +137,6 @@ def _create_labels(
         dtype="str" if values.dtype == object else values.dtype,
         compressors=(ZstdCodec(), CHECKSUM),
         dimension_names=(path.rpartition("/")[2],),
-        attributes=attributes,
+        attributes=variables.coordinate(path, grid.spec.scaling),
     )
     array(group, path)[:] = values

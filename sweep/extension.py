@@ -20,8 +20,9 @@ from zarr.storage import MemoryStore
 from grids.errors import InputError
 from grids.grid import LABELS, Grid
 from sweep import provenance
-from sweep.creation import consolidated, coordinates, shape
+from sweep.creation import consolidated, coordinates
 from sweep.difference import added, beyond_added
+from sweep.layout import shape
 from sweep.plan import Plan
 from sweep.store import METADATA, Cube, array, open_cube, plan_of
 

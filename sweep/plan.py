@@ -13,10 +13,11 @@ Region = tuple[slice, ...]
 
 # Large enough that compression and files cost little a cell, small enough that a few fit a worker.
 SHARD_CELLS = 2**22
-# A question reads a few chunks: small enough to read quickly, large enough that Zarr's work for
-# each costs little (measured with benchmarks/codecs.py: 2**18 writes 1.2 to 1.5 times as fast as
-# 2**17, 2**14 a third).
-CHUNK_CELLS = 2**19
+# The smallest read, and what Zarr compresses at once: as much as a block. Of parts of what it is
+# given Zarr makes copies, one after the other (benchmarks/codecs.py, endtoend.py: 2**19 is written
+# at two thirds of the rate). To read a slice at one PE count out of 1e8 cells takes 0.17 s, from
+# chunks of 2**19 0.06 s. Most questions read the summary, and no cells.
+CHUNK_CELLS = 2**22
 # What a worker holds at once, in blocks: one that is computed, one that is written, and what Zarr
 # makes of that before it is on disk.
 WORKING_COPIES = 4

@@ -23,9 +23,9 @@ from zarr.core.sync import sync
 from grids.errors import InputError
 from grids.grid import Grid
 from grids.parameters import LAYERED
-from kernels.statistics import STATISTICS
 from sweep import provenance, variables
 from sweep.errors import RunError
+from sweep.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, part
 from sweep.plan import Plan, Region, make_plan
 from sweep.remote import is_remote, opening
 from sweep.variables import Arrays
@@ -33,14 +33,7 @@ from sweep.variables import Arrays
 Mode = Literal["r", "r+"]
 Array: TypeAlias = "zarr.Array[Any]"
 
-# The time on one PE, which speedup is counted from, varies along all dimensions but these.
-SERIAL = "serial_time"
-NOT_SERIAL = ("strategy", "pe")
-DONE = "progress/done"
 METADATA = "zarr.json"
-SUMMARY = "summary/statistics"
-# Blocks along the PE counts: a line of them that spans several has a summary from each.
-PART = "pe_part"
 
 # What Zarr and its codecs raise where a chunk is not what was written.
 UNREADABLE = (ValueError, RuntimeError, OSError)
@@ -87,7 +80,12 @@ class Cube:
         """Write a block's variables and summary, then its done-mark."""
 
         async def write_all() -> None:
-            await gather(*(self._write(name, block, values) for name, values in arrays.items()))
+            writes = (self._write(name, block, values) for name, values in arrays.items())
+            ends = await gather(
+                *writes, return_exceptions=True
+            )  # none goes on after another failed
+            for error in filter(None, ends):
+                raise error
             await self._mark(block, True)
 
         sync(write_all())
@@ -127,12 +125,7 @@ class Cube:
 
     def place(self, name: str, block: int) -> Region:
         """The part of an array that belongs to a block."""
-        if name == DONE:
-            return tuple(slice(at, at + 1) for at in self.position(block))
-        region = self.plan.region(block)
-        if name == SERIAL:
-            return serial_region(self.plan, region)
-        return summary_region(self.plan, region) if name == SUMMARY else region
+        return part(name, self.plan, self.plan.region(block))
 
     def file(self, name: str, block: int) -> str:
         """The file, in the store, that holds this part and no other's."""
@@ -156,19 +149,6 @@ def plan_of(grid: Grid) -> Plan:
 def cell_bytes(grid: Grid) -> int:
     """What all variables together store of a cell."""
     return sum(variables.dtype(name).itemsize for name in grid.spec.outputs)
-
-
-def serial_region(plan: Plan, region: Region) -> Region:
-    """The part of `serial_time` that belongs to a block."""
-    return tuple(each for dim, each in zip(plan.dims, region, strict=True) if dim not in NOT_SERIAL)
-
-
-def summary_region(plan: Plan, region: Region) -> Region:
-    """The part of the summary that belongs to a block."""
-    pe = plan.dims.index("pe")
-    part = region[pe].start // plan.shard[pe]
-    statistics = slice(0, len(STATISTICS))
-    return (*region[:pe], statistics, slice(part, part + 1), *region[pe + 1 :])
 
 
 def open_cube(url: str, mode: Mode = "r") -> Cube:

@@ -9,6 +9,7 @@ from grids.parameters import PARAMETERS
 from grids.spec import INTERVALS, TERMS
 from kernels.flags import Limit
 from kernels.statistics import COUNT, STATISTICS
+from sweep.layout import STATISTIC
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -109,6 +110,9 @@ def variable(output: str) -> Attributes:
 
 def coordinate(dim: str, scaling: str) -> Attributes:
     """CF attributes of a coordinate."""
+    if dim == STATISTIC:
+        meanings = {name: meaning for name, (_, _, meaning) in SUMMARY.items()}
+        return {"long_name": "what of a line of PE counts", "meanings": meanings}
     if dim in COORDINATES:
         return {"long_name": COORDINATES[dim]}
     if dim == "batch":

@@ -16,25 +16,14 @@ from numpy.typing import NDArray
 from zarr.core.sync import sync
 
 from grids.errors import InputError
-from sweep.creation import coordinates
+from sweep.creation import coordinates, labels
 from sweep.errors import RunError
+from sweep.layout import DONE, NOT_SERIAL, SERIAL
 from sweep.lock import exclusive
 from sweep.plan import Region
 from sweep.progress import Advance, Progress, silent
 from sweep.remote import writing
-from sweep.store import (
-    DONE,
-    METADATA,
-    NO_METADATA,
-    NOT_SERIAL,
-    SERIAL,
-    UNREADABLE,
-    Array,
-    Cube,
-    array,
-    file,
-    open_cube,
-)
+from sweep.store import METADATA, NO_METADATA, UNREADABLE, Array, Cube, array, file, open_cube
 
 Node: TypeAlias = "Array | zarr.Group"
 
@@ -110,7 +99,7 @@ def damage_told(url: str) -> Iterator[None]:
 def damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
     """All damage, as it is found; `advance` is told of each block."""
     yield from _metadata(cube)
-    for dim, values in coordinates(cube.grid).items():
+    for dim, values in labels(cube.grid).items():
         yield from _coordinate(array(cube.group, dim), dim, values)
     for block in range(cube.plan.blocks):
         yield from _block(cube, block)
@@ -233,7 +222,7 @@ def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
     """Write metadata and coordinates as the root's metadata say that they are."""
     for each in damaged:
         sync(cube.group.store.delete(each.file))
-    nodes, values = dict(_nodes(cube.group)), coordinates(cube.grid)
+    nodes, values = dict(_nodes(cube.group)), labels(cube.grid)
     for each in damaged:
         if each.file.endswith(METADATA):
             _write_metadata(nodes[each.variable])

@@ -15,9 +15,10 @@ from grids.grid import Grid
 from kernels.statistics import COUNT
 from sweep import variables
 from sweep.creation import coordinates
+from sweep.layout import SUMMARY
 from sweep.questions.lines import Lines
 from sweep.questions.slices import Positions, Selection, positions, select
-from sweep.store import SUMMARY, Cube, open_cube
+from sweep.store import Cube, open_cube
 from sweep.variables import EFFICIENCY, Arrays
 
 if TYPE_CHECKING:

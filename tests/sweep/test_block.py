@@ -61,7 +61,7 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
     cube = create(str(tmp_path / "cube.zarr"), grid, plan)
-    assert list(run_blocks(cube, range(plan.blocks))) == list(range(plan.blocks))
+    assert sorted(run_blocks(cube, range(plan.blocks))) == list(range(plan.blocks))
     whole = compute(grid, plan_of(grid), plan_of(grid).region(1)).arrays
     for name, values in whole.items():
         found = cube.group[name][0:1, 1:2]  # of blocks of another shape: other roundings

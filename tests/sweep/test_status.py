@@ -26,7 +26,7 @@ def test_a_whole_cube(mixed_url):
 def test_a_cube_that_is_not_begun(tmp_path, small):
     grid = read_grid(small)
     cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
-    cube.write(2, {}, {})
+    cube.write(2, {})
     found = status(cube.url)
     assert (found["complete"], found["blocks_done"], found["bytes"]) == (False, 1, 96 * 13)
 
@@ -42,7 +42,7 @@ def test_a_whole_cube_is_verified(mixed_url):
 
 def test_a_damaged_one(mixed_url, tmp_path):
     url = shutil.copytree(mixed_url, tmp_path / "cube.zarr")
-    lost = next(path for path in url.glob("memory/c/**/*") if path.is_file())
+    lost = next(path for path in url.glob("memory/c.*"))
     lost.unlink()
     found = verified(str(url))
     assert (found["complete"], found["blocks_done"], found["left"]) == (False, 3, "")
