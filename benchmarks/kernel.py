@@ -1,23 +1,34 @@
 """The kernel: a block's variables and summary, against numpy's fill of buffers of the same size.
 
-Fill is the fastest that these bytes can be written by one thread of this machine.
+As the engine does, each core has a block of its own. Fill is the fastest that these bytes can be
+written by one thread of this machine. `variables` is the same program without its summary.
 """
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import spaces
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
-from benchmarks.timing import interleaved
+from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
+from grids.reduction import Reduced, reduced
+from kernels.arrays import Cells
+from kernels.compiled import compiled
+from kernels.run import Options
 from sweep import variables
-from sweep.buffers import SPARE
-from sweep.fill import fill
+from sweep.buffers import SPARE, Buffers
+from sweep.fill import fill, filled
+from sweep.resources import cores
 from sweep.variables import Arrays
+
+Fill = Callable[[Grid, int, Buffers, NDArray[np.float32]], tuple[Buffers, object]]
 
 FILL_SHARE = 0.5
 CELLS_PER_SECOND = 300e6
@@ -35,30 +46,51 @@ class KernelRate:
 def measure(effort: Effort) -> Report:
     """Blocks of all sizes; the goals are those of the size that the engine writes, the largest."""
     largest = effort.blocks[-1]
+    grids = [(f"2**{size} cells", spaces.wide(size), size == largest) for size in effort.blocks]
+    grids.append((f"2**{largest} cells, all dense", spaces.dense(largest), True))
     rows = [
-        _row(f"{name}, 2**{size} cells", kernel_rate(grid, position, effort), size == largest)
-        for size in effort.blocks
-        for grid in [spaces.wide(size)]
+        row
+        for label, grid, judged in grids
         for position, name in enumerate(spaces.STRATEGIES)
+        for row in _rows(f"{name}, {label}", grid, position, effort, judged)
     ]
-    full = spaces.dense(largest)
-    rows += [
-        _row(f"{name}, 2**{largest} cells, all dense", kernel_rate(full, position, effort), True)
-        for position, name in enumerate(spaces.STRATEGIES[:2])
-    ]
-    return Report("kernel", "evaluate a block into buffers that are there", tuple(rows))
+    return Report("kernel", "evaluate blocks, one a core, into buffers that are there", tuple(rows))
 
 
-def kernel_rate(grid: Grid, strategy: int, effort: Effort) -> KernelRate:
-    """One strategy's block."""
-    buffers = new_buffers(grid)
-    timings = interleaved(
-        {"engine": Block(grid, strategy), "fill": partial(only_write, buffers)},
-        effort.short_rounds,
-    )
+def _rows(what: str, grid: Grid, strategy: int, effort: Effort, judged: bool) -> list[Row]:
+    rates = kernel_rates(grid, strategy, effort)
+    return [_row(f"{what}: {name}", rate, judged) for name, rate in rates.items()]
+
+
+def kernel_rates(grid: Grid, strategy: int, effort: Effort) -> dict[str, KernelRate]:
+    """One strategy's block, with its summary and without."""
+    buffers, count = new_buffers(grid), cores()
+    with ThreadPoolExecutor(count) as pool:
+        kinds = {"variables": variables_alone, "with summary": with_summary}
+        blocks = {
+            name: [Block(grid, strategy, how) for _ in range(count)] for name, how in kinds.items()
+        }
+        actions: dict[str, Action] = {
+            name: partial(_side_by_side, pool, some) for name, some in blocks.items()
+        }
+        actions["fill"] = partial(_several, count, partial(only_write, buffers))
+        timings = interleaved(actions, effort.short_rounds)
     cells = block_cells(grid)
-    engine = timings["engine"]
-    return KernelRate(cells, cells / engine.median, engine.rate_against(timings["fill"]))
+    return {
+        name: KernelRate(
+            cells, count * cells / timings[name].median, timings[name].rate_against(timings["fill"])
+        )
+        for name in blocks
+    }
+
+
+def _side_by_side(pool: ThreadPoolExecutor, blocks: list["Block"]) -> None:
+    list(pool.map(lambda block: block(), blocks))
+
+
+def _several(count: int, action: Action) -> None:
+    for _ in range(count):
+        action()
 
 
 def new_buffers(grid: Grid) -> Arrays:
@@ -72,19 +104,48 @@ def block_cells(grid: Grid) -> int:
     return int(np.prod(grid.shape[4:]))
 
 
-class Block:
-    """One strategy's block on the first system, evaluated and summarised again and again."""
+def with_summary(
+    grid: Grid, strategy: int, buffers: Buffers, serial: NDArray[np.float32]
+) -> tuple[Buffers, object]:
+    """As the engine does it."""
+    return fill(buffers, 0, grid, (0, 0, 0, strategy), grid.axes, serial)
 
-    def __init__(self, grid: Grid, strategy: int) -> None:
-        self._grid, self._index = grid, (0, 0, 0, strategy)
+
+def variables_alone(
+    grid: Grid, strategy: int, buffers: Buffers, serial: NDArray[np.float32]
+) -> tuple[Buffers, object]:
+    """The same, of which the compiler leaves out what makes the summary."""
+    problem = grid.problem((0, 0, 0, strategy))
+    assert problem is not None
+    with jax.enable_x64(True):
+        given = reduced(problem, grid.options)
+        shape = grid.shape[4:]
+        return _variables(buffers, given, serial[None], shape=shape, options=grid.options), ()
+
+
+@compiled("shape", "options", donated=("buffers",))
+def _variables(
+    buffers: Buffers,
+    given: Reduced,
+    serial: Cells,
+    *,
+    shape: tuple[int, ...],
+    options: Options,
+) -> Buffers:
+    return filled(buffers, 0, given, serial, shape=shape, choices=False, options=options)[0]
+
+
+class Block:
+    """One strategy's block on the first system, evaluated again and again."""
+
+    def __init__(self, grid: Grid, strategy: int, how: Fill = with_summary) -> None:
+        self._grid, self._strategy, self._how = grid, strategy, how
         self._buffers = SPARE.take(1, grid.shape[4:], grid.spec.outputs)
         self._serial = np.ones(grid.shape[5:], np.float32)
 
     def __call__(self) -> None:
-        self._buffers, summary = fill(
-            self._buffers, 0, self._grid, self._index, self._grid.axes, self._serial
-        )
-        jax.block_until_ready((self._buffers, summary))
+        found = self._how(self._grid, self._strategy, self._buffers, self._serial)
+        self._buffers, _ = jax.block_until_ready(found)
 
     def arrays(self) -> Arrays:
         """The block's variables [numeric dims], as they are now."""

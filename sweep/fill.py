@@ -53,7 +53,7 @@ def fill(
     problem = grid.problem(index, axes)
     assert problem is not None, index  # all of a block shares one model and dataset, which fit
     with jax.enable_x64(True):
-        return _filled(
+        return filled(
             buffers,
             np.asarray(place),
             reduced(problem, grid.options),
@@ -65,7 +65,7 @@ def fill(
 
 
 @compiled("shape", "choices", "options", donated=("buffers",))
-def _filled(
+def filled(
     buffers: Buffers,
     place: Cells,
     given: Reduced,
@@ -86,38 +86,32 @@ def _filled(
         found = answered(given, choices=choices, options=options)
         return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in names}
 
-    def back(name: str, found: Answers, filled: Buffers, starts: Starts) -> Array:
-        """An answer as it was written, where it fills the tile: else it would be found twice."""
-        if name not in filled or found[name].shape != cut.size:
-            return found[name]
-        return jax.lax.dynamic_slice(filled[name], (place, *starts), (1, *cut.size))[0]
-
     def tile(number: Starts, so_far: Filled) -> Filled:
         starts = cut.starts(number)
         found = answers(cut.cut(given, starts))
-        filled = _written(so_far[0], found, (place, *starts), cut.size)
+        into = _written(so_far[0], found, (place, *starts), cut.size)
+        found = _read_back(into, found, (place, *starts), cut.size)
         known = line(
             p=cut.cut(p, starts),
             enough=cut.cut(enough, starts),
-            **{name: back(name, found, filled, starts) for name in SUMMARISED},
+            **{name: found[name] for name in SUMMARISED},
         )
         if cut.overlap:
             known = without(known, number[0] * cut.size[0] - starts[0])
-        return filled, lengthened(so_far[1], known)
+        return into, lengthened(so_far[1], known)
 
     def column(number: Cells, so_far: Filled) -> Filled:
         along = tuple(jnp.unravel_index(jnp.asarray(number), cut.counts[1:]))
-        filled, summary = repeat(
-            cut.counts[0],
-            lambda row, so_far: tile((row, *along), so_far),
-            (so_far[0], nothing(cut.size[1:], tuple(map(min, cut.size[1:], limits)))),
+        none = nothing(cut.size[1:], tuple(map(min, cut.size[1:], limits)))
+        into, summary = repeat(
+            cut.counts[0], lambda row, so_far: tile((row, *along), so_far), (so_far[0], none)
         )
-        return filled, _placed(so_far[1], summary, cut.starts((0, *along))[1:])
+        return into, _placed(so_far[1], summary, cut.starts((0, *along))[1:])
 
     limits = jax.eval_shape(answers, given)["limit"].shape[1:]
-    start = buffers, nothing(shape[1:], limits)
-    filled, summary = repeat(math.prod(cut.counts[1:]), column, start)
-    return filled, table(summary)
+    columns = math.prod(cut.counts[1:])
+    into, summary = repeat(columns, column, (buffers, nothing(shape[1:], limits)))
+    return into, table(summary)
 
 
 def _looking_ahead(given: Reduced, cells: int, options: Options) -> Reduced:
@@ -134,6 +128,19 @@ def _written(buffers: Buffers, answers: Answers, starts: Starts, size: tuple[int
             buffer, jnp.broadcast_to(answers[name], (1, *size)), starts
         )
         for name, buffer in buffers.items()
+    }
+
+
+def _read_back(
+    buffers: Buffers, answers: Answers, starts: Starts, size: tuple[int, ...]
+) -> Answers:
+    """The same answers, those that fill the tile from where they are now.
+
+    Else the compiler would find them again for the summary.
+    """
+    whole = (name for name in buffers if answers[name].shape == size)
+    return answers | {
+        name: jax.lax.dynamic_slice(buffers[name], starts, (1, *size))[0] for name in whole
     }
 
 

@@ -53,7 +53,7 @@ def filled(grid: Grid, strategy: int):
 @pytest.mark.parametrize("cells", [1, 24, 60, 150, 10_000])
 def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, cells) -> None:
     monkeypatch.setattr(sweep.fill, "tiles", partial(tiles, cells=cells))
-    sweep.fill._filled.clear_cache()
+    sweep.fill.filled.clear_cache()
     arrays, table, serial = filled(grid, strategy)
     expected = evaluate(grid, (0, 0, 0, strategy))
     for name, values in arrays.items():
