@@ -66,6 +66,13 @@ class Run:
         return self.size * self.p1 if self.scaling == "weak" else self.size
 
 
+    @property
+    def passes(self) -> Cells:
+        """D/B iterations, exactly; a product, of which each factor has few dimensions."""
+        replicas = self.p1 if self.scaling == "weak" else 1.0
+        return self.samples / replicas * (1 / jnp.asarray(self.size))
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Terms:
@@ -134,8 +141,9 @@ def summed(terms: Terms) -> Times:
 
 def epoch(iteration: Times, run: Run, options: Options) -> Times:
     """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
-    passes = run.samples / run.global_batch
-    iterations = jnp.ceil(passes) if options.iterations == "ceil" else passes
+    passes = run.passes
+    whole = options.iterations == "ceil"
+    iterations = jnp.ceil(run.samples / run.global_batch) if whole else passes
     times: Times = jax.tree.map(lambda time: time * iterations, iteration)
     of_terms = iteration.terms
     terms = replace(
