@@ -56,7 +56,7 @@ def worker_rate(effort: Effort) -> WorkerRate:
     """Both clusters stand all the while: the one that has nothing to do takes no time."""
     # Two systems: twice as many blocks as strategies, so that two workers end at about one time.
     strategies = spaces.ALL[: effort.strategies]
-    grid = spaces.space(strategies, 1024, 64, 64, systems=("abci", "dgx1-v100"))
+    grid = spaces.space(strategies, 1024, 256, 64, systems=("abci", "dgx1-v100"))
     with ExitStack() as stack:
         store = Path(stack.enter_context(TemporaryDirectory())) / "cube.zarr"
         clusters = {str(n): stack.enter_context(_cluster(n)) for n in (1, 2)}

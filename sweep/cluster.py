@@ -41,6 +41,7 @@ AWAY = "the Dask scheduler went away; blocks that are done are kept: run the com
 WORKER_ENVIRONMENT = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "OMP_NUM_THREADS": "1",
+    "NPROC": "1",
     "JAX_PLATFORMS": "cpu",
     "ZARR_THREADING__MAX_WORKERS": "1",
 }
