@@ -33,18 +33,32 @@ def are_constant(options: Options) -> bool:
 
 
 def rates_of(work: GroupWork, run: Run, network: Network, options: Options) -> Rates:
-    """Table III's rates, as the derivatives of its formulas, in which the batch plays no part."""
+    """Table III's rates, as the derivatives of its formulas.
 
-    def terms(batch: Cells, startups: Cells) -> Terms:
-        of_batch = replace(run, size=batch, scaling="weak")
-        return iteration_terms(work, of_batch, _with_startups(network, startups), options)
-
+    Each is found on a network without what plays no part in it, and so has no dimensions of that.
+    """
     none = jnp.zeros((1,) * jnp.ndim(run.p))
     one = jnp.ones_like(none)
-    # Start-ups at their full length: they decide which of two paths is the slower.
-    _, change = jax.linearize(terms, none, one)
-    fixed, startup, sample = terms(none, none), change(none, one), change(one, none)
-    return Rates(summed(fixed), summed(startup), summed(sample))
+
+    def of_batch(batch: Cells) -> Terms:
+        return terms(batch, without_latency)
+
+    def of_startups(factor: Cells) -> Terms:
+        return terms(none, _slower_to_start(without_transfer, factor))
+
+    def terms(batch: Cells, network: Network) -> Terms:
+        setup = replace(run, size=batch, scaling="weak")
+        return iteration_terms(work, setup, network, options)
+
+    levels = jnp.zeros((jnp.shape(network.span)[0], *none.shape))
+    without_latency = replace(network, latency=levels, staging_latency=none)
+    without_transfer = replace(
+        network, bandwidth=levels + jnp.inf, staging_bandwidth=none + jnp.inf
+    )
+    fixed, change = jax.linearize(of_batch, none)
+    # At their full length: it decides which of two paths is the slower.
+    _, startup = jax.jvp(of_startups, (one,), (one,))
+    return Rates(summed(fixed), summed(startup), summed(change(one)))
 
 
 def iteration(found: Rates, batch: Cells) -> Times:
@@ -57,7 +71,7 @@ def iteration(found: Rates, batch: Cells) -> Times:
     return times
 
 
-def _with_startups(network: Network, factor: Cells) -> Network:
+def _slower_to_start(network: Network, factor: Cells) -> Network:
     """The network with latencies `factor` times as long."""
     return replace(
         network,

@@ -65,7 +65,6 @@ class Run:
         """B samples an iteration."""
         return self.size * self.p1 if self.scaling == "weak" else self.size
 
-
     @property
     def passes(self) -> Cells:
         """D/B iterations, exactly; a product, of which each factor has few dimensions."""

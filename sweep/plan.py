@@ -104,18 +104,11 @@ def make_plan(
     caps = [most if dim in layered else None for dim in dims]
     last_first = sorted(range(alone, len(shape)), key=lambda dim: (dims[dim] != "pe", -dim))
     box = _fill(shape, shard_cells, last_first, caps)
-    labels = 4  # a question is about one model, dataset, system and strategy at a time
-    pieces = [
-        _pieces(size, limit)
-        for size, limit in zip(box, _chunk(box, chunk_cells, labels), strict=True)
-    ]
+    limits = _fill(box, chunk_cells, reversed(range(len(box))), [None] * len(box))
+    pieces = [_pieces(size, limit) for size, limit in zip(box, limits, strict=True)]
     shard = tuple(count * size for count, size in pieces)
     chunk = tuple(size for _, size in pieces)
     return Plan(dims, shape, shard, chunk, cell_bytes, layers, layered)
-
-
-def _chunk(box: tuple[int, ...], cells: int, alone: int) -> tuple[int, ...]:
-    return _fill(box, cells, reversed(range(alone, len(box))), [None] * len(box))
 
 
 def _fill(

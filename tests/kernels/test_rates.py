@@ -1,0 +1,62 @@
+"""Rates: the formulas taken apart, and put together again, are the formulas."""
+
+from dataclasses import fields, replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toys import LAYERS, NETWORK, PROCESSOR, placement, run
+
+from kernels.oracle import reduce_layers
+from kernels.rates import are_constant, iteration, rates_of
+from kernels.run import Options, Terms
+from kernels.strategy import iteration_terms
+
+PLACES = {"spatial": placement(factors=(1, 1, 2)), "pipeline": placement(ends=(2, 3))}
+# A path through host memory that is the slower one in start-up alone, and as fast in bandwidth.
+STAGED = replace(NETWORK, staging_latency=3.0, staging_bandwidth=4.0)
+
+
+@settings(max_examples=40)
+@given(
+    group=st.sampled_from(["none", "spatial", "pipeline", "filter", "channel"]),
+    algorithm=st.sampled_from(["ring", "tree"]),
+    p1=st.sampled_from([1.0, 3.0, 8.0]),
+    batch=st.floats(0.5, 1e4),
+    network=st.sampled_from([NETWORK, STAGED]),
+)
+def test_together_they_are_the_formula(group, algorithm, p1, batch, network) -> None:
+    p2 = 1.0 if group == "none" else 2.0
+    places = PLACES.get(group, placement())
+    work = reduce_layers(LAYERS, PROCESSOR, places, p2, 4.0, group=group, algorithm=algorithm)
+    setup, options = run(p1, p2, batch=batch), Options(algorithm=algorithm)
+    apart = iteration(rates_of(work, setup, network, options), batch)
+    whole = iteration_terms(work, setup, network, options)
+    for each in fields(Terms):
+        expected = float(getattr(whole, each.name))
+        assert float(getattr(apart.terms, each.name)) == pytest.approx(expected, rel=1e-12)
+    assert float(apart.compute) == pytest.approx(float(whole.compute), rel=1e-12)
+    assert float(apart.communication) == pytest.approx(float(whole.communication), rel=1e-12)
+
+
+def test_no_rate_varies_with_the_batch_and_only_start_ups_with_latency() -> None:
+    work = reduce_layers(LAYERS, PROCESSOR, placement(), 2.0, 4.0, group="filter")
+    cells = {"p": (3, 1, 1), "batch": (1, 4, 1), "latency": (1, 1, 5)}
+    setup = replace(
+        run(p2=2.0, p1=jnp.ones(cells["p"])),
+        p=jnp.full(cells["p"], 2.0),
+        size=jnp.ones(cells["batch"]),
+    )
+    slow = replace(NETWORK, latency=jnp.ones((2, *cells["latency"])))
+    found = rates_of(work, setup, slow, Options())
+    assert found.startup.communication.shape == (3, 1, 5)
+    assert np.shape(found.sample.communication) == (3, 1, 1)
+    assert np.shape(found.fixed.communication) == (3, 1, 1)
+    together = iteration(found, setup.batch)
+    assert together.communication.shape == (3, 4, 5)
+
+
+def test_the_faster_of_two_algorithms_has_no_rates() -> None:
+    assert [are_constant(Options(name)) for name in ("ring", "tree", "best")] == [True, True, False]
