@@ -1,11 +1,15 @@
 import numpy as np
+import pytest
+from cubes import SMALL
 
+import sweep
 from sweep.block import compute, run_blocks
 from sweep.creation import create
 from sweep.engine import read_grid
 from sweep.evaluate import evaluate
+from sweep.fill import filled
 from sweep.plan import make_plan
-from sweep.store import plan_of
+from sweep.store import Cube, plan_of
 
 
 def test_a_block_is_its_part_of_the_cube(small):
@@ -66,3 +70,32 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
     for name, values in whole.items():
         found = cube.group[name][0:1, 1:2]  # of blocks of another shape: other roundings
         np.testing.assert_allclose(found, values, rtol=1e-6, err_msg=name)
+
+
+def test_what_fails_is_told_and_what_was_done_is_kept(small, tmp_path, monkeypatch):
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
+    cube = create(str(tmp_path / "cube.zarr"), grid, plan)
+    write, seen = Cube.write, []
+
+    def failing(self, block, arrays):
+        if block == 20:
+            raise OSError("no more room")
+        write(self, block, arrays)
+
+    monkeypatch.setattr(Cube, "write", failing)
+    with pytest.raises(OSError, match="no more room"):
+        seen.extend(run_blocks(cube, range(plan.blocks)))
+    done = set(np.flatnonzero(cube.done()).tolist())
+    assert set(seen) <= done
+    assert 20 not in done
+    assert len(done) < plan.blocks
+
+
+def test_strategies_and_machines_share_the_program_that_fills_blocks(tmp_path):
+    """All ten on two machines: whatever a program costs to compile, it is paid once."""
+    spec = SMALL["axes"] | {"model": "alexnet", "system": ["abci", "dgx-h100"]}
+    spec = {"axes": {name: value for name, value in spec.items() if name != "strategy"}}
+    filled.clear_cache()
+    sweep.run(spec, tmp_path / "cube.zarr")
+    assert filled._cache_size() == 1
