@@ -28,7 +28,7 @@ from kernels.uncertainty import Uncertainty
 
 # Levels that a network has at least: few machines have more.
 LEVELS = 4
-# Group sizes are told apart where it spares work: not where there are so few PE counts.
+# PE counts that are so few that it spares no work to tell their group sizes apart.
 FEW = 64
 
 
@@ -142,7 +142,8 @@ def _distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
     Of few PE counts there are as many sizes, some of them twice: programs then are shared, too.
     """
     sizes, position = np.unique(p2, return_inverse=True)
-    sizes = np.pad(sizes, (0, max(0, min(FEW, p2.shape[leading]) - sizes.size)), "edge")
+    if p2.shape[leading] <= FEW:
+        sizes = np.pad(sizes, (0, max(0, p2.shape[leading] - sizes.size)), "edge")
     along_pe = [1] * p2.ndim
     along_pe[leading] = sizes.size
     return sizes.reshape(along_pe), position.reshape(p2.shape)

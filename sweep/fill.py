@@ -6,7 +6,8 @@ pages from the system cost several times what the answers do.
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ from kernels.line import line, without
 from kernels.oracle import ahead_of
 from kernels.run import Options
 from kernels.summary import Summary, lengthened, nothing, table
-from kernels.tiles import Starts, repeat, tiles
+from kernels.tiles import Starts, Tiles, repeat, tiles
 from sweep.buffers import Buffers
 from sweep.evaluate import answered, output
 from sweep.variables import EFFICIENCY, dtype
@@ -76,42 +77,80 @@ def filled(
     options: Options,
 ) -> tuple[Buffers, Array]:
     """Tiles along the PE counts for each tile of the other dimensions."""
-    cut = tiles(shape)
-    given = _looking_ahead(given, math.prod(shape), options)
-    p = jnp.asarray(given.run.p).reshape(shape[0], *[1] * (len(shape) - 1))
-    enough = jnp.asarray(serial_time / EFFICIENCY, jnp.float32)
-    names = tuple(dict.fromkeys((*buffers, *SUMMARISED)))
+    block = Block(
+        given=_looking_ahead(given, math.prod(shape), options),
+        enough=jnp.asarray(serial_time / EFFICIENCY, jnp.float32),
+        place=place,
+        names=tuple(dict.fromkeys((*buffers, *SUMMARISED))),
+        cut=tiles(shape),
+        choices=choices,
+        options=options,
+    )
+    columns = math.prod(block.cut.counts[1:])
+    into, summary = repeat(columns, block.column, (buffers, block.nothing(shape)))
+    return into, table(summary)
 
-    def answers(given: Reduced) -> Answers:
-        found = answered(given, choices=choices, options=options)
-        return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in names}
 
-    def tile(number: Starts, so_far: Filled) -> Filled:
-        starts = cut.starts(number)
-        found = answers(cut.cut(given, starts))
-        into = _written(so_far[0], found, (place, *starts), cut.size)
-        found = _read_back(into, found, (place, *starts), cut.size)
+@dataclass(frozen=True)
+class Block:
+    """A block's cells inside the compiled program, and how they are cut into tiles.
+
+    enough: PE seconds in which an epoch is still efficient. names: the answers that are read.
+    """
+
+    given: Reduced
+    enough: Array
+    place: Cells
+    names: tuple[str, ...]
+    cut: Tiles
+    choices: bool
+    options: Options
+
+    def column(self, number: Cells, so_far: Filled) -> Filled:
+        """All tiles along the PE counts, for a tile of the other dimensions."""
+        along = tuple(jnp.unravel_index(jnp.asarray(number), self.cut.counts[1:]))
+
+        def tile(row: Cells, so_far: Filled) -> Filled:
+            return self.tile((row, *along), so_far)
+
+        at_first = so_far[0], self.nothing(self.cut.size)
+        into, summary = repeat(self.cut.counts[0], tile, at_first)
+        return into, _placed(so_far[1], summary, self.cut.starts((0, *along))[1:])
+
+    def tile(self, number: Starts, so_far: Filled) -> Filled:
+        """One tile: answered, written, and added to the summary."""
+        cut, starts = self.cut, self.cut.starts(number)
+        found = self.answers(cut.cut(self.given, starts))
+        into = _written(so_far[0], found, (self.place, *starts), cut.size)
+        found = _read_back(into, found, (self.place, *starts), cut.size)
         known = line(
-            p=cut.cut(p, starts),
-            enough=cut.cut(enough, starts),
+            p=cut.cut(self.p, starts),
+            enough=cut.cut(self.enough, starts),
             **{name: found[name] for name in SUMMARISED},
         )
         if cut.overlap:
             known = without(known, number[0] * cut.size[0] - starts[0])
         return into, lengthened(so_far[1], known)
 
-    def column(number: Cells, so_far: Filled) -> Filled:
-        along = tuple(jnp.unravel_index(jnp.asarray(number), cut.counts[1:]))
-        none = nothing(cut.size[1:], tuple(map(min, cut.size[1:], limits)))
-        into, summary = repeat(
-            cut.counts[0], lambda row, so_far: tile((row, *along), so_far), (so_far[0], none)
-        )
-        return into, _placed(so_far[1], summary, cut.starts((0, *along))[1:])
+    def answers(self, given: Reduced) -> Answers:
+        """In single precision; of size 1 along dimensions where they do not vary."""
+        found = answered(given, choices=self.choices, options=self.options)
+        return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in self.names}
 
-    limits = jax.eval_shape(answers, given)["limit"].shape[1:]
-    columns = math.prod(cut.counts[1:])
-    into, summary = repeat(columns, column, (buffers, nothing(shape[1:], limits)))
-    return into, table(summary)
+    def nothing(self, shape: tuple[int, ...]) -> Summary:
+        """The summary of no PE counts, for cells of this shape."""
+        return nothing(shape[1:], tuple(map(min, shape[1:], self.limits)))
+
+    @cached_property
+    def limits(self) -> tuple[int, ...]:
+        """The shape, across the PE counts, of what flags tell apart."""
+        limit: tuple[int, ...] = jax.eval_shape(self.answers, self.given)["limit"].shape
+        return limit[1:]
+
+    @property
+    def p(self) -> Array:
+        """PE counts, of the cells' rank: without the dimension of choices."""
+        return jnp.asarray(self.given.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
 
 
 def _looking_ahead(given: Reduced, cells: int, options: Options) -> Reduced:

@@ -55,6 +55,11 @@ def test_hybrids_of_few_pe_counts_have_as_many_sizes_as_the_strategies_inside(gr
     assert np.unique(hybrid).tolist() == [4]  # a node's
 
 
+def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
+    found = groups(read_grid({"axes": AXES | {"pe": {"range": [1, 100]}}}), 2).sizes
+    assert found.ravel().tolist() == [4]
+
+
 def test_by_channel_is_marked_as_such_though_it_reduces_as_by_filter(grid) -> None:
     by_filter, by_channel = (divided(groups(grid, n), grid.options)[0] for n in (0, 1))
     assert (by_filter.by_filter, by_filter.by_channel) == (1, 0)
