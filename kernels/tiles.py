@@ -19,7 +19,7 @@ Tree = TypeVar("Tree")
 Starts = tuple[Cells, ...]
 
 # Measured (benchmarks/kernel.py): smaller ones pay for the loop, larger ones leave the cache.
-TILE_CELLS = 2**18
+TILE_CELLS = 2**17
 # PE counts that a tile has at least, where there are as many: each tile's summary is merged once.
 ROWS = 32
 

@@ -58,6 +58,7 @@ def test_a_job_is_a_node_with_a_process_a_core(slurm):
         "#SBATCH -t 02:00:00",
         "export XLA_FLAGS=--xla_cpu_multi_thread_eigen=false",
         "export OMP_NUM_THREADS=1",
+        "export NPROC=1",
         "export JAX_PLATFORMS=cpu",
         "export ZARR_THREADING__MAX_WORKERS=1",
     ]
