@@ -7,6 +7,7 @@ three short values.
 
 import logging
 import math
+import os
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from multiprocessing import resource_tracker
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
@@ -128,6 +130,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Client]:
 
 
 def _local(workers: int) -> LocalCluster:
+    start_tracker()
     with _deaf_to_interrupts():
         return LocalCluster(
             n_workers=workers,
@@ -137,6 +140,21 @@ def _local(workers: int) -> LocalCluster:
             env=WORKER_ENVIRONMENT,
             silence_logs=logging.CRITICAL,  # what fails is said once, by this process
         )
+
+
+def start_tracker() -> None:
+    """Start Python's tracker of semaphores, silent.
+
+    It removes what a worker that was killed has left, and would warn of it: of no use to anyone.
+    """
+    usual = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (usual, "ignore:resource_tracker")))
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if usual is not None:
+            os.environ["PYTHONWARNINGS"] = usual
 
 
 @contextmanager
