@@ -6,6 +6,8 @@ Apart from the kernels that find them: whoever only reads them needs no JAX.
 from kernels.flags import Limit
 
 COUNT = "count_"
+# PE counts that a limit forbids or marks, in the order of `Limit`.
+COUNTS = tuple(f"{COUNT}{str(each.name).lower()}" for each in Limit)
 STATISTICS = (
     "fastest_pe",
     "fastest_time",
@@ -14,5 +16,5 @@ STATISTICS = (
     "largest_pe",
     "forbidden_by",
     "efficient_pe",
-    *(f"{COUNT}{str(each.name).lower()}" for each in Limit),
+    *COUNTS,
 )

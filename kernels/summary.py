@@ -11,10 +11,9 @@ from jax import Array
 
 from kernels import fastest, reasons
 from kernels.fastest import Fastest, defined, faster
-from kernels.flags import Limit
 from kernels.line import Line
 from kernels.reasons import Reasons, longer
-from kernels.statistics import COUNT, STATISTICS
+from kernels.statistics import COUNTS, STATISTICS
 
 
 @jax.tree_util.register_dataclass
@@ -43,8 +42,7 @@ def lengthened(earlier: Summary, line: Line) -> Summary:
 def table(found: Summary) -> Array:
     """The statistics, in their order, of every slice: float32 [statistic, slices]."""
     values = vars(defined(found.fastest)) | vars(found.reasons)
-    for limit, count in zip(Limit, values.pop("counts"), strict=True):
-        values[f"{COUNT}{str(limit.name).lower()}"] = count
+    values |= dict(zip(COUNTS, values.pop("counts"), strict=True))
     shape = jnp.shape(found.fastest.fastest_pe)
     return jnp.stack(
         [jnp.broadcast_to(values[name], shape).astype(jnp.float32) for name in STATISTICS]

@@ -28,7 +28,6 @@ from sweep.variables import Arrays
 # Runs blocks of a cube, and yields the number of each when it is done.
 Execute = Callable[[Cube, list[int]], Iterator[int]]
 
-
 # One thread at a time asks for answers, which then are found side by side: of two that ask for the
 # same for the first time, each would trace and compile the same programs.
 ASKING = Lock()

@@ -48,8 +48,8 @@ def create(url: str, grid: Grid, plan: Plan) -> Cube:
 
 def coordinates(grid: Grid) -> dict[str, NDArray[Any]]:
     """The values along each dimension, as they are stored."""
-    labels = {dim: np.array(values, object) for dim, values in grid.labels.items()}
-    return labels | {
+    named = {dim: np.array(values, object) for dim, values in grid.labels.items()}
+    return named | {
         dim: values.astype("int64" if PARAMETERS[dim].whole else "float64")
         for dim, values in grid.axes.items()
     }

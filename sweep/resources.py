@@ -1,4 +1,4 @@
-"""Whether a plan fits this machine's memory."""
+"""What this machine has, and how much of a plan fits it at once."""
 
 import os
 from collections.abc import Iterable
@@ -14,6 +14,7 @@ CGROUP_LIMITS = (
 )
 # What Python, JAX and Zarr take in a process before the first block (measured: 350 MB).
 PROCESS_BYTES = 400_000_000
+# A handful of blocks, however many cores there are.
 AT_ONCE = 4
 
 

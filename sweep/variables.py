@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from grids.parameters import PARAMETERS
 from grids.spec import INTERVALS, TERMS
 from kernels.flags import Limit
-from kernels.statistics import COUNT, STATISTICS
+from kernels.statistics import COUNTS, STATISTICS
 from sweep.layout import STATISTIC
 
 Attributes = dict[str, Any]
@@ -53,10 +53,7 @@ SUMMARY: dict[str, tuple[str, float, str]] = {
     "largest_pe": ("int64", 0, "largest feasible PE count; 0: nothing is feasible"),
     "forbidden_by": ("uint8", int(Limit.INCOMPATIBLE), "flags that forbid the next PE count"),
     "efficient_pe": ("int64", 0, "largest PE count with half of the ideal speedup; 0: none"),
-} | {
-    name: ("int64", 0, "PE counts that the limit forbids or marks")
-    for name in STATISTICS
-    if name.startswith(COUNT)
+    **dict.fromkeys(COUNTS, ("int64", 0, "PE counts that the limit forbids or marks")),
 }
 # At half efficiency, half of the machine is paid for nothing: a customary place to stop.
 EFFICIENCY = 0.5

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import Grid
-from kernels.statistics import COUNT
+from kernels.statistics import COUNTS
 from sweep import variables
 from sweep.creation import coordinates
 from sweep.layout import SUMMARY
@@ -93,7 +93,7 @@ def _joined(parts: Arrays) -> Arrays:
         "largest_pe": largest.max(axis=0),
         "efficient_pe": parts["efficient_pe"].max(axis=0),
         "forbidden_by": _picked(np.where(later, forbidden, 0), later.argmax(axis=0)),
-        **{name: parts[name].sum(axis=0) for name in parts if name.startswith(COUNT)},
+        **{name: parts[name].sum(axis=0) for name in COUNTS},
     }
 
 
