@@ -19,6 +19,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.core.sync import sync
+from zarr.registry import get_pipeline_class
 
 from grids.errors import InputError
 from grids.grid import Grid
@@ -81,9 +82,8 @@ class Cube:
 
         async def write_all() -> None:
             writes = (self._write(name, block, values) for name, values in arrays.items())
-            ends = await gather(
-                *writes, return_exceptions=True
-            )  # none goes on after another failed
+            # Where one fails, the others are waited for, and then it is told.
+            ends = await gather(*writes, return_exceptions=True)
             for error in filter(None, ends):
                 raise error
             await self._mark(block, True)
@@ -178,6 +178,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         raise InputError(
             "a zip file can be written only once", where=url, advice="name a folder, such as x.zarr"
         )
+    _check_codecs()
     try:
         with opening(url):
             group = zarr.open_group(url, mode=mode)
@@ -204,6 +205,18 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             advice="choose another place",
         )
     return group
+
+
+def _check_codecs() -> None:
+    """Refuse a set-up of Zarr that names codecs which are not there, before anything is made."""
+    try:
+        get_pipeline_class()
+    except (ValueError, ImportError) as error:
+        raise InputError(
+            f"Zarr is set up with codecs that are not there ({error})",
+            where="ZARR_CODEC_PIPELINE__PATH",
+            advice="install their package (zarrs), or unset it",
+        ) from None
 
 
 def remove_partial(url: str) -> None:

@@ -31,6 +31,18 @@ def test_the_same_store(small, spec_file, small_url, tmp_path, paradl_process):
     np.testing.assert_array_equal(found.comm_time.values, expected.comm_time.values)
 
 
+@pytest.mark.parametrize("command", ["sweep", "limits"])
+def test_codecs_that_are_not_there(command, small, spec_file, small_url, tmp_path, paradl_process):
+    """As where zarrs is asked for, and was not installed."""
+    url = tmp_path / "cube.zarr"
+    asked = ("sweep", spec_file(small), url) if command == "sweep" else ("limits", small_url)
+    ran = paradl_process(*asked, env=os.environ | {"ZARR_CODEC_PIPELINE__PATH": "zarrs.Unknown"})
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    assert ran.stderr.startswith("paradl: ZARR_CODEC_PIPELINE__PATH: ")
+    assert "install their package (zarrs), or unset it" in ran.stderr
+    assert not url.exists()
+
+
 def test_a_damaged_store(small_url, tmp_path, paradl_process):
     """A flipped bit is found by either."""
     url = shutil.copytree(small_url, tmp_path / "cube.zarr")
