@@ -26,7 +26,8 @@ from benchmarks.report import Report, Row, at_most
 from grids.errors import InputError
 from grids.grid import Grid
 from sweep.questions.status import status
-from sweep.store import METADATA, Cube, open_cube
+from sweep.root import METADATA
+from sweep.store import Cube, open_cube
 
 COMMAND = (sys.executable, "-c", "from sweep.cli import main; main()", "sweep")
 WORKERS = 2

@@ -76,8 +76,10 @@ class Grid:
 
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "Grid":
-        """The grid that wrote `definition`."""
-        return cls.from_spec(validated(definition, "the store's spec"))
+        """The grid that wrote `definition`. InputError: it refers to what is not inside."""
+        spec = validated(definition, "the store's spec")
+        _check_self_contained(spec)
+        return cls.from_spec(spec)
 
     def definition(self) -> dict[str, object]:
         """The spec as plain data, complete: nothing in it refers to a file or a catalogue."""
@@ -241,6 +243,22 @@ def _looked_up(
         except InputError as error:
             raise InputError(str(error), where=where(("axes", kind, position))) from None
     return tuple(found)
+
+
+def _check_self_contained(spec: Spec) -> None:
+    """InputError for a name or a file: who sends a store must not choose what is opened."""
+    axes = spec.axes
+    references = {"model": axes.model, "dataset": axes.dataset or (), "system": axes.system}
+    if spec.calibration != "none":
+        references["calibration"] = (spec.calibration,)
+    for key, each in references.items():
+        for reference in each:
+            if isinstance(reference, str) or "file" in reference:
+                raise InputError(
+                    f"expected a whole definition, as sweeps write it, got {str(reference)[:80]!r}",
+                    where=f"the store's spec: {key}",
+                    advice="do not trust this store",
+                )
 
 
 def _calibration(reference: Reference, base: Path, where: Where) -> CalibrationFile | None:

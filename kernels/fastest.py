@@ -37,30 +37,32 @@ class Race:
     """The same, with one number for the time and the row where it is: the less is the faster.
 
     Times in single precision are in the order of their bits; of equal ones the first row wins.
+    efficient_row: of the largest efficient PE count, counted from 1; 0: none.
     """
 
     order: Array
-    efficient_pe: Array
+    efficient_row: Array
 
 
 def fastest(line: Line, others: tuple[int, ...]) -> Fastest:
     """Of the slices, of shape `others`, of a line."""
     found = fold(line, Folding(_each, _ahead, _nobody), others)
     time = jax.lax.bitcast_convert_type((found.order >> ROW_BITS).astype(jnp.int32), jnp.float32)
-    row = found.order & ROW
+    row, efficient = found.order & ROW, found.efficient_row
+    p = jnp.asarray(line.p, float)
     return Fastest(
-        fastest_pe=jnp.where(jnp.isfinite(time), at_row(line.p, row), 0),
+        fastest_pe=jnp.where(jnp.isfinite(time), at_row(p, row), 0),
         fastest_time=time,
-        fastest_comp_time=at_row(line.comp_time, row),
-        fastest_memory=at_row(line.memory, row),
-        efficient_pe=found.efficient_pe,
+        fastest_comp_time=at_row(jnp.asarray(line.comp_time, jnp.float32), row),
+        fastest_memory=at_row(jnp.asarray(line.memory, jnp.float32), row),
+        efficient_pe=jnp.where(efficient > 0, at_row(p, efficient - 1), 0),
     )
 
 
 def nothing(shape: tuple[int, ...]) -> Fastest:
     """Of lines without any PE counts."""
-    none = jnp.zeros(shape, jnp.float32)
-    return Fastest(none, none + jnp.inf, none, none, none)
+    none, no_pe = jnp.zeros(shape, jnp.float32), jnp.zeros(shape)
+    return Fastest(no_pe, none + jnp.inf, none, none, no_pe)
 
 
 def faster(earlier: Fastest, later: Fastest) -> Fastest:
@@ -84,17 +86,16 @@ def _each(line: Line) -> Race:
     pe, enough = jnp.asarray(line.p, jnp.float32), jnp.asarray(line.enough, jnp.float32)
     return Race(
         order=(bits << ROW_BITS) | jnp.asarray(line.row, jnp.int64),
-        efficient_pe=jnp.where(time * pe <= enough, pe, 0),
+        efficient_row=jnp.where(time * pe <= enough, jnp.asarray(line.row, jnp.int32) + 1, 0),
     )
 
 
 def _nobody(shape: tuple[int, ...]) -> Race:
-    none = jnp.zeros(shape, jnp.float32)
-    return Race(jnp.full(shape, INFINITE << ROW_BITS, jnp.int64), none)
+    return Race(jnp.full(shape, INFINITE << ROW_BITS, jnp.int64), jnp.zeros(shape, jnp.int32))
 
 
 def _ahead(earlier: Race, later: Race) -> Race:
     return Race(
         order=jnp.minimum(earlier.order, later.order),
-        efficient_pe=jnp.maximum(earlier.efficient_pe, later.efficient_pe),
+        efficient_row=jnp.maximum(earlier.efficient_row, later.efficient_row),
     )

@@ -51,8 +51,8 @@ def without(found: Line, first: Cells) -> Line:
 
 
 def at_row(values: Cells, row: Array) -> Array:
-    """Of values along a line, that in a row of each slice, in single precision."""
-    values = jnp.asarray(values, jnp.float32)
+    """The value in a row of each slice, of values along a line."""
+    values = jnp.asarray(values)
     others = jnp.meshgrid(*map(jnp.arange, row.shape), indexing="ij", sparse=True)
     index = zip((row, *others), values.shape, strict=True)
     return values[tuple(each if size > 1 else 0 for each, size in index)]

@@ -35,7 +35,7 @@ def reasons(line: Line, others: tuple[int, ...]) -> Reasons:
     """Of the slices, of shape `others`, of a line."""
     found = fold(line, Folding(_each, _last, _nowhere), others)
     row = (found // (FLAGS + 1)) - 1
-    pe = jnp.asarray(line.p, jnp.float32).ravel()[row]
+    pe = jnp.asarray(line.p, float).ravel()[row]
     return Reasons(
         largest_pe=jnp.where(row >= 0, pe, 0),
         forbidden_by=(found & FLAGS).astype(jnp.uint8),
@@ -45,7 +45,7 @@ def reasons(line: Line, others: tuple[int, ...]) -> Reasons:
 
 def nothing(shape: tuple[int, ...]) -> Reasons:
     """Of lines without any PE counts."""
-    none = jnp.zeros(shape, jnp.float32)
+    none = jnp.zeros(shape)
     return Reasons(none, none.astype(jnp.uint8), jnp.zeros((len(Limit), *shape), jnp.int32))
 
 
@@ -61,12 +61,12 @@ def longer(earlier: Reasons, later: Reasons) -> Reasons:
 
 def _each(line: Line) -> Array:
     """One number: above the flags, the row, counted from 1, that nothing forbids."""
-    number = (jnp.asarray(line.row, jnp.int32) + 1) * (FLAGS + 1)
-    return jnp.where(line.allowed, number, (line.limit & jnp.uint8(STOPS)).astype(jnp.int32))
+    number = (jnp.asarray(line.row, jnp.int64) + 1) * (FLAGS + 1)
+    return jnp.where(line.allowed, number, (line.limit & jnp.uint8(STOPS)).astype(jnp.int64))
 
 
 def _nowhere(shape: tuple[int, ...]) -> Array:
-    return jnp.zeros(shape, jnp.int32)
+    return jnp.zeros(shape, jnp.int64)
 
 
 def _last(earlier: Array, later: Array) -> Array:

@@ -40,13 +40,11 @@ def lengthened(earlier: Summary, line: Line) -> Summary:
 
 
 def table(found: Summary) -> Array:
-    """The statistics, in their order, of every slice: float32 [statistic, slices]."""
+    """The statistics, in their order, of every slice: float64 [statistic, slices]."""
     values = vars(defined(found.fastest)) | vars(found.reasons)
     values |= dict(zip(COUNTS, values.pop("counts"), strict=True))
     shape = jnp.shape(found.fastest.fastest_pe)
-    return jnp.stack(
-        [jnp.broadcast_to(values[name], shape).astype(jnp.float32) for name in STATISTICS]
-    )
+    return jnp.stack([jnp.broadcast_to(values[name], shape).astype(float) for name in STATISTICS])
 
 
 def summarise(line: Line) -> Array:

@@ -1,4 +1,4 @@
-"""One block of the cube: evaluate, write, mark. The task of every executor, in any process."""
+"""One block of the cube: evaluate, write. The task of every executor, in any process."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +26,7 @@ from sweep.store import Cube, shared_cube
 from sweep.variables import Arrays
 
 # Runs blocks of a cube, and yields the number of each when it is done.
-Execute = Callable[[Cube, list[int]], Iterator[int]]
+Execute = Callable[[Cube, Iterable[int]], Iterator[int]]
 
 # One thread at a time asks for answers, which then are found side by side: of two that ask for the
 # same for the first time, each would trace and compile the same programs.
@@ -62,7 +62,9 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            yield from (each.result() for each in done)
+            # Failures last: what is done beside them is told first.
+            for each in sorted(done, key=lambda each: each.exception() is not None):
+                yield each.result()
 
 
 def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
@@ -71,7 +73,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
         return Answers({}, {})
     places, shape = _sizes(region)
     buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
-    summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]), np.float32)
+    summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
     tables = []
     with ASKING:
         axes = _part(grid, plan, region)
@@ -96,7 +98,7 @@ def _done(cube: Cube, block: int) -> int:
 
 
 def store(cube: Cube, block: int, found: Answers) -> int:
-    """Write one block, then its done-mark, and keep its memory for another."""
+    """Write one block, and keep its memory for another."""
     with writing(cube.url):
         cube.write(block, found.arrays)
     found.arrays.clear()  # they are views of the buffers

@@ -54,7 +54,7 @@ def on_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
     """A connected cluster, as a function that runs blocks and yields each when it is done."""
     with _client(workers, scheduler) as client:
 
-        def execute(cube: Cube, blocks: list[int]) -> Iterator[int]:
+        def execute(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
             return completed(client, partial(run_block, cube.location, cube.identity), blocks)
 
         yield execute

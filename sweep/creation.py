@@ -1,7 +1,9 @@
 """A new store: every array of the cube with its attributes, before any block is computed."""
 
+import os
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,16 @@ from zarr.abc.codec import BytesBytesCodec
 from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 from zarr.errors import ZarrUserWarning
 
+from grids.errors import InputError
 from grids.grid import Grid
 from grids.parameters import PARAMETERS
 from kernels.statistics import STATISTICS
 from sweep import provenance, variables
 from sweep.layout import DONE, SERIAL, STATISTIC, SUMMARY, layout, shape
 from sweep.plan import Plan
-from sweep.store import Cube, array, open_cube, open_group
+from sweep.remote import is_remote
+from sweep.root import open_group
+from sweep.store import Cube, array, open_cube
 
 # Byte shuffle and lz4: of blosc's codecs the fastest that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
@@ -65,11 +70,26 @@ def _cleared(url: str) -> zarr.Group:
     group = open_group(url, "r+")
     if group is None:
         return zarr.create_group(url, attributes=INCOMPLETE)
+    _refuse_links(url)
     group.attrs.put(INCOMPLETE)
-    bare = zarr.open_group(url, mode="r+", use_consolidated=False)
+    bare = zarr.open_group(url, mode="r+", zarr_format=3, use_consolidated=False)
     for name in list(bare.keys()):
         del bare[name]
     return bare
+
+
+def _refuse_links(url: str) -> None:
+    """InputError before anything goes where a symbolic link in the store leads elsewhere."""
+    if is_remote(url):
+        return
+    for folder, folders, files in os.walk(url):
+        for path in (Path(folder, name) for name in (*folders, *files)):
+            if path.is_symlink():
+                raise InputError(
+                    "a symbolic link, which paradl does not make; nothing was removed",
+                    where=str(path),
+                    advice="remove it, or sweep into another store",
+                )
 
 
 def consolidated(group: zarr.Group) -> zarr.Group:
@@ -108,8 +128,8 @@ def _create_summary(group: zarr.Group, plan: Plan) -> None:
         SUMMARY,
         shape=shape(SUMMARY, plan),
         chunks=tuple(chunk for _, _, chunk in dims.values()),
-        dtype="float32",
-        compressors=_codecs(4),
+        dtype="float64",  # PE counts beyond 2^24 are no single-precision numbers
+        compressors=_codecs(8),
         fill_value=float("nan"),
         dimension_names=tuple(dims),
         attributes={"long_name": "what a line of PE counts comes to"},
@@ -118,11 +138,11 @@ def _create_summary(group: zarr.Group, plan: Plan) -> None:
 
 
 def _create_marks(group: zarr.Group, plan: Plan) -> None:
-    """A mark a block, each in a file of its own, by the block's place: it stays when axes grow."""
+    """A mark a block, by the block's place: it stays when axes grow."""
     group.create_array(
         DONE,
-        shape=plan.grid,
-        chunks=(1,) * len(plan.grid),
+        shape=shape(DONE, plan),
+        chunks=tuple(chunk for _, _, chunk in layout(DONE, plan).values()),
         dtype="uint8",
         compressors=CHECKSUM,
         chunk_key_encoding=FLAT,

@@ -8,7 +8,6 @@ import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +22,12 @@ from sweep.difference import beyond_added, difference
 from sweep.errors import RunError
 from sweep.extension import Extension, extended, extension
 from sweep.lock import exclusive
+from sweep.marks import marking
 from sweep.progress import Progress, silent
+from sweep.provenance import check_code
 from sweep.resources import check_memory
-from sweep.store import Cube, open_cube, open_group, plan_of, remove_partial, unfinished
+from sweep.root import open_group, remove_partial, unfinished
+from sweep.store import Cube, open_cube, plan_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -92,7 +94,7 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
 
     open_cube(str(store))  # says in one message what is wrong with a store that is none
     register()
-    dataset: xr.Dataset = xr.open_zarr(str(store))
+    dataset: xr.Dataset = xr.open_zarr(str(store), zarr_format=3)
     return dataset
 
 
@@ -147,7 +149,7 @@ def growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
     found = extension(cube, grid)
     if not found.added:
         return None
-    _same_paradl(cube)
+    _same_code(cube)
     return found
 
 
@@ -166,25 +168,27 @@ def _check_same(cube: Cube, grid: Grid) -> None:
 
 def _tidy(cube: Cube) -> None:
     """Put away what a killed run left."""
-    _same_paradl(cube)
+    _same_code(cube)
     remove_partial(cube.url)
 
 
 def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
     """Compute what is missing."""
     done = cube.done()
-    with progress(cube.plan, int(done.sum())) as advance:
-        for block in execute(cube, np.flatnonzero(~done).tolist()):
+    with progress(cube.plan, int(done.sum())) as advance, marking(cube) as mark:
+        for block in execute(cube, map(int, np.flatnonzero(~done))):
+            mark(block)
             advance(block)
 
 
-def _same_paradl(cube: Cube) -> None:
-    """Refuse to mix two versions' answers in one cube."""
-    if cube.version != version("paradl"):
+def _same_code(cube: Cube) -> None:
+    """Refuse to mix the answers of two versions in one cube: they may differ in their last bits."""
+    differs = check_code(cube.versions)
+    if differs:
         raise InputError(
-            f"the store was begun by paradl {cube.version}, this is {version('paradl')}",
+            f"the store was begun by other code: {differs}",
             where=cube.url,
-            advice="finish it with that version, or give --overwrite",
+            advice="finish it with what it was begun with, or give --overwrite",
         )
 
 

@@ -24,7 +24,8 @@ from sweep.creation import consolidated, coordinates
 from sweep.difference import added, beyond_added
 from sweep.layout import shape
 from sweep.plan import Plan
-from sweep.store import METADATA, Cube, array, open_cube, plan_of
+from sweep.root import METADATA
+from sweep.store import Cube, array, open_cube, plan_of
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,10 @@ def gaining(before: Plan, after: Plan) -> NDArray[np.bool_]:
 def extended(cube: Cube, to: Extension) -> Cube:
     """Make room for the new cells; returns the cube, in which they are not done."""
     outdated = cube.done() & gaining(cube.plan, to.plan).reshape(-1)
-    for block in np.flatnonzero(outdated).tolist():
-        cube.mark(block, False)
+    cube.mark(np.flatnonzero(outdated).tolist(), done=False)
     for name in (*cube.arrays, *cube.plan.dims):  # another extension may have been cut short here
         array(cube.group, name).update_attributes({})
-    group = zarr.open_group(cube.url, mode="r+", use_consolidated=False)
+    group = zarr.open_group(cube.url, mode="r+", zarr_format=3, use_consolidated=False)
     for name in cube.arrays:
         array(group, name).resize(shape(name, to.plan))
     for dim, values in coordinates(to.grid).items():
@@ -101,7 +101,7 @@ def _switch(group: zarr.Group, attributes: dict[str, Any]) -> None:
         stored = sync(group.store.get(f"{path}{METADATA}", prototype))
         assert stored is not None  # members have metadata
         sync(draft.set(f"{path}{METADATA}", stored))
-    root = zarr.open_group(draft, mode="r+")
+    root = zarr.open_group(draft, mode="r+", zarr_format=3)
     root.attrs.put(attributes)
     consolidated(root)
     made = sync(draft.get(METADATA, prototype))

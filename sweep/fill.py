@@ -27,13 +27,11 @@ from kernels.summary import Summary, lengthened, nothing, table
 from kernels.tiles import Starts, Tiles, repeat, tiles
 from sweep.buffers import Buffers
 from sweep.evaluate import answered, output
-from sweep.variables import EFFICIENCY, dtype
+from sweep.variables import EFFICIENCY, SUMMARISED, dtype
 
 Answers = dict[str, Array]
 Filled = tuple[Buffers, Summary]
 
-# What a summary reads of the answers.
-SUMMARISED = ("comp_time", "comm_time", "memory", "limit")
 # Arrays of at most one in so many of a block's cells are found ahead of its tiles.
 FEW = 4
 

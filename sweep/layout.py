@@ -1,12 +1,15 @@
 """The layout of a store: its arrays, their dimensions, and the part of each that a block fills."""
 
 from kernels.statistics import STATISTICS
-from sweep.plan import Plan, Region
+from sweep.plan import Plan, Region, largest_box
 
 # The time on one PE, which speedup is counted from, varies along all dimensions but these.
 SERIAL = "serial_time"
 NOT_SERIAL = ("strategy", "pe")
 DONE = "progress/done"
+# Marks of finished blocks in one file. A million blocks are then read in a second (a file each
+# took 160 s), and a file that is damaged costs no more than so many blocks.
+MARKS_A_FILE = 1024
 SUMMARY = "summary/statistics"
 STATISTIC = "summary/statistic"
 # Blocks along the PE counts: a line of them that spans several has a summary from each.
@@ -19,7 +22,8 @@ def layout(name: str, plan: Plan) -> dict[str, Size]:
     """The dimensions of an array that blocks are written to."""
     blocks = dict(zip(plan.dims, plan.grid, strict=True))
     if name == DONE:
-        return {dim: (count, 1, 1) for dim, count in blocks.items()}
+        box = largest_box(plan.grid, MARKS_A_FILE, reversed(range(len(plan.grid))))
+        return {dim: (blocks[dim], n, n) for dim, n in zip(plan.dims, box, strict=True)}
     sizes = zip(plan.dims, zip(plan.shape, plan.shard, plan.chunk, strict=True), strict=True)
     if name != SUMMARY:
         return {dim: size for dim, size in sizes if name != SERIAL or dim not in NOT_SERIAL}

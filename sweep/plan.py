@@ -103,22 +103,26 @@ def make_plan(
     most = max(1, LAYER_CELLS // layers)
     caps = [most if dim in layered else None for dim in dims]
     last_first = sorted(range(alone, len(shape)), key=lambda dim: (dims[dim] != "pe", -dim))
-    box = _fill(shape, shard_cells, last_first, caps)
-    limits = _fill(box, chunk_cells, reversed(range(len(box))), [None] * len(box))
+    box = largest_box(shape, shard_cells, last_first, caps)
+    limits = largest_box(box, chunk_cells, reversed(range(len(box))))
     pieces = [_pieces(size, limit) for size, limit in zip(box, limits, strict=True)]
     shard = tuple(count * size for count, size in pieces)
     chunk = tuple(size for _, size in pieces)
     return Plan(dims, shape, shard, chunk, cell_bytes, layers, layered)
 
 
-def _fill(
-    shape: tuple[int, ...], cells: int, order: Iterable[int], caps: Sequence[int | None]
+def largest_box(
+    shape: tuple[int, ...],
+    cells: int,
+    order: Iterable[int],
+    caps: Sequence[int | None] | None = None,
 ) -> tuple[int, ...]:
     """The largest box of at most `cells`, grown along dimension after dimension, else 1.
 
     Dimensions with a cap together hold no more than that.
     """
     box = [1] * len(shape)
+    caps = caps or [None] * len(shape)
     for dim in order:
         room, cap = cells // math.prod(box), caps[dim]
         if cap is not None:

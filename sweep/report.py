@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from sweep.layout import DONE
 from sweep.tables import Format, Row, cell, prefixed, print_record, print_table, show
 
 TOP = ("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch", "global_batch")
@@ -84,7 +85,8 @@ def advice(found: dict[str, Any]) -> str:
     if found["left"]:
         return f"{what}; the marks were not changed: {found['left']}"
     todo = "run the same paradl sweep again to compute these blocks anew"
-    return f"{what}; {todo if blocks else 'they were written anew'}"
+    marks = any(each["variable"] == DONE for each in found["damaged"])
+    return f"{what}; {todo if blocks or marks else 'they were written anew'}"
 
 
 def _damage(row: Row) -> str:

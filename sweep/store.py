@@ -1,45 +1,37 @@
 """The store: a Zarr v3 group that holds the cube, complete in itself.
 
-Every variable is cut into the plan's shards; a block's data are written before its done-mark (one
-byte in `progress/done`, a file of its own), so that a killed run has lost no block that is marked.
-Every chunk carries a checksum (`verify.py` reads them all), and chunks of nothing but fill values
-are written, too: else a file that is lost would read as an answer. The root attributes hold the
-whole spec: any process that can reach the store can compute any block of it.
+Every variable is cut into the plan's shards; a block's data are written before its done-mark, so
+that a killed run has lost no block that is marked. Every chunk carries a checksum (`verify.py`
+reads them all), and chunks of nothing but fill values are written, too: else a file that is lost
+would read as an answer. The root attributes hold the whole spec: any process that can reach the
+store can compute any block of it.
 """
 
-import json
 from asyncio import gather
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.core.sync import sync
-from zarr.registry import get_pipeline_class
 
 from grids.errors import InputError
 from grids.grid import Grid
 from grids.parameters import LAYERED
-from sweep import provenance, variables
+from sweep import variables
 from sweep.errors import RunError
-from sweep.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, part
+from sweep.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, layout, part, shape
 from sweep.plan import Plan, Region, make_plan
-from sweep.remote import is_remote, opening
+from sweep.provenance import check_code
+from sweep.remote import is_remote
+from sweep.root import ANEW, UNREADABLE, Mode, open_group, read_grid, read_json, read_plan
 from sweep.variables import Arrays
 
-Mode = Literal["r", "r+"]
 Array: TypeAlias = "zarr.Array[Any]"
-
-METADATA = "zarr.json"
-
-# What Zarr and its codecs raise where a chunk is not what was written.
-UNREADABLE = (ValueError, RuntimeError, OSError)
-# What it raises where metadata are not what was written, but some other JSON, or none.
-NO_METADATA = (*UNREADABLE, TypeError, KeyError, AttributeError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +52,12 @@ class Cube:
     @property
     def identity(self) -> str:
         """Tells this cube from any other that stands, or stood, at the same place."""
-        return str(self.group.attrs["paradl_id"])
+        return str(self.group.attrs.get("paradl_id", ""))
 
     @property
-    def version(self) -> str:
-        """The paradl that made the cube."""
-        return str(json.loads(str(self.group.attrs["paradl_versions"]))["paradl"])
+    def versions(self) -> Mapping[str, str]:
+        """The paradl that made the cube, its code, and what that computed with."""
+        return read_json(self.url, self.group, "paradl_versions")
 
     def done(self) -> NDArray[np.bool_]:
         """Which blocks are complete [blocks]."""
@@ -78,7 +70,7 @@ class Cube:
             ) from error
 
     def write(self, block: int, arrays: Arrays) -> None:
-        """Write a block's variables and summary, then its done-mark."""
+        """Write a block's variables and summary; whoever holds the store then marks it."""
 
         async def write_all() -> None:
             writes = (self._write(name, block, values) for name, values in arrays.items())
@@ -86,7 +78,6 @@ class Cube:
             ends = await gather(*writes, return_exceptions=True)
             for error in filter(None, ends):
                 raise error
-            await self._mark(block, True)
 
         sync(write_all())
 
@@ -98,13 +89,11 @@ class Cube:
             await array.store_path.store.delete(self.file(name, block))
             await array.setitem(place, values)
 
-    def mark(self, block: int, done: bool) -> None:
-        """Say that a block is complete, or not."""
-        sync(self._mark(block, done))
-
-    async def _mark(self, block: int, done: bool) -> None:
-        mark = np.full((1,) * len(self.plan.grid), done, np.uint8)
-        await self.arrays[DONE].async_array.setitem(self.place(DONE, block), mark)
+    def mark(self, blocks: Sequence[int], done: bool = True) -> None:
+        """Say that blocks are complete, or not: in one process at a time, marks share files."""
+        if blocks:
+            place = np.unravel_index(np.asarray(blocks), self.plan.grid)
+            self.arrays[DONE].set_coordinate_selection(place, np.uint8(done))
 
     def position(self, block: int) -> tuple[int, ...]:
         """A block's place among the blocks along each dimension."""
@@ -128,7 +117,7 @@ class Cube:
         return part(name, self.plan, self.plan.region(block))
 
     def file(self, name: str, block: int) -> str:
-        """The file, in the store, that holds this part and no other's."""
+        """The file, in the store, that holds this part; but for marks no other's."""
         return file(self.arrays[name], self.place(name, block))
 
 
@@ -156,139 +145,56 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
     group = open_group(url, mode)
     if group is None:
         raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
-    grid = Grid.from_definition(_definition(url, group))
-    plan = _stored_plan(grid, json.loads(str(group.attrs["paradl_plan"])))
-    return Cube(url, group, grid, plan, _arrays(url, group, grid))
-
-
-def unfinished(group: zarr.Group) -> bool:
-    """Whether the making of a cube was cut short, before any block."""
-    return bool(group.attrs.get("paradl_incomplete", False))
+    grid = read_grid(url, group)
+    made = read_plan(url, group, len(grid.dims))
+    # As it was when the store was made, whatever today's sizes of shards are.
+    plan = Plan(
+        grid.dims, grid.shape, made.shard, made.chunk, cell_bytes(grid), made.layers, LAYERED
+    )
+    return Cube(url, group, grid, plan, _arrays(url, group, grid, plan))
 
 
 @lru_cache(maxsize=4)
 def shared_cube(url: str, identity: str) -> Cube:
-    """The open cube of this process; `identity` keeps an overwritten store from being mistaken."""
-    return open_cube(url, "r+")
+    """The open cube of a worker; `identity` keeps an overwritten store from being mistaken.
 
-
-def open_group(url: str, mode: Mode) -> zarr.Group | None:
-    """The group of a cube, None where there is nothing yet; InputError where something else is."""
-    if url.endswith(".zip"):
-        raise InputError(
-            "a zip file can be written only once", where=url, advice="name a folder, such as x.zarr"
-        )
-    _check_codecs()
-    try:
-        with opening(url):
-            group = zarr.open_group(url, mode=mode)
-    except InputError:  # it has been said already
-        raise
-    except FileNotFoundError:
-        if _empty(url):
-            return None
-        raise InputError(
-            "this folder holds something else, and no cube; left untouched",
-            where=url,
-            advice="choose another place",
-        ) from None
-    except PermissionError as error:
-        raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
-    except (*NO_METADATA, ImportError) as error:
-        raise InputError(
-            f"not a Zarr group that can be read ({error})", where=url, advice="check the path"
-        ) from None
-    if not {"paradl_format", "paradl_incomplete"} & set(group.attrs):
-        raise InputError(
-            "a Zarr group, but not one of paradl's; left untouched",
-            where=url,
-            advice="choose another place",
-        )
-    return group
-
-
-def _check_codecs() -> None:
-    """Refuse a set-up of Zarr that names codecs which are not there, before anything is made."""
-    try:
-        get_pipeline_class()
-    except (ValueError, ImportError) as error:
-        raise InputError(
-            f"Zarr is set up with codecs that are not there ({error})",
-            where="ZARR_CODEC_PIPELINE__PATH",
-            advice="install their package (zarrs), or unset it",
-        ) from None
-
-
-def remove_partial(url: str) -> None:
-    """Remove what killed runs left of files that they had not written whole.
-
-    Zarr writes a local file under such a name first, and renames it when it is complete.
+    RunError: this process runs other code than that which the cube was begun with.
     """
-    if not is_remote(url):
-        for path in Path(url).rglob("*.partial"):
-            path.unlink(missing_ok=True)
+    cube = open_cube(url, "r+")
+    differs = check_code(cube.versions)
+    if differs:
+        raise RunError(f"a worker runs other code than the one that began {url}: {differs}")
+    return cube
 
 
-def _empty(url: str) -> bool:
-    """Whether nothing is in the way of a new cube; an object store has no folders to look into."""
-    path = Path(url)
-    return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))
-
-
-def _definition(url: str, group: zarr.Group) -> dict[str, object]:
-    if unfinished(group):
-        raise InputError(
-            "the making of this cube was cut short",
-            where=url,
-            advice="run the same paradl sweep again",
-        )
-    found = group.attrs.get("paradl_format")
-    if found != provenance.FORMAT:
-        raise InputError(
-            f"a cube of format {found}, and this paradl reads format {provenance.FORMAT}",
-            where=url,
-            advice=f"use paradl {_writer(group)}, or sweep again into another store",
-        )
-    try:
-        definition: dict[str, object] = json.loads(str(group.attrs["paradl_spec"]))
-    except (KeyError, ValueError) as error:
-        raise InputError(f"the cube's spec cannot be read ({error})", where=url) from None
-    return definition
-
-
-def _writer(group: zarr.Group) -> str:
-    return str(group.attrs.get("source", "of that version")).removeprefix("paradl ")
-
-
-def _stored_plan(grid: Grid, made: Mapping[str, Any]) -> Plan:
-    """The plan as it was when the store was made, whatever today's sizes of shards are."""
-    return Plan(
-        grid.dims,
-        grid.shape,
-        tuple(made["shard"]),
-        tuple(made["chunk"]),
-        cell_bytes(grid),
-        made["layers"],
-        LAYERED,
-    )
-
-
-def _arrays(url: str, group: zarr.Group, grid: Grid) -> dict[str, Array]:
-    """The arrays that blocks are written to, by name."""
-    names = [*grid.spec.outputs, SERIAL, SUMMARY, DONE]
-    missing = [name for name in names if name not in group]
-    if missing:
-        raise InputError(
-            f"damaged: the array {missing[0]!r} is gone",
-            where=url,
-            advice="sweep again with --overwrite",
-        )
+def _arrays(url: str, group: zarr.Group, grid: Grid, plan: Plan) -> dict[str, Array]:
+    """The arrays that blocks are written to, by name, cut as the plan says."""
+    arrays: dict[str, Array] = {}
     with zarr.config.set({"array.write_empty_chunks": True}):  # arrays keep it from here on
-        return {name: array(group, name) for name in names}
+        for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
+            member = group.get(name)
+            if not isinstance(member, zarr.Array):
+                raise InputError(f"damaged: the array {name!r} is gone", where=url, advice=ANEW)
+            if not _as_planned(member, name, plan):
+                raise InputError(
+                    f"damaged: the array {name!r} is not cut as the plan says",
+                    where=url,
+                    advice=ANEW,
+                )
+            arrays[name] = member
+    return arrays
+
+
+def _as_planned(array: Array, name: str, plan: Plan) -> bool:
+    """Whether blocks have their own parts of an array."""
+    if array.shape != shape(name, plan):
+        return False
+    shards = tuple(shard for _, shard, _ in layout(name, plan).values())
+    return name == DONE or (array.shards or array.chunks) == shards
 
 
 def array(group: zarr.Group, name: str) -> Array:
     """An array of a group, by its path."""
-    found = group[name]
-    assert isinstance(found, zarr.Array), name
-    return found
+    member = group[name]
+    assert isinstance(member, zarr.Array), name
+    return member

@@ -44,6 +44,8 @@ LONG_NAMES = {
     "group_size": "PEs in a group, p2",
 }
 
+# What a summary reads of a block's answers.
+SUMMARISED = ("comp_time", "comm_time", "memory", "limit")
 # What a summary keeps of a line of PE counts: type, what an incompatible pair reads as, meaning.
 SUMMARY: dict[str, tuple[str, float, str]] = {
     "fastest_pe": ("int64", 0, "PE count with the least epoch time; 0: nothing is feasible"),
@@ -76,7 +78,7 @@ def fill_value(output: str) -> float | int:
     return int(Limit.INCOMPATIBLE) if output == "limit" else float("nan")
 
 
-def typed(table: NDArray[np.float32]) -> Arrays:
+def typed(table: NDArray[np.float64]) -> Arrays:
     """Statistics, which lead in a table, by name; NaN throughout is of a pair that cannot be."""
     return {
         name: np.where(np.isnan(values), SUMMARY[name][1], values).astype(SUMMARY[name][0])

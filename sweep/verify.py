@@ -1,13 +1,15 @@
 """Verify: read every chunk that must be there, and name those that are not what was written.
 
 Blocks are read one at a time, so that memory does not grow with the cube. A damaged block loses its
-done-mark, so that the next sweep computes it anew; coordinates, and the metadata of single arrays,
-follow from the root's metadata: they are written anew at once.
+done-mark, so that the next sweep computes it anew, and so do all blocks of marks that are damaged.
+Coordinates, and the metadata of single arrays, follow from the root's metadata: they are written
+anew at once.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +25,8 @@ from sweep.lock import exclusive
 from sweep.plan import Region
 from sweep.progress import Advance, Progress, silent
 from sweep.remote import writing
-from sweep.store import METADATA, NO_METADATA, UNREADABLE, Array, Cube, array, file, open_cube
+from sweep.root import METADATA, NO_METADATA, UNREADABLE
+from sweep.store import Array, Cube, array, file, open_cube
 
 Node: TypeAlias = "Array | zarr.Group"
 
@@ -73,8 +76,9 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
         cube = open_cube(url)
         with progress(cube.plan, 0) as advance:
             damaged = tuple(damages(cube, advance))
-        lost = {each.block for each in damaged}
-        whole = sum(_marked(cube, block) for block in range(cube.plan.blocks) if block not in lost)
+        done, _ = _read_marks(cube)
+        done[[each.block for each in damaged if each.block is not None]] = False
+        whole = int(done.sum())
         left = (refused or _mended(url, damaged)) if damaged else ""
     return Verdict(damaged, whole, left)
 
@@ -101,8 +105,11 @@ def damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damag
     yield from _metadata(cube)
     for dim, values in labels(cube.grid).items():
         yield from _coordinate(array(cube.group, dim), dim, values)
+    done, unread = _read_marks(cube)
+    yield from unread
     for block in range(cube.plan.blocks):
-        yield from _block(cube, block)
+        if done[block]:
+            yield from _block(cube, block)
         advance(block)
 
 
@@ -124,7 +131,9 @@ def _differing(node: Node) -> str:
     """What is wrong with a node's own metadata; empty where it is the root's."""
     try:
         if isinstance(node, zarr.Group):
-            zarr.open_group(node.store, path=node.path, mode="r", use_consolidated=False)
+            zarr.open_group(
+                node.store, path=node.path, mode="r", zarr_format=3, use_consolidated=False
+            )
             return ""
         own = zarr.open_array(node.store, path=node.path, mode="r", zarr_format=3)
     except NO_METADATA as error:
@@ -135,8 +144,7 @@ def _differing(node: Node) -> str:
 
 def _coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
     """Chunks that do not hold the spec's values."""
-    for start in range(0, values.size, stored.chunks[0]):
-        place = (slice(start, start + stored.chunks[0]),)
+    for place in _chunks(stored):
         what = _unread(stored, place)
         if not what and not np.array_equal(stored[place], values[place]):
             what = "these are not the values of the spec"
@@ -144,20 +152,33 @@ def _coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damag
             yield Damage(dim, file(stored, place), what, {dim: _span(values[place])})
 
 
+def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
+    """Which blocks are marked done [blocks], and the files of marks that cannot be read."""
+    marks, unread = cube.arrays[DONE], list[Damage]()
+    done = np.zeros(marks.shape, bool)
+    for place in _chunks(marks):
+        what = _undecoded(marks, place)
+        if what:
+            what += f"; {done[place].size:,} blocks are not known to be done"
+            unread.append(Damage(DONE, file(marks, place), what, {}))
+        else:
+            done[place] = np.asarray(marks[place], bool)
+    return done.reshape(-1), unread
+
+
+def _chunks(stored: Array) -> Iterator[Region]:
+    """The parts of an array that lie in a file each."""
+    sizes = list(zip(stored.shape, stored.chunks, strict=True))
+    for starts in product(*(range(0, size, chunk) for size, chunk in sizes)):
+        yield tuple(slice(at, at + chunk) for at, (_, chunk) in zip(starts, sizes, strict=True))
+
+
 def _block(cube: Cube, block: int) -> Iterator[Damage]:
-    """Files of a block that is marked done, or whose mark cannot be read."""
-    what = _undecoded(cube.arrays[DONE], cube.place(DONE, block))
-    if what:
-        yield _damage(cube, DONE, block, what)
-    elif _marked(cube, block):
-        for name in cube.held(block):
-            what = _unread(cube.arrays[name], cube.place(name, block))
-            if what:
-                yield _damage(cube, name, block, what)
-
-
-def _marked(cube: Cube, block: int) -> bool:
-    return bool(np.all(cube.arrays[DONE][cube.place(DONE, block)]))
+    """Files of a block that is marked done."""
+    for name in cube.held(block):
+        what = _unread(cube.arrays[name], cube.place(name, block))
+        if what:
+            yield _damage(cube, name, block, what)
 
 
 def _damage(cube: Cube, name: str, block: int, what: str) -> Damage:
@@ -178,6 +199,8 @@ def _unread(stored: Array, place: Region) -> str:
         size = sync(stored.store_path.store.getsize(file(stored, place)))
     except FileNotFoundError:
         return "the file is gone"  # Zarr reads it as fill values, and an empty one, too
+    except OSError as error:
+        return f"it cannot be read ({error.strerror or error})"
     return _undecoded(stored, place) if size else "the file is empty"
 
 
@@ -206,27 +229,25 @@ def _mended(url: str, damaged: Sequence[Damage]) -> str:
     cube = open_cube(url, "r+")
     try:
         with writing(url):
-            _unmark(cube, {each.block for each in damaged if each.block is not None})
+            cube.mark(sorted({each.block for each in damaged if each.block is not None}), False)
             _restore(cube, [each for each in damaged if each.block is None])
     except OSError as error:
         return f"{url}: writing failed ({error.strerror or error})"
     return ""
 
 
-def _unmark(cube: Cube, blocks: Iterable[int]) -> None:
-    for block in blocks:
-        cube.mark(block, False)
-
-
 def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
-    """Write metadata and coordinates as the root's metadata say that they are."""
+    """Write metadata and coordinates as the root's metadata say that they are.
+
+    Marks that cannot be read are gone then: their blocks are computed anew.
+    """
     for each in damaged:
         sync(cube.group.store.delete(each.file))
     nodes, values = dict(_nodes(cube.group)), labels(cube.grid)
     for each in damaged:
         if each.file.endswith(METADATA):
             _write_metadata(nodes[each.variable])
-        else:
+        elif each.variable != DONE:
             array(cube.group, each.variable)[:] = values[each.variable]
 
 

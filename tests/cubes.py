@@ -6,6 +6,7 @@ import numpy as np
 import zarr
 
 from grids.spec import OUTPUTS
+from sweep.store import open_cube
 
 COMMAND = (sys.executable, "-c", "from sweep.cli import main; main()")
 
@@ -42,6 +43,14 @@ SMALL = {
         "batch": [16, 32],
     },
 }
+
+
+MARKS = "progress/done/c.0.0.0.0.0.0"  # the file of all marks of a small cube
+
+
+def unmark(url: object, *blocks: int) -> None:
+    """Say that blocks are not done."""
+    open_cube(str(url), "r+").mark(blocks, done=False)
 
 
 def arrays(url: object) -> dict[str, bytes]:

@@ -15,23 +15,21 @@ from kernels.statistics import STATISTICS
 from kernels.summary import summarise
 from sweep.compilation import keep_programs
 from sweep.questions.lines import Lines
-from sweep.variables import typed
-
-NEEDED = ("comp_time", "comm_time", "memory", "limit")
+from sweep.variables import SUMMARISED, typed
 
 
 def computed(cube: xr.Dataset, efficiency: float) -> Lines:
     """The summary of a cube, or a slice of one, from its cells."""
-    missing = [name for name in NEEDED if name not in cube]
+    missing = [name for name in SUMMARISED if name not in cube]
     if missing:
         raise InputError(
             f"the cube has no variable {missing[0]!r}, and this question needs its cells",
-            advice=f"sweep with outputs: [{', '.join(NEEDED)}]",
+            advice=f"sweep with outputs: [{', '.join(SUMMARISED)}]",
         )
     keep_programs()
     others = [str(dim) for dim in cube["limit"].dims if dim not in (*LABELS, "pe")]
     shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
-    tables = np.empty((len(STATISTICS), *shape), np.float32)
+    tables = np.empty((len(STATISTICS), *shape))
     for index in product(*(range(cube.sizes[dim]) for dim in LABELS)):
         part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
         place: tuple[int | slice, ...] = (slice(None), *index)
@@ -40,7 +38,7 @@ def computed(cube: xr.Dataset, efficiency: float) -> Lines:
     return Lines(labels | {dim: cube[dim].values for dim in others}, typed(tables))
 
 
-def _of_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float32]:
+def _of_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:
     """The statistics [statistic, others] of one model, dataset, system and strategy."""
     with jax.enable_x64(True):
         found = line(

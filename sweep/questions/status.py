@@ -1,16 +1,24 @@
 """Status: how much of a cube is done, and whether it is what was written."""
 
 from dataclasses import asdict
+from os import scandir
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sweep.layout import SUMMARY
 from sweep.progress import Progress, silent
+from sweep.remote import is_remote
 from sweep.store import Cube, open_cube
 
 
 def status(url: str) -> dict[str, Any]:
     """Blocks and cells of the cube at `url`, all and done."""
     cube = open_cube(url)
-    return _status(cube, int(cube.done().sum()))
+    done = cube.done()
+    return _status(cube, int(done.sum()), _missing(cube, done))
 
 
 def verified(url: str, progress: Progress = silent) -> dict[str, Any]:
@@ -22,17 +30,30 @@ def verified(url: str, progress: Progress = silent) -> dict[str, Any]:
 
     verdict = verify(url, progress)
     damaged = [asdict(each) for each in verdict.damaged]
-    return _status(open_cube(url), verdict.whole) | {"damaged": damaged, "left": verdict.left}
+    return _status(open_cube(url), verdict.whole, 0) | {"damaged": damaged, "left": verdict.left}
 
 
-def _status(cube: Cube, finished: int) -> dict[str, Any]:
+def _missing(cube: Cube, done: NDArray[np.bool_]) -> int:
+    """Summaries that finished blocks lack, as a listing of a local folder tells."""
+    if is_remote(cube.url):
+        return 0
+    with scandir(Path(cube.url, SUMMARY)) as files:
+        there = sum(each.name.startswith("c.") and each.name[-1].isdigit() for each in files)
+    if there >= done.sum():
+        return 0
+    of_pairs = done.reshape(*cube.plan.grid[:2], -1).sum(axis=2)
+    return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - there
+
+
+def _status(cube: Cube, finished: int, missing: int) -> dict[str, Any]:
     plan = cube.plan
     return {
         "store": cube.url,
         "name": cube.grid.spec.name,
-        "complete": finished == plan.blocks,
+        "complete": finished == plan.blocks and not missing,
         "blocks": plan.blocks,
         "blocks_done": finished,
+        "summaries_missing": missing,
         "cells": plan.cells,
         "bytes": plan.nbytes,
     }

@@ -15,11 +15,12 @@ from grids.grid import Grid
 from kernels.statistics import COUNTS
 from sweep import variables
 from sweep.creation import coordinates
-from sweep.layout import SUMMARY
+from sweep.layout import SERIAL, SUMMARY
 from sweep.questions.lines import Lines
 from sweep.questions.slices import Positions, Selection, positions, select
+from sweep.questions.whole import check_files
 from sweep.store import Cube, open_cube
-from sweep.variables import EFFICIENCY, Arrays
+from sweep.variables import EFFICIENCY, SUMMARISED, Arrays
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,13 +41,20 @@ def summary(
         source = open_cube(str(source))
     if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
         return kept(source, chosen)
-    import xarray as xr
-
     from sweep.questions.computed import computed
 
-    # Without chunks it needs no Dask, which takes longer to import than a slice to read.
-    cells = xr.open_zarr(source.url, chunks=None) if isinstance(source, Cube) else source
+    cells = _open_cells(source, chosen) if isinstance(source, Cube) else source
     return computed(select(cells, chosen), efficiency)
+
+
+def _open_cells(cube: Cube, selection: Selection) -> "xr.Dataset":
+    """The cells of a store, of which those that are selected have all their files."""
+    import xarray as xr
+
+    check_files(cube, (*SUMMARISED, SERIAL), positions(coordinates(cube.grid), selection))
+    # Without chunks it needs no Dask, which takes longer to import than a slice to read.
+    cells: xr.Dataset = xr.open_zarr(cube.url, chunks=None, zarr_format=3)
+    return cells
 
 
 def calibrated_grid(source: Source) -> Grid | None:
@@ -69,14 +77,18 @@ def kept(cube: Cube, selection: Selection) -> Lines:
     chosen: dict[str, Positions | slice] = dict.fromkeys(every, slice(None))
     chosen.update(positions(every, selection))
     others = {dim: values[chosen[dim]] for dim, values in every.items() if dim != "pe"}
-    return Lines(others, _joined(_read(cube, tuple(chosen.values()))))
+    place = tuple(chosen.values())
+    table = _read(cube, place)
+    if np.isnan(table).all(axis=0).any():  # as of pairs that cannot be, or of files that are gone
+        check_files(cube, (SUMMARY,), chosen)
+    return Lines(others, _joined(variables.typed(table)))
 
 
-def _read(cube: Cube, place: Place) -> Arrays:
-    """The statistics of a part of the cube; blocks along the PE counts lead."""
+def _read(cube: Cube, place: Place) -> NDArray[np.float64]:
+    """The statistics of a part of the cube [statistic, block along the PE counts, others]."""
     pe = cube.plan.dims.index("pe")
-    found = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
-    return variables.typed(np.moveaxis(np.asarray(found), (pe, pe + 1), (0, 1)))
+    table = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
+    return np.moveaxis(np.asarray(table), (pe, pe + 1), (0, 1))
 
 
 def _joined(parts: Arrays) -> Arrays:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 import zarr
-from cubes import COMMAND, SMALL
+from cubes import COMMAND, SMALL, unmark
 
 from sweep.creation import create
 from sweep.engine import read_grid
@@ -313,7 +313,7 @@ def test_nothing_that_can_exist(mixed_url, paradl):
 def test_an_unfinished_cube_says_so(small_url, tmp_path, paradl):
     url = tmp_path / "cube.zarr"
     shutil.copytree(small_url, url)
-    (url / "progress/done/c.1.0.0.0.0.0").unlink()
+    unmark(url, 2)
     code, out, err = paradl("limits", url, "--format", "json")
     assert code == 0
     assert json.loads(out)

@@ -18,6 +18,7 @@ def test_a_whole_cube(mixed_url):
         "complete": True,
         "blocks": 4,
         "blocks_done": 4,
+        "summaries_missing": 0,
         "cells": 480,
         "bytes": 480 * sum(dtype(each).itemsize for each in OUTPUTS),
     }
@@ -26,7 +27,7 @@ def test_a_whole_cube(mixed_url):
 def test_a_cube_that_is_not_begun(tmp_path, small):
     grid = read_grid(small)
     cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
-    cube.write(2, {})
+    cube.mark([2])
     found = status(cube.url)
     assert (found["complete"], found["blocks_done"], found["bytes"]) == (False, 1, 96 * 13)
 

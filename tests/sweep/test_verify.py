@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import zarr
-from cubes import arrays
+from cubes import MARKS, arrays, unmark
 
 import sweep
 from grids.errors import InputError
@@ -100,17 +100,16 @@ def test_one_bit_in_any_one_file(url):
         flipped(path, 0.7)
         assert named(url) == [str(path.relative_to(url))]
         path.write_bytes(before)
-        for mark in url.glob("progress/done/c.*"):
-            mark.write_bytes((url / "progress/done/c.0.0.0.0.0.0").read_bytes())
+        open_cube(str(url), "r+").mark(range(4))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_marks(damage, url, small):
-    whole, path = contents(url), url / "progress/done/c.0.1.0.0.0.0"
-    DAMAGES[damage](path)
-    lost = damage == "gone"  # a block that is not done is no damage
-    assert named(url) == ([] if lost else ["progress/done/c.0.1.0.0.0.0"])
-    assert status(str(url))["blocks_done"] == 3
+    whole = contents(url)
+    DAMAGES[damage](url / MARKS)
+    lost = damage == "gone"  # blocks that are not done are no damage
+    assert named(url) == ([] if lost else [MARKS])
+    assert status(str(url))["blocks_done"] == 0
     sweep.run(small, url)
     assert contents(url) == whole
 
@@ -178,7 +177,6 @@ def read_only(url) -> Iterator[Path]:
     place = url.parent / "mounted"
     place.mkdir()
     halved(url / "memory" / BLOCK)
-    (url / "progress/done/c.0.0.0.0.0.0").write_bytes(b"")
     if mount is None or subprocess.run([mount, "--bind", url, place], check=False).returncode:
         pytest.skip("only root may mount a folder")
     subprocess.run([mount, "-o", "remount,ro,bind", place], check=True)
@@ -188,13 +186,13 @@ def read_only(url) -> Iterator[Path]:
 
 def test_a_store_that_cannot_be_written_is_left(read_only):
     found = verify(str(read_only))
-    assert [each.variable for each in found.damaged] == ["progress/done", "memory"]
-    assert found.whole == 2
+    assert [each.variable for each in found.damaged] == ["memory"]
+    assert found.whole == 3
     assert "Read-only file system" in found.left
 
 
 def test_a_run_that_is_not_finished_is_whole(url):
-    (url / "progress/done/c.0.1.0.0.0.0").unlink()
+    unmark(url, 1)
     halved(url / "memory" / BLOCK)  # of a block that is not done
     found = verify(str(url))
     assert (found.damaged, found.whole) == ((), 3)
@@ -202,7 +200,7 @@ def test_a_run_that_is_not_finished_is_whole(url):
 
 def test_a_damaged_file_of_an_unfinished_block_is_replaced(url, small):
     whole = contents(url)
-    (url / "progress/done/c.0.1.0.0.0.0").unlink()
+    unmark(url, 1)
     for damage, name in zip(
         DAMAGES.values(), ("memory", "limit", "comp_time", "comm_time"), strict=False
     ):
@@ -235,7 +233,7 @@ def test_damaged_metadata_of_the_store(text, options, url, small):
 
 
 def test_marks_that_cannot_be_read(url, small):
-    halved(url / "progress/done/c.0.1.0.0.0.0")
+    halved(url / MARKS)
     for ask in (lambda: status(str(url)), lambda: sweep.run(small, url)):
         with pytest.raises(
             RunError, match=r"marks of finished blocks .* paradl status .* --verify"
