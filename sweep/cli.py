@@ -169,19 +169,19 @@ def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
 
 def _show_cube(store: str, form: Any, question: Any) -> Any:
     """Ask a cube, print the rows, and say on stderr what they lack."""
-    from sweep.questions.status import status as progress
+    from sweep.questions.status import count_blocks
     from sweep.tables import show
     from sweep.verify import damage_told
 
     with damage_told(store):
-        done = progress(store)
+        done, blocks = count_blocks(store)
         table = question()
     show(table, form)
     if not len(table):
         print("paradl: no samples of this slice fit its models", file=sys.stderr)
-    if not done["complete"]:
+    if done < blocks:
         print(
-            f"paradl: only {done['blocks_done']} of {done['blocks']} blocks are done; "
+            f"paradl: only {done} of {blocks} blocks are done; "
             "run the same paradl sweep again to finish",
             file=sys.stderr,
         )

@@ -21,6 +21,12 @@ def status(url: str) -> dict[str, Any]:
     return _status(cube, int(done.sum()), _missing(cube, done))
 
 
+def count_blocks(url: str) -> tuple[int, int]:
+    """How many blocks of the cube at `url` are done, and how many there are."""
+    cube = open_cube(url)
+    return int(cube.done().sum()), cube.plan.blocks
+
+
 def verified(url: str, progress: Progress = silent) -> dict[str, Any]:
     """The same, of all that is done read and checked; and what of it is damaged, file by file.
 
@@ -38,7 +44,7 @@ def _missing(cube: Cube, done: NDArray[np.bool_]) -> int:
     if is_remote(cube.url):
         return 0
     with scandir(Path(cube.url, SUMMARY)) as files:
-        there = sum(each.name.startswith("c.") and each.name[-1].isdigit() for each in files)
+        there = sum(each.name[-1].isdigit() for each in files)  # neither metadata nor halves
     if there >= done.sum():
         return 0
     of_pairs = done.reshape(*cube.plan.grid[:2], -1).sum(axis=2)
