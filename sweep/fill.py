@@ -20,10 +20,16 @@ from grids.models.layers import Floats
 from grids.reduction import Reduced, reduced
 from kernels.arrays import Cells
 from kernels.compiled import compiled
-from kernels.line import line, without
 from kernels.oracle import ahead_of
 from kernels.run import Options
-from kernels.summary import Summary, lengthened, nothing, table
+from kernels.summary import (
+    REPEATED,
+    Line,
+    Summary,
+    extend_summary,
+    summarise_nothing,
+    tabulate,
+)
 from kernels.tiles import Starts, Tiles, repeat, tiles
 from sweep.buffers import Buffers
 from sweep.evaluate import answered, output
@@ -86,7 +92,7 @@ def filled(
     )
     columns = math.prod(block.cut.counts[1:])
     into, summary = repeat(columns, block.column, (buffers, block.nothing(shape)))
-    return into, table(summary)
+    return into, tabulate(summary)
 
 
 @dataclass(frozen=True)
@@ -121,14 +127,15 @@ class Block:
         found = self.answers(cut.cut(self.given, starts))
         into = _written(so_far[0], found, (self.place, *starts), cut.size)
         found = _read_back(into, found, (self.place, *starts), cut.size)
-        known = line(
+        line = Line(
             p=cut.cut(self.p, starts),
             enough=cut.cut(self.enough, starts),
             **{name: found[name] for name in SUMMARISED},
         )
         if cut.overlap:
-            known = without(known, number[0] * cut.size[0] - starts[0])
-        return into, lengthened(so_far[1], known)
+            is_repeated = line.row < number[0] * cut.size[0] - starts[0]
+            line = replace(line, limit=jnp.where(is_repeated, jnp.uint8(REPEATED), line.limit))
+        return into, extend_summary(so_far[1], line)
 
     def answers(self, given: Reduced) -> Answers:
         """In single precision; of size 1 along dimensions where they do not vary."""
@@ -137,7 +144,7 @@ class Block:
 
     def nothing(self, shape: tuple[int, ...]) -> Summary:
         """The summary of no PE counts, for cells of this shape."""
-        return nothing(shape[1:], tuple(map(min, shape[1:], self.limits)))
+        return summarise_nothing(shape[1:], tuple(map(min, shape[1:], self.limits)))
 
     @cached_property
     def limits(self) -> tuple[int, ...]:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from grids.errors import InputError
 from grids.grid import LABELS
 from kernels.compiled import compiled
-from kernels.line import line
 from kernels.statistics import STATISTICS
-from kernels.summary import summarise
+from kernels.summary import Line, tabulate_line
 from sweep.compilation import keep_programs
 from sweep.questions.lines import Lines
 from sweep.variables import SUMMARISED, typed
@@ -41,7 +40,7 @@ def computed(cube: xr.Dataset, efficiency: float) -> Lines:
 def _of_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:
     """The statistics [statistic, others] of one model, dataset, system and strategy."""
     with jax.enable_x64(True):
-        found = line(
+        line = Line(
             p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),
             comp_time=part["comp_time"].values.astype(float),
             comm_time=part["comm_time"].values.astype(float),
@@ -49,7 +48,7 @@ def _of_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:
             limit=part["limit"].values,
             enough=part["serial_time"].values.astype(float)[None] / efficiency,
         )
-        return np.asarray(_summarised(found))
+        return np.asarray(_tabulate(line))
 
 
-_summarised = compiled()(summarise)
+_tabulate = compiled()(tabulate_line)

@@ -1,6 +1,7 @@
 """Summaries against a plain loop over the PE counts."""
 
 from dataclasses import replace
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
@@ -8,8 +9,7 @@ import numpy as np
 import pytest
 
 from kernels.flags import FORBIDS, Limit
-from kernels.line import Line, line
-from kernels.summary import summarise
+from kernels.summary import Line, extend_summary, summarise_nothing, tabulate, tabulate_line
 from sweep.variables import typed
 
 PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)
@@ -21,7 +21,7 @@ def a_line(seed: int) -> Line:
     draw = np.random.default_rng(seed)
     shape = (len(PES), *SLICES)
     flags = draw.choice([0, 0, 0, 1, 2, 16, 17, 32, 64], size=shape)
-    return line(
+    return Line(
         p=jnp.array(PES).reshape(-1, 1, 1),
         comp_time=jnp.asarray(draw.uniform(1, 2, (len(PES), SLICES[0], 1))),
         comm_time=jnp.asarray(draw.uniform(0, 2, (len(PES), SLICES[0], 1))),
@@ -61,7 +61,7 @@ def brute_force(line: Line, slice_: tuple[int, int]) -> dict[str, object]:
 @pytest.mark.parametrize("seed", range(8))
 def test_every_slice_agrees_with_a_loop(seed):
     asked = a_line(seed)
-    found = typed(np.asarray(jax.jit(summarise)(asked)))
+    found = typed(np.asarray(jax.jit(tabulate_line)(asked)))
     for slice_ in np.ndindex(SLICES):
         expected = brute_force(asked, slice_)
         for name, value in expected.items():
@@ -71,8 +71,23 @@ def test_every_slice_agrees_with_a_loop(seed):
 def test_nothing_is_allowed():
     asked = a_line(0)
     none = replace(asked, limit=jnp.full((len(PES), *SLICES), 1, jnp.uint8))
-    found = typed(np.asarray(summarise(none)))
+    found = typed(np.asarray(tabulate_line(none)))
     assert (found["largest_pe"] == 0).all()
     assert np.isnan(found["fastest_time"]).all()
     assert (found["forbidden_by"] == Limit.MEMORY).all()
     assert (found["count_memory"] == len(PES)).all()
+
+
+@pytest.mark.parametrize("cut", range(1, len(PES)))
+def test_parts_of_a_line_make_the_summary_of_the_whole(cut):
+    asked = a_line(cut)
+    first, second = (
+        jax.tree.map(lambda leaf, part=part: leaf[part] if leaf.shape[0] > 1 else leaf, asked)
+        for part in (slice(None, cut), slice(cut, None))
+    )
+    nothing = summarise_nothing(SLICES, SLICES)
+    whole, parts = (
+        np.asarray(tabulate(reduce(extend_summary, lines, nothing)))
+        for lines in ([asked], [first, second])
+    )
+    np.testing.assert_array_equal(parts, whole)

@@ -8,8 +8,7 @@ import pytest
 
 import sweep.fill
 from grids.grid import Grid
-from kernels.line import line
-from kernels.summary import summarise
+from kernels.summary import Line, tabulate_line
 from kernels.tiles import tiles
 from sweep.buffers import Spare
 from sweep.engine import read_grid
@@ -61,9 +60,9 @@ def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, ce
             values, np.broadcast_to(expected[name], values.shape), rtol=1e-6, err_msg=name
         )
     p = grid.axes["pe"].reshape(-1, 1, 1, 1)
-    known = line(p, *(arrays[name] for name in NAMES[:4]), enough=serial[None] / EFFICIENCY)
+    known = Line(p, *(arrays[name] for name in NAMES[:4]), enough=serial[None] / EFFICIENCY)
     with jax.enable_x64(True):
-        of_line = np.asarray(summarise(known))
+        of_line = np.asarray(tabulate_line(known))
     np.testing.assert_allclose(np.asarray(table), of_line, rtol=1e-6)
 
 

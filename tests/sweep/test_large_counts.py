@@ -6,21 +6,20 @@ import numpy as np
 
 import sweep
 from kernels.flags import Limit
-from kernels.line import line
-from kernels.summary import summarise
+from kernels.summary import Line, tabulate_line
 from sweep.variables import typed
 
 ROWS = 2**23 + 10
 
 
 def test_rows_beyond_2_to_the_23() -> None:
-    """Their numbers once overflowed where they stood above the flags: nothing was the largest."""
+    """Packed into one word with the flags, their numbers overflowed: nothing was the largest."""
     limit = np.zeros((ROWS, 1), np.uint8)
     limit[-1] = Limit.MEMORY
     with jax.enable_x64(True):
         p = jnp.arange(1.0, ROWS + 1).reshape(-1, 1)
-        asked = line(p, 1 / p, 0 * p, p, jnp.asarray(limit), jnp.full((1, 1), 1.0))
-        statistics = typed(np.asarray(jax.jit(summarise)(asked)))
+        asked = Line(p, 1 / p, 0 * p, p, jnp.asarray(limit), jnp.full((1, 1), 1.0))
+        statistics = typed(np.asarray(jax.jit(tabulate_line)(asked)))
     assert statistics["largest_pe"].tolist() == [ROWS - 1]
     assert statistics["forbidden_by"].tolist() == [Limit.MEMORY]
     assert statistics["count_memory"].tolist() == [1]
