@@ -12,8 +12,8 @@ from pathlib import Path
 
 from grids.errors import InputError, nearest
 from grids.parameters import PARAMETERS
+from grids.textfile import read_text
 from grids.units import parse
-from grids.yamlfile import read_text
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grids.errors import InputError
 from grids.models.layers import LayerTable
-from grids.yamlfile import read_text
+from grids.textfile import read_text
 
 LINE = re.compile(r"(?:(?P<index>[0-9]+)\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<flag>[01])\s*\|?")
 

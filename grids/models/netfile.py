@@ -23,7 +23,8 @@ from pydantic import ValidationError
 from grids.datasets import Dataset
 from grids.errors import InputError, ShapeError
 from grids.models.layers import DIMENSIONS, Floats, Layer, LayerTable
-from grids.yamlfile import explain, read_text
+from grids.textfile import read_text
+from grids.yamlfile import explain
 
 HEADERS = ("Dataset", "Input", "Model")
 FIELDS = 5  # NAME|x|w|y|seconds
