@@ -89,6 +89,8 @@ def test_what_is_not_written_has_a_default() -> None:
         ("[comp_time", "[limit", "spec.yaml:14: outputs: expected each output once, got ['limit"),
         ("gamma: 0.7", "gamma: 7", "spec.yaml:11: parameters: gamma: expected more than 0 and at"),
         ("gamma: 0.7", "gmma: 1", "spec.yaml:11: parameters: unknown parameter 'gmma'; did you"),
+        ("9 us", "40", "spec.yaml:11: parameters: intra_latency: 40 s is no latency of a machine"),
+        ('"1 GB/s"', "1", "spec.yaml:10: axes.inter_bandwidth: 1 B/s is no bandwidth of a machine"),
         ("gamma: 0.7", "pe: 4", "spec.yaml:11: parameters: 'pe' is always an axis; write it under"),
         ("gamma: 0.7", "phi: 4", "spec.yaml:11: parameters: 'phi' is an axis too; keep one of"),
         ("9 us", "9 GB", "spec.yaml:11: parameters: intra_latency: expected a value in s, got"),
@@ -108,6 +110,19 @@ def test_parameters_that_are_no_mapping() -> None:
 def test_a_mistake_in_plain_data_has_its_source() -> None:
     with pytest.raises(InputError, match=r"^the store's spec: axes: this key is missing$"):
         validated({"name": "empty"}, "the store's spec")
+
+
+def test_a_spec_that_is_written_down_is_read_again() -> None:
+    fixed = {"inter_bandwidth": "25 B/s", "intra_bandwidth": "25 GB/s", "intra_latency": 0}
+    axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
+    spec = validated({"axes": axes, "parameters": fixed}, "the spec")
+    plain = spec.model_dump(mode="json", exclude_unset=True)
+    assert plain["parameters"] == {
+        "inter_bandwidth": "25.0 B/s",
+        "intra_bandwidth": 25e9,
+        "intra_latency": 0,
+    }
+    assert validated(plain, "the store's spec") == spec
 
 
 def test_a_spec_is_frozen() -> None:
