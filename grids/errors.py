@@ -48,6 +48,12 @@ def shorten(value: object) -> str:
     return _cut_middle(_Short().repr(value), MOST_VALUE)
 
 
+def plain(name: object) -> str:
+    """A name of the user's without quotes, where it is a short text on one line."""
+    usual = isinstance(name, str) and name.isprintable() and len(name) <= MOST_VALUE
+    return str(name) if usual else shorten(name)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Advice on a misspelt name: the nearest known one, then all of them, or the first."""
     names = sorted(islice(known, NAMES_COMPARED))

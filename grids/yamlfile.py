@@ -12,7 +12,7 @@ from typing import cast, get_args
 import pydantic
 import yaml
 
-from grids.errors import MOST_TEXT, InputError, nearest, shorten
+from grids.errors import MOST_TEXT, InputError, nearest, plain, shorten
 from grids.plainyaml import MOST_BYTES, read_nodes
 from grids.textfile import read_text
 
@@ -107,14 +107,8 @@ def _explain_one(
     keypath = cast(KeyPath, error["loc"])
     where = source if isinstance(source, str) else source.where(keypath)
     # Where a value may be of several types, pydantic adds the type it tried: "literal['same']".
-    key = ".".join(_key(part) for part in keypath if "[" not in str(part))
+    key = ".".join(plain(str(part)) for part in keypath if "[" not in str(part))
     return ": ".join(part for part in (where, key, _message(error, keypath, model)) if part)
-
-
-def _key(part: str | int) -> str:
-    """A key as the user wrote it, where that is a word."""
-    text = str(part)
-    return text if text.isprintable() and len(text) <= 60 else shorten(text)
 
 
 def _message(
