@@ -67,11 +67,18 @@ def _strategy(text: str) -> str:
 
 # A name of the catalogue, a file, or a definition written out in the spec.
 Reference = Annotated[str | dict[str, object], BeforeValidator(_named_or_defined)]
+StrategyName = Annotated[str, AfterValidator(_strategy)]
 # Each has to be the only one of its name, and comparing thousands takes long.
 Some = Field(min_length=1, max_length=1000)
-References = Annotated[tuple[Reference, ...], BeforeValidator(_some), Some]
-StrategyName = Annotated[str, AfterValidator(_strategy)]
-StrategyNames = Annotated[tuple[StrategyName, ...], BeforeValidator(_some), Some]
+ListedReferences = Annotated[tuple[Reference, ...], Some]
+ListedNames = Annotated[tuple[StrategyName, ...], Some]
+References = Annotated[
+    ListedReferences,
+    BeforeValidator(_some, json_schema_input_type=Reference | ListedReferences),
+]
+StrategyNames = Annotated[
+    ListedNames, BeforeValidator(_some, json_schema_input_type=StrategyName | ListedNames)
+]
 
 
 class _Form(BaseModel):
@@ -162,9 +169,11 @@ class Spec(_Form):
     iterations: Literal["exact", "ceil"] = "exact"
     optimizer: Literal["sgd", "adam", "none"] = "sgd"
     calibration: Reference = "none"
-    outputs: Annotated[tuple[str, ...], BeforeValidator(_listed), AfterValidator(_outputs)] = (
-        MAIN_OUTPUTS
-    )
+    outputs: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
+        AfterValidator(_outputs),
+    ] = MAIN_OUTPUTS
 
     @field_validator("outputs")
     @classmethod

@@ -137,3 +137,15 @@ def test_its_schema_can_be_published() -> None:
     pe = schema["$defs"]["Axes"]["properties"]["pe"]
     assert pe["description"] == "the number of processing elements (PEs) [1]"
     assert {"pe", "batch", "model", "system"} == set(schema["$defs"]["Axes"]["required"])
+
+
+def test_its_schema_has_the_short_forms() -> None:
+    """One name instead of a list, and quantities with units, as the README writes them."""
+    schema = Spec.model_json_schema()
+    alone, listed = schema["$defs"]["Axes"]["properties"]["strategy"]["anyOf"]
+    assert alone == {"type": "string"}
+    assert (listed["type"], listed["items"]) == ("array", {"type": "string"})
+    assert (listed["minItems"], listed["maxItems"]) == (1, 1000)
+    fixed = schema["properties"]["parameters"]["additionalProperties"]["anyOf"]
+    assert fixed == [{"type": "number"}, {"type": "string"}]
+    assert {"type": "string"} in schema["properties"]["outputs"]["anyOf"]
