@@ -18,6 +18,7 @@ from grids.errors import shorten
 MOST_BYTES = 500_000
 MOST_NODES = 30_000  # each alias counted as all that it stands for
 
+DEEPEST = 100  # levels: reading takes time that grows with the square of them
 MOST_DIGITS = 400
 FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
 # Control characters but for tabs and ends of lines, and halves of surrogate pairs.
@@ -39,6 +40,7 @@ class _Loader(yaml.SafeLoader):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
+        self._depth = 0
         self._nodes = 0  # so far, aliases counted as all that they stand for
         self._sizes: dict[yaml.Node, int] = {}  # the same of each part that is complete
 
@@ -48,8 +50,12 @@ class _Loader(yaml.SafeLoader):
         event, before = parser.peek_event(), self._nodes
         if getattr(event, "tag", None) is not None:
             raise _refusal("expected a plain value, got a tag", event.start_mark)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _refusal(f"nested deeper than {DEEPEST} levels", event.start_mark)
         node = super().compose_node(parent, index)
         assert node is not None
+        self._depth -= 1
         if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
             raise _refusal("an alias stands inside what it stands for", event.start_mark)
         self._nodes += self._sizes.get(node, 1)

@@ -56,13 +56,13 @@ def test_line(tmp_path: Path, keypath: tuple[str | int, ...], line: int | None) 
         ("a: !!python/object:os.system {}", ":1: YAML syntax: expected a plain value, got a tag"),
         ("a: &x [*x]", ":1: YAML syntax: an alias stands inside what it stands for"),
         ("a: 1\n---\nb: 2", ":2: YAML syntax: "),
-        ("[" * 5000, ": nested too deeply; write it flat"),
+        ("[" * 5000, ":1: YAML syntax: nested deeper than 100 levels"),
         ("a: 2020-99-99", ": no YAML that can be read"),
         ("a: \x00", ": YAML syntax: "),
         (b"a: 1\nb: \xff", ":2: not UTF-8 text"),
         ("a: 1".encode("utf-16"), ":1: not UTF-8 text"),
-        ("[" * 100_000, ": nested too deeply; write it flat"),
-        ("? " * 100_000, ": nested too deeply; write it flat"),
+        ("[" * 100_000, ":1: YAML syntax: nested deeper than 100 levels"),
+        ("? " * 100_000, ":1: YAML syntax: nested deeper than 100 levels"),
         # Of a tag that is no such thing, PyYAML's own readers raise whatever they stumble over.
         ("a: !!timestamp x", ":1: YAML syntax: expected a plain value, got a tag"),
         ("a: !!bool maybe", ":1: YAML syntax: expected a plain value, got a tag"),
@@ -123,6 +123,12 @@ def test_aliases_that_stand_for_too_much(tmp_path: Path, name: str) -> None:
     assert len(BOMBS[name]) < 600
     with pytest.raises(InputError, match=r":[56]: YAML syntax: more than 30,000 values"):
         load(written(tmp_path, BOMBS[name]))
+
+
+def test_aliases_that_nest_endlessly(tmp_path: Path) -> None:
+    lines = [f"a{n}: &a{n} {'[' * 90}*a{n - 1}{']' * 90}" for n in range(1, 40)]
+    with pytest.raises(InputError, match=r"spec\.yaml: nested too deeply; write it flat$"):
+        load(written(tmp_path, "\n".join(["a0: &a0 x", *lines])))
 
 
 def test_aliases_and_merges_that_spare_typing_are_read(tmp_path: Path) -> None:
