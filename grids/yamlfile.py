@@ -4,10 +4,10 @@ What is read, and what is refused, is in `grids.plainyaml`; here are documents, 
 finds wrong with them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import pydantic
 import yaml
@@ -62,8 +62,6 @@ def load(path: Path) -> Document:
         root, data = read_nodes(text)
     except yaml.YAMLError as error:
         raise _syntax(path, error) from None
-    except RecursionError:
-        raise InputError("nested too deeply", where=str(path), advice="write it flat") from None
     except (ValueError, ArithmeticError) as error:
         raise InputError(f"no YAML that can be read: {error}", where=str(path)) from None
     if root is None or not isinstance(data, dict):
@@ -92,13 +90,19 @@ def explain(
 
     `model` is what was validated; with it, a misspelt key gets the nearest one that exists.
     """
-    found = error.errors(include_url=False, include_context=False)
+    found = _without_echoes(error.errors(include_url=False, include_context=False))
     lines = [_explain_one(each, source, model) for each in found[:ERRORS_SHOWN]]
     while sum(map(len, lines)) > MOST_TEXT and len(lines) > 1:
         lines.pop()
     if len(found) > len(lines):
         lines.append(f"... and {len(found) - len(lines)} more")
     return InputError("\n".join(lines))
+
+
+def _without_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The errors, but for lists that are too short only because an entry of theirs is wrong."""
+    wrong = {each["loc"][:end] for each in errors for end in range(len(each["loc"]))}
+    return [each for each in errors if each["type"] != "too_short" or each["loc"] not in wrong]
 
 
 def _explain_one(

@@ -71,9 +71,10 @@ def _records(path: Path) -> Iterator[tuple[str, Record]]:
     before = 0
     try:
         for fields in lines:
-            where, before = f"{path}:{before + 1}", lines.line_num
+            first, before = before + 1, lines.line_num
             if not any(map(str.strip, fields)):
                 continue
+            where = f"{path}:{first}"
             if header is None:
                 header = _header(fields, where)
             else:

@@ -27,7 +27,7 @@ KINDS = {
 }
 
 # Nine digits a size: an extent beyond that is a slip of the pen, not a tensor.
-SIZES = re.compile(r"\s*[0-9]{1,9}\s*(?:x\s*[0-9]{1,9}\s*)*")
+SIZES = re.compile(r" *[0-9]{1,9} *(?:x *[0-9]{1,9} *)*")
 
 Sizes = tuple[int, ...]
 

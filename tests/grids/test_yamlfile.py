@@ -2,12 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import Annotated
 
 import pytest
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from grids.entry import Count, Record
 from grids.errors import InputError
+from grids.library import find
 from grids.yamlfile import explain, load
 
 TEXT = """\
@@ -126,9 +128,11 @@ def test_aliases_that_stand_for_too_much(tmp_path: Path, name: str) -> None:
 
 
 def test_aliases_that_nest_endlessly(tmp_path: Path) -> None:
-    lines = [f"a{n}: &a{n} {'[' * 90}*a{n - 1}{']' * 90}" for n in range(1, 40)]
-    with pytest.raises(InputError, match=r"spec\.yaml: nested too deeply; write it flat$"):
-        load(written(tmp_path, "\n".join(["a0: &a0 x", *lines])))
+    steps = "{residual: [" * 40 + "relu" + "]}" * 40
+    lines = [f"a{n}: &a{n} {steps.replace('relu', f'*a{n - 1}')}" for n in range(1, 12)]
+    text = "\n".join(["a0: &a0 relu", *lines, "name: deep", "rank: 2", "layers: [*a11]"])
+    with pytest.raises(InputError, match="residual"):
+        find("model", str(written(tmp_path, text)), tmp_path)
 
 
 def test_aliases_and_merges_that_spare_typing_are_read(tmp_path: Path) -> None:
@@ -150,7 +154,7 @@ class Part(Record):
 
 class Whole(Record):
     name: str
-    levels: tuple[Part, ...]
+    levels: Annotated[tuple[Part, ...], Field(min_length=1)]
     other: Part | None = None
 
 
@@ -166,8 +170,12 @@ class Whole(Record):
             ":3: levels.0.pse: unknown key; did you mean 'pes'?",
         ),
         (
-            "name: a\nlevels: []\nother: {pe: 1, pes: 1}",
+            "name: a\nlevels: [{pes: 1}]\nother: {pe: 1, pes: 1}",
             ":3: other.pe: unknown key; did you mean 'pes'",
+        ),
+        (
+            "name: a\nlevels:\n- {pes: -1}",
+            ":3: levels.0.pes: input should be greater than 0, got -1",
         ),
         ("name: a\nlevels:\n- {}", ":3: levels.0.pes: this key is missing"),
         ("name: a\nlevels: 3", ":2: levels: expected a list, got 3"),
@@ -180,7 +188,9 @@ def test_explain(tmp_path: Path, content: str, message: str) -> None:
     document = load(written(tmp_path, content))
     with pytest.raises(ValidationError) as error:
         Whole.model_validate(document.data)
-    assert str(explain(error.value, document, Whole)).startswith(f"{document.path}{message}")
+    told = str(explain(error.value, document, Whole))
+    assert told.startswith(f"{document.path}{message}")
+    assert "\n" not in told
 
 
 def test_explain_shows_the_first_errors() -> None:

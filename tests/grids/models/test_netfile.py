@@ -109,6 +109,8 @@ def test_warnings(old: str, new: str, warnings: tuple[str, ...]) -> None:
         ("0.5", "nan", "tiny.net:5: expected seconds a sample, got 'nan'"),
         ("0.5", "-1", "tiny.net:5: expected seconds a sample, got '-1'"),
         ("4x4x4 |", "4x4xfour|", "tiny.net:6: y: expected 3 whole numbers joined by 'x', got"),
+        ("4x4x4 |", "4x4x4\x1f|0|0|", "tiny.net:6: expected NAME|x|w|y|seconds"),
+        ("3x4x3x3", "3\x1fx4x3x3", "tiny.net:5: w: expected 4 whole numbers joined by 'x', got"),
         ("4x4x4 |", "4x4|", "tiny.net:6: y: expected 3 whole numbers joined by 'x', got '4x4'"),
         ("4x4x4 |", "4x4x0|", "tiny.net:6: y: expected 3 whole numbers joined by 'x', got '4x4x0'"),
         ("4x4x0x0", "4x4", "tiny.net:7: w: expected 4 whole numbers joined by 'x', got '4x4'"),
