@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
 # Far beyond the bounds of every prior, and products of all of them are still numbers.
 Above0 = Annotated[float, Field(ge=1e-15, le=1e15)]
-Correlation = Annotated[float, Field(ge=-1.0, le=1.0)]
+# A fit's own may be beyond 1 by rounding.
+Correlation = Annotated[float, Field(ge=-1.001, le=1.001)]
 Figure = Annotated[float, Field(allow_inf_nan=False)]
 
 

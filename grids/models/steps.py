@@ -37,11 +37,12 @@ def _one_or_more(value: object) -> object:
     return (value,) if isinstance(value, int) else value
 
 
-Sizes = Annotated[tuple[Count, ...], BeforeValidator(_one_or_more), Field(min_length=1)]
+A_DIMENSION_EACH = Field(min_length=1, max_length=3)
+Sizes = Annotated[tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_one_or_more)]
 Paddings = Annotated[
     tuple[Annotated[int, Field(ge=0, le=2**53)], ...],
+    A_DIMENSION_EACH,
     BeforeValidator(_one_or_more),
-    Field(min_length=1),
 ]
 
 
