@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from benchmarks import (
     broadcast,
     codecs,
     endtoend,
+    fuzz,
     kernel,
     kill,
     profile,
@@ -39,6 +40,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "workers": workers.measure,
     "search": search.measure,
     "kill": kill.measure,
+    "fuzz": fuzz.measure,
 }
 
 
@@ -48,16 +50,20 @@ def main(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes less, and noisier.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="SI units.")] = False,
+    seed: Annotated[int, typer.Option(help="Of fuzz: which files are made.")] = 1,
+    cases: Annotated[int | None, typer.Option(help="Of fuzz: how many files are made.")] = None,
     record: Annotated[bool, typer.Option("--record", help=f"Add to {RESULTS.name}.")] = False,
 ) -> None:
     """How fast paradl is here, as ratios within one run."""
     chosen = _chosen(names or [])
     keep_programs()
     machine = Machine.here()
+    effort = replace(QUICK if quick else FULL, seed=seed)
+    effort = effort if cases is None else replace(effort, cases=cases)
     reports = []
     for name in chosen:
         print(f"measuring {name} ...", file=sys.stderr)
-        reports.append(MEASUREMENTS[name](QUICK if quick else FULL))
+        reports.append(MEASUREMENTS[name](effort))
     text = "\n".join([machine.markdown(), *map(markdown, reports)])
     found = {"machine": asdict(machine), "reports": list(map(asdict, reports))}
     print(json.dumps(found, indent=2) if as_json else text)

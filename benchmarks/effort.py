@@ -10,7 +10,8 @@ class Effort:
     rounds: of what takes seconds. short_rounds: of what takes milliseconds. blocks: log2 cells of
     the blocks that the kernel fills. strategies: of the cubes that are stored, a block each.
     sampled: strategies whose blocks every codec compresses. scalar_cells: that the scalar loop
-    predicts. searched: PE counts of the space that is searched. kills: of running sweeps.
+    predicts. searched: PE counts of the space that is searched. kills: of running sweeps. cases:
+    files that are mutated, the same ones for the same seed.
     """
 
     rounds: int
@@ -21,6 +22,8 @@ class Effort:
     scalar_cells: int
     searched: int
     kills: int
+    cases: int
+    seed: int = 1
 
 
 FULL = Effort(
@@ -32,6 +35,7 @@ FULL = Effort(
     scalar_cells=2000,
     searched=8192,
     kills=50,
+    cases=10_000,
 )
 QUICK = Effort(
     rounds=2,
@@ -42,4 +46,5 @@ QUICK = Effort(
     scalar_cells=512,
     searched=1024,
     kills=5,
+    cases=1_000,
 )

@@ -12,13 +12,13 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from grids.errors import InputError, nearest
+from grids.errors import InputError, nearest, shorten
 from grids.models.layers import Floats
 from grids.parameters import PARAMETERS, Parameter
 from grids.units import parse
 
-# An axis beyond this is a slip of the pen: its coordinate alone would fill the memory.
-MOST_VALUES = 10_000_000
+# An axis beyond this is a slip of the pen: a million values take 40 MB before anything is computed.
+MOST_VALUES = 1_000_000
 COUNT = Parameter("the count", "1", "how many values lie from the first to the last", 2, whole=True)
 
 # 0.1 + 0.1 + ... falls short of 1 by rounding, and yet a range up to 1 includes it.
@@ -76,8 +76,11 @@ def expand(form: object, parameter: Parameter) -> Axis:
     items = form if isinstance(form, list | tuple) else [form]
     if not items:
         raise InputError("expected at least one value, got an empty list")
-    parts = [_values(item, parameter) for item in items]
-    _bounded(sum(part.size for part in parts))
+    parts: list[Floats] = []
+    count = 0
+    for item in items:
+        parts.append(_values(item, parameter))
+        count = _bounded(count + parts[-1].size)
     return Axis(form, tuple(np.unique(np.concatenate(parts)).tolist()))
 
 
@@ -87,14 +90,15 @@ def _values(item: object, parameter: Parameter) -> Floats:
     if len(item) != 1 or next(iter(item)) not in GENERATORS:
         name = str(next(iter(item), ""))
         raise InputError(
-            f"expected a value or one generator, got {item!r}", advice=nearest(name, GENERATORS)
+            f"expected a value or one generator, got {shorten(item)}",
+            advice=nearest(name, GENERATORS),
         )
     (name, arguments), *_ = item.items()
     generator = GENERATORS[name]
     listed = isinstance(arguments, list | tuple)
     if not listed or not generator.fewest <= len(arguments) <= generator.most:
         raise InputError(
-            f"expected {name}: {generator.usage}, got {arguments!r}",
+            f"expected {name}: {generator.usage}, got {shorten(arguments)}",
             advice=f"write it like '{generator.example}'",
         )
     values = generator.make(list(arguments), parameter)
@@ -106,12 +110,24 @@ def _powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
     exponents = np.arange(np.ceil(np.log2(first)), np.floor(np.log2(last)) + 1)
     if not exponents.size:
         raise InputError(f"no power of two lies from {first:g} to {last:g}")
-    return np.asarray(2.0**exponents)
+    values = np.asarray(2.0**exponents)
+    if values[0] != first:
+        pair = f"[{values[0]:g}, {values[-1]:g}]"
+        raise InputError(
+            f"expected a power of two as the first value, got {shorten(arguments[0])}",
+            advice=f"write {pair}, and list {first:g} beside the generator",
+        )
+    return values
 
 
 def _range(arguments: list[object], parameter: Parameter) -> Floats:
     first, last = _ends(arguments, parameter)
     step = _step(arguments[2], parameter) if len(arguments) > 2 else 1.0
+    if last > first and step > (last - first) * (1 + SLACK):
+        raise InputError(
+            f"range: the step {step:g} goes beyond the last value, {last:g}",
+            advice="write a smaller step, or only the first value",
+        )
     count = int((last - first) / step + SLACK) + 1
     return np.minimum(first + step * np.arange(_bounded(count), dtype=float), last)
 
@@ -120,25 +136,31 @@ def _step(value: object, parameter: Parameter) -> float:
     step = parse(value, parameter.unit, "")
     if step <= 0 or (parameter.whole and step != round(step)):
         kind = "whole" if parameter.whole else "positive"
-        raise InputError(f"range: expected a {kind} step above 0, got {value!r}")
+        raise InputError(f"range: expected a {kind} step above 0, got {shorten(value)}")
     return step
 
 
 def _linspace(arguments: list[object], parameter: Parameter) -> Floats:
     first, last = _ends(arguments, parameter)
-    return np.linspace(first, last, _count(arguments[2]))
+    count = _count(arguments[2], first, last)
+    if parameter.whole and count > last - first + 1:
+        raise InputError(
+            f"linspace: only {last - first + 1:g} whole numbers lie from {first:g} to {last:g}",
+            advice=f"write {{range: [{first:g}, {last:g}]}}",
+        )
+    return np.linspace(first, last, count)
 
 
 def _geomspace(arguments: list[object], parameter: Parameter) -> Floats:
     first, last = _positive_ends(arguments, parameter)
-    return np.geomspace(first, last, _count(arguments[2]))
+    return np.geomspace(first, last, _count(arguments[2], first, last))
 
 
 def _ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
     first, last = parameter.read(arguments[0]), parameter.read(arguments[1])
     if first > last:
         raise InputError(
-            f"expected the first value not above the last, got {arguments!r}",
+            f"expected the first value not above the last, got {shorten(arguments)}",
             advice="swap them",
         )
     return first, last
@@ -148,14 +170,20 @@ def _positive_ends(arguments: list[object], parameter: Parameter) -> tuple[float
     first, last = _ends(arguments, parameter)
     if first <= 0:
         raise InputError(
-            f"expected a first value above 0, got {arguments[0]!r}",
+            f"expected a first value above 0, got {shorten(arguments[0])}",
             advice="list 0 beside the generator",
         )
     return first, last
 
 
-def _count(value: object) -> int:
-    return _bounded(int(COUNT.read(value)))
+def _count(value: object, first: float, last: float) -> int:
+    count = _bounded(int(COUNT.read(value)))
+    if first == last:
+        raise InputError(
+            f"expected a last value above the first, got {first:g} twice",
+            advice=f"write {first:g} alone",
+        )
+    return count
 
 
 def _bounded(count: int) -> int:

@@ -12,14 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from grids.entry import Count, Entry, Record
-from grids.errors import nearest
+from grids.entry import Count, Entry, Name, Record
+from grids.errors import nearest, shorten
 
 if TYPE_CHECKING:
     from kernels.calibration import Calibration
 
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
-Above0 = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+# Far beyond the bounds of every prior, and products of all of them are still numbers.
+Above0 = Annotated[float, Field(ge=1e-15, le=1e15)]
+# A fit's own may be beyond 1 by rounding.
+Correlation = Annotated[float, Field(ge=-1.001, le=1.001)]
+Figure = Annotated[float, Field(allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,9 @@ class ModelError(Record):
 class Series(Record):
     """Runs that were fitted: one model and strategy at several scales."""
 
-    model: str
-    dataset: str
-    strategy: str
+    model: Name
+    dataset: Name
+    strategy: Name
     pe: tuple[Count, ...]
     batch: tuple[Count, ...]
 
@@ -98,28 +102,29 @@ class Series(Record):
 class CalibrationFile(Entry):
     """A machine, calibrated."""
 
-    system: str
+    system: Name
     parameters: Mapping[str, Parameter]
-    correlation: tuple[tuple[float, ...], ...] = ()
+    correlation: tuple[tuple[Correlation, ...], ...] = ()
     serial: Mapping[str, SerialTime] = Field(default_factory=dict)
     profile_spread: Spread = 0.15
     roofline_spread: Spread = 0.5
     error: ModelError
     series: tuple[Series, ...] = ()
-    accuracy: Mapping[str, dict[str, float]] = Field(default_factory=dict)
+    accuracy: Mapping[str, dict[str, Figure]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
         for name in self.parameters:
             if name not in PRIORS:
-                raise ValueError(f"unknown parameter {name!r}; {nearest(name, PRIORS)}")
+                raise ValueError(f"unknown parameter {shorten(name)}; {nearest(name, PRIORS)}")
         missing = [name for name in PRIORS if name not in self.parameters]
         if missing:
             raise ValueError(f"parameters: expected {missing[0]!r}, which is missing")
         rows = [len(row) for row in self.correlation]
         if rows not in ([], list(range(1, len(PRIORS) + 1))):
             raise ValueError(
-                f"correlation: expected a lower triangle of {len(PRIORS)} rows, got rows of {rows}"
+                f"correlation: expected a lower triangle of {len(PRIORS)} rows, "
+                f"got rows of {shorten(rows)}"
             )
         return self
 

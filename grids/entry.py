@@ -7,7 +7,11 @@ the user's files are not.
 from typing import Annotated, Self
 
 import pydantic
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+
+from grids.errors import shorten
+
+MOST_NAME = 200  # characters: a name is a label of the cube, and stands in messages
 
 
 class Record(pydantic.BaseModel):
@@ -19,7 +23,7 @@ class Record(pydantic.BaseModel):
 def _not_bool(value: object) -> object:
     """Python takes True for 1; a user who writes it has made a mistake."""
     if isinstance(value, bool):
-        raise ValueError(f"expected a number, got {value!r}")
+        raise ValueError(f"expected a number, got {shorten(value)}")
     return value
 
 
@@ -27,14 +31,22 @@ def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
+def _on_one_line(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"expected a name on one line, got {shorten(name)}")
+    return name
+
+
+# float64 counts exactly to 2**53.
 Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=2**53)]
+Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_on_one_line)]
 Sources = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
 
 
 class Entry(Record):
     """A named entry of the catalogue, or a user's file of the same form."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Name
     title: str = ""
     source: Sources = ()
 

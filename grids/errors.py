@@ -2,11 +2,19 @@
 
 An `InputError` is the user's to mend, so its text says where, what and what to do. A `ShapeError`
 is an answer rather than a fault: a sweep crosses every model with every dataset and marks the
-pairs that do not fit.
+pairs that do not fit. Whatever the input, a message is short: a value of the user's enters it
+through `shorten`.
 """
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
+from reprlib import Repr
+
+MOST_TEXT = 900  # characters of a message
+MOST_VALUE = 80  # characters of a value in a message
+MOST_NAMES = 500  # characters of the known names in a message
+NAMES_COMPARED = 1000  # comparing is quadratic, and an axis may have a million values
 
 
 class InputError(ValueError):
@@ -15,17 +23,51 @@ class InputError(ValueError):
     def __init__(self, what: str, *, where: str = "", advice: str = "") -> None:
         prefix = f"{where}: " if where else ""
         suffix = f"; {advice}" if advice else ""
-        super().__init__(f"{prefix}{what}{suffix}")
+        super().__init__(_cut_middle(f"{prefix}{what}{suffix}", MOST_TEXT))
 
 
 class ShapeError(ValueError):
     """A sample does not fit an architecture; the text names the layer."""
 
 
+class _Short(Repr):
+    """`repr` of a few parts of a value, whatever its size and depth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxstring = self.maxother = self.maxlong = MOST_VALUE
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python writes no number of more than 4300 digits, which 0xfff... in a file may have.
+        return super().repr_int(x, level) if x.bit_length() < 1000 else "an enormous number"
+
+
+def shorten(value: object) -> str:
+    """A value of the user's as it stands in a message, at most MOST_VALUE characters."""
+    return _cut_middle(_Short().repr(value), MOST_VALUE)
+
+
+def plain(name: object) -> str:
+    """A name of the user's without quotes, where it is a short text on one line."""
+    usual = isinstance(name, str) and name.isprintable() and len(name) <= MOST_VALUE
+    return str(name) if usual else shorten(name)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Advice on a misspelt name: the nearest known one, then all of them."""
-    names = sorted(known)
+    """Advice on a misspelt name: the nearest known one, then all of them, or the first."""
+    names = sorted(islice(known, NAMES_COMPARED))
     folded = {each.casefold(): each for each in names}
-    close = get_close_matches(name.casefold(), folded, n=1)
-    hint = f"did you mean {folded[close[0]]!r}? " if close else ""
-    return f"{hint}known: {', '.join(names) or 'none'}"
+    close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
+    hint = f"did you mean {shorten(folded[close[0]])}? " if close else ""
+    return f"{hint}known: {_cut_end(', '.join(names), MOST_NAMES) or 'none'}"
+
+
+def _cut_middle(text: str, most: int) -> str:
+    """The beginning, which says where, and the end, which says what to do."""
+    half = (most - 5) // 2
+    return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
+
+
+def _cut_end(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

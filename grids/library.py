@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from grids.calibration import CalibrationFile
 from grids.datasets import Dataset
 from grids.entry import Entry
-from grids.errors import InputError, nearest
+from grids.errors import InputError, nearest, plain, shorten
 from grids.models.architecture import Architecture
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import NetModel, read_net
@@ -59,7 +59,9 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
         path = base / os.path.expanduser(reference)
         return read_net(path) if kind == "model" and _is_net(path) else _load(kind, path)
     if reference not in names(kind):
-        raise InputError(f"unknown {kind} {reference!r}", advice=nearest(reference, names(kind)))
+        raise InputError(
+            f"unknown {kind} {shorten(reference)}", advice=nearest(reference, names(kind))
+        )
     return _catalogued(kind, reference)
 
 
@@ -84,7 +86,8 @@ def _written_out(kind: Kind, definition: dict[str, object], base: Path) -> Entry
         return NetModel.from_definition(definition)
     if kind == "model" and "file" in definition:
         return _with_layers(definition, base)
-    return _validated(kind, definition, f"{kind} {definition.get('name', 'without a name')}")
+    name = plain(definition.get("name", "without a name"))
+    return _validated(kind, definition, f"{kind} {name}")
 
 
 def _with_layers(definition: dict[str, object], base: Path) -> Model:
@@ -92,17 +95,20 @@ def _with_layers(definition: dict[str, object], base: Path) -> Model:
     unknown = set(definition) - {"file", "layers"}
     if unknown:
         advice = nearest(str(min(unknown)), ("file", "layers"))
-        raise InputError(f"unknown key {min(unknown)!r} beside 'file'", advice=advice)
-    model = find("model", str(definition["file"]), base)
-    layers = definition.get("layers")
+        raise InputError(f"unknown key {shorten(min(unknown))} beside 'file'", advice=advice)
+    file, layers = definition["file"], definition.get("layers")
+    for key, value in (("file", file), ("layers", layers or "")):
+        if not isinstance(value, str):
+            raise InputError(f"{key}: expected a file's name, got {shorten(value)}")
+    model = find("model", str(file), base)
     if layers is None:
         return model
     if not isinstance(model, NetModel):
         raise InputError(
-            f"layers: expected a model file of ParaDL's (.net...), got {definition['file']!r}",
+            f"layers: expected a model file of ParaDL's (.net...), got {shorten(file)}",
             advice="catalogue models take the strategy's own choice, or 'split=all'",
         )
-    path = base / Path(str(layers)).expanduser()
+    path = base / os.path.expanduser(str(layers))
     return replace(model, mask=read_layers(path, model.layers))
 
 

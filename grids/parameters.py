@@ -6,10 +6,11 @@ that is not given keeps the system's (or the strategy's) own value.
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from grids.errors import InputError
-from grids.units import parse
+from grids.errors import InputError, shorten
+from grids.units import has_unit, parse
 
 Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
 
@@ -17,6 +18,36 @@ Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
 ABOVE_ZERO = 1e-30
 # float64 counts exactly to here and beyond, and no machine or data set is larger.
 MOST = 2.0**40
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The size of a machine's quantity, from `low` to `high`, by which a forgotten unit is noticed.
+
+    `inter_bandwidth: 25` means 25 GB/s, and would be read as 25 B/s; "25 B/s" is meant as written.
+    """
+
+    noun: str
+    unit: Unit
+    low: float
+    high: float
+    customary: str  # the unit that people think in
+
+    def read(self, value: object, where: str = "") -> float:
+        """The value in SI units; one without a unit must be of the quantity's size, or 0."""
+        number = parse(value, self.unit, where)
+        if number > 0 and not self.low <= number <= self.high and not has_unit(value):
+            raise InputError(
+                f"{number:g} {self.unit} is no {self.noun} of a machine",
+                where=where,
+                advice=f"write its unit, such as '{number:g} {self.customary}'",
+            )
+        return number
+
+    def write(self, number: float) -> float | str:
+        """The number in SI units as `read` takes it: with its unit where it is of another size."""
+        usual = number <= 0 or self.low <= number <= self.high
+        return number if usual else f"{number!r} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -29,23 +60,29 @@ class Parameter:
     low: float
     high: float = math.inf
     whole: bool = False
+    scale: Scale | None = None
 
     def read(self, value: object, where: str = "") -> float:
         """The value in SI units, checked against the bounds."""
-        number = parse(value, self.unit, where)
+        read = self.scale.read if self.scale else partial(parse, unit=self.unit)
+        number = read(value, where=where)
         if self.whole and number != round(number):
             raise InputError(
-                f"expected a whole number, got {value!r}",
+                f"expected a whole number, got {shorten(value)}",
                 where=where,
                 advice=f"{self.name} is {self.meaning}",
             )
         if not self.low <= number <= self.high:
             raise InputError(
-                f"expected {self._bounds()}, got {value!r}",
+                f"expected {self._bounds()}, got {shorten(value)}",
                 where=where,
                 advice=f"{self.name} is {self.meaning}",
             )
         return number
+
+    def write(self, number: float) -> float | str:
+        """The value in SI units as `read` takes it."""
+        return self.scale.write(number) if self.scale else number
 
     def _bounds(self) -> str:
         unit = "" if self.unit == "1" else f" {self.unit}"
@@ -53,6 +90,14 @@ class Parameter:
         high = "" if math.isinf(self.high) else f" and at most {self.high:g}"
         return f"{low}{high}{unit}"
 
+
+LATENCY = Scale("latency", "s", 0, 1, "us")
+BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")
+SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")
+CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")
+
+# What a clock can have told: beyond it a time is a slip of the pen, and sums of it overflow.
+SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
 
 _ALL = (
     Parameter("pe", "1", "the number of processing elements (PEs)", 1, MOST, whole=True),
@@ -64,16 +109,28 @@ _ALL = (
         MOST,
         whole=True,
     ),
-    Parameter("intra_bandwidth", "B/s", "bandwidth inside a node", ABOVE_ZERO),
-    Parameter("inter_bandwidth", "B/s", "bandwidth of every level beyond a node", ABOVE_ZERO),
-    Parameter("intra_latency", "s", "start-up of a message inside a node", 0),
-    Parameter("inter_latency", "s", "start-up of a message beyond a node", 0),
-    Parameter("staging_bandwidth", "B/s", "bandwidth through host memory (halo)", ABOVE_ZERO),
-    Parameter("staging_latency", "s", "start-up through host memory (halo)", 0),
-    Parameter("peak_flops", "FLOP/s", "peak FLOP/s of a PE", ABOVE_ZERO),
+    Parameter("intra_bandwidth", "B/s", "bandwidth inside a node", ABOVE_ZERO, scale=BANDWIDTH),
+    Parameter(
+        "inter_bandwidth",
+        "B/s",
+        "bandwidth of every level beyond a node",
+        ABOVE_ZERO,
+        scale=BANDWIDTH,
+    ),
+    Parameter("intra_latency", "s", "start-up of a message inside a node", 0, scale=LATENCY),
+    Parameter("inter_latency", "s", "start-up of a message beyond a node", 0, scale=LATENCY),
+    Parameter(
+        "staging_bandwidth",
+        "B/s",
+        "bandwidth through host memory (halo)",
+        ABOVE_ZERO,
+        scale=BANDWIDTH,
+    ),
+    Parameter("staging_latency", "s", "start-up through host memory (halo)", 0, scale=LATENCY),
+    Parameter("peak_flops", "FLOP/s", "peak FLOP/s of a PE", ABOVE_ZERO, scale=SPEED),
     Parameter("efficiency", "1", "the part of the peak FLOP/s that layers reach", ABOVE_ZERO, 1),
-    Parameter("memory_bandwidth", "B/s", "memory bandwidth of a PE", ABOVE_ZERO),
-    Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO),
+    Parameter("memory_bandwidth", "B/s", "memory bandwidth of a PE", ABOVE_ZERO, scale=BANDWIDTH),
+    Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
     Parameter("delta", "B", "bytes an item", ABOVE_ZERO, 1024),
     Parameter("gamma", "1", "the part of the memory that buffer reuse leaves", ABOVE_ZERO, 1),
     Parameter("phi", "1", "contention of the gradient exchange", 1),

@@ -39,8 +39,8 @@ def kernel_layers(table: LayerTable) -> Layers:
         extents_x=table.extents_x.T,
         extents_y=table.extents_y.T,
         kernel=table.kernel.T,
-        convolution=_convolutions(table).astype(float),
-        elementwise=np.array([kind not in ("conv", "fc") for kind in table.kinds], float),
+        convolution=table.convolutions.astype(float),
+        elementwise=(~table.multiplying).astype(float),
         slowdown=np.ones(len(table)),
     )
 
@@ -61,12 +61,12 @@ def place(strategy: Strategy, table: LayerTable, mask: Mask, costs: Floats, p2: 
         case "spatial":
             return _parts(strategy, table, mask, p2)
         case "filter":
-            split = _split(strategy.layers, mask, _convolutions(table))
+            split = _split(strategy.layers, mask, table.convolutions)
             return _channels(table, split, table.filters, p2)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole.
-            convolutions = _convolutions(table)
-            later = convolutions & (np.arange(len(table)) != int(np.argmax(convolutions)))
+            first = int(np.argmax(table.convolutions))
+            later = table.convolutions & (np.arange(len(table)) != first)
             split = _split(strategy.layers, mask, later)
             inner = np.where(np.arange(len(table)) == 0, np.inf, table.channels)
             return _channels(table, split, inner, p2)
@@ -86,10 +86,6 @@ def _bounds(fits: NDArray[np.bool_]) -> Bounds:
     """Of a group that either is too large, or splits evenly."""
     yes = np.ones(fits.shape, bool)
     return Bounds(fits=fits, even=yes, defined=yes)
-
-
-def _convolutions(table: LayerTable) -> NDArray[np.bool_]:
-    return np.array([kind == "conv" for kind in table.kinds])
 
 
 def _split(which: Which, mask: Mask, default: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -157,7 +153,7 @@ def _divide(table: LayerTable, dims: str | None, which: Which, mask: Mask, p2: i
     factors = _factorisations(p2, _dimensions(table, dims))
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)  # [G, n]
-    wanted = _split(which, mask, _spatial(table))
+    wanted = _split(which, mask, table.windowed)
     fitting = wanted[:, None] & allowed
     free = mask is None and which == "default"  # layers that do not fit then stay whole
     split = fitting if free else np.broadcast_to(wanted[:, None], fitting.shape)
@@ -172,10 +168,6 @@ def _divide(table: LayerTable, dims: str | None, which: Which, mask: Mask, p2: i
         even=not possible or bool((np.remainder(parts, chosen) == 0).all()),
         defined=p2 == 1 or possible,
     )
-
-
-def _spatial(table: LayerTable) -> NDArray[np.bool_]:
-    return np.array([kind in ("conv", "pool") for kind in table.kinds])
 
 
 def _dimensions(table: LayerTable, dims: str | None) -> NDArray[np.bool_]:

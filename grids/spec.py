@@ -13,13 +13,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     ValidationError,
     ValidationInfo,
     field_validator,
 )
 
 from grids.axes import Axis, AxisOf
-from grids.errors import nearest
+from grids.entry import Name
+from grids.errors import nearest, shorten
 from grids.parameters import PARAMETERS
 from grids.strategies import MEANING, parse
 from grids.yamlfile import Document, explain, load
@@ -54,7 +56,7 @@ def _some(value: object) -> object:
 
 def _named_or_defined(value: object) -> object:
     if not isinstance(value, str | dict):
-        raise ValueError(f"expected a name, a file or a definition, got {value!r}")
+        raise ValueError(f"expected a name, a file or a definition, got {shorten(value)}")
     return value
 
 
@@ -65,9 +67,18 @@ def _strategy(text: str) -> str:
 
 # A name of the catalogue, a file, or a definition written out in the spec.
 Reference = Annotated[str | dict[str, object], BeforeValidator(_named_or_defined)]
-References = Annotated[tuple[Reference, ...], BeforeValidator(_some), Field(min_length=1)]
 StrategyName = Annotated[str, AfterValidator(_strategy)]
-StrategyNames = Annotated[tuple[StrategyName, ...], BeforeValidator(_some), Field(min_length=1)]
+# Each has to be the only one of its name, and comparing thousands takes long.
+Some = Field(min_length=1, max_length=1000)
+ListedReferences = Annotated[tuple[Reference, ...], Some]
+ListedNames = Annotated[tuple[StrategyName, ...], Some]
+References = Annotated[
+    ListedReferences,
+    BeforeValidator(_some, json_schema_input_type=Reference | ListedReferences),
+]
+StrategyNames = Annotated[
+    ListedNames, BeforeValidator(_some, json_schema_input_type=StrategyName | ListedNames)
+]
 
 
 class _Form(BaseModel):
@@ -112,22 +123,29 @@ class Axes(_Form):
 def _parameters(value: object) -> object:
     """Fixed parameters in SI units."""
     if not isinstance(value, dict):
-        raise ValueError(f"expected 'name: value' lines, got {value!r}")
+        raise ValueError(f"expected 'name: value' lines, got {shorten(value)}")
     known = set(PARAMETERS) - {"pe", "batch"}
     for name in value:
         if name in ("pe", "batch"):
             raise ValueError(f"{name!r} is always an axis; write it under 'axes'")
         if name not in known:
-            raise ValueError(f"unknown parameter {name!r}; {nearest(str(name), known)}")
+            raise ValueError(f"unknown parameter {shorten(name)}; {nearest(str(name), known)}")
     return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}
+
+
+def _written(parameters: dict[str, float]) -> dict[str, float | str]:
+    """Fixed parameters as `_parameters` reads them."""
+    return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
 
 
 def _outputs(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in (*OUTPUTS, *INTERVALS):
-            raise ValueError(f"unknown output {name!r}; {nearest(name, (*OUTPUTS, *INTERVALS))}")
+            raise ValueError(
+                f"unknown output {shorten(name)}; {nearest(name, (*OUTPUTS, *INTERVALS))}"
+            )
     if len(set(names)) != len(names):
-        raise ValueError(f"expected each output once, got {list(names)}")
+        raise ValueError(f"expected each output once, got {shorten(list(names))}")
     return names
 
 
@@ -137,19 +155,25 @@ class Spec(_Form):
     Without any `outputs`, only the summaries are kept.
     """
 
-    name: str = "sweep"
+    name: Name = "sweep"
     scaling: Literal["weak", "strong"] = "weak"
     axes: Axes
-    parameters: Annotated[dict[str, float], BeforeValidator(_parameters)] = {}
+    parameters: Annotated[
+        dict[str, float],
+        BeforeValidator(_parameters, json_schema_input_type=dict[str, float | str]),
+        PlainSerializer(_written, when_used="json"),
+    ] = {}
     times: Literal["measured", "roofline"] = "measured"
     collectives: Literal["ring", "tree", "best"] = "ring"
     allreduce: Literal["ring", "hierarchical"] = "ring"
     iterations: Literal["exact", "ceil"] = "exact"
     optimizer: Literal["sgd", "adam", "none"] = "sgd"
     calibration: Reference = "none"
-    outputs: Annotated[tuple[str, ...], BeforeValidator(_listed), AfterValidator(_outputs)] = (
-        MAIN_OUTPUTS
-    )
+    outputs: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
+        AfterValidator(_outputs),
+    ] = MAIN_OUTPUTS
 
     @field_validator("outputs")
     @classmethod

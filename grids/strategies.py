@@ -7,7 +7,7 @@ replicas.
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from grids.errors import InputError, nearest
+from grids.errors import InputError, nearest, shorten
 from grids.parameters import PARAMETERS
 
 GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
@@ -96,16 +96,18 @@ class Strategy:
 def parse(text: object, where: str = "") -> Strategy:
     """Read `base[:key=value,...]`; InputError names what is unknown or does not belong."""
     if not isinstance(text, str):
-        raise InputError(f"expected a strategy's name, got {text!r}", where=where)
+        raise InputError(f"expected a strategy's name, got {shorten(text)}", where=where)
     base, _, rest = (part.strip() for part in text.partition(":"))
     if base not in MEANING:
-        raise InputError(f"unknown strategy {base!r}", where=where, advice=nearest(base, MEANING))
+        raise InputError(
+            f"unknown strategy {shorten(base)}", where=where, advice=nearest(base, MEANING)
+        )
     settings: dict[str, str] = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or key in settings:
             raise InputError(
-                f"{text!r}: expected key=value once each, got {item!r}",
+                f"{shorten(text)}: expected key=value once each, got {shorten(item)}",
                 where=where,
                 advice="write it like 'data+filter:group=8'",
             )
@@ -120,7 +122,9 @@ def _strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         if key not in known:
             advice = nearest(key, known) if known else f"{base} has no settings"
             raise InputError(
-                f"strategy {base!r} has no setting {key!r}", where=where, advice=advice
+                f"strategy {shorten(base)} has no setting {shorten(key)}",
+                where=where,
+                advice=advice,
             )
     layers, dims = settings.get("layers"), settings.get("split")
     if dims == "all":  # `split=all` is every layer, in the dimensions with the least halo
@@ -157,7 +161,8 @@ def _dims(value: str | None, where: str) -> str | None:
         return None
     if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
         raise InputError(
-            f"split: expected dimensions out of {DIMENSIONS!r}, or 'all' layers, got {value!r}",
+            f"split: expected dimensions out of {DIMENSIONS!r}, or 'all' layers, "
+            f"got {shorten(value)}",
             where=where,
             advice="write it like 'spatial:split=hw'",
         )
@@ -166,5 +171,5 @@ def _dims(value: str | None, where: str) -> str | None:
 
 def _layers(value: str | None, where: str) -> Which:
     if value not in (None, "default", "all"):
-        raise InputError(f"layers: expected 'default' or 'all', got {value!r}", where=where)
+        raise InputError(f"layers: expected 'default' or 'all', got {shorten(value)}", where=where)
     return "all" if value == "all" else "default"

@@ -9,25 +9,35 @@ from functools import partial
 from itertools import pairwise
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from grids.entry import Count, Entry, Record
+from grids.entry import Count, Entry, Name, Record
+from grids.errors import shorten
+from grids.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.units import parse
 
+MOST_LEVELS = 16
+
+
+def _written(scale: Scale) -> PlainSerializer:
+    """As `scale` reads it, where a definition is plain data."""
+    return PlainSerializer(scale.write, when_used="json")
+
+
 Positive = Field(gt=0.0)
-Seconds = Annotated[float, BeforeValidator(partial(parse, unit="s", where="")), Field(ge=0.0)]
-Bytes = Annotated[float, BeforeValidator(partial(parse, unit="B", where="")), Positive]
-BytesPerSecond = Annotated[float, BeforeValidator(partial(parse, unit="B/s", where="")), Positive]
-FlopPerSecond = Annotated[float, BeforeValidator(partial(parse, unit="FLOP/s", where="")), Positive]
 Number = BeforeValidator(partial(parse, unit="1", where=""))
+Seconds = Annotated[float, BeforeValidator(LATENCY.read), _written(LATENCY), Field(ge=0.0)]
+Bytes = Annotated[float, BeforeValidator(CAPACITY.read), _written(CAPACITY), Positive]
+BytesPerSecond = Annotated[float, BeforeValidator(BANDWIDTH.read), _written(BANDWIDTH), Positive]
+FlopPerSecond = Annotated[float, BeforeValidator(SPEED.read), _written(SPEED), Positive]
 Contended = Annotated[float, Number, Field(ge=1.0)]
 
 
 class ProcessingElement(Record):
     """One PE: what a layer's time and a replica's memory are held against."""
 
-    name: str
-    device: str  # the key of measured profiles: any system with this device shares them
+    name: Name
+    device: Name  # the key of measured profiles: any system with this device shares them
     peak_flops: FlopPerSecond
     efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)]
     memory_capacity: Bytes
@@ -44,7 +54,7 @@ class Link(Record):
 class Level(Link):
     """A level of the network: the first is the node, the last is the whole system."""
 
-    name: str
+    name: Name
     pes: Count
 
 
@@ -61,7 +71,7 @@ class System(Entry):
     pe: ProcessingElement
     pes_per_node: Count
     links_per_node: Count
-    levels: Annotated[tuple[Level, ...], Field(min_length=1)]
+    levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]
     # Halo and split-point exchanges go through host memory where PEs cannot reach each other's.
     staging: Link | None = None
     contention: Contention = Contention()
@@ -70,13 +80,14 @@ class System(Entry):
     def _levels_nest(self) -> Self:
         if self.levels[0].pes != self.pes_per_node:
             raise ValueError(
-                f"levels: expected {self.levels[0].name!r}, the first, to be the node and have "
-                f"pes_per_node = {self.pes_per_node} PEs, got {self.levels[0].pes}"
+                f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "
+                f"have pes_per_node = {self.pes_per_node} PEs, got {self.levels[0].pes}"
             )
         for inner, outer in pairwise(self.levels):
             if outer.pes <= inner.pes:
                 raise ValueError(
-                    f"levels: expected more PEs in {outer.name!r} than the {inner.pes} of "
-                    f"{inner.name!r} inside it, got {outer.pes}; order levels from the node up"
+                    f"levels: expected more PEs in {shorten(outer.name)} than the "
+                    f"{inner.pes} of {shorten(inner.name)} inside it, got {outer.pes}; "
+                    "order levels from the node up"
                 )
         return self

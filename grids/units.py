@@ -8,12 +8,12 @@ arithmetic keeps "40.31 us" the very float that 40.31e-6 is.
 
 import math
 import re
-from decimal import Decimal
+from decimal import Decimal, DecimalException
 from functools import cache
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from grids.errors import InputError
+from grids.errors import InputError, shorten
 
 if TYPE_CHECKING:
     import pint
@@ -58,6 +58,8 @@ QUANTITY = re.compile(
     r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"\s*(?P<unit>[A-Za-zµμ]+(?:\s*/\s*[A-Za-zµμ]+)?)?\s*"
 )
+# Longer ones are no quantity, and matching takes time that grows with the square of the length.
+MOST_TEXT = 400
 
 
 def parse(value: object, unit: str, where: str) -> float:
@@ -72,9 +74,17 @@ def parse(value: object, unit: str, where: str) -> float:
         example = EXAMPLES[unit]
         kind = "a number" if unit == "1" else f"a value in {unit}"
         raise InputError(
-            f"expected {kind}, got {value!r}", where=where, advice=f"write it like {example!r}"
+            f"expected {kind}, got {shorten(value)}",
+            where=where,
+            advice=f"write it like {example!r}",
         )
     return number
+
+
+def has_unit(value: object) -> bool:
+    """Whether a quantity that `parse` can read says its unit."""
+    match = QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and match["unit"] is not None
 
 
 def _float(value: Real) -> float:
@@ -85,14 +95,21 @@ def _float(value: Real) -> float:
 
 
 def _read(text: str, unit: str) -> float | None:
-    match = QUANTITY.fullmatch(text)
+    match = QUANTITY.fullmatch(text) if len(text) <= MOST_TEXT else None
     if match is None:
         return None
     number, suffix = match["number"], match["unit"]
     if suffix is None:
         return float(number)
     factor = None if unit == "1" else _factor(suffix, unit)
-    return None if factor is None else float(Decimal(number) * factor)
+    return None if factor is None else _times(number, factor)
+
+
+def _times(number: str, factor: Decimal) -> float:
+    try:
+        return float(Decimal(number) * factor)
+    except DecimalException:  # an exponent of a million
+        return math.inf
 
 
 def _factor(suffix: str, unit: str) -> Decimal | None:

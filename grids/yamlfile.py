@@ -1,46 +1,25 @@
 """YAML files, with the line numbers that a good error message needs.
 
-YAML itself reads "1e9" as a text (its version 1.1, which PyYAML follows, wants a dot and a sign)
-and takes the last of two equal keys in silence: here the first is a number and the second is
-refused.
+What is read, and what is refused, is in `grids.plainyaml`; here are documents, and what pydantic
+finds wrong with them.
 """
 
-import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import pydantic
 import yaml
 
-from grids.errors import InputError, nearest
+from grids.errors import MOST_TEXT, InputError, nearest, plain, shorten
+from grids.plainyaml import MOST_BYTES, read_nodes
+from grids.textfile import read_text
 
 ERRORS_SHOWN = 5
-
-FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
+MOST_CAUSE = 160  # characters of pydantic's own words, which may quote a value of the user's
 
 KeyPath = tuple[str | int, ...]
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML in which 1e9 is a number and a repeated key an error."""
-
-    def construct_mapping(
-        self, node: yaml.MappingNode, deep: bool = False
-    ) -> dict[Hashable, object]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen and isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} stands twice", key.start_mark
-                )
-            if isinstance(key, yaml.ScalarNode):
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
 
 
 @dataclass(frozen=True)
@@ -78,38 +57,19 @@ def _child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Nod
 
 def load(path: Path) -> Document:
     """Read a YAML file that holds one mapping."""
-    text = read_text(path)
+    text = read_text(path, MOST_BYTES)
     try:
-        loader = _Loader(text)
-        root = loader.get_single_node()
-        # Deep: a part that contains itself (an alias) is then found here, not by an endless walk.
-        data = None if root is None else loader.construct_object(root, deep=True)
+        root, data = read_nodes(text)
     except yaml.YAMLError as error:
         raise _syntax(path, error) from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError) as error:
         raise InputError(f"no YAML that can be read: {error}", where=str(path)) from None
     if root is None or not isinstance(data, dict):
-        found = "nothing" if data is None else f"a {type(data).__name__}"
+        kind = "nothing" if data is None else f"a {type(data).__name__}"
         raise InputError(
-            f"expected a mapping, got {found}", where=str(path), advice="write 'key: value' lines"
+            f"expected a mapping, got {kind}", where=str(path), advice="write 'key: value' lines"
         )
-    return Document(path, {str(key): value for key, value in data.items()}, root)
-
-
-def read_text(path: Path) -> str:
-    """The text of a file of the user's."""
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("no such file", where=str(path), advice="check the path") from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise InputError(
-            "not UTF-8 text", where=f"{path}:{line}", advice="is it the right file?"
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot be read: {reason}", where=str(path)) from None
+    return Document(path, data, root)
 
 
 def _syntax(path: Path, error: yaml.YAMLError) -> InputError:
@@ -130,11 +90,19 @@ def explain(
 
     `model` is what was validated; with it, a misspelt key gets the nearest one that exists.
     """
-    found = error.errors(include_url=False)
+    found = _without_echoes(error.errors(include_url=False, include_context=False))
     lines = [_explain_one(each, source, model) for each in found[:ERRORS_SHOWN]]
-    if len(found) > ERRORS_SHOWN:
-        lines.append(f"... and {len(found) - ERRORS_SHOWN} more")
+    while sum(map(len, lines)) > MOST_TEXT and len(lines) > 1:
+        lines.pop()
+    if len(found) > len(lines):
+        lines.append(f"... and {len(found) - len(lines)} more")
     return InputError("\n".join(lines))
+
+
+def _without_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The errors, but for lists that are too short only because an entry of theirs is wrong."""
+    wrong = {each["loc"][:end] for each in errors for end in range(len(each["loc"]))}
+    return [each for each in errors if each["type"] != "too_short" or each["loc"] not in wrong]
 
 
 def _explain_one(
@@ -143,7 +111,7 @@ def _explain_one(
     keypath = cast(KeyPath, error["loc"])
     where = source if isinstance(source, str) else source.where(keypath)
     # Where a value may be of several types, pydantic adds the type it tried: "literal['same']".
-    key = ".".join(str(part) for part in keypath if "[" not in str(part))
+    key = ".".join(plain(str(part)) for part in keypath if "[" not in str(part))
     return ": ".join(part for part in (where, key, _message(error, keypath, model)) if part)
 
 
@@ -158,17 +126,12 @@ def _message(
         case "missing":
             return "this key is missing"
         case "model_type":
-            return f"expected a mapping, got {_shortened(error['input'])}"
+            return f"expected a mapping, got {shorten(error['input'])}"
         case "tuple_type":
-            return f"expected a list, got {_shortened(error['input'])}"
+            return f"expected a list, got {shorten(error['input'])}"
         case "value_error":
             return text
-    return f"{text[:1].lower()}{text[1:]}, got {_shortened(error['input'])}"
-
-
-def _shortened(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return f"{text[:1].lower()}{text[1:MOST_CAUSE]}, got {shorten(error['input'])}"
 
 
 def _fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> list[str]:

@@ -6,14 +6,15 @@ samples of a PE (data), of a group (hybrids) or of the whole mini-batch (group s
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from grids.errors import InputError, nearest
-from grids.parameters import PARAMETERS
+from grids.errors import InputError, nearest, shorten
+from grids.parameters import PARAMETERS, SECONDS
+from grids.textfile import read_text
 from grids.units import parse
-from grids.yamlfile import read_text
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")
@@ -70,9 +71,10 @@ def _records(path: Path) -> Iterator[tuple[str, Record]]:
     before = 0
     try:
         for fields in lines:
-            where, before = f"{path}:{before + 1}", lines.line_num
+            first, before = before + 1, lines.line_num
             if not any(map(str.strip, fields)):
                 continue
+            where = f"{path}:{first}"
             if header is None:
                 header = _header(fields, where)
             else:
@@ -92,11 +94,14 @@ def _header(fields: list[str], where: str) -> list[str]:
     for name in REQUIRED:
         if name not in names:
             raise InputError(
-                f"the column {name!r} is missing", where=where, advice=nearest(name, names)
+                f"the column {shorten(name)} is missing", where=where, advice=nearest(name, names)
             )
-    twice = next((each for each in names if each and names.count(each) > 1), None)
+    counts = Counter(filter(None, names))
+    twice = next((each for each, count in counts.items() if count > 1), None)
     if twice is not None:
-        raise InputError(f"the column {twice!r} stands twice", where=where, advice="keep one")
+        raise InputError(
+            f"the column {shorten(twice)} stands twice", where=where, advice="keep one"
+        )
     return names
 
 
@@ -151,5 +156,5 @@ def _seconds(text: str, where: str, *, required: bool) -> float | None:
     seconds = parse(text, "1", where)
     if seconds < 0 or (required and seconds == 0):
         least = "more than 0 s" if required else "at least 0 s"
-        raise InputError(f"expected {least}, got {text!r}", where=where)
-    return seconds
+        raise InputError(f"expected {least}, got {shorten(text)}", where=where)
+    return SECONDS.read(seconds, where) if seconds else 0.0

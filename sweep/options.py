@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from grids.errors import InputError
+from grids.errors import InputError, shorten
 
 
 @contextmanager
@@ -39,6 +39,6 @@ def _pairs(items: list[str] | None, option: str) -> list[tuple[str, str]]:
     for item in items or []:
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not name or not value:
-            raise InputError(f"expected name=value, got {item!r}", where=option)
+            raise InputError(f"expected name=value, got {shorten(item)}", where=option)
         found.append((name, value))
     return found

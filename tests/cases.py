@@ -70,7 +70,7 @@ def systems(draw: st.DrawFn) -> System:
             device="none",
             peak_flops=draw(st.floats(1e10, 1e15)),
             efficiency=draw(st.floats(0.01, 1)),
-            memory_capacity=draw(st.floats(1e3, 1e9)),
+            memory_capacity=f"{draw(st.floats(1e3, 1e9))!r} B",
             memory_bandwidth=draw(st.floats(1e9, 1e13)),
         ),
         pes_per_node=node,

@@ -45,6 +45,15 @@ class Architecture(Entry):
             raise ValueError("expected either 'layers' or 'family', got both or neither")
         return self
 
+    @model_validator(mode="after")
+    def _profiles_fit(self) -> Self:
+        for index, profile in enumerate(self.profiles):
+            try:
+                self.layers_for(profile.shape, targets=1)
+            except ShapeError as error:
+                raise ValueError(f"profiles.{index}.shape: {error}") from None
+        return self
+
     @property
     def steps(self) -> Steps:
         return self.layers or (self.family.steps() if self.family else ())

@@ -7,11 +7,11 @@ split, those with 0 run unsplit on every PE; '#' starts a comment.
 import re
 from pathlib import Path
 
-from grids.errors import InputError
+from grids.errors import InputError, shorten
 from grids.models.layers import LayerTable
-from grids.yamlfile import read_text
+from grids.textfile import read_text
 
-LINE = re.compile(r"(?:(?P<index>[0-9]+)\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<flag>[01])\s*\|?")
+LINE = re.compile(r"(?:(?P<index>[0-9]{1,9})\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<flag>[01])\s*\|?")
 
 
 def read_layers(path: Path, table: LayerTable) -> tuple[bool, ...]:
@@ -37,11 +37,13 @@ def _flag(where: str, content: str, index: int, name: str) -> bool:
     match = LINE.fullmatch(content)
     if match is None:
         raise InputError(
-            f"expected NAME|1 or NAME|0, got {content!r}", where=where, advice="1 splits the layer"
+            f"expected NAME|1 or NAME|0, got {shorten(content)}",
+            where=where,
+            advice="1 splits the layer",
         )
     if match["name"].casefold() != name.casefold() or int(match["index"] or index) != index:
         raise InputError(
-            f"expected layer {index}, {name!r}, got {content!r}",
+            f"expected layer {index}, {shorten(name)}, got {shorten(content)}",
             where=where,
             advice="list the layers in the order of the model",
         )

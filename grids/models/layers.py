@@ -12,10 +12,44 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from grids.errors import InputError, nearest, shorten
 
-KINDS = ("conv", "fc", "pool", "norm", "relu", "add", "concat", "dropout", "other")
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
 DIMENSIONS = 3  # d, h, w
+
+# The largest networks have 1e4 layers, 1e12 weights and 1e15 operations a sample.
+MOST_LAYERS = 5_000
+MOST_COUNT = 1e18
+
+# In words, what a layer may have too much of.
+COUNTED = {"x": "input items", "y": "output items", "w": "weights", "flops": "operations"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the oracle knows of a kind of layer.
+
+    multiplies: its operations are multiply-accumulates with weights; else it is element-wise, and
+    takes as long as its memory traffic. windowed: a kernel slides over the extents, which a spatial
+    strategy may then split.
+    """
+
+    multiplies: bool = False
+    windowed: bool = False
+
+
+KINDS = {
+    "conv": Kind(multiplies=True, windowed=True),
+    "fc": Kind(multiplies=True),
+    "pool": Kind(windowed=True),
+    "norm": Kind(),
+    "relu": Kind(),
+    "add": Kind(),
+    "concat": Kind(),
+    "dropout": Kind(),
+}
 
 
 @dataclass(frozen=True)
@@ -54,8 +88,18 @@ class LayerTable:
     kernel: Floats
     seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
 
+    def __post_init__(self) -> None:
+        for name, kind in zip(self.names, self.kinds, strict=True):
+            if kind not in KINDS:
+                raise InputError(
+                    f"unknown kind {shorten(kind)}",
+                    where=f"layer {shorten(name)}",
+                    advice=nearest(kind, KINDS),
+                )
+
     @classmethod
     def from_layers(cls, layers: Sequence[Layer], seconds: Floats | None = None) -> "LayerTable":
+        _expect_countable(layers)
         columns = {
             each.name: np.array([getattr(layer, each.name) for layer in layers], np.float64)
             for each in fields(Layer)
@@ -79,5 +123,35 @@ class LayerTable:
     @property
     def macs(self) -> float:
         """Multiply-accumulates a sample, forward: of convolutions and fully connected layers."""
-        multiplies = [kind in ("conv", "fc") for kind in self.kinds]
-        return float(self.flops[multiplies].sum()) / 2.0
+        return float(self.flops[self.multiplying].sum()) / 2.0
+
+    @property
+    def multiplying(self) -> Flags:
+        """Which layers multiply by weights [G]; the others are element-wise."""
+        return np.array([KINDS[kind].multiplies for kind in self.kinds])
+
+    @property
+    def windowed(self) -> Flags:
+        """Over which layers a kernel slides [G]."""
+        return np.array([KINDS[kind].windowed for kind in self.kinds])
+
+    @property
+    def convolutions(self) -> Flags:
+        """Which layers are convolutions [G]."""
+        return self.multiplying & self.windowed
+
+
+def _expect_countable(layers: Sequence[Layer]) -> None:
+    """InputError: no layers, too many, or one of a size that no memory holds."""
+    if not layers:
+        raise InputError("no layers", advice="give the network one that computes something")
+    if len(layers) > MOST_LAYERS:
+        raise InputError(f"expected at most {MOST_LAYERS:,} layers, got {len(layers):,}")
+    for layer in layers:
+        for name in ("x", "y", "w", "flops"):
+            if not getattr(layer, name) <= MOST_COUNT:
+                raise InputError(
+                    f"expected at most {MOST_COUNT:g} of {COUNTED[name]}",
+                    where=f"layer {shorten(layer.name)}",
+                    advice="check its sizes, and those before it",
+                )

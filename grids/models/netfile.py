@@ -12,7 +12,6 @@ warned about by line; what cannot be read is refused.
 """
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,31 +20,20 @@ import numpy as np
 from pydantic import ValidationError
 
 from grids.datasets import Dataset
-from grids.errors import InputError, ShapeError
+from grids.entry import Name, Record
+from grids.errors import InputError, ShapeError, plain
 from grids.models.layers import DIMENSIONS, Floats, Layer, LayerTable
-from grids.yamlfile import explain, read_text
-
-HEADERS = ("Dataset", "Input", "Model")
-FIELDS = 5  # NAME|x|w|y|seconds
-
-# The kind of a layer, by how its name begins.
-KINDS = {
-    "CONV": "conv",
-    "FC": "fc",
-    "MPOOL": "pool",
-    "APOOL": "pool",
-    "POOL": "pool",
-    "BNORM": "norm",
-    "RELU": "relu",
-    "ADD": "add",
-    "CONCAT": "concat",
-    "DROPOUT": "dropout",
-}
-
-# Nine digits a size: an extent beyond that is a slip of the pen, not a tensor.
-SIZES = re.compile(r"\s*[0-9]{1,9}\s*(?:x\s*[0-9]{1,9}\s*)*")
-
-Sizes = tuple[int, ...]
+from grids.models.netlines import (
+    HEADERS,
+    Line,
+    Sizes,
+    product,
+    read_header,
+    read_line,
+    read_rows,
+)
+from grids.textfile import read_text
+from grids.yamlfile import explain
 
 
 @dataclass(frozen=True)
@@ -63,8 +51,8 @@ class NetModel:
         """The layers; ShapeError for samples of another shape than the file's."""
         if dataset.shape != self.own_dataset.shape:
             raise ShapeError(
-                f"{self.name} is written for samples of {_product(self.own_dataset.shape)}, "
-                f"got {_product(dataset.shape)}"
+                f"{self.name} is written for samples of {product(self.own_dataset.shape)}, "
+                f"got {product(dataset.shape)}"
             )
         return self.layers
 
@@ -79,39 +67,32 @@ class NetModel:
 
     def definition(self) -> dict[str, object]:
         """The file, from which `from_definition` makes the same model."""
-        plain: dict[str, object] = {"name": self.name, "net": self.text}
-        return plain if self.mask is None else plain | {"mask": list(self.mask)}
+        text: dict[str, object] = {"name": self.name, "net": self.text}
+        return text if self.mask is None else text | {"mask": list(self.mask)}
 
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "NetModel":
-        name, mask = str(definition.get("name", "net")), definition.get("mask")
-        model = parse_net(str(definition["net"]), name, name)
-        return replace(model, mask=tuple(map(bool, mask))) if isinstance(mask, list) else model
+        where = f"model {plain(definition.get('name', 'net'))}"
+        try:
+            form = _Definition.model_validate(definition)
+        except ValidationError as error:
+            raise explain(error, where, _Definition) from None
+        model = parse_net(form.net, form.name, form.name)
+        if form.mask is not None and len(form.mask) != len(model.layers):
+            raise InputError(
+                f"mask: expected {len(model.layers)} flags, as there are layers, "
+                f"got {len(form.mask)}",
+                where=where,
+            )
+        return replace(model, mask=form.mask)
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A line of a layer, read but not yet judged."""
+class _Definition(Record):
+    """A file and its mask as plain data."""
 
-    where: str
-    name: str
-    x: Sizes
-    w: Sizes
-    y: Sizes
-    seconds: float
-
-    @property
-    def kind(self) -> str:
-        name = self.name.upper()
-        return next((kind for start, kind in KINDS.items() if name.startswith(start)), "other")
-
-    @property
-    def weights(self) -> int:
-        return math.prod(self.w)
-
-    @property
-    def kernel(self) -> Sizes:
-        return self.w[2:] if self.kind in ("conv", "pool") else tuple(1 for _ in self.w[2:])
+    name: Name = "net"
+    net: str
+    mask: tuple[bool, ...] | None = None
 
 
 def read_net(path: Path) -> NetModel:
@@ -121,10 +102,10 @@ def read_net(path: Path) -> NetModel:
 
 def parse_net(text: str, name: str, where: str) -> NetModel:
     """The model that a file's text describes; `where` is how messages call the file."""
-    rows = list(_rows(text, where))
-    title, samples, shape = _header(rows, where)
+    rows = list(read_rows(text, where))
+    title, samples, shape = read_header(rows, where)
     layer_rows = [(at, fields) for at, fields in rows if fields[0] not in HEADERS]
-    found = [_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
+    found = [read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
     if not found:
         raise InputError("no layers", where=where, advice="write lines of NAME|x|w|y|seconds")
     lines = _chained(found, shape)
@@ -132,7 +113,7 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
         name=name,
         text=text,
         own_dataset=_dataset(title, samples, shape, math.prod(lines[-1].y), where),
-        layers=_table(lines),
+        layers=_table(lines, where),
         warnings=tuple(_warnings(found, lines)),
     )
 
@@ -145,106 +126,44 @@ def _dataset(name: str, samples: int, shape: Sizes, targets: int, where: str) ->
         raise explain(error, where, Dataset) from None
 
 
-def _rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
-    """The fields of every line that has some, with its place."""
-    for number, line in enumerate(text.splitlines(), start=1):
-        content = line.partition("#")[0].strip()
-        if content:
-            yield f"{where}:{number}", [each.strip() for each in content.split("|")]
-
-
-def _header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int, Sizes]:
-    """The data set's name, its number of samples, and the shape of one."""
-    header = {fields[0]: (at, fields[1:]) for at, fields in rows if fields[0] in HEADERS}
-    if "Input" not in header:
-        raise InputError(
-            "no 'Input' line", where=where, advice="write one like Input|1280000x3x226x226"
-        )
-    at, fields = header["Input"]
-    samples, *shape = _sizes(at, "Input", "|".join(fields), least=1)
-    if len(shape) not in (3, 4):
-        raise InputError(
-            f"expected samples x C x 2 or 3 extents, got {'|'.join(fields)!r}", where=at
-        )
-    _, names = header.get("Dataset", (where, []))
-    return "|".join(names) or where, samples, tuple(shape)
-
-
-def _line(where: str, fields: list[str], rank: int) -> _Line:
-    if len(fields) < FIELDS or any(fields[FIELDS:]):
-        raise InputError(
-            f"expected NAME|x|w|y|seconds, got {'|'.join(fields)!r}",
-            where=where,
-            advice="separate five fields by '|'",
-        )
-    name, x, w, y, seconds = fields[:FIELDS]
-    return _Line(
-        where=where,
-        name=name,
-        x=_sizes(where, "x", x, least=1, count=1 + rank),
-        w=_sizes(where, "w", w, least=0, count=2 + rank),
-        y=_sizes(where, "y", y, least=1, count=1 + rank),
-        seconds=_seconds(where, seconds),
-    )
-
-
-def _sizes(where: str, what: str, text: str, *, least: int, count: int | None = None) -> Sizes:
-    sizes = tuple(int(part) for part in text.split("x")) if SIZES.fullmatch(text) else ()
-    if not sizes or min(sizes) < least or count not in (None, len(sizes)):
-        numbers = "whole numbers" if count is None else f"{count} whole numbers"
-        raise InputError(f"{what}: expected {numbers} joined by 'x', got {text!r}", where=where)
-    return sizes
-
-
-def _seconds(where: str, text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0.0 <= seconds < math.inf:
-        raise InputError(f"expected seconds a sample, got {text!r}", where=where)
-    return seconds
-
-
-def _chained(lines: list[_Line], shape: Sizes) -> list[_Line]:
+def _chained(lines: list[Line], shape: Sizes) -> list[Line]:
     """The lines, each with its predecessor's output as input, whatever the file says."""
     inputs = [shape, *(line.y for line in lines[:-1])]
-    return [
-        _Line(line.where, line.name, x, line.w, line.y, line.seconds)
-        for line, x in zip(lines, inputs, strict=True)
-    ]
+    return [replace(line, x=x) for line, x in zip(lines, inputs, strict=True)]
 
 
-def _warnings(found: list[_Line], lines: list[_Line]) -> Iterator[str]:
+def _warnings(found: list[Line], lines: list[Line]) -> Iterator[str]:
     for written, line in zip(found, lines, strict=True):
         if written.x != line.x:
             yield (
-                f"{line.where}: {line.name}: the input {_product(written.x)} is not the output "
-                f"before it, {_product(line.x)}; going on with the latter"
+                f"{line.where}: {line.name}: the input {product(written.x)} is not the output "
+                f"before it, {product(line.x)}; going on with the latter"
             )
         yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _oddities(line))
 
 
-def _oddities(line: _Line) -> Iterator[str]:
+def _oddities(line: Line) -> Iterator[str]:
     """What is strange about a line that can be read."""
-    if line.kind == "other":
-        yield "a kind of layer that is not known; counted as element-wise"
     if line.kind != "pool" and line.w[0] != line.x[0]:
         yield f"weights for {line.w[0]} channels, input of {line.x[0]}"
     if line.kind != "pool" and line.w[1] != line.y[0]:
         yield f"weights for {line.w[1]} filters, output of {line.y[0]}"
     if line.kind == "fc" and line.w[2:] != line.x[1:]:
-        yield f"weights for extents {_product(line.w[2:])}, input of {_product(line.x[1:])}"
+        yield f"weights for extents {product(line.w[2:])}, input of {product(line.x[1:])}"
     if line.kind in ("conv", "fc") and line.weights == 0:
         yield "no weights"
 
 
-def _table(lines: list[_Line]) -> LayerTable:
+def _table(lines: list[Line], where: str) -> LayerTable:
     layers = [_layer(line) for line in lines]
-    return LayerTable.from_layers(layers, _spread(lines, [layer.flops for layer in layers]))
+    seconds = _spread(lines, [layer.flops for layer in layers])
+    try:
+        return LayerTable.from_layers(layers, seconds)
+    except InputError as error:
+        raise InputError(str(error), where=where) from None
 
 
-def _layer(line: _Line) -> Layer:
+def _layer(line: Line) -> Layer:
     fc = line.kind == "fc"
     ones = tuple(1 for _ in line.x[1:])
     return Layer(
@@ -263,7 +182,7 @@ def _layer(line: _Line) -> Layer:
     )
 
 
-def _flops(line: _Line) -> int:
+def _flops(line: Line) -> int:
     """Forward operations a sample, counted as shape inference does."""
     match line.kind:
         case "conv":
@@ -278,15 +197,13 @@ def _three(sizes: Sizes) -> tuple[float, float, float]:
     return d, h, w
 
 
-def _spread(lines: list[_Line], flops: list[float]) -> Floats | None:
+def _spread(lines: list[Line], flops: list[float]) -> Floats | None:
     """Seconds a layer; None where the file has no times."""
     seconds = np.array([line.seconds for line in lines])
     if not seconds.any():
         return None
     if seconds[1:].any():
         return seconds
-    return np.asarray(seconds[0] * np.array(flops) / sum(flops))
-
-
-def _product(sizes: Sizes) -> str:
-    return "x".join(str(each) for each in sizes)
+    if not sum(flops):
+        raise InputError("a time, and no layer that computes", where=lines[0].where)
+    return np.asarray(seconds[0] * np.array(flops, float) / sum(flops))

@@ -8,23 +8,23 @@ import math
 from collections.abc import Iterable
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator
 
-from grids.entry import Count, Record, Sources
-from grids.systems import Seconds
+from grids.entry import Count, Name, Record, Sources
+from grids.parameters import SECONDS
 
 
 class Profile(Record):
     """Seconds a sample, forward and backward, on a device, for one sample shape."""
 
-    device: str
+    device: Name
     shape: tuple[Count, ...]
-    seconds: Annotated[Seconds, Field(gt=0.0)]
+    seconds: Annotated[float, BeforeValidator(SECONDS.read)]
     source: Sources = ()
 
 
 def nearest_profile(
-    profiles: Iterable[Profile], device: str, shape: tuple[int, ...]
+    profiles: Iterable[Profile], device: Name, shape: tuple[int, ...]
 ) -> Profile | None:
     """The profile of this device for `shape`, or else for the shape with the nearest items.
 

@@ -21,6 +21,8 @@ from grids.models.steps import (
     Steps,
 )
 
+Blocks = Annotated[Count, Field(le=400)]
+
 EXPANSION = 4  # a block gives four times the filters of its 3x3 convolution
 
 
@@ -28,8 +30,11 @@ class ResNet(Record):
     """ResNet-50 is {name: resnet, stages: [3, 4, 6, 3]}."""
 
     name: Literal["resnet"]
-    stages: Annotated[tuple[Count, ...], Field(min_length=1)]  # blocks in each stage
-    width: Count = 64  # filters of the stem, and of the 3x3 convolutions of the first stage
+    # Blocks in each stage. The largest that was published has 8 + 64 + 256 + 8.
+    stages: Annotated[tuple[Blocks, ...], Field(min_length=1, max_length=8)]
+    width: Annotated[Count, Field(le=2**20)] = (
+        64  # filters of the stem, and of the 3x3 convolutions of the first stage
+    )
 
     def steps(self) -> Steps:
         stages = (

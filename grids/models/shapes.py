@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from grids.errors import InputError, ShapeError
+from grids.errors import InputError, ShapeError, shorten
 from grids.models.layers import DIMENSIONS, Layer, LayerTable
 from grids.models.steps import (
     AdaptivePool,
@@ -31,16 +31,19 @@ PLAIN_KINDS = {"batchnorm": "norm", "relu": "relu", "dropout": "dropout"}
 def layer_table(model: str, steps: Steps, shape: tuple[int, ...], targets: int) -> LayerTable:
     """The layers of the steps of `model` for samples of `shape` (C, [d,] h, w)."""
     walk = _Walk(targets)
-    walk.sequence("", steps, Tensor(shape[0], shape[1:]))
-    _refuse_twins(model, walk.layers)
-    return LayerTable.from_layers(walk.layers)
+    try:
+        walk.sequence("", steps, Tensor(shape[0], shape[1:]))
+        _refuse_twins(walk.layers)
+        return LayerTable.from_layers(walk.layers)
+    except InputError as error:
+        raise InputError(str(error), where=model) from None
 
 
-def _refuse_twins(model: str, layers: list[Layer]) -> None:
+def _refuse_twins(layers: list[Layer]) -> None:
     twins = [name for name, count in Counter(layer.name for layer in layers).items() if count > 1]
     if twins:
         raise InputError(
-            f"two layers are called {twins[0]!r}", where=model, advice="give each its own name"
+            f"two layers are called {shorten(twins[0])}", advice="give each its own name"
         )
 
 

@@ -29,16 +29,20 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from grids.entry import Count, Record
+from grids.entry import Count, Name, Record
+from grids.errors import shorten
 
 
 def _one_or_more(value: object) -> object:
     return (value,) if isinstance(value, int) else value
 
 
-Sizes = Annotated[tuple[Count, ...], BeforeValidator(_one_or_more), Field(min_length=1)]
+A_DIMENSION_EACH = Field(min_length=1, max_length=3)
+Sizes = Annotated[tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_one_or_more)]
 Paddings = Annotated[
-    tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_one_or_more), Field(min_length=1)
+    tuple[Annotated[int, Field(ge=0, le=2**53)], ...],
+    A_DIMENSION_EACH,
+    BeforeValidator(_one_or_more),
 ]
 
 
@@ -47,7 +51,7 @@ class Settings(Record):
 
     bare: ClassVar[str] = "name"
 
-    name: Annotated[str, Field(min_length=1)] | None = None
+    name: Name | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -150,7 +154,9 @@ class Step(Record):
         if not isinstance(value, dict):
             return value
         if len(value) != 1:
-            raise ValueError(f"expected one word and its settings, got {len(value)}: {[*value]}")
+            raise ValueError(
+                f"expected one word and its settings, got {len(value)}: {shorten([*value])}"
+            )
         return {word: {} if settings is None else settings for word, settings in value.items()}
 
     @property

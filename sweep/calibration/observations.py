@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.errors import InputError
+from grids.errors import InputError, plain, shorten
 from grids.models.layers import Floats
 from grids.problem import Problem
 from grids.reduction import reduced
@@ -122,7 +122,8 @@ def _of_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
     for run, system in zip(runs, systems, strict=True):
         if system != systems[0]:
             raise InputError(
-                f"expected a run on {systems[0]!r}, as the first, got one on {system!r}",
+                f"expected a run on {shorten(systems[0])}, as the first, "
+                f"got one on {shorten(system)}",
                 where=run.where,
                 advice="calibrate each system from a file of its own runs",
             )
@@ -145,14 +146,14 @@ def _observed(run: MeasuredRun, conditions: Conditions) -> _Observed:
 def _can_be(run: MeasuredRun, problem: Problem) -> None:
     if problem.choices:
         raise InputError(
-            f"expected the group that ran, got {run.strategy!r}",
+            f"expected the group that ran, got {shorten(run.strategy)}",
             where=run.where,
             advice="write its size, such as data+filter:group=4",
         )
     replicas, group = float(np.max(problem.run.p1)), float(np.max(problem.run.p2))
     if replicas * group != run.p:
         raise InputError(
-            f"no such run can be: {run.strategy} on {run.p} PEs",
+            f"no such run can be: {plain(run.strategy)} on {run.p} PEs",
             where=run.where,
             advice="serial runs on 1 PE, a hybrid on a multiple of its group",
         )

@@ -1,5 +1,6 @@
 """Calibrations: their form, and how far they hold."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -104,9 +105,14 @@ def test_extrapolation_is_told(model, strategy, p, b, said) -> None:
         ({"parameters": {"reduse": {"value": 1, "spread": 0}}}, "did you mean 'reduce'"),
         ({"parameters": {"reduce": {"value": 1, "spread": 0}}}, "'elementwise_passes'"),
         ({"correlation": [[1.0]]}, "lower triangle of 14 rows"),
+        ({"correlation": [[float("nan")]]}, "less than or equal to 1.001, got nan"),
+        (
+            {"parameters": {"reduce": {"value": 1e308, "spread": 0}}},
+            "less than or equal to 1000000000000000, got 1e+308",
+        ),
         ({"error": ERROR | {"serial": -1}}, "greater than or equal to 0"),
     ],
 )
 def test_what_is_wrong_is_told(changes, message) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=re.escape(message)):
         find("calibration", definition(**changes), Path())

@@ -1,10 +1,11 @@
 """Messages of the border: where, what, what to do."""
 
 import pickle
+import time
 
 import pytest
 
-from grids.errors import InputError, nearest
+from grids.errors import MOST_TEXT, InputError, nearest, plain, shorten
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,55 @@ def test_an_error_travels_between_processes() -> None:
 )
 def test_nearest(name: str, advice: str) -> None:
     assert nearest(name, ["resnet50", "alexnet"]) == advice
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "'a'"),
+        ([1, "b", None], "[1, 'b', None]"),
+        ({"pow": [1, 8]}, "{'pow': [1, 8]}"),
+        (1e308, "1e+308"),
+        (10**400, "an enormous number"),
+        # Python refuses to write it in decimal.
+        pytest.param(-(1 << 10**6), "an enormous number", id="enormous"),
+        (list(range(10**6)), "[0, 1, 2, 3, 4, 5, ...]"),
+        ([[[[["deep"]]]]], "[[[[...]]]]"),
+        ("\ud800\x1b[31m\n", r"'\ud800\x1b[31m\n'"),
+    ],
+)
+def test_a_value_is_shown_shortly(value: object, text: str) -> None:
+    assert shorten(value) == text
+
+
+@pytest.mark.parametrize("value", ["a" * 10**6, {"a" * 10**6: ["b" * 10**6] * 9}, b"a" * 10**6])
+def test_a_large_value_is_cut(value: object) -> None:
+    assert len(shorten(value)) <= 80
+
+
+def test_a_value_that_contains_itself_is_shown() -> None:
+    """600 bytes of YAML make such values; to write one out takes longer than anybody waits."""
+    value: list[object] = []
+    for _ in range(100):
+        value = [value] * 9
+    start = time.process_time()
+    assert len(shorten(value)) <= 80
+    assert time.process_time() - start < 1
+
+
+def test_a_name_has_quotes_only_where_it_needs_them() -> None:
+    assert (plain("vgg16"), plain("a\nb"), plain(3)) == ("vgg16", r"'a\nb'", "3")
+
+
+def test_no_message_is_long() -> None:
+    """Where it begins and what it advises are kept."""
+    text = str(InputError("x" * 10**6, where="a.yaml:3", advice="check the path"))
+    assert len(text) <= MOST_TEXT
+    assert text.startswith("a.yaml:3: xxx")
+    assert text.endswith("xxx; check the path")
+
+
+def test_a_million_names_are_not_listed() -> None:
+    text = nearest("zzz" * 10**6, map(str, range(10**6)))
+    assert text.startswith("known: 0, 1, 10, 100, ")
+    assert len(text) < 600

@@ -69,3 +69,29 @@ def test_a_mistake_in_a_file_has_its_line(tmp_path: Path) -> None:
 def test_a_mistake_in_a_definition_has_its_name() -> None:
     with pytest.raises(InputError, match=r"^dataset mine: samples: this key is missing$"):
         find("dataset", {"name": "mine", "shape": [3, 8, 8], "targets": 2}, Path())
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        ({"file": {"a": 1}}, "file: expected a file's name, got {'a': 1}"),
+        ({"file": "./COSMOFLOW.net", "layers": [1]}, "layers: expected a file's name, got [1]"),
+        (
+            {"file": "./COSMOFLOW.net", "layers": "~no-such-user/x.lc"},
+            "~no-such-user/x.lc: no such file",
+        ),
+        ({"file": "alexnet", "layer": "x"}, "unknown key 'layer' beside 'file'; did you mean 'l"),
+    ],
+)
+def test_files_of_layers_that_are_none(definition: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        find("model", definition, AUTHORS)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_what_is_no_name_is_shown_shortly(kind: Kind) -> None:
+    for reference in ("x" * 10**6, {"name": "x" * 10**6}, {"name": [[]] * 10**5}, {}):
+        with pytest.raises(InputError) as error:
+            find(kind, reference, Path())
+        assert len(str(error.value)) < 1000

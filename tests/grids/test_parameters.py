@@ -10,7 +10,10 @@ from grids.parameters import DEFAULTS, MOST, PARAMETERS
     ("name", "value", "expected"),
     [
         ("inter_bandwidth", "12.5 GB/s", 12.5e9),
-        ("inter_bandwidth", 5, 5.0),
+        ("inter_bandwidth", 25e9, 25e9),
+        ("inter_bandwidth", "25e9", 25e9),
+        ("inter_bandwidth", "25 B/s", 25.0),  # odd, and meant as written
+        ("intra_latency", "40 s", 40.0),
         ("intra_latency", "9 us", 9e-6),
         ("intra_latency", 0, 0.0),
         ("peak_flops", "15.7 TFLOP/s", 15.7e12),
@@ -50,6 +53,31 @@ def test_what_cannot_be_is_refused(name, value, message) -> None:
     with pytest.raises(InputError) as error:
         PARAMETERS[name].read(value)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("inter_bandwidth", 25, "25 B/s is no bandwidth of a machine; write its unit, such as"),
+        ("inter_bandwidth", "25", "25 B/s is no bandwidth of a machine"),
+        ("memory_bandwidth", 1e20, "1e+20 B/s is no bandwidth of a machine"),
+        ("memory_capacity", 32, "32 B is no memory of a machine; write its unit, such as '32 GB'"),
+        ("peak_flops", 15.7, "15.7 FLOP/s is no speed of a machine; write its unit, such as '15.7"),
+        ("staging_latency", 40, "40 s is no latency of a machine; write its unit, such as '40 us'"),
+    ],
+)
+def test_a_number_that_lacks_its_unit_is_noticed(name, value, message) -> None:
+    with pytest.raises(InputError) as error:
+        PARAMETERS[name].read(value)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("value", [1.0, 3.0, 25e9])
+def test_what_is_written_is_read_again(name, value) -> None:
+    parameter = PARAMETERS[name]
+    if parameter.low <= value <= parameter.high:
+        assert parameter.read(parameter.write(value)) == value
 
 
 def test_a_place_leads_the_message() -> None:

@@ -89,6 +89,8 @@ def test_what_is_not_written_has_a_default() -> None:
         ("[comp_time", "[limit", "spec.yaml:14: outputs: expected each output once, got ['limit"),
         ("gamma: 0.7", "gamma: 7", "spec.yaml:11: parameters: gamma: expected more than 0 and at"),
         ("gamma: 0.7", "gmma: 1", "spec.yaml:11: parameters: unknown parameter 'gmma'; did you"),
+        ("9 us", "40", "spec.yaml:11: parameters: intra_latency: 40 s is no latency of a machine"),
+        ('"1 GB/s"', "1", "spec.yaml:10: axes.inter_bandwidth: 1 B/s is no bandwidth of a machine"),
         ("gamma: 0.7", "pe: 4", "spec.yaml:11: parameters: 'pe' is always an axis; write it under"),
         ("gamma: 0.7", "phi: 4", "spec.yaml:11: parameters: 'phi' is an axis too; keep one of"),
         ("9 us", "9 GB", "spec.yaml:11: parameters: intra_latency: expected a value in s, got"),
@@ -110,6 +112,19 @@ def test_a_mistake_in_plain_data_has_its_source() -> None:
         validated({"name": "empty"}, "the store's spec")
 
 
+def test_a_spec_that_is_written_down_is_read_again() -> None:
+    fixed = {"inter_bandwidth": "25 B/s", "intra_bandwidth": "25 GB/s", "intra_latency": 0}
+    axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
+    spec = validated({"axes": axes, "parameters": fixed}, "the spec")
+    plain = spec.model_dump(mode="json", exclude_unset=True)
+    assert plain["parameters"] == {
+        "inter_bandwidth": "25.0 B/s",
+        "intra_bandwidth": 25e9,
+        "intra_latency": 0,
+    }
+    assert validated(plain, "the store's spec") == spec
+
+
 def test_a_spec_is_frozen() -> None:
     spec = Spec.model_validate({"axes": {"model": "a", "system": "b", "pe": 1, "batch": 1}})
     with pytest.raises(ValueError, match="frozen"):
@@ -122,3 +137,15 @@ def test_its_schema_can_be_published() -> None:
     pe = schema["$defs"]["Axes"]["properties"]["pe"]
     assert pe["description"] == "the number of processing elements (PEs) [1]"
     assert {"pe", "batch", "model", "system"} == set(schema["$defs"]["Axes"]["required"])
+
+
+def test_its_schema_has_the_short_forms() -> None:
+    """One name instead of a list, and quantities with units, as the README writes them."""
+    schema = Spec.model_json_schema()
+    alone, listed = schema["$defs"]["Axes"]["properties"]["strategy"]["anyOf"]
+    assert alone == {"type": "string"}
+    assert (listed["type"], listed["items"]) == ("array", {"type": "string"})
+    assert (listed["minItems"], listed["maxItems"]) == (1, 1000)
+    fixed = schema["properties"]["parameters"]["additionalProperties"]["anyOf"]
+    assert fixed == [{"type": "number"}, {"type": "string"}]
+    assert {"type": "string"} in schema["properties"]["outputs"]["anyOf"]

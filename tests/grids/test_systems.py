@@ -43,6 +43,16 @@ def test_definition_rebuilds_it() -> None:
     assert System.from_definition(system.definition()) == system
 
 
+def test_figures_of_odd_sizes_are_written_with_their_units() -> None:
+    system = System.model_validate(
+        changed(levels__1__bandwidth="25 B/s", pe__memory_capacity="1 kB")
+    )
+    definition = system.definition()
+    assert definition["levels"][1]["bandwidth"] == "25.0 B/s"
+    assert definition["levels"][0]["bandwidth"] == 50e9
+    assert System.from_definition(definition) == system
+
+
 def changed(**changes: object) -> dict[str, Any]:
     """SYSTEM with changes; a__b: c changes b in a."""
     definition = deepcopy(SYSTEM)
@@ -65,6 +75,10 @@ def changed(**changes: object) -> dict[str, Any]:
         ({"levels__0__bandwidth": "50 GB"}, "levels.0.bandwidth", "expected a value in B/s, got"),
         ({"levels__1__pes": 4}, "", "levels: expected more PEs in 'leaf' than the 4 of 'node'"),
         ({"levels__0__pes": 8}, "", "levels: expected 'node', the first, to be the node"),
+        ({"pe__memory_capacity": 32}, "pe.memory_capacity", "32 B is no memory of a machine"),
+        ({"levels__1__latency": 40}, "levels.1.latency", "write its unit, such as '40 us'"),
+        ({"name": "two\nlines"}, "name", "expected a name on one line, got 'two\\nlines'"),
+        ({"name": "a" * 201}, "name", "string should have at most 200 characters, got 'aaaa"),
         ({"contention": {"halo": 0.5}}, "contention.halo", "should be greater than or equal to 1"),
         ({"links_per_node": True}, "links_per_node", "expected a number, got True"),
     ],

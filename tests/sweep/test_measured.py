@@ -78,6 +78,11 @@ BAD = [
     ((HEAD, field("total_s", "-1")), "runs.csv:2: total_s: expected more than 0 s, got '-1'"),
     ((f"{HEAD},comp_s", f"{ROW},-1"), "runs.csv:2: comp_s: expected at least 0 s, got '-1'"),
     ((f"{HEAD},authors_comm_s", f"{ROW},few"), "runs.csv:2: authors_comm_s: expected a number"),
+    ((HEAD, field("total_s", "1e308")), "runs.csv:2: total_s: expected at least 1e-12 and at most"),
+    ((f"{HEAD},comp_s", f"{ROW},1e-320"), "runs.csv:2: comp_s: expected at least 1e-12 and at mo"),
+    ((HEAD, field("p", "9" * 400)), "runs.csv:2: p: expected a number, got '9999"),
+    ((HEAD, field("model", "x" * 200_000)), "runs.csv:2: no CSV: field larger than field limit"),
+    ((HEAD + ",x" * 10**6, ROW), "runs.csv:1: the column 'x' stands twice; keep one"),
     ((HEAD, f'"{ROW}'), "runs.csv:2: no CSV: unexpected end of data"),
 ]
 

@@ -6,6 +6,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from grids.errors import InputError
 from grids.models import steps
 from grids.models.architecture import Architecture
 from grids.yamlfile import explain
@@ -54,6 +55,14 @@ def test_definition_rebuilds_it() -> None:
         ({"conv": {}, "relu": {}}, "expected one word and its settings, got 2: ['conv', 'relu']"),
         ({"fc": "tragets"}, "layers.0.fc.outputs: "),
         ({"maxpool": "big"}, "layers.0.maxpool.kernel: expected a list, got 'big'"),
+        ({"conv": {"filters": 1e300, "kernel": 3}}, "layers.0.conv.filters: unable to parse"),
+        (
+            {"conv": {"filters": 1, "kernel": 3, "padding": 2**60}},
+            "layers.0.conv.padding.0: input should be less than or eq",
+        ),
+        ({"conv": {"filters": 1, "kernel": [3] * 10**5}}, "tuple should have at most 3 items"),
+        ({"relu": "a" * 201}, "layers.0.relu.name: string should have at most 200 characters"),
+        ({str(n): n for n in range(10**4)}, "got 10000: ['0', '1', '2', '3', '4', '5', ...]"),
         (7, "layers.0: expected a mapping, got 7"),
     ],
 )
@@ -61,6 +70,60 @@ def test_mistakes(layer: Any, message: str) -> None:
     with pytest.raises(ValidationError) as error:
         architecture(layer)
     assert message in str(explain(error.value, "net", Architecture))
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        ({"shape": [3, 8]}, "profiles.0.shape: net takes samples of 2 spatial dimensions, got 1"),
+        ({"shape": [3, 2, 2]}, "profiles.0.shape: conv1: a window of 3x3 does not fit an input"),
+        ({"seconds": 1e308}, "profiles.0.seconds: expected at least 1e-12 and at most 1e+09 s"),
+        ({"seconds": 0}, "profiles.0.seconds: expected at least 1e-12 and at most 1e+09 s, got 0"),
+    ],
+)
+def test_a_profile_that_cannot_have_been_measured(profile: Any, message: str) -> None:
+    usual = {"device": "v100", "shape": [3, 8, 8], "seconds": "3 ms"}
+    layers = [{"conv": {"filters": 4, "kernel": 3}}]
+    net = {"name": "net", "rank": 2, "layers": layers}
+    assert Architecture.from_definition(net | {"profiles": [usual]}).profiles[0].seconds == 3e-3
+    with pytest.raises(ValidationError) as error:
+        Architecture.from_definition(net | {"profiles": [usual | profile]})
+    assert message in str(explain(error.value, "net", Architecture))
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        ({"stages": [10**9]}, "family.resnet.stages.0: input should be less than or equal to 400"),
+        ({"stages": [1] * 9}, "family.resnet.stages: tuple should have at most 8 items"),
+        ({"stages": [1], "width": 2**53}, "family.resnet.width: input should be less than or equ"),
+        ({"name": "x" * 10**6}, "family: input tag 'xxxx"),
+    ],
+)
+def test_a_family_of_absurd_size(family: Any, message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        Architecture.from_definition(
+            {"name": "net", "rank": 2, "family": {"name": "resnet"} | family}
+        )
+    told = str(explain(error.value, "net", Architecture))
+    assert message in told
+    assert len(told) < 400
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (["flatten"], "net: no layers"),
+        (["relu"] * 5001, "net: expected at most 5,000 layers, got 5,001"),
+        ([{"fc": 2**53}] * 3, "net: layer 'fc1': expected at most 1e+18 of weights"),
+        ([{"adaptive_avgpool": 2**50}], "net: layer 'adaptive_avgpool1': expected at most 1e+18"),
+        ([{"relu": "a"}, {"relu": "a"}], "net: two layers are called 'a'; give each its own name"),
+    ],
+)
+def test_a_network_that_no_memory_holds(steps: list[object], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        architecture(*steps).layers_for((3, 224, 224), targets=10)
+    assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize("form", [{}, {"layers": ["relu"], "family": {"name": "inception"}}])

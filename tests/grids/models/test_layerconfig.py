@@ -49,6 +49,8 @@ def config(tmp_path: Path) -> Path:
         ("CONV2|1", "4 CONV2 |1", ":4: expected layer 3, 'CONV2', got '4 CONV2 |1'"),
         ("CONV2|1", "CONV2|2", ":4: expected NAME|1 or NAME|0, got 'CONV2|2'"),
         ("CONV2|1", "CONV2", ":4: expected NAME|1 or NAME|0, got 'CONV2'"),
+        ("CONV2|1", f"{'9' * 5000} CONV2|1", ":4: expected NAME|1 or NAME|0, got '9999"),
+        ("CONV2|1", "C" * 10**6, ":4: expected NAME|1 or NAME|0, got 'CCCC"),
         ("CONV2|1", "", ": expected 20 layers, as the model has, got 19"),
         ("CONV2|1", "CONV2|1\nRELU|0", ": expected 20 layers, as the model has, got 21"),
     ],
@@ -58,6 +60,7 @@ def test_refused(config: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         read_layers(config, authors_table("ALEXNET_ImageNet_profall.net_sc"))
     assert str(error.value).startswith(f"{config}{message}")
+    assert len(str(error.value)) < 400
 
 
 def test_comments_blank_lines_and_case_do_not_matter(config: Path) -> None:

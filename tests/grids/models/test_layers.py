@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from grids.models.layers import KINDS, Layer, LayerTable
+from grids.errors import InputError
+from grids.models.layers import KINDS, MOST_LAYERS, Layer, LayerTable
 
 
 def layer(name: str, kind: str, **counts: float) -> Layer:
@@ -40,6 +41,30 @@ def test_columns(table: LayerTable) -> None:
     assert table.w.tolist() == [10, 2, 20]
     assert table.extents_x.shape == table.extents_y.shape == table.kernel.shape == (3, 3)
     assert table.x.dtype == table.kernel.dtype == np.float64
+
+
+def test_kinds_tell_what_the_oracle_knows_of_them(table: LayerTable) -> None:
+    assert table.multiplying.tolist() == [True, False, True]
+    assert table.windowed.tolist() == [True, False, False]
+    assert table.convolutions.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ([layer("a", "gelu")], "layer 'a': unknown kind 'gelu'; did you mean 'relu'? known: add, "),
+        ([layer("a", "other")], "layer 'a': unknown kind 'other'; known: add, "),
+        ([], "no layers; give the network one that computes something"),
+        ([layer("a", "relu")] * (MOST_LAYERS + 1), "expected at most 5,000 layers, got 5,001"),
+        ([layer("a", "fc", w=2e18)], "layer 'a': expected at most 1e+18 of weights; check its"),
+        ([layer("a", "fc", flops=10**400)], "layer 'a': expected at most 1e+18 of operations"),
+        ([layer("a", "fc", x=float("nan"))], "layer 'a': expected at most 1e+18 of input items"),
+    ],
+)
+def test_what_is_no_network_is_refused(layers: list[Layer], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        LayerTable.from_layers(layers)
+    assert str(error.value).startswith(message)
 
 
 COUNTS: list[tuple[Callable[[LayerTable], float], float]] = [

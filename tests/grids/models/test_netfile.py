@@ -6,6 +6,7 @@ import pytest
 
 from grids.datasets import Dataset
 from grids.errors import InputError, ShapeError
+from grids.library import find
 from grids.models.netfile import NetModel, parse_net, read_net
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
@@ -89,7 +90,6 @@ def test_definition_rebuilds_it() -> None:
         ("3x4x3x3", "3x5x3x3", ("5: CONV1: weights for 5 filters, output of 4",)),
         ("4x10x4x4", "4x10x2x2", ("9: FC: weights for extents 2x2, input of 4x4",)),
         ("3x4x3x3", "3x4x0x3", ("5: CONV1: no weights",)),
-        ("BNORM", "GELU", ("7: GELU: a kind of layer that is not known; counted as element-wise",)),
     ],
 )
 def test_warnings(old: str, new: str, warnings: tuple[str, ...]) -> None:
@@ -109,17 +109,67 @@ def test_warnings(old: str, new: str, warnings: tuple[str, ...]) -> None:
         ("0.5", "nan", "tiny.net:5: expected seconds a sample, got 'nan'"),
         ("0.5", "-1", "tiny.net:5: expected seconds a sample, got '-1'"),
         ("4x4x4 |", "4x4xfour|", "tiny.net:6: y: expected 3 whole numbers joined by 'x', got"),
+        ("4x4x4 |", "4x4x4\x1f|0|0|", "tiny.net:6: expected NAME|x|w|y|seconds"),
+        ("3x4x3x3", "3\x1fx4x3x3", "tiny.net:5: w: expected 4 whole numbers joined by 'x', got"),
         ("4x4x4 |", "4x4|", "tiny.net:6: y: expected 3 whole numbers joined by 'x', got '4x4'"),
         ("4x4x4 |", "4x4x0|", "tiny.net:6: y: expected 3 whole numbers joined by 'x', got '4x4x0'"),
         ("4x4x0x0", "4x4", "tiny.net:7: w: expected 4 whole numbers joined by 'x', got '4x4'"),
         ("10x1x1", "10x999999999x999999999", "tiny.net: targets: input should be less than"),
         ("4x4x4 |", f"4x4x{'9' * 5000}|", "tiny.net:6: y: expected 3 whole numbers joined"),
+        (
+            "BNORM",
+            "GELU",
+            "tiny.net:7: unknown kind of layer 'GELU'; a name begins with its kind; "
+            "did you mean 'RELU'? known: ADD, APOOL",
+        ),
+        ("CONV1|", f"CONV{'1' * 200}|", "tiny.net:5: unknown kind of layer 'CONV1111"),
+        ("Model|Net", "Input|1x3x8x8", "tiny.net:4: the line 'Input' stands twice; keep one"),
+        ("Dataset|Tiny", f"Dataset|{'T' * 201}", "tiny.net: name: string should have at most 200"),
+        ("|0.5", "|0.5" + "|" * 10**6 + "7", "tiny.net:5: expected NAME|x|w|y|seconds, got 'CONV1"),
+        ("0.5", "1e308", "tiny.net:5: expected seconds a sample, got '1e308'"),
+        ("0.5", "1e-320", "tiny.net:5: expected seconds a sample, got '1e-320'"),
+        (
+            "3x4x3x3",
+            "3x4x999999999x999999999",
+            "tiny.net: layer 'CONV1': expected at most 1e+18 of",
+        ),
+        (
+            "4x10x4x4",
+            f"4x10x{'9' * 9}x{'9' * 9}",
+            "tiny.net: layer 'FC': expected at most 1e+18 of",
+        ),
+        (NET[NET.index("CONV1") :], "CONV|3x8x8|0x0x0x0|4x8x8|1", "tiny.net:5: a time, and no la"),
+        (
+            NET[NET.index("CONV1") :],
+            "RELU|3x8x8|3x3x0x0|3x8x8|0\n" * 5001,
+            "tiny.net: expected at most 5,000 layers, got 5,001",
+        ),
         (NET[NET.index("CONV1") :], "", "tiny.net: no layers; write lines of NAME|x|w|y|seconds"),
     ],
 )
 def test_refused(old: str, new: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         net(old, new)
+    assert str(error.value).startswith(message)
+
+
+def test_bars_behind_the_fields_are_nothing() -> None:
+    assert net("|0.5", "|0.5" + "|" * 10**6).layers.seconds is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"mask": [True]}, "model tiny.net: mask: expected 4 flags, as there are layers, got 1"),
+        ({"mask": [[]] * 4}, "model tiny.net: mask.0: input should be a valid boolean"),
+        ({"net": {}}, "model tiny.net: net: input should be a valid string"),
+        ({"name": 3}, "model 3: name: input should be a valid string"),
+        ({"nett": ""}, "model tiny.net: nett: unknown key; did you mean 'net'?"),
+    ],
+)
+def test_a_definition_that_is_forged(changes, message) -> None:
+    with pytest.raises(InputError) as error:
+        find("model", net().definition() | changes, Path())
     assert str(error.value).startswith(message)
 
 

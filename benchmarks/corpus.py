@@ -1,0 +1,100 @@
+"""The corpus of the fuzzer: files that users write, mutated, and how each of them is read."""
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from benchmarks.mutations import mutate, mutate_part
+from grids.errors import InputError
+from grids.library import CATALOGUE, Kind, find
+from grids.models.layerconfig import read_layers
+from grids.models.netfile import read_net
+from grids.spec import read_spec
+from grids.yamlfile import load
+from sweep.measured import read_measured
+
+ROOT = Path(__file__).parents[1]
+AUTHORS = ROOT / "tests" / "data" / "paradl"
+
+MOST_MESSAGE = 1000  # characters
+MOST_LINES = 8
+MOST_SECONDS = 2.0  # of the processor: other processes take no part in it
+
+Reader = Callable[[Path], object]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file's name, what it holds, and the mutation that it is: (file, seed) make it again."""
+
+    file: Path
+    seed: int
+    content: bytes
+
+    @property
+    def title(self) -> str:
+        return f"{self.file.name}, seed {self.seed}"
+
+
+def list_files() -> tuple[Path, ...]:
+    """The files that are mutated."""
+    folders = ((ROOT / "examples", "*.yaml"), (AUTHORS, "*.net*"), (AUTHORS, "*.lc"))
+    listed = [path for folder, pattern in folders for path in sorted(folder.glob(pattern))]
+    entries = sorted((CATALOGUE).glob("*/*.yaml"))
+    return (*listed, *entries, CATALOGUE / "measured" / "abci.csv")
+
+
+def make_cases(seed: int, count: int) -> Iterator[Case]:
+    """As many mutations, the same for the same seed."""
+    contents = {path: path.read_bytes() for path in list_files()}
+    parts = {path: load(path).data for path in contents if path.suffix == ".yaml"}
+    files = list(contents)
+    for number in range(seed * 1_000_003, seed * 1_000_003 + count):
+        random = Random(number)
+        file = random.choice(files)
+        if file in parts and random.random() < 0.5:
+            content = json.dumps(mutate_part(parts[file], random)).encode()
+        else:
+            content = mutate(contents[file], random)
+        yield Case(file, number, content)
+
+
+def list_readers() -> dict[str, Reader]:
+    """How a file is read, by the name of the folder that it stands in, or by its ending."""
+    table = read_net(AUTHORS / "RESNET50_ImageNet_profall.net_sc").layers
+    kinds: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
+    return {
+        "examples": read_spec,
+        ".lc": partial(read_layers, table=table),
+        "paradl": read_net,
+        "measured": read_measured,
+        **{f"{kind}s": partial(_read_entry, kind) for kind in kinds},
+    }
+
+
+def _read_entry(kind: Kind, path: Path) -> object:
+    return find(kind, str(path), path.parent)
+
+
+def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:
+    """What is wrong with how the case is read, or refused; nothing where all is well."""
+    path = folder / case.file.name
+    path.write_bytes(case.content)
+    read = readers.get(case.file.suffix) or readers[case.file.parent.name]
+    start = time.process_time()
+    try:
+        read(path)
+    except InputError as error:
+        text = str(error)
+        if len(text) >= MOST_MESSAGE or len(text.splitlines()) > MOST_LINES:
+            return f"{case.title}: a message of {len(text)} characters: {text[:200]}"
+    except Exception as error:  # whatever it is: users are to meet none of them
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{case.title}: {type(error).__name__}: {str(error)[:200]} ({place})"
+    seconds = time.process_time() - start
+    return f"{case.title}: took {seconds:.1f} s" if seconds > MOST_SECONDS else ""

@@ -1,0 +1,91 @@
+"""Fuzz: mutated files are read, made into grids and predicted; only an InputError may come of it.
+
+`python -m benchmarks fuzz --seed 7 --cases 10000`; tests/test_fuzz.py reads a fixed corpus.
+"""
+
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.corpus import Reader, fault, list_readers, make_cases
+from benchmarks.effort import Effort
+from benchmarks.report import Goal, Report, Row
+from grids.grid import Grid
+from grids.spec import validated
+from sweep.compilation import keep_programs
+from sweep.engine import read_grid
+from sweep.evaluate import evaluate
+from sweep.measured import read_measured
+from sweep.preview import preview
+from sweep.questions.cases import AS_MEASURED, Conditions
+from sweep.questions.predict import prediction
+
+# One cell, of a network with few layers: what a mutated file takes part in.
+AXES: dict[str, object] = {
+    "model": "alexnet",
+    "dataset": "imagenet",
+    "system": "abci",
+    "strategy": "data+filter",
+    "pe": 8,
+    "batch": 4,
+}
+RUNS = 3  # of a mutated table, that are looked up
+FAULTS_SHOWN = 20
+
+
+def measure(effort: Effort) -> Report:
+    """How many mutations were met with anything but an answer or one short message."""
+    keep_programs()
+    readers = {**list_readers(), **list_deep_readers()}
+    start = time.perf_counter()
+    with TemporaryDirectory() as folder, warnings.catch_warnings(action="error"):
+        cases = make_cases(effort.seed, effort.cases)
+        faults = [text for case in cases if (text := fault(case, readers, Path(folder)))]
+    rate = effort.cases / (time.perf_counter() - start)
+    rows = (
+        Row("mutated files", rate, "files/s", note=f"{effort.cases:,} files, seed {effort.seed}"),
+        Row("faults", len(faults), "", goals=(Goal("= 0", not faults),)),
+    )
+    return Report("fuzz", "hostile and broken input", rows, "\n\n".join(faults[:FAULTS_SHOWN]))
+
+
+def list_deep_readers() -> dict[str, Reader]:
+    """As `corpus.list_readers`, and what was read is evaluated in a cell."""
+    entries: dict[str, Reader] = {
+        f"{kind}s": partial(_predict_with, kind) for kind in ("model", "dataset", "system")
+    }
+    return entries | {
+        "examples": _evaluate_first_cell,
+        "paradl": partial(_predict_with, "model"),
+        "calibrations": _predict_calibrated,
+        "measured": _look_runs_up,
+    }
+
+
+def _predict_with(kind: str, path: Path) -> None:
+    """Predict a configuration in which the file takes part."""
+    own = path.suffix.startswith(".net")  # such a file brings its data set
+    others = {name: value for name, value in AXES.items() if not (own and name == "dataset")}
+    grid = Grid.from_spec(validated({"axes": others | {kind: str(path)}}, "fuzz"))
+    prediction(grid)
+
+
+def _predict_calibrated(path: Path) -> None:
+    prediction(Grid.from_spec(validated({"axes": AXES, "calibration": str(path)}, "fuzz")))
+
+
+def _evaluate_first_cell(path: Path) -> None:
+    """Plan what a spec describes, and evaluate the first cell of the first pair that fits."""
+    grid = read_grid(path)
+    preview(str(path.with_suffix(".zarr")), grid, 1, False)
+    for model, dataset in list(grid.fitting)[:1]:
+        first = {name: values[:1] for name, values in grid.axes.items()}
+        evaluate(grid, (model, dataset, 0, 0), first)
+
+
+def _look_runs_up(path: Path) -> None:
+    for run in read_measured(path)[:RUNS]:
+        grid = Conditions("abci", None, AS_MEASURED).configuration(run).grid()
+        grid.problem((0, 0, 0, 0))

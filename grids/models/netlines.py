@@ -1,0 +1,142 @@
+"""Lines of ParaDL's model files: headers and layers, read one by one (grids/models/netfile.py)."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grids.entry import MOST_NAME
+from grids.errors import InputError, nearest, shorten
+from grids.parameters import SECONDS
+
+HEADERS = ("Dataset", "Input", "Model")
+FIELDS = 5  # NAME|x|w|y|seconds
+
+# The kind of a layer, by how its name begins.
+KINDS = {
+    "CONV": "conv",
+    "FC": "fc",
+    "MPOOL": "pool",
+    "APOOL": "pool",
+    "POOL": "pool",
+    "BNORM": "norm",
+    "RELU": "relu",
+    "ADD": "add",
+    "CONCAT": "concat",
+    "DROPOUT": "dropout",
+}
+
+# Nine digits a size: an extent beyond that is a slip of the pen, not a tensor.
+SIZES = re.compile(r" *[0-9]{1,9} *(?:x *[0-9]{1,9} *)*")
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a layer, read but not yet judged."""
+
+    where: str
+    name: str
+    kind: str
+    x: Sizes
+    w: Sizes
+    y: Sizes
+    seconds: float
+
+    @property
+    def weights(self) -> int:
+        return math.prod(self.w)
+
+    @property
+    def kernel(self) -> Sizes:
+        return self.w[2:] if self.kind in ("conv", "pool") else tuple(1 for _ in self.w[2:])
+
+
+def read_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
+    """The fields of every line that has some, with its place."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.partition("#")[0].strip()
+        if content:
+            # What stands behind the fields stays in one piece: it may be a million bars.
+            yield f"{where}:{number}", [each.strip() for each in content.split("|", FIELDS)]
+
+
+def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int, Sizes]:
+    """The data set's name, its number of samples, and the shape of one."""
+    header: dict[str, tuple[str, list[str]]] = {}
+    for at, (word, *fields) in rows:
+        if word in header:
+            raise InputError(f"the line {word!r} stands twice", where=at, advice="keep one")
+        if word in HEADERS:
+            header[word] = (at, fields)
+    if "Input" not in header:
+        raise InputError(
+            "no 'Input' line", where=where, advice="write one like Input|1280000x3x226x226"
+        )
+    at, fields = header["Input"]
+    samples, *shape = _sizes(at, "Input", "|".join(fields), least=1)
+    if len(shape) not in (3, 4):
+        raise InputError(
+            f"expected samples x C x 2 or 3 extents, got {shorten('|'.join(fields))}", where=at
+        )
+    _, names = header.get("Dataset", (where, []))
+    return "|".join(names) or where, samples, tuple(shape)
+
+
+def read_line(where: str, fields: list[str], rank: int) -> Line:
+    """The layer that the fields describe; `rank` is the number of its spatial dimensions."""
+    if len(fields) < FIELDS or any(each.strip("| ") for each in fields[FIELDS:]):
+        raise InputError(
+            f"expected NAME|x|w|y|seconds, got {shorten('|'.join(fields))}",
+            where=where,
+            advice="separate five fields by '|'",
+        )
+    name, x, w, y, seconds = fields[:FIELDS]
+    return Line(
+        where=where,
+        name=name,
+        kind=_kind(where, name),
+        x=_sizes(where, "x", x, least=1, count=1 + rank),
+        w=_sizes(where, "w", w, least=0, count=2 + rank),
+        y=_sizes(where, "y", y, least=1, count=1 + rank),
+        seconds=_seconds(where, seconds),
+    )
+
+
+def _kind(where: str, name: str) -> str:
+    upper = name.upper()
+    kind = next((kind for start, kind in KINDS.items() if upper.startswith(start)), None)
+    if kind is None or len(name) > MOST_NAME:
+        raise InputError(
+            f"unknown kind of layer {shorten(name)}",
+            where=where,
+            advice=f"a name begins with its kind; {nearest(upper, KINDS)}",
+        )
+    return kind
+
+
+def _sizes(where: str, what: str, text: str, *, least: int, count: int | None = None) -> Sizes:
+    sizes = tuple(int(part) for part in text.split("x")) if SIZES.fullmatch(text) else ()
+    if not sizes or min(sizes) < least or count not in (None, len(sizes)):
+        numbers = "whole numbers" if count is None else f"{count} whole numbers"
+        raise InputError(
+            f"{what}: expected {numbers} joined by 'x', got {shorten(text)}", where=where
+        )
+    return sizes
+
+
+def _seconds(where: str, text: str) -> float:
+    """Seconds a sample; 0 where they were not measured."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (seconds == 0 or SECONDS.low <= seconds <= SECONDS.high):
+        raise InputError(f"expected seconds a sample, got {shorten(text)}", where=where)
+    return seconds
+
+
+def product(sizes: Sizes) -> str:
+    """Sizes as the files write them."""
+    return "x".join(str(each) for each in sizes)
