@@ -47,4 +47,4 @@ def _percentiles(time: float, sigma: float) -> dict[str, float | None]:
 
 
 def _one(value: Any) -> float:
-    return float(np.ravel(value)[0])
+    return float(np.asarray(value).item())

@@ -1,14 +1,14 @@
 """Predict: the oracle's whole answer for one configuration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from grids.grid import Grid
+from grids.grid import Grid, Index
 from grids.problem import Problem
 from grids.spec import TERMS, Spec, validated
 from kernels.arrays import Cells
@@ -18,8 +18,11 @@ from kernels.network import Link, Network, link, staged_link
 from kernels.oracle import Answer
 from sweep.compilation import keep_programs
 from sweep.evaluate import ask
+from sweep.questions.choice import with_group
 from sweep.questions.intervals import intervals
 from sweep.variables import names
+
+ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def predict(
 def prediction(grid: Grid) -> dict[str, Any]:
     """The answer for the one configuration of `grid`."""
     keep_programs()
-    problem = grid.problem((0, 0, 0, 0))
+    problem = grid.problem(ONLY)
     asked = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},
         "pe": int(grid.axes["pe"][0]),
@@ -74,18 +77,10 @@ def prediction(grid: Grid) -> dict[str, Any]:
     if problem is None:
         return asked | _impossible()
     found = ask(problem, grid.options)
-    return asked | _answered(grid, _chosen(grid, problem, found), found)
-
-
-def _chosen(grid: Grid, problem: Problem, found: Answer) -> Problem:
-    """The problem with the group that `best` found."""
-    if not problem.choices:
-        return problem
-    fixed = grid.problem(
-        (0, 0, 0, 0), strategy=replace(grid.strategies[0], group=int(number(found.group)))
-    )
-    assert fixed is not None
-    return fixed
+    if problem.choices:
+        problem = with_group(grid, ONLY, number(found.group))
+        assert problem is not None  # the samples fit, whatever the group
+    return asked | _answered(grid, problem, found)
 
 
 def _impossible() -> dict[str, Any]:
@@ -116,7 +111,7 @@ def _answered(grid: Grid, problem: Problem, found: Answer) -> dict[str, Any]:
     passes = number(problem.run.samples) / global_batch
     iterations = float(np.ceil(passes)) if grid.options.iterations == "ceil" else passes
     comp, comm = number(found.compute), number(found.communication)
-    flags = int(np.asarray(found.limit).ravel()[0])
+    flags = int(number(found.limit))
     return {
         "replicas": int(replicas),
         "group": int(group),
@@ -176,8 +171,8 @@ def _bandwidth(path: Link) -> float:
 
 
 def number(value: Any) -> float:
-    """The one value of an array."""
-    return float(np.asarray(value).ravel()[0])
+    """The only value of an array; ValueError where it has several, of which none is the answer."""
+    return float(np.asarray(value).item())
 
 
 def finite(value: float) -> float | None:
