@@ -1,6 +1,5 @@
 """Commands about measured runs. As in `sweep.cli`, heavy imports are inside them."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +7,7 @@ import typer
 
 from sweep.configuration import AllReduce, Form
 from sweep.options import named_as_options
+from sweep.visible import tell
 
 MISSED = 3  # an assertion of the user's did not hold
 
@@ -59,10 +59,9 @@ def compare(
     show_comparison(found, form)
     mean = found["summary"]["overall"]["total"]["mean"]
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
-        print(
+        tell(
             f"paradl: the mean accuracy of totals is {percent(mean)}, "
-            f"and {percent(require_accuracy)} is required",
-            file=sys.stderr,
+            f"and {percent(require_accuracy)} is required"
         )
         raise typer.Exit(MISSED)
 

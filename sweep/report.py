@@ -1,10 +1,12 @@
 """What the command line says in its own words: an explanation, the catalogue, what is damaged."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from sweep.tables import Format, Row, cell, prefixed, print_record, print_table, show
+from kernels.flags import FORBIDS
+from sweep.tables import Format, Row, cell, prefixed, print_json, print_record, print_table, show
+from sweep.variables import names
+from sweep.visible import visible
 
 TOP = ("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch", "global_batch")
 SUMS = ("epoch_time", "comp_time", "comm_time", "memory", "iterations", "feasible", "limit")
@@ -13,7 +15,7 @@ SUMS = ("epoch_time", "comp_time", "comm_time", "memory", "iterations", "feasibl
 def show_explanation(found: dict[str, Any], form: Format) -> None:
     """An explanation: JSON whole, CSV its layers, and for people three tables."""
     if form == "json":
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return
     if form == "csv":
         show(found["layers"], "csv")
@@ -25,6 +27,12 @@ def show_explanation(found: dict[str, Any], form: Format) -> None:
             [_formula(row) for row in found["formulas"]], "Terms (the numbers: one iteration)"
         )
         print_table(_columns(found["layers"]), "Layers (one sample)")
+
+
+def obstacle(found: Row) -> str:
+    """What forbids a configuration; marks, which forbid nothing, are left out."""
+    forbidding = [name for name in found["limit"] if name in names(FORBIDS)]
+    return f"this configuration is not feasible: {', '.join(forbidding)}"
 
 
 def show_entries(rows: Sequence[Row], form: Format) -> None:
@@ -68,13 +76,13 @@ def show_verified(found: dict[str, Any], form: Format) -> None:
     """How much is done, and a line for each damaged file; CSV is of those alone."""
     damaged = found["damaged"]
     if form == "json":
-        print(json.dumps(found, indent=2))
+        print_json(found)
     elif form == "csv":
         show(damaged, form)
     else:
         print_record({key: value for key, value in found.items() if key not in ("damaged", "left")})
         for each in damaged:
-            print(_damage(each))
+            print(visible(_damage(each)))
 
 
 def advice(found: dict[str, Any]) -> str:
