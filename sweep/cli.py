@@ -33,6 +33,7 @@ from sweep.configuration import (
 from sweep.errors import RunError
 from sweep.measured_commands import calibrate, compare, plot
 from sweep.options import named_as_options, once, selection
+from sweep.place import expect_place
 from sweep.visible import tell, visible
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ Sel = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
-Store = Annotated[str, typer.Argument(help="A cube: a folder or an object-store URL.")]
+Store = Annotated[
+    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=expect_place)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
 
 

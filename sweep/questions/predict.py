@@ -1,5 +1,6 @@
 """Predict: the oracle's whole answer for one configuration."""
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from grids.errors import InputError
 from grids.grid import Grid, Index
 from grids.problem import Problem
 from grids.spec import TERMS, Spec, validated
@@ -39,7 +41,8 @@ class Configuration:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def grid(self, base: Path = Path()) -> Grid:
-        """The design space that has only this configuration in it."""
+        """The design space that has only this configuration in it. InputError: several, or none."""
+        self._check()
         axes: dict[str, object] = {
             "model": [self.model],
             "system": [self.system],
@@ -53,6 +56,25 @@ class Configuration:
             {"axes": axes, "parameters": dict(self.parameters), **self.settings}, ""
         )
         return Grid.from_spec(spec, base)
+
+    def _check(self) -> None:
+        """Refuse the several values that an axis of a spec takes, and what is no setting."""
+        given = {"parameters": self.parameters, "settings": self.settings}
+        for name, mapping in given.items():
+            if not isinstance(mapping, Mapping):
+                raise InputError(f"expected names and values, got {mapping!r}", where=name)
+        for name, value in {"pe": self.pe, "batch": self.batch, **self.parameters}.items():
+            if isinstance(value, list | tuple | dict):
+                raise InputError(
+                    f"expected one value, got {reprlib.repr(value)}",
+                    where=name,
+                    advice="sweep over several, as an axis of a spec",
+                )
+        for name in ("axes", "parameters"):
+            if name in self.settings:
+                raise InputError(
+                    f"{name!r} is no setting", where="settings", advice="use its own argument"
+                )
 
 
 def predict(

@@ -16,6 +16,8 @@ from kernels.statistics import COUNTS
 from sweep import variables
 from sweep.creation import coordinates
 from sweep.layout import SUMMARY
+from sweep.place import expect_place
+from sweep.questions.dimensions import restore_axes
 from sweep.questions.lines import Lines
 from sweep.questions.slices import Positions, Selection, positions, select
 from sweep.store import Cube, open_cube
@@ -37,7 +39,7 @@ def summary(
     """
     chosen = selection or {}
     if isinstance(source, str | Path):
-        source = open_cube(str(source))
+        source = open_cube(expect_place(source))
     if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
         return kept(source, chosen)
     import xarray as xr
@@ -46,7 +48,7 @@ def summary(
 
     # Without chunks it needs no Dask, which takes longer to import than a slice to read.
     cells = xr.open_zarr(source.url, chunks=None) if isinstance(source, Cube) else source
-    return computed(select(cells, chosen), efficiency)
+    return computed(select(restore_axes(cells), chosen), efficiency)
 
 
 def calibrated_grid(source: Source) -> Grid | None:
