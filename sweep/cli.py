@@ -215,7 +215,7 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
         from sweep.questions.predict import Configuration
 
         asked = Configuration(
-            model={"file": model, "layers": layers} if layers else model,
+            model=model if layers is None else {"file": model, "layers": layers},
             strategy=strategy,
             pe=pe,
             batch=batch,

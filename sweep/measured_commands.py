@@ -76,9 +76,10 @@ def calibrate(
     """Fit a machine's parameters to measured runs, and tell how sure and how accurate they are."""
     from sweep.calibration.calibrate import calibrate as ask
     from sweep.calibration.report import show_calibration
-    from sweep.calibration.write import expect_folder, write
+    from sweep.calibration.write import expect_another, expect_folder, write
 
     expect_folder(output)  # before minutes of work
+    expect_another(output, measured)
     with named_as_options():
         found = ask(measured, system=system, cross_validation=cross_validation)
     write(found, output)

@@ -12,6 +12,7 @@ import numpy as np
 from jax import Array
 from jax.scipy.stats import norm
 
+from grids.errors import InputError
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from grids.problem import Problem
@@ -50,7 +51,7 @@ def chance(grid: Grid, first: Row, second: Row) -> float:
 
 def _problem(grid: Grid, row: Row) -> Problem:
     """The one cell of a row, with the group that it was answered for."""
-    model, dataset, system, strategy = (grid.labels[label].index(row[label]) for label in LABELS)
+    model, dataset, system, strategy = (_position(grid, label, row[label]) for label in LABELS)
     axes = {name: np.array([row[name]], float) for name in grid.axes}
     index = (model, dataset, system, strategy)
     problem = grid.problem(index, axes)
@@ -59,6 +60,15 @@ def _problem(grid: Grid, row: Row) -> Problem:
         problem = with_group(grid, index, number(ask(problem, grid.options).group), axes)
         assert problem is not None
     return problem
+
+
+def _position(grid: Grid, dim: str, label: str) -> int:
+    if label not in grid.labels[dim]:
+        raise InputError(
+            f"{label!r} is no {dim} of the spec in the Dataset's attributes",
+            advice="ask each cube by itself",
+        )
+    return grid.labels[dim].index(label)
 
 
 @compiled("options")

@@ -77,8 +77,14 @@ def _check_variables(cube: "xr.Dataset") -> None:
             f"the Dataset has no variable {SERIAL!r}, which efficiency is counted from",
             advice="keep it, or open the store anew with sweep.open_dataset(STORE)",
         )
-    if "limit" in cube and cube["limit"].dtype != np.uint8:
+    if "limit" in cube:
+        expect_flags(cube["limit"])
+
+
+def expect_flags(limit: "xr.DataArray") -> None:
+    """InputError: they are flags no more."""
+    if limit.dtype != np.uint8:
         raise InputError(
-            f"limit: expected flags of type uint8, got {cube['limit'].dtype}",
-            advice="select with sel or isel; where and interp put numbers in their place",
+            f"limit: expected flags of type uint8, got {limit.dtype}",
+            advice="select with sel or isel; where, interp and mean put numbers in their place",
         )

@@ -124,6 +124,17 @@ def test_no_place_for_the_file(
     assert message in capsys.readouterr().err
 
 
+def test_measured_runs_are_not_overwritten(measured, few, tmp_path, monkeypatch, capsys) -> None:
+    path = measured(few)
+    before = path.read_bytes()
+    link = tmp_path / "link.yaml"
+    link.symlink_to(path)
+    for output in (path, link):
+        assert main(monkeypatch, "calibrate", path, "-o", output) == 2
+        assert "it holds the measured runs; name another file" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
 def test_bad_input_is_one_message(measured, few, tmp_path, monkeypatch, capsys) -> None:
     rows = [few[0] | {"total_s": "fast"}]
     output = tmp_path / "mine.yaml"

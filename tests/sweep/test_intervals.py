@@ -151,6 +151,13 @@ def test_the_chosen_group_is_told_as_if_it_had_been_asked_for(calibration) -> No
     assert best | {"strategy": label} == sweep.explain("cosmoflow", label, 64, 1, **asked)
 
 
+def test_a_chance_needs_the_cubes_own_labels(cube) -> None:
+    """Another cube's, put beside this one's, follow from a spec that is not at hand."""
+    other = sweep.open_dataset(cube).assign_coords(model=["other"])
+    with pytest.raises(InputError, match="'other' is no model of the spec"):
+        sweep.best(other)
+
+
 def test_every_machine_has_intervals(tmp_path) -> None:
     """Machines without a path through host memory among them: its bandwidth is infinite there."""
     axes = AXES | {"system": names("system"), "strategy": list(MEANING), "pe": [1, 4, 64]}
