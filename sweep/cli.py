@@ -34,7 +34,7 @@ from sweep.errors import RunError
 from sweep.measured_commands import calibrate, compare, plot
 from sweep.options import named_as_options, once, selection
 from sweep.place import expect_place
-from sweep.visible import tell, visible
+from sweep.visible import tell, visible_lines
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -109,7 +109,7 @@ def sweep(
 
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
     if dry_run:
-        print(visible(preview(store, grid, max(workers, 1), extend)))
+        print(visible_lines(preview(store, grid, max(workers, 1), extend)))
         return
     shown = bar if sys.stderr.isatty() else silent
     told = silent if quiet else announced(grid, max(workers, 1), shown)

@@ -62,7 +62,7 @@ def _anomaly(row: Row) -> dict[str, Any]:
     told = row["anomaly"]
     return {
         **{key: row[key] for key in ("model", "strategy", "p")},
-        "what": f"{told['what']}\n{told['cause']}",
+        "what": (told["what"], told["cause"]),
     }
 
 

@@ -47,7 +47,7 @@ def show_entries(rows: Sequence[Row], form: Format) -> None:
 def _entry(row: Row, hidden: set[str]) -> dict[str, Any]:
     written = {key: value for key, value in row.items() if key not in hidden}
     if "levels" in written:
-        written["levels"] = "\n".join(map(_level, written["levels"]))
+        written["levels"] = tuple(map(_level, written["levels"]))
     return written
 
 
@@ -59,7 +59,7 @@ def _level(level: Row) -> str:
 def _formula(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "term": row["term"],
-        "formula": f"{row['formula']}\n= {row['numbers']}",
+        "formula": (row["formula"], f"= {row['numbers']}"),
         "seconds_per_iteration": row["seconds_per_iteration"],
         "seconds_per_epoch": row["seconds_per_epoch"],
         "part": f"{row['part']:.1%}",

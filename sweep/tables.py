@@ -103,13 +103,15 @@ def _shown(value: object) -> object:
 
 
 def flat(row: Row, prefix: str = "") -> dict[str, Any]:
-    """Nested records as `outer.inner` keys, lists joined."""
+    """Nested records as `outer.inner` keys, lists joined, and the lines of tuples."""
     found: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
             found |= flat(value, f"{prefix}{key}.")
         elif isinstance(value, list):
             found[prefix + key] = ", ".join(map(str, value))
+        elif isinstance(value, tuple):
+            found[prefix + key] = "\n".join(map(str, value))
         else:
             found[prefix + key] = value
     return found
@@ -134,15 +136,21 @@ def print_table(rows: Sequence[Row], title: str = "") -> None:
     )
     keys = _keys(rows)
     for key in keys:
-        head = f"{key}\n[{UNITS[key]}]" if key in UNITS else key
+        head = visible(key) + (f"\n[{UNITS[key]}]" if key in UNITS else "")
         numeric = any(isinstance(row.get(key), int | float) for row in rows)
-        table.add_column(Text(visible(head)), justify="right" if numeric else "left")
+        table.add_column(Text(head), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(Text(visible(cell(row.get(key), PREFIXED.get(key)))) for key in keys))
+        table.add_row(*(_text(row.get(key), PREFIXED.get(key)) for key in keys))
     console = Console()
     if not console.is_terminal:  # a pipe has no width: columns keep theirs
         console = Console(width=10_000, no_color=True)
     console.print(table)
+
+
+def _text(value: object, unit: str | None) -> Text:
+    """A cell of a table: one line, of a tuple one line an item."""
+    lines = value if isinstance(value, tuple) else (value,)
+    return Text("\n".join(visible(cell(each, unit)) for each in lines))
 
 
 def _keys(rows: Sequence[Row]) -> list[str]:

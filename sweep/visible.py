@@ -8,13 +8,17 @@ import sys
 
 
 def visible(text: str) -> str:
-    """The text with what no eye sees as an escape, ESC as `\\x1b`; line ends and spaces stay."""
+    """The text in one line: what no eye sees is an escape, ESC `\\x1b`, and a line end `\\n`."""
     return "".join(
-        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
-        for each in text
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )
+
+
+def visible_lines(text: str) -> str:
+    """The same of each line of a text that has several."""
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def tell(message: str) -> None:
     """Print one message to stderr, which progress, notes and failures go to."""
-    print(visible(message), file=sys.stderr)
+    print(visible_lines(message), file=sys.stderr)

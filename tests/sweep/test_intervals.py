@@ -112,6 +112,19 @@ def test_extrapolation_is_told() -> None:
     ]
 
 
+def test_another_machines_calibration_is_an_extrapolation() -> None:
+    found = sweep.predict(
+        "resnet50",
+        "data",
+        16,
+        64,
+        dataset="imagenet-226",
+        system="dgx-h100",
+        settings={"calibration": CALIBRATION},
+    )
+    assert found["extrapolation"] == ["runs of abci were calibrated, not of dgx-h100"]
+
+
 def test_the_best_is_so_with_a_probability(cube) -> None:
     first, second, third = sweep.best(cube).to_dict("records")
     assert first["strategy"] == "data"

@@ -14,7 +14,8 @@ from cubes import COMMAND
 
 import sweep
 from grids.library import find
-from sweep.visible import visible
+from sweep.tables import show
+from sweep.visible import visible, visible_lines
 
 OWNED = "\x1b]0;owned\x07"  # renames a terminal's window
 RED = "\x1b[31m"
@@ -26,7 +27,8 @@ SHOWN = r"net\x1b]0;owned\x07\x1b[31m\u202e"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("data+filter:group=4 [8 ms]\n§ 2, 数据, é", "data+filter:group=4 [8 ms]\n§ 2, 数据, é"),
+        ("data+filter:group=4 [8 ms] § 2, 数据, é", "data+filter:group=4 [8 ms] § 2, 数据, é"),
+        ("one\ndone: all is well", r"one\ndone: all is well"),
         (EVIL, SHOWN),
         ("a\rb\tc\x9b31m\x00\x7f", r"a\rb\tc\x9b31m\x00\x7f"),
         ("\u2066a\u2069\u200e\u2028", r"\u2066a\u2069\u200e\u2028"),
@@ -36,6 +38,10 @@ SHOWN = r"net\x1b]0;owned\x07\x1b[31m\u202e"
 )
 def test_what_no_eye_sees_is_an_escape(text, expected) -> None:
     assert visible(text) == expected
+
+
+def test_a_message_may_have_lines() -> None:
+    assert visible_lines(f"{EVIL}\n  pe: {RED}") == f"{SHOWN}\n  pe: \\x1b[31m"
 
 
 def is_clean(text: str) -> bool:
@@ -74,6 +80,14 @@ def test_a_store(command, store, paradl) -> None:
     answer = json.loads(out)
     assert EVIL in (answer[0] if isinstance(answer, list) else answer).values()
     assert is_clean(out)
+
+
+def test_a_name_makes_no_line_of_a_table(capsys) -> None:
+    show([{"model": "a\nb", "levels": ("node\x07", "rack")}], "table")
+    *_, first, second, empty = capsys.readouterr().out.splitlines()
+    assert first.split() == ["a\\nb", "node\\x07"]
+    assert second.split() == ["rack"]
+    assert not empty.strip()
 
 
 def test_a_damaged_store(store, paradl) -> None:
