@@ -89,7 +89,7 @@ def split_overhead(
     together = copies * gathered / (known.assembly * pe.memory_bandwidth)
     parts = 2 * work.by_filter * jnp.sum(work.gathers, axis=0) * (run.p2 - 1)
     staged = _staged(work, run)
-    packed = 2 * staged / (known.packing * network.staging_bandwidth)
+    packed = 2 * staged * _staging(network) / known.packing
     slow = work.by_channel * _slow(staged, run, network, known)
     return together + parts * known.chunk_overhead + packed + slow
 
@@ -133,7 +133,7 @@ def layer_collectives(
 def input_scatter(work: GroupWork, run: Run, network: Network, known: Calibration) -> Cells:
     """The part of a spatial group's samples that is slow on its way through host memory."""
     m = run.batch * run.delta * work.sample
-    slow = jnp.maximum(m - LARGE_MESSAGE, 0) / (known.large_message * network.staging_bandwidth)
+    slow = jnp.maximum(m - LARGE_MESSAGE, 0) * _staging(network) / known.large_message
     return jnp.where(jnp.greater(run.p2, 1), work.replicated * slow, 0.0)
 
 
@@ -151,7 +151,15 @@ def _staged(work: GroupWork, run: Run) -> Cells:
 def _slow(m: Cells, run: Run, network: Network, known: Calibration) -> Cells:
     """Sending and receiving what of `m` bytes is beyond LARGE_MESSAGE, to other nodes."""
     large = 2 * elsewhere(run.p, network) * jnp.maximum(m - LARGE_MESSAGE, 0)
-    return jnp.asarray(large / (known.large_message * network.staging_bandwidth))
+    return jnp.asarray(large * _staging(network) / known.large_message)
+
+
+def _staging(network: Network) -> Cells:
+    """[s/B] through host memory: 0 where there is no such path, and its bandwidth is infinite.
+
+    Inverted before a parameter divides it, the derivative in that one is 0, too, and not 0 x inf.
+    """
+    return 1 / jnp.asarray(network.staging_bandwidth)
 
 
 def _reduce_paths(network: Network, q: Cells, known: Calibration) -> tuple[Link, Link]:

@@ -5,7 +5,7 @@ and efficiency count from `serial_time`, the epoch on one PE.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from grids.grid import Grid
 from grids.spec import TERMS
 from grids.strategies import Strategy
 from kernels.flags import FORBIDS
+from sweep.questions.dimensions import expect_flags
 from sweep.variables import names
 
 
@@ -39,13 +40,13 @@ class Paradl:
     def epoch_time(self) -> xr.DataArray:
         """[s] an epoch: computing and communicating."""
         return _named(
-            self._ds.comp_time + self._ds.comm_time, "epoch_time", "s", "time of an epoch"
+            self._of("comp_time") + self._of("comm_time"), "epoch_time", "s", "time of an epoch"
         )
 
     @property
     def global_batch(self) -> xr.DataArray:
         """B: samples of a mini-batch over all replicas."""
-        batch = self._ds.batch.astype(float)
+        batch = self._of("batch").astype(float)
         weak = self.grid.spec.scaling == "weak"
         return _named(
             batch * self.replicas if weak else batch, "global_batch", "1", "samples a mini-batch"
@@ -83,19 +84,20 @@ class Paradl:
     @property
     def speedup(self) -> xr.DataArray:
         """Epoch time on one PE over epoch time."""
-        gain = self._ds.serial_time / self.epoch_time
+        gain = self._of("serial_time") / self.epoch_time
         return _named(self._ordered(gain), "speedup", "1", "speedup over one PE")
 
     @property
     def efficiency(self) -> xr.DataArray:
         """Speedup a PE."""
-        return _named(self.speedup / self._ds.pe, "efficiency", "1", "parallel efficiency")
+        return _named(self.speedup / self._of("pe"), "efficiency", "1", "parallel efficiency")
 
     @property
     def feasible(self) -> xr.DataArray:
         """Whether nothing forbids a cell."""
+        expect_flags(self._of("limit"))
         return _named(
-            (self._ds.limit & np.uint8(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
+            (self._of("limit") & np.uint8(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
         )
 
     @property
@@ -105,7 +107,7 @@ class Paradl:
         """
         held = [name for name in TERMS if name in self._ds]
         parts = held if len(held) == len(TERMS) else ["comp_time", "comm_time"]
-        stacked = xr.concat([self._ds[name] for name in parts], "part", coords="minimal")
+        stacked = xr.concat([self._of(name) for name in parts], "part", coords="minimal")
         largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
         found = _named(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
@@ -115,24 +117,35 @@ class Paradl:
         """The names in a flag byte."""
         return names(int(limit))
 
+    def _of(self, name: str) -> xr.DataArray:
+        """A variable or coordinate. InputError: it is not there."""
+        if name not in self._ds.variables:
+            raise InputError(
+                f"the Dataset has no {name!r}",
+                advice="open the store anew with sweep.open_dataset(STORE), and keep it in slices",
+            )
+        return self._ds[name]
+
     def _ordered(self, array: xr.DataArray) -> xr.DataArray:
         """The dimensions in the cube's order, whatever was divided by what."""
         return array.transpose(*self.epoch_time.dims)
 
     def _samples(self) -> xr.DataArray:
         samples = {each.name: float(each.samples) for each in self.grid.datasets}
-        return _along(self._ds, "dataset", samples)
+        return _along(self._of("dataset"), samples)
 
     def _replicas(self) -> xr.DataArray:
         """p1 by strategy: p, p over the group, or 1."""
-        pe = self._ds.pe.astype(float)
+        pe, labels = self._of("pe").astype(float), self._of("strategy")
+        strategies = {each.label: each for each in self.grid.strategies}
+        _expect_known(labels, strategies)
         parts = [
-            _replicas_of(each, pe, self._group).assign_coords(strategy=each.label)
-            for each in self.grid.strategies
-            if each.label in self._ds.strategy.values
+            _replicas_of(each, pe, self._group).assign_coords(strategy=label)
+            for label, each in strategies.items()
+            if label in labels.values
         ]
         joined = xr.concat(parts, "strategy", coords="minimal", compat="override", join="override")
-        return joined.squeeze("strategy") if self._ds.strategy.ndim == 0 else joined
+        return joined.squeeze("strategy") if labels.ndim == 0 else joined
 
     def _group(self, strategy: Strategy) -> xr.DataArray | float:
         """PEs in a group of a hybrid."""
@@ -149,7 +162,7 @@ class Paradl:
         if fixed is not None:
             return fixed
         nodes = {each.name: float(each.pes_per_node) for each in self.grid.systems}
-        return _along(self._ds, "system", nodes)
+        return _along(self._of("system"), nodes)
 
 
 def _replicas_of(
@@ -162,11 +175,21 @@ def _replicas_of(
     return (pe // group(strategy)).clip(min=1)
 
 
-def _along(dataset: xr.Dataset, dim: str, values: dict[str, float]) -> xr.DataArray:
+def _along(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
     """Values by label, along the dimension as the dataset has it now."""
-    labels = dataset[dim]
+    _expect_known(labels, values)
     found = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
     return labels.copy(data=found.reshape(labels.shape)).drop_attrs()
+
+
+def _expect_known(labels: xr.DataArray, known: Container[str]) -> None:
+    """InputError: a label that the cube's own spec does not have, as of cubes put together."""
+    for label in map(str, np.atleast_1d(labels.values)):
+        if label not in known:
+            raise InputError(
+                f"{label!r} is no {labels.name} of the spec in the Dataset's attributes",
+                advice="ask each cube by itself, and put the answers together",
+            )
 
 
 def _named(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:

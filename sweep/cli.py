@@ -33,6 +33,8 @@ from sweep.configuration import (
 from sweep.errors import RunError
 from sweep.measured_commands import calibrate, compare, plot
 from sweep.options import named_as_options, once, selection
+from sweep.place import expect_place
+from sweep.visible import tell, visible_lines
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -52,7 +54,9 @@ Sel = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
-Store = Annotated[str, typer.Argument(help="A cube: a folder or an object-store URL.")]
+Store = Annotated[
+    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=expect_place)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
 
 
@@ -72,7 +76,7 @@ def main() -> None:
 
 
 def _end(message: str, code: int) -> None:
-    print(f"paradl: {message}", file=sys.stderr)
+    tell(f"paradl: {message}")
     sys.exit(code)
 
 
@@ -105,7 +109,7 @@ def sweep(
 
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
     if dry_run:
-        print(preview(store, grid, max(workers, 1), extend))
+        print(visible_lines(preview(store, grid, max(workers, 1), extend)))
         return
     shown = bar if sys.stderr.isatty() else silent
     told = silent if quiet else announced(grid, max(workers, 1), shown)
@@ -115,7 +119,7 @@ def sweep(
     except KeyboardInterrupt:
         _end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
     if not quiet:
-        print(f"done: {prod(grid.shape):,} cells in {store}", file=sys.stderr)
+        tell(f"done: {prod(grid.shape):,} cells in {store}")
 
 
 @app.command()
@@ -178,12 +182,11 @@ def _show_cube(store: str, form: Any, question: Any) -> Any:
         table = question()
     show(table, form)
     if not len(table):
-        print("paradl: no samples of this slice fit its models", file=sys.stderr)
+        tell("paradl: no samples of this slice fit its models")
     if done < blocks:
-        print(
+        tell(
             f"paradl: only {done} of {blocks} blocks are done; "
-            "run the same paradl sweep again to finish",
-            file=sys.stderr,
+            "run the same paradl sweep again to finish"
         )
     return table
 
@@ -212,7 +215,7 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
         from sweep.questions.predict import Configuration
 
         asked = Configuration(
-            model={"file": model, "layers": layers} if layers else model,
+            model=model if layers is None else {"file": model, "layers": layers},
             strategy=strategy,
             pe=pe,
             batch=batch,
@@ -233,7 +236,7 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
             grid = asked.grid()
         misfit = grid.misfit(0, 0)
         for warning in (*grid.warnings, *([misfit] if misfit else [])):
-            print(f"paradl: warning: {warning}", file=sys.stderr)
+            tell(f"paradl: warning: {warning}")
         answer(grid, form)
 
     command.__doc__ = answer.__doc__
@@ -247,7 +250,9 @@ def predict(grid: "Grid", form: Any) -> None:
     from sweep.questions.predict import prediction
     from sweep.tables import show_one
 
-    show_one(prediction(grid), form)
+    found = prediction(grid)
+    show_one(found, form)
+    _end_if_forbidden(found)
 
 
 @app.command("explain")
@@ -257,17 +262,25 @@ def explain(grid: "Grid", form: Any) -> None:
     from sweep.questions.explain import explanation
     from sweep.report import show_explanation
 
-    show_explanation(explanation(grid), form)
+    found = explanation(grid)
+    show_explanation(found, form)
+    _end_if_forbidden(found)
+
+
+def _end_if_forbidden(answer: dict[str, Any]) -> None:
+    from sweep.report import obstacle
+
+    if not answer["feasible"]:
+        _end(obstacle(answer), NOTHING_FEASIBLE)
 
 
 @app.command()
 def schema() -> None:
     """The JSON schema of a spec, for editors."""
-    import json
-
     from grids.spec import Spec
+    from sweep.tables import print_json
 
-    print(json.dumps(Spec.model_json_schema(), indent=2))
+    print_json(Spec.model_json_schema())
 
 
 for listing in LISTINGS:

@@ -1,11 +1,10 @@
 """A comparison as text: for people three tables; as CSV its rows; as JSON all of it."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from sweep.measured import PARTS
-from sweep.tables import Format, Row, cell, print_table, show
+from sweep.tables import Format, Row, cell, print_json, print_table, show
 
 PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 
@@ -13,7 +12,7 @@ PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 def show_comparison(found: Mapping[str, Any], form: Format) -> None:
     """Print what `compare` found."""
     if form == "json":
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return
     if form == "csv":
         show([_record(row) for row in found["rows"]], form)
@@ -63,7 +62,7 @@ def _anomaly(row: Row) -> dict[str, Any]:
     told = row["anomaly"]
     return {
         **{key: row[key] for key in ("model", "strategy", "p")},
-        "what": f"{told['what']}\n{told['cause']}",
+        "what": (told["what"], told["cause"]),
     }
 
 

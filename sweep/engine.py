@@ -23,6 +23,7 @@ from sweep.errors import RunError
 from sweep.extension import Extension, extended, extension
 from sweep.lock import exclusive
 from sweep.marks import marking
+from sweep.place import expect_place
 from sweep.progress import Progress, silent
 from sweep.provenance import check_code
 from sweep.resources import check_memory
@@ -43,8 +44,8 @@ class Where:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        if self.workers < 0:
-            raise InputError(f"workers: expected 0 or more, got {self.workers}")
+        if not isinstance(self.workers, int) or self.workers < 0:
+            raise InputError(f"workers: expected 0 or more, got {self.workers!r}")
         if self.workers and self.scheduler:
             raise InputError(
                 "expected local workers or a scheduler, got both",
@@ -72,15 +73,18 @@ def run(
     Returns the cube, opened lazily. InputError: a bad spec, or a store that holds something else;
     RunError: the run failed, and can be resumed.
     """
+    place = expect_place(store)
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
-    sweep(grid, str(store), overwrite, Where(workers, scheduler), progress, extend)
-    return open_dataset(store)
+    sweep(grid, place, overwrite, Where(workers, scheduler), progress, extend)
+    return open_dataset(place)
 
 
 def read_grid(spec: Source) -> Grid:
     """The design space of a spec file or mapping."""
     if isinstance(spec, Mapping):
         return Grid.from_spec(validated(dict(spec), "spec"))
+    if not isinstance(spec, str | Path):
+        raise InputError(f"expected a YAML file or a mapping, got {spec!r}", where="spec")
     path = Path(spec)
     found, document = read_spec(path)
     return Grid.from_spec(found, path.parent, document.where)
@@ -92,9 +96,10 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
 
     from sweep.accessor import register
 
-    open_cube(str(store))  # says in one message what is wrong with a store that is none
+    place = expect_place(store)
+    open_cube(place)  # says in one message what is wrong with a store that is none
     register()
-    dataset: xr.Dataset = xr.open_zarr(str(store), zarr_format=3)
+    dataset: xr.Dataset = xr.open_zarr(place, zarr_format=3)
     return dataset
 
 

@@ -1,6 +1,5 @@
 """Commands about measured runs. As in `sweep.cli`, heavy imports are inside them."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +7,7 @@ import typer
 
 from sweep.configuration import AllReduce, Form
 from sweep.options import named_as_options
+from sweep.visible import tell
 
 MISSED = 3  # an assertion of the user's did not hold
 
@@ -59,10 +59,9 @@ def compare(
     show_comparison(found, form)
     mean = found["summary"]["overall"]["total"]["mean"]
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
-        print(
+        tell(
             f"paradl: the mean accuracy of totals is {percent(mean)}, "
-            f"and {percent(require_accuracy)} is required",
-            file=sys.stderr,
+            f"and {percent(require_accuracy)} is required"
         )
         raise typer.Exit(MISSED)
 
@@ -77,9 +76,10 @@ def calibrate(
     """Fit a machine's parameters to measured runs, and tell how sure and how accurate they are."""
     from sweep.calibration.calibrate import calibrate as ask
     from sweep.calibration.report import show_calibration
-    from sweep.calibration.write import expect_folder, write
+    from sweep.calibration.write import expect_another, expect_folder, write
 
     expect_folder(output)  # before minutes of work
+    expect_another(output, measured)
     with named_as_options():
         found = ask(measured, system=system, cross_validation=cross_validation)
     write(found, output)

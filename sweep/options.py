@@ -14,7 +14,8 @@ def named_as_options() -> Iterator[None]:
         yield
     except InputError as error:
         text = re.sub(r"^axes\.(\w+)(\.\d+)?", r"--\1", str(error), flags=re.MULTILINE)
-        raise InputError(re.sub(r"^parameters\b", "--set", text, flags=re.MULTILINE)) from None
+        text = re.sub(r"^parameters\b", "--set", text, flags=re.MULTILINE)
+        raise InputError(re.sub(r"^calibration: ", "--calibration: ", text)) from None
 
 
 def selection(sel: list[str] | None) -> dict[str, object]:

@@ -1,6 +1,5 @@
 """What a sweep will do, in words, before it does it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -14,6 +13,7 @@ from sweep.progress import Advance, Progress, cells
 from sweep.resources import needed_memory
 from sweep.store import plan_of
 from sweep.tables import cell, prefixed
+from sweep.visible import tell
 
 # Values of an axis that are shown, rather than counted.
 SHOWN = 5
@@ -69,11 +69,11 @@ def announced(grid: Grid, workers: int, shown: Progress) -> Progress:
 
     @contextmanager
     def progress(plan: Plan, done: int) -> Iterator[Advance]:
-        print(outline(grid, plan, workers), file=sys.stderr)
+        tell(outline(grid, plan, workers))
         for warning in grid.warnings:
-            print(f"paradl: warning: {warning}", file=sys.stderr)
+            tell(f"paradl: warning: {warning}")
         if done:
-            print(f"resumed: {done:,} of {plan.blocks:,} blocks were done", file=sys.stderr)
+            tell(f"resumed: {done:,} of {plan.blocks:,} blocks were done")
         with shown(plan, done) as advance:
             yield advance
 

@@ -1,11 +1,13 @@
 """What the command line says in its own words: an explanation, the catalogue, what is damaged."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
+from kernels.flags import FORBIDS
 from sweep.layout import DONE
-from sweep.tables import Format, Row, cell, prefixed, print_record, print_table, show
+from sweep.tables import Format, Row, cell, prefixed, print_json, print_record, print_table, show
+from sweep.variables import names
+from sweep.visible import visible
 
 TOP = ("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch", "global_batch")
 SUMS = ("epoch_time", "comp_time", "comm_time", "memory", "iterations", "feasible", "limit")
@@ -14,7 +16,7 @@ SUMS = ("epoch_time", "comp_time", "comm_time", "memory", "iterations", "feasibl
 def show_explanation(found: dict[str, Any], form: Format) -> None:
     """An explanation: JSON whole, CSV its layers, and for people three tables."""
     if form == "json":
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return
     if form == "csv":
         show(found["layers"], "csv")
@@ -26,6 +28,12 @@ def show_explanation(found: dict[str, Any], form: Format) -> None:
             [_formula(row) for row in found["formulas"]], "Terms (the numbers: one iteration)"
         )
         print_table(_columns(found["layers"]), "Layers (one sample)")
+
+
+def obstacle(found: Row) -> str:
+    """What forbids a configuration; marks, which forbid nothing, are left out."""
+    forbidding = [name for name in found["limit"] if name in names(FORBIDS)]
+    return f"this configuration is not feasible: {', '.join(forbidding)}"
 
 
 def show_entries(rows: Sequence[Row], form: Format) -> None:
@@ -40,7 +48,7 @@ def show_entries(rows: Sequence[Row], form: Format) -> None:
 def _entry(row: Row, hidden: set[str]) -> dict[str, Any]:
     written = {key: value for key, value in row.items() if key not in hidden}
     if "levels" in written:
-        written["levels"] = "\n".join(map(_level, written["levels"]))
+        written["levels"] = tuple(map(_level, written["levels"]))
     return written
 
 
@@ -52,7 +60,7 @@ def _level(level: Row) -> str:
 def _formula(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "term": row["term"],
-        "formula": f"{row['formula']}\n= {row['numbers']}",
+        "formula": (row["formula"], f"= {row['numbers']}"),
         "seconds_per_iteration": row["seconds_per_iteration"],
         "seconds_per_epoch": row["seconds_per_epoch"],
         "part": f"{row['part']:.1%}",
@@ -69,13 +77,13 @@ def show_verified(found: dict[str, Any], form: Format) -> None:
     """How much is done, and a line for each damaged file; CSV is of those alone."""
     damaged = found["damaged"]
     if form == "json":
-        print(json.dumps(found, indent=2))
+        print_json(found)
     elif form == "csv":
         show(damaged, form)
     else:
         print_record({key: value for key, value in found.items() if key not in ("damaged", "left")})
         for each in damaged:
-            print(_damage(each))
+            print(visible(_damage(each)))
 
 
 def advice(found: dict[str, Any]) -> str:

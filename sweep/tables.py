@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from grids.parameters import PARAMETERS
 from grids.spec import TERMS
+from sweep.visible import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +53,7 @@ def show(rows: "pd.DataFrame | Sequence[Row]", form: Format, title: str = "") ->
     records = rows if isinstance(rows, Sequence) else rows.to_dict("records")
     listed = [{str(key): value for key, value in row.items()} for row in records]
     if form == "json":
-        print(json.dumps(listed, indent=2))
+        print_json(listed)
     elif form == "csv":
         print_csv(listed)
     else:
@@ -61,16 +63,34 @@ def show(rows: "pd.DataFrame | Sequence[Row]", form: Format, title: str = "") ->
 def show_one(row: Row, form: Format, title: str = "") -> None:
     """Print one record: a line a key for people."""
     if form == "json":
-        print(json.dumps(row, indent=2))
+        print_json(row)
     elif form == "csv":
         print_csv([row])
     else:
         print_record(row, title)
 
 
+def print_json(value: object) -> None:
+    """Print JSON as its standard has it, which has no word for NaN and infinity: they are null."""
+    print(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def print_csv(rows: Sequence[Row]) -> None:
-    """A head, then a line a row; what is not known is empty."""
+    """A head, then a line a row; what is not known is empty.
+
+    It is data, and the same bytes as in the store, unless a terminal shows it.
+    """
     flattened = [flat(row) for row in rows]
+    if sys.stdout.isatty():
+        flattened = [{visible(key): _shown(each) for key, each in row.items()} for row in flattened]
     lines = csv.DictWriter(sys.stdout, _keys(flattened), lineterminator="\n")
     lines.writeheader()
     lines.writerows(
@@ -78,14 +98,20 @@ def print_csv(rows: Sequence[Row]) -> None:
     )
 
 
+def _shown(value: object) -> object:
+    return visible(value) if isinstance(value, str) else value
+
+
 def flat(row: Row, prefix: str = "") -> dict[str, Any]:
-    """Nested records as `outer.inner` keys, lists joined."""
+    """Nested records as `outer.inner` keys, lists joined, and the lines of tuples."""
     found: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
             found |= flat(value, f"{prefix}{key}.")
         elif isinstance(value, list):
             found[prefix + key] = ", ".join(map(str, value))
+        elif isinstance(value, tuple):
+            found[prefix + key] = "\n".join(map(str, value))
         else:
             found[prefix + key] = value
     return found
@@ -105,18 +131,26 @@ def _with_unit(key: str, value: object) -> str:
 
 def print_table(rows: Sequence[Row], title: str = "") -> None:
     """Aligned columns; numbers to four digits, to the right."""
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table = Table(
+        title=visible(title) or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False
+    )
     keys = _keys(rows)
     for key in keys:
-        head = f"{key}\n[{UNITS[key]}]" if key in UNITS else key
+        head = visible(key) + (f"\n[{UNITS[key]}]" if key in UNITS else "")
         numeric = any(isinstance(row.get(key), int | float) for row in rows)
         table.add_column(Text(head), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(Text(cell(row.get(key), PREFIXED.get(key))) for key in keys))
+        table.add_row(*(_text(row.get(key), PREFIXED.get(key)) for key in keys))
     console = Console()
     if not console.is_terminal:  # a pipe has no width: columns keep theirs
         console = Console(width=10_000, no_color=True)
     console.print(table)
+
+
+def _text(value: object, unit: str | None) -> Text:
+    """A cell of a table: one line, of a tuple one line an item."""
+    lines = value if isinstance(value, tuple) else (value,)
+    return Text("\n".join(visible(cell(each, unit)) for each in lines))
 
 
 def _keys(rows: Sequence[Row]) -> list[str]:

@@ -14,7 +14,8 @@ from sweep.measured import PARTS
 def accuracies(found: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
     """Of each scheme: `rows`, the mean accuracy of each part, the share in its interval."""
     within = found.within(error)
-    accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-found.off) - 1))
+    with np.errstate(over="ignore"):  # of a prediction that is too long beyond measure: accuracy 0
+        accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-found.off) - 1))
     return {
         str(scheme): {
             "rows": int(np.sum(found.schemes == scheme)),

@@ -1,11 +1,10 @@
 """A calibration as text: for people how accurate it is, then its parameters; as CSV the latter."""
 
-import json
 from typing import Any
 
 from grids.calibration import PRIORS, CalibrationFile
 from sweep.comparison import PART_NAMES, percent
-from sweep.tables import Format, print_table, show
+from sweep.tables import Format, print_json, print_table, show
 
 FROM_RUNS, FROM_PRIOR = "the runs", "mostly the prior"
 
@@ -13,7 +12,7 @@ FROM_RUNS, FROM_PRIOR = "the runs", "mostly the prior"
 def show_calibration(found: CalibrationFile, form: Format) -> None:
     """Print what `calibrate` found."""
     if form == "json":
-        print(json.dumps(found.definition(), indent=2))
+        print_json(found.definition())
         return
     if form == "csv":
         show(_parameters(found), form)

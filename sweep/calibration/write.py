@@ -60,6 +60,14 @@ def expect_folder(path: Path) -> None:
         raise InputError("expected a file, got a folder", where=str(path), advice="name the file")
 
 
+def expect_another(path: Path, measured: Path) -> None:
+    """InputError: the file would take the place of the runs that it is made of."""
+    if path.exists() and measured.exists() and path.samefile(measured):
+        raise InputError(
+            "it holds the measured runs", where=str(path), advice="name another file for --output"
+        )
+
+
 def write(file: CalibrationFile, path: Path) -> None:
     """Write, or overwrite, a file. InputError: it cannot be."""
     try:

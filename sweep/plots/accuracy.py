@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from grids.errors import InputError
 from sweep.errors import RunError
+from sweep.visible import visible_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +117,8 @@ def _draw(axes: "Axes", panel: Panel) -> None:
         axes.annotate(
             _accuracy(row), (slot, top), (0, 3), textcoords="offset points", ha="center", size=SMALL
         )
-    axes.set_title(panel.title, fontsize=NORMAL, loc="left")
+    # Names are no formulas, whatever dollars are in them.
+    axes.set_title(visible_lines(panel.title), fontsize=NORMAL, loc="left", parse_math=False)
     axes.set_xlim(-0.55, len(panel.rows) - 0.45)
     axes.set_ylim(0, 1.15 * max(tops))
     axes.set_xticks(range(len(panel.rows)), [f"{row['p']}" for row in panel.rows])
@@ -173,6 +175,10 @@ def _legend(figure: "Figure", rows: Sequence[Row]) -> None:
 
 
 def _save(figure: "Figure", path: Path) -> None:
+    if not path.suffix:  # matplotlib would add one, and write another file
+        raise InputError(
+            "expected a suffix that names the format", where=str(path), advice="such as .png"
+        )
     try:
         figure.savefig(path, dpi=150)
     except (OSError, ValueError) as error:

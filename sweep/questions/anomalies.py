@@ -12,7 +12,8 @@ from typing import Any
 from grids.groups import divided
 from kernels.calibration import LARGE_MESSAGE
 from sweep.questions.cases import Case
-from sweep.questions.predict import number, prediction
+from sweep.questions.choice import with_group
+from sweep.questions.predict import ONLY, number, prediction
 from sweep.tables import prefixed
 
 # Far from an interval: half again beyond its end, in log time from the median. Of a normal error
@@ -219,12 +220,13 @@ def _congestion(case: Case, cases: Sequence[Case], found: Deviation) -> str | No
 def _large_messages(case: Case) -> str | None:
     """Whether gradients, or samples, that pass through host memory are very large messages."""
     inside, group = case.grid.strategies[0].group_strategy, case.found["group"]
-    problem = case.grid.problem((0, 0, 0, 0))
-    if inside not in SPLIT or group == 1 or case.grid.systems[0].staging is None or not problem:
+    if inside not in SPLIT or group == 1 or case.grid.systems[0].staging is None:
         return None
     # Hybrids of filter and channel reduce between PEs directly.
     if inside != "spatial" and case.found["replicas"] > 1:
         return None
+    problem = with_group(case.grid, ONLY, group)
+    assert problem is not None  # it has a prediction that the run deviates from
     (work, _), delta = divided(problem.groups, case.grid.options), case.found["parameters"]["delta"]
     messages = {"gradients": delta * number(work.undivided)}
     if inside == "spatial":

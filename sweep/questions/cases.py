@@ -33,7 +33,7 @@ class Conditions:
     def configuration(self, run: MeasuredRun) -> Configuration:
         """What a run was, for the oracle."""
         system = run.system or self.system
-        name = self.calibration or shipped_calibration(system)
+        name = shipped_calibration(system) if self.calibration is None else self.calibration
         calibration = {} if name == "none" else {"calibration": name}
         return Configuration(
             run.model,

@@ -12,15 +12,20 @@ import numpy as np
 from jax import Array
 from jax.scipy.stats import norm
 
+from grids.errors import InputError
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from grids.problem import Problem
 from grids.reduction import Reduced, reduced
 from kernels import calibrated
+from kernels.arrays import Cells
 from kernels.calibration import Calibration
 from kernels.compiled import compiled
 from kernels.run import Options
 from kernels.uncertainty import moved_times, own_error
+from sweep.evaluate import ask
+from sweep.questions.choice import with_group
+from sweep.questions.predict import number
 
 DRAWS = 2000
 
@@ -45,12 +50,25 @@ def chance(grid: Grid, first: Row, second: Row) -> float:
 
 
 def _problem(grid: Grid, row: Row) -> Problem:
-    """The one cell of a row."""
-    model, dataset, system, strategy = (grid.labels[label].index(row[label]) for label in LABELS)
+    """The one cell of a row, with the group that it was answered for."""
+    model, dataset, system, strategy = (_position(grid, label, row[label]) for label in LABELS)
     axes = {name: np.array([row[name]], float) for name in grid.axes}
-    found = grid.problem((model, dataset, system, strategy), axes)
-    assert found is not None  # it is one of the cube's
-    return found
+    index = (model, dataset, system, strategy)
+    problem = grid.problem(index, axes)
+    assert problem is not None  # it is one of the cube's
+    if problem.choices:
+        problem = with_group(grid, index, number(ask(problem, grid.options).group), axes)
+        assert problem is not None
+    return problem
+
+
+def _position(grid: Grid, dim: str, label: str) -> int:
+    if label not in grid.labels[dim]:
+        raise InputError(
+            f"{label!r} is no {dim} of the spec in the Dataset's attributes",
+            advice="ask each cube by itself",
+        )
+    return grid.labels[dim].index(label)
 
 
 @compiled("options")
@@ -74,10 +92,15 @@ def _drawn(
             offsets,
             slower * doubt.serial_time,
         )
-        return jnp.ravel(compute + communication)[0] / jnp.ravel(given.run.global_batch)[0]
+        return _only(compute + communication) / _only(given.run.global_batch)
 
     times = jax.vmap(time)(jnp.asarray(parameters), jnp.asarray(serial))
     terms = calibrated.iteration_terms(
         given.work, given.run, given.network, given.pe, known, options
     )
-    return times, jnp.ravel(own_error(terms, given.work, given.run, doubt))[0]
+    return times, _only(own_error(terms, given.work, given.run, doubt))
+
+
+def _only(cells: Cells) -> Array:
+    """The one cell, without dimensions."""
+    return jnp.reshape(jnp.asarray(cells), ())

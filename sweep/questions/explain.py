@@ -1,6 +1,5 @@
 """Explain: one configuration's formulas with their numbers, term by term and layer by layer."""
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -18,8 +17,9 @@ from kernels.group import GroupWork, Placement, share
 from kernels.layers import Layers
 from kernels.spatial import layer_halo
 from kernels.strategy import GroupStrategy
+from sweep.questions.choice import with_group
 from sweep.questions.formulas import formulas
-from sweep.questions.predict import Configuration, prediction
+from sweep.questions.predict import ONLY, Configuration, prediction
 
 Row = dict[str, Any]
 
@@ -32,12 +32,10 @@ def explain(model: str | dict[str, object], strategy: str, pe: int, batch: int, 
 def explanation(grid: Grid) -> Row:
     """The prediction, with `formulas` a term and `layers` a row each."""
     predicted = prediction(grid)
-    strategy = grid.strategies[0]
-    if strategy.group == "best":
-        strategy = replace(strategy, group=predicted["group"])
-    problem = grid.problem((0, 0, 0, 0), strategy=strategy)
-    if problem is None or predicted["epoch_time"] is None:
+    if predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
+    problem = with_group(grid, ONLY, predicted["group"])
+    assert problem is not None  # it has a time
     work, _ = divided(problem.groups, grid.options)
     return predicted | {
         "formulas": _formulas(grid, problem, work, predicted),

@@ -36,8 +36,13 @@ def _extrapolation(grid: Grid, problem: Problem) -> list[str]:
     workload = grid.workload(0, 0, 0)
     if workload is None or workload.calibrated is None:
         return []
-    run = problem.run
-    return workload.calibrated.extrapolation(grid.strategies[0], _one(run.p), _one(run.batch))
+    run, machine, calibrated = problem.run, grid.systems[0].name, workload.calibrated
+    elsewhere = (
+        []
+        if calibrated.file.system == machine
+        else [f"runs of {calibrated.file.system} were calibrated, not of {machine}"]
+    )
+    return elsewhere + calibrated.extrapolation(grid.strategies[0], _one(run.p), _one(run.batch))
 
 
 def _percentiles(time: float, sigma: float) -> dict[str, float | None]:
@@ -47,4 +52,4 @@ def _percentiles(time: float, sigma: float) -> dict[str, float | None]:
 
 
 def _one(value: Any) -> float:
-    return float(np.ravel(value)[0])
+    return float(np.asarray(value).item())

@@ -5,6 +5,7 @@ that nothing forbids and what forbids the next one, the PE count with the least 
 largest PE count that still has a given parallel efficiency.
 """
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def rows(
 
 
 def _columns(cube: Source, efficiency: float, selection: Selection | None) -> Columns:
-    if not 0 < efficiency <= 1:
+    if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
     lines = summary(cube, selection, efficiency)
     found = lines.columns()

@@ -1,14 +1,16 @@
 """Predict: the oracle's whole answer for one configuration."""
 
+import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from grids.grid import Grid
+from grids.errors import InputError
+from grids.grid import Grid, Index
 from grids.problem import Problem
 from grids.spec import TERMS, Spec, validated
 from kernels.arrays import Cells
@@ -18,8 +20,11 @@ from kernels.network import Link, Network, link, staged_link
 from kernels.oracle import Answer
 from sweep.compilation import keep_programs
 from sweep.evaluate import ask
+from sweep.questions.choice import with_group
 from sweep.questions.intervals import intervals
 from sweep.variables import names
+
+ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,8 @@ class Configuration:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def grid(self, base: Path = Path()) -> Grid:
-        """The design space that has only this configuration in it."""
+        """The design space that has only this configuration in it. InputError: several, or none."""
+        self._check()
         axes: dict[str, object] = {
             "model": [self.model],
             "system": [self.system],
@@ -50,6 +56,25 @@ class Configuration:
             {"axes": axes, "parameters": dict(self.parameters), **self.settings}, ""
         )
         return Grid.from_spec(spec, base)
+
+    def _check(self) -> None:
+        """Refuse the several values that an axis of a spec takes, and what is no setting."""
+        given = {"parameters": self.parameters, "settings": self.settings}
+        for name, mapping in given.items():
+            if not isinstance(mapping, Mapping):
+                raise InputError(f"expected names and values, got {mapping!r}", where=name)
+        for name, value in {"pe": self.pe, "batch": self.batch, **self.parameters}.items():
+            if isinstance(value, list | tuple | dict):
+                raise InputError(
+                    f"expected one value, got {reprlib.repr(value)}",
+                    where=name,
+                    advice="sweep over several, as an axis of a spec",
+                )
+        for name in ("axes", "parameters"):
+            if name in self.settings:
+                raise InputError(
+                    f"{name!r} is no setting", where="settings", advice="use its own argument"
+                )
 
 
 def predict(
@@ -66,7 +91,7 @@ def predict(
 def prediction(grid: Grid) -> dict[str, Any]:
     """The answer for the one configuration of `grid`."""
     keep_programs()
-    problem = grid.problem((0, 0, 0, 0))
+    problem = grid.problem(ONLY)
     asked = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},
         "pe": int(grid.axes["pe"][0]),
@@ -74,18 +99,10 @@ def prediction(grid: Grid) -> dict[str, Any]:
     if problem is None:
         return asked | _impossible()
     found = ask(problem, grid.options)
-    return asked | _answered(grid, _chosen(grid, problem, found), found)
-
-
-def _chosen(grid: Grid, problem: Problem, found: Answer) -> Problem:
-    """The problem with the group that `best` found."""
-    if not problem.choices:
-        return problem
-    fixed = grid.problem(
-        (0, 0, 0, 0), strategy=replace(grid.strategies[0], group=int(number(found.group)))
-    )
-    assert fixed is not None
-    return fixed
+    if problem.choices:
+        problem = with_group(grid, ONLY, number(found.group))
+        assert problem is not None  # the samples fit, whatever the group
+    return asked | _answered(grid, problem, found)
 
 
 def _impossible() -> dict[str, Any]:
@@ -116,7 +133,7 @@ def _answered(grid: Grid, problem: Problem, found: Answer) -> dict[str, Any]:
     passes = number(problem.run.samples) / global_batch
     iterations = float(np.ceil(passes)) if grid.options.iterations == "ceil" else passes
     comp, comm = number(found.compute), number(found.communication)
-    flags = int(np.asarray(found.limit).ravel()[0])
+    flags = int(number(found.limit))
     return {
         "replicas": int(replicas),
         "group": int(group),
@@ -176,8 +193,8 @@ def _bandwidth(path: Link) -> float:
 
 
 def number(value: Any) -> float:
-    """The one value of an array."""
-    return float(np.asarray(value).ravel()[0])
+    """The only value of an array; ValueError where it has several, of which none is the answer."""
+    return float(np.asarray(value).item())
 
 
 def finite(value: float) -> float | None:

@@ -31,6 +31,12 @@ def positions(coordinates: Coordinates, selection: Selection) -> dict[str, Posit
 
     InputError for an unknown axis or a value that the axis does not have.
     """
+    if not isinstance(selection, Mapping):
+        raise InputError(
+            f"expected a mapping of axes to values, got {selection!r}",
+            where="selection",
+            advice="such as {'pe': [64, 128]}",
+        )
     return {axis: _along(coordinates, axis, wanted) for axis, wanted in selection.items()}
 
 
@@ -41,6 +47,8 @@ def _along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
         )
     coordinate = coordinates[axis]
     given = wanted if isinstance(wanted, list | tuple) else [wanted]
+    if not given:
+        raise InputError("expected at least one value, got none", where=f"--sel {axis}")
     values = [value for each in given for value in _listed(coordinate, axis, each)]
     return np.array(sorted({_position(coordinate, axis, value) for value in values}), np.int64)
 
@@ -57,7 +65,7 @@ def _position(coordinate: NDArray[Any], axis: str, value: object) -> int:
         found = np.flatnonzero(coordinate == str(value))
     else:
         number = PARAMETERS[axis].read(value, f"--sel {axis}")
-        found = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9))
+        found = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
     if not found.size:
         known = nearest(str(value), map(str, coordinate.tolist()))
         raise InputError(f"no {axis} {value!r} in this cube", where="--sel", advice=known)

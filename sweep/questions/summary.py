@@ -16,6 +16,8 @@ from kernels.statistics import COUNTS
 from sweep import variables
 from sweep.creation import coordinates
 from sweep.layout import SERIAL, SUMMARY
+from sweep.place import expect_place
+from sweep.questions.dimensions import restore_axes
 from sweep.questions.lines import Lines
 from sweep.questions.slices import Positions, Selection, positions, select
 from sweep.questions.whole import check_files
@@ -38,13 +40,13 @@ def summary(
     """
     chosen = selection or {}
     if isinstance(source, str | Path):
-        source = open_cube(str(source))
+        source = open_cube(expect_place(source))
     if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
         return kept(source, chosen)
     from sweep.questions.computed import computed
 
     cells = _open_cells(source, chosen) if isinstance(source, Cube) else source
-    return computed(select(cells, chosen), efficiency)
+    return computed(select(restore_axes(cells), chosen), efficiency)
 
 
 def _open_cells(cube: Cube, selection: Selection) -> "xr.Dataset":

@@ -87,6 +87,29 @@ def test_errors_are_of_the_flows_that_they_name() -> None:
     assert float(hybrid.total) == pytest.approx(float(own_error(terms, work, setup, doubt)))
 
 
+@pytest.mark.parametrize(("group", "p1", "p2"), [*CASES, ("filter", 3.0, 2.0), ("none", 1.0, 1.0)])
+def test_a_machine_without_a_path_through_host_memory_has_derivatives(group, p1, p2) -> None:
+    """It is told as one without start-up and of infinite bandwidth."""
+    direct = replace(NETWORK, staging_latency=np.array(0.0), staging_bandwidth=np.array(np.inf))
+    work, setup, _, pe, known, options = asked(group, p1, p2)
+
+    @jax.jit
+    def derivatives(offsets, serial):
+        def times(offsets, serial):
+            at = Calibration(*offsets)
+            return jnp.stack(moved_times(work, setup, direct, pe, known, options, at, serial))
+
+        slopes = jax.jacrev(times, (0, 1))(offsets, serial)
+        return *slopes, jax.hessian(lambda at: times(at, serial).sum())(offsets)
+
+    slopes, of_serial, curvature = map(np.asarray, derivatives(jnp.zeros(SIZE), jnp.zeros(())))
+    through_host = [each.name for each in fields(Calibration)].index("packing")
+    assert np.isfinite(slopes).all()
+    assert np.isfinite(curvature).all()
+    assert of_serial[0] > 0
+    assert (slopes[:, through_host] == 0).all()
+
+
 def test_one_pe_does_not_communicate() -> None:
     doubt = replace(SURE, exchange=np.array(0.4))
     assert float(spread(*asked("none", 1.0, 1.0), doubt).communication) == 0

@@ -125,3 +125,27 @@ def test_reasons(mixed):
 def test_another_dataset_has_none_of_it():
     with pytest.raises(InputError, match="no cube of paradl's"):
         _ = xr.Dataset({"comp_time": 1.0, "comm_time": 2.0}).paradl.grid
+
+
+@pytest.mark.parametrize(
+    ("change", "quantity", "message"),
+    [
+        (lambda ds: ds.isel(pe=0, drop=True), "efficiency", "the Dataset has no 'pe'"),
+        (lambda ds: ds.drop_vars("comp_time"), "epoch_time", "the Dataset has no 'comp_time'"),
+        (lambda ds: ds.drop_vars("serial_time"), "speedup", "the Dataset has no 'serial_time'"),
+        (lambda ds: ds.isel(dataset=0, drop=True), "throughput", "the Dataset has no 'dataset'"),
+        (lambda ds: ds.where(ds.pe > 1), "feasible", "limit: expected flags of type uint8"),
+        (lambda ds: ds.mean("batch"), "iterations", "the Dataset has no 'batch'"),
+        # A label of another cube's, of which this one's spec says nothing.
+        (lambda ds: renamed(ds, "dataset"), "throughput", "'other' is no dataset of the spec"),
+        (lambda ds: renamed(ds, "strategy"), "global_batch", "'other' is no strategy of the spec"),
+    ],
+)
+def test_what_a_slice_has_lost_is_told(mixed, change, quantity, message):
+    changed = change(mixed.drop_vars("replicas"))
+    with pytest.raises(InputError, match=message):
+        getattr(changed.paradl, quantity)
+
+
+def renamed(cube: xr.Dataset, dim: str) -> xr.Dataset:
+    return cube.assign_coords({dim: ["other", *cube[dim].values[1:].tolist()]})

@@ -330,6 +330,44 @@ def test_predict_and_explain(paradl):
     assert paradl(*ONE)[0] == paradl(*ONE, "--format", "csv")[0] == 0
 
 
+@pytest.mark.parametrize("command", ["predict", "explain"])
+@pytest.mark.parametrize(
+    ("options", "limits"),
+    [
+        (("--strategy", "serial"), "too_many_pes"),
+        (("--batch", "100000", "--strategy", "data"), "memory"),
+        (("--dataset", "cosmoflow-128"), "incompatible"),
+        # It is marked uneven, too, which forbids nothing.
+        (("--strategy", "filter", "--pe", "7", "--batch", "100000"), "memory"),
+    ],
+)
+def test_a_configuration_that_is_not_feasible(command, options, limits, paradl):
+    for form in ("table", "json", "csv"):
+        code, out, err = paradl(command, *ONE[1:], *options, "--format", form)
+        assert code == 4
+        assert out
+        assert err.endswith(f"paradl: this configuration is not feasible: {limits}\n")
+    _, out, _ = paradl("predict", *ONE[1:], *options, "--format", "json")
+    assert json.loads(out)["feasible"] is False
+
+
+def test_marks_forbid_nothing(paradl):
+    code, out, err = paradl(*ONE, "--strategy", "filter", "--pe", "7", "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["limit"] == ["uneven"]
+
+
+@pytest.mark.parametrize("command", ["sweep", "status", "limits", "best"])
+def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, paradl):
+    """As an unset variable of a shell gives it."""
+    spec = [spec_file(SMALL)] if command == "sweep" else []
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    refused(paradl(command, *spec, ""), "store: expected a folder or an object-store URL, got ''")
+    assert list(empty.iterdir()) == []
+
+
 @pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies"])
 def test_the_catalogue(kind, paradl):
     for form in ("table", "json", "csv"):

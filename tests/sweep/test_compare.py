@@ -268,6 +268,7 @@ def test_bad_rows(row, message, runs, paradl):
     [
         (("--system", "abcj"), "paradl: --system: unknown system 'abcj'"),
         (("--calibration", "no_such"), "unknown calibration 'no_such'"),
+        (("--calibration", ""), "--calibration: unknown calibration ''"),
         (("--calibration", "./none.yaml"), "none.yaml: no such file"),
     ],
 )

@@ -211,3 +211,27 @@ def test_a_place_that_cannot_be(small, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises((InputError, RunError), match="Not a directory"):
         sweep.run(small, tmp_path / "file" / "cube.zarr")
+
+
+@pytest.mark.parametrize("store", [None, "", " ", 7, b"cube.zarr", ["cube.zarr"]])
+def test_a_store_that_is_no_place(store, small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for question in (lambda: sweep.run(small, store), lambda: sweep.open_dataset(store)):
+        with pytest.raises(InputError, match="store: expected a folder or an object-store URL"):
+            question()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "more", "message"),
+    [
+        (None, {}, "spec: expected a YAML file or a mapping, got None"),
+        (["axes"], {}, "spec: expected a YAML file or a mapping"),
+        ({}, {"workers": "2"}, "workers: expected 0 or more, got '2'"),
+        ({}, {"workers": 1.5}, "workers: expected 0 or more, got 1.5"),
+    ],
+)
+def test_an_argument_of_another_type(spec, more, message, small, tmp_path):
+    with pytest.raises(InputError, match=message):
+        sweep.run(small if spec == {} else spec, tmp_path / "cube.zarr", **more)
+    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,9 @@ import pytest
 import sweep
 from grids.calibration import PRIORS
 from grids.errors import InputError
+from grids.library import names
 from grids.spec import INTERVALS
+from grids.strategies import MEANING
 
 ERROR = {
     "serial": 0.03,
@@ -110,6 +112,19 @@ def test_extrapolation_is_told() -> None:
     ]
 
 
+def test_another_machines_calibration_is_an_extrapolation() -> None:
+    found = sweep.predict(
+        "resnet50",
+        "data",
+        16,
+        64,
+        dataset="imagenet-226",
+        system="dgx-h100",
+        settings={"calibration": CALIBRATION},
+    )
+    assert found["extrapolation"] == ["runs of abci were calibrated, not of dgx-h100"]
+
+
 def test_the_best_is_so_with_a_probability(cube) -> None:
     first, second, third = sweep.best(cube).to_dict("records")
     assert first["strategy"] == "data"
@@ -119,6 +134,53 @@ def test_the_best_is_so_with_a_probability(cube) -> None:
     assert 0.5 < groups.loc[0, "faster_than_next"] < 1
     dataset = sweep.best(sweep.open_dataset(cube)).to_dict("records")
     assert dataset[0]["faster_than_next"] == pytest.approx(first["faster_than_next"])
+
+
+def test_the_chosen_group_is_the_one_that_has_chances(tmp_path) -> None:
+    """ABCI's memory forbids the first candidate, groups of 2; of the others, 4 is the fastest."""
+    axes = {"model": "cosmoflow", "dataset": "cosmoflow-512", "system": "abci", "pe": 64}
+    chances = []
+    for group in ("best", "4"):
+        rivals = [f"data+spatial:group={group}", "data+spatial:group=8"]
+        spec = {
+            "axes": axes | {"strategy": rivals, "batch": 1},
+            "parameters": {"gamma": 0.25},
+            "calibration": "abci",
+        }
+        first, _ = sweep.best(sweep.run(spec, tmp_path / group)).to_dict("records")
+        assert first["strategy"] == rivals[0]
+        chances.append(first["faster_than_next"])
+    assert chances[0] == chances[1]
+
+
+@pytest.mark.parametrize("calibration", ["none", CALIBRATION], ids=["none", "mine"])
+def test_the_chosen_group_is_told_as_if_it_had_been_asked_for(calibration) -> None:
+    """Groups of 2 to 64 compete; of the two answers only the label may differ."""
+    asked = {"dataset": "cosmoflow-512", "parameters": {"gamma": 0.25}}
+    asked["settings"] = {"calibration": calibration}
+    best = sweep.explain("cosmoflow", "data+spatial:group=best", 64, 1, **asked)
+    assert best["group"] == 4
+    label = "data+spatial:group=4"
+    assert best | {"strategy": label} == sweep.explain("cosmoflow", label, 64, 1, **asked)
+
+
+def test_a_chance_needs_the_cubes_own_labels(cube) -> None:
+    """Another cube's, put beside this one's, follow from a spec that is not at hand."""
+    other = sweep.open_dataset(cube).assign_coords(model=["other"])
+    with pytest.raises(InputError, match="'other' is no model of the spec"):
+        sweep.best(other)
+
+
+def test_every_machine_has_intervals(tmp_path) -> None:
+    """Machines without a path through host memory among them: its bandwidth is infinite there."""
+    axes = AXES | {"system": names("system"), "strategy": list(MEANING), "pe": [1, 4, 64]}
+    outputs = ["comp_time", "comm_time", "limit", *INTERVALS]
+    spec = {"axes": axes, "calibration": "abci", "outputs": outputs}
+    cube = sweep.run(spec, tmp_path / "cube.zarr").load()
+    known = np.isfinite(cube.comp_time + cube.comm_time)
+    assert known.any(["pe", "batch"]).all()
+    for name in INTERVALS:
+        assert (np.isfinite(cube[name]) == known).all(), name
 
 
 def test_intervals_need_a_calibration(tmp_path) -> None:

@@ -108,12 +108,25 @@ def test_the_suffix_is_the_format(suffix, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("a.txt", "is not supported"), ("no/folder.png", "No such file")]
+    ("name", "message"),
+    [
+        ("a.txt", "is not supported"),
+        ("no/folder.png", "No such file"),
+        ("a", "expected a suffix that names the format; such as .png"),
+    ],
 )
 def test_where_nothing_can_be_written(name, message, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     with pytest.raises(InputError, match=message):
         plot_accuracy(ROWS, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["$x_{$", "\x1b[31m", "50 % {of} \\frac"])
+def test_a_name_is_no_formula(name, tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    plot_accuracy([row(model=name)], tmp_path / "accuracy.png")  # warnings are errors
+    assert (tmp_path / "accuracy.png").read_bytes().startswith(PNG)
 
 
 def test_without_matplotlib(monkeypatch, tmp_path):

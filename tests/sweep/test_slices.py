@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 
 from grids.errors import InputError
-from sweep.questions.slices import select
+from sweep.questions.slices import positions, select
 
 
 @pytest.mark.parametrize("value", ["3,8", ["8", 3], [8, "3", "3"], ("3 , 8",)])
@@ -33,8 +34,17 @@ def test_a_label_may_have_commas(tmp_path, small):
         ({"pe": 5}, "no pe 5 in this cube; known:"),
         ({"pe": "many"}, "expected a number, got 'many'"),
         ({"inter_bandwidth": "3 s"}, "expected a value in B/s"),
+        ({"pe": []}, "--sel pe: expected at least one value, got none"),
+        ("pe=8", "selection: expected a mapping of axes to values, got 'pe=8'"),
     ],
 )
 def test_what_is_not_there(mixed, selection, message):
     with pytest.raises(InputError, match=message):
         select(mixed, selection)
+
+
+def test_small_values_are_told_apart():
+    """Latencies of nanoseconds differ by less than NumPy's absolute tolerance, 1e-8."""
+    latencies = {"inter_latency": np.array([1e-9, 5e-9])}
+    found = positions(latencies, {"inter_latency": "5 ns"})
+    assert found["inter_latency"].tolist() == [1]

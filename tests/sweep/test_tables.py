@@ -2,6 +2,7 @@ import csv
 import io
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -53,6 +54,16 @@ def test_cells(value, text):
 def test_json_is_the_rows(capsys):
     show(ROWS, "json")
     assert json.loads(capsys.readouterr().out) == ROWS
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), np.float64("nan")])
+def test_json_has_no_word_for_what_is_no_number(value, capsys):
+    show([{"a": value, "b": {"c": [value, (1.5, value)]}}], "json")
+    show_one({"a": value}, "json")
+    rows, one = capsys.readouterr().out.split("]\n{")
+    strict = {"parse_constant": pytest.fail}
+    assert json.loads(rows + "]", **strict) == [{"a": None, "b": {"c": [None, [1.5, None]]}}]
+    assert json.loads("{" + one, **strict) == {"a": None}
 
 
 def test_a_data_frame_is_its_rows(capsys):

@@ -1,0 +1,24 @@
+"""What reaches a terminal: texts in which every character can be seen.
+
+Names come from stores, CSV files and paths that others wrote. Printed as they are, an ESC in one
+could clear the screen or rename its window, and a bidirectional override could reorder a message.
+"""
+
+import sys
+
+
+def visible(text: str) -> str:
+    """The text in one line: what no eye sees is an escape, ESC `\\x1b`, and a line end `\\n`."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
+def visible_lines(text: str) -> str:
+    """The same of each line of a text that has several."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def tell(message: str) -> None:
+    """Print one message to stderr, which progress, notes and failures go to."""
+    print(visible_lines(message), file=sys.stderr)
