@@ -33,6 +33,7 @@ from sweep.configuration import (
 from sweep.errors import RunError
 from sweep.measured_commands import calibrate, compare, plot
 from sweep.options import named_as_options, once, selection
+from sweep.remote import locate_store
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -52,7 +53,9 @@ Sel = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
-Store = Annotated[str, typer.Argument(help="A cube: a folder or an object-store URL.")]
+Store = Annotated[
+    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
 
 

@@ -24,6 +24,7 @@ from sweep.errors import RunError
 from sweep.extension import Extension, extended, extension
 from sweep.lock import exclusive
 from sweep.progress import Progress, silent
+from sweep.remote import locate_store
 from sweep.resources import check_memory
 from sweep.store import Cube, open_cube, open_group, plan_of, remove_partial, unfinished
 
@@ -71,8 +72,9 @@ def run(
     RunError: the run failed, and can be resumed.
     """
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
-    sweep(grid, str(store), overwrite, Where(workers, scheduler), progress, extend)
-    return open_dataset(store)
+    url = locate_store(store)
+    sweep(grid, url, overwrite, Where(workers, scheduler), progress, extend)
+    return open_dataset(url)
 
 
 def read_grid(spec: Source) -> Grid:
@@ -90,9 +92,10 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
 
     from sweep.accessor import register
 
-    open_cube(str(store))  # says in one message what is wrong with a store that is none
+    url = locate_store(store)
+    open_cube(url)  # says in one message what is wrong with a store that is none
     register()
-    dataset: xr.Dataset = xr.open_zarr(str(store))
+    dataset: xr.Dataset = xr.open_zarr(url)
     return dataset
 
 
