@@ -24,7 +24,7 @@ from kernels.line import line, without
 from kernels.oracle import ahead_of
 from kernels.run import Options
 from kernels.summary import Summary, lengthened, nothing, table
-from kernels.tiles import Starts, Tiles, repeat, tiles
+from kernels.tiles import TILE_CELLS, Starts, Tiles, repeat, tiles
 from sweep.buffers import Buffers
 from sweep.evaluate import answered, output
 from sweep.variables import EFFICIENCY, dtype
@@ -82,7 +82,7 @@ def filled(
         enough=jnp.asarray(serial_time / EFFICIENCY, jnp.float32),
         place=place,
         names=tuple(dict.fromkeys((*buffers, *SUMMARISED))),
-        cut=tiles(shape),
+        cut=tiles(shape, TILE_CELLS // _choices(given, choices)),
         choices=choices,
         options=options,
     )
@@ -151,6 +151,11 @@ class Block:
     def p(self) -> Array:
         """PE counts, of the cells' rank: without the dimension of choices."""
         return jnp.asarray(self.given.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
+
+
+def _choices(given: Reduced, choices: bool) -> int:
+    """Group sizes that each cell is answered for: a tile of many choices has fewer cells."""
+    return int(jnp.shape(given.run.p2)[0]) if choices else 1
 
 
 def _looking_ahead(given: Reduced, cells: int, options: Options) -> Reduced:
