@@ -15,6 +15,7 @@ from benchmarks import (
     endtoend,
     kernel,
     kill,
+    memory,
     profile,
     scalar,
     search,
@@ -38,6 +39,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "codecs": codecs.measure,
     "workers": workers.measure,
     "search": search.measure,
+    "memory": memory.measure,
     "kill": kill.measure,
 }
 

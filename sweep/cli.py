@@ -107,11 +107,12 @@ def sweep(
     from sweep.progress import bar, silent
 
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
+    processes = workers or int(scheduler is not None)  # of a scheduler's workers, one is planned
     if dry_run:
-        print(preview(store, grid, max(workers, 1), extend))
+        print(preview(store, grid, processes, extend))
         return
     shown = bar if sys.stderr.isatty() else silent
-    told = silent if quiet else announced(grid, max(workers, 1), shown)
+    told = silent if quiet else announced(grid, processes, shown)
     try:
         with heard(told) as progress:
             run(grid, store, overwrite, Where(workers, scheduler), progress, extend)

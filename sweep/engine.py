@@ -120,7 +120,8 @@ def sweep(
         if found and not extend:
             _check_same(found, grid)
         plan = more.plan if more else plan_of(grid)
-        check_memory(plan, max(where.workers, 1))
+        if where.scheduler is None:  # else blocks are computed elsewhere
+            check_memory(grid, plan, where.workers)
         if found and not more:
             if found.done().all():
                 return
