@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from grids.divisors import divisors
 from grids.grid import Grid
 from kernels.statistics import STATISTICS
+from kernels.tiles import TILE_CELLS
 from sweep.plan import Plan
 
 SINGLE, FLOAT = 4, 8  # bytes
@@ -35,7 +36,6 @@ SUMMARY_COPIES = 1
 REDUCING_COPIES = 2
 # Float64 arrays of a tile that the calibrated formulas have at once (memory_analysis: 69).
 TILE_COPIES = 72
-TILE_CELLS = 2**17
 # Float64 arrays of a block's PE counts and group sizes that its cells are answered from.
 CHOICE_COPIES = 30
 # Float64 arrays of stages and group sizes while a pipeline's layers are reduced.
