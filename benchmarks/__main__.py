@@ -16,6 +16,7 @@ from benchmarks import (
     fuzz,
     kernel,
     kill,
+    memory,
     profile,
     scalar,
     search,
@@ -39,6 +40,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "codecs": codecs.measure,
     "workers": workers.measure,
     "search": search.measure,
+    "memory": memory.measure,
     "kill": kill.measure,
     "fuzz": fuzz.measure,
 }

@@ -7,11 +7,17 @@
 SPEC is read here; STORE must be a folder that all nodes share, or an object-store URL. Blocks are
 computed as soon as the first job has started. To stop, press Ctrl-C: the jobs are cancelled, and
 the same command goes on from there.
+
+Who may speak to Dask may run code as you, and its ports are open to all users of these machines.
+So jobs and this process know each other by a certificate, which jobs read in the folder --shared
+that you alone may read, as long as this process runs.
 """
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
+import dask
 from dask_jobqueue.slurm import SLURMCluster
+from distributed.security import Security
 
 import sweep
 from sweep.cluster import WORKER_ENVIRONMENT
@@ -21,14 +27,17 @@ from sweep.progress import Progress, bar
 def main() -> None:
     """Sweep, or print the job's script."""
     options = parser().parse_args()
-    with slurm(options.cores, options.memory, options.walltime, options.queue) as cluster:
+    node = options.cores, options.memory, options.walltime
+    with slurm(*node, options.shared, options.queue) as cluster:
         if options.script:
             print(cluster.job_script())
         else:
             sweep_on(cluster, options.jobs, options.spec, options.store, bar)
 
 
-def slurm(cores: int, memory: str, walltime: str, queue: str | None = None) -> SLURMCluster:
+def slurm(
+    cores: int, memory: str, walltime: str, shared: str, queue: str | None = None
+) -> SLURMCluster:
     """Jobs of a node each: a process of one thread on every core, which is how blocks run best."""
     return SLURMCluster(
         cores=cores,
@@ -37,6 +46,9 @@ def slurm(cores: int, memory: str, walltime: str, queue: str | None = None) -> S
         walltime=walltime,
         queue=queue,
         job_name="paradl",
+        security=Security.temporary(),
+        shared_temp_directory=shared,
+        scheduler_options={"dashboard_address": "127.0.0.1:0"},
         job_script_prologue=[
             f"export {name}={value}" for name, value in WORKER_ENVIRONMENT.items()
         ],
@@ -46,7 +58,18 @@ def slurm(cores: int, memory: str, walltime: str, queue: str | None = None) -> S
 def sweep_on(cluster: SLURMCluster, jobs: int, spec: str, store: str, progress: Progress) -> None:
     """Sweep with so many jobs; those that end before it, at their wall time, are submitted anew."""
     cluster.adapt(minimum_jobs=jobs, maximum_jobs=jobs)
-    sweep.run(spec, store, scheduler=cluster.scheduler_address, progress=progress)
+    with dask.config.set(certificate(cluster.security)):
+        sweep.run(spec, store, scheduler=cluster.scheduler_address, progress=progress)
+
+
+def certificate(security: Security) -> dict[str, str]:
+    """What Dask's clients are set up with, so that this scheduler knows them."""
+    known = security.get_tls_config_for_role("client")
+    return {
+        "distributed.comm.tls.ca-file": known["ca_file"],
+        "distributed.comm.tls.client.cert": known["cert"],
+        "distributed.comm.tls.client.key": known["key"],
+    }
 
 
 def parser() -> ArgumentParser:
@@ -59,6 +82,7 @@ def parser() -> ArgumentParser:
     found.add_argument("--memory", required=True, help="of a node, such as 180GB")
     found.add_argument("--walltime", default="01:00:00", help="of a job")
     found.add_argument("--queue", help="SLURM's partition")
+    found.add_argument("--shared", default="~", help="a folder of yours that all nodes see")
     found.add_argument("--script", action="store_true", help="print a job's script and stop")
     return found
 

@@ -18,7 +18,7 @@ import numpy as np
 from grids import strategies
 from grids.calibration import CalibrationFile
 from grids.datasets import Dataset
-from grids.errors import InputError, ShapeError
+from grids.errors import InputError, ShapeError, shorten
 from grids.library import Model, find
 from grids.models.layers import Floats, LayerTable
 from grids.spec import Reference, Spec, validated
@@ -255,7 +255,7 @@ def _check_self_contained(spec: Spec) -> None:
         for reference in each:
             if isinstance(reference, str) or "file" in reference:
                 raise InputError(
-                    f"expected a whole definition, as sweeps write it, got {str(reference)[:80]!r}",
+                    f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
                     where=f"the store's spec: {key}",
                     advice="do not trust this store",
                 )

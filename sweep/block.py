@@ -53,7 +53,7 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
     Some are compressed and written while others are computed: neither waits for the other.
     """
     keep_programs()
-    count = blocks_at_once(cube.plan)
+    count = blocks_at_once(cube.grid, cube.plan)
     waiting, running = iter(blocks), set[Future[int]]()
     with ThreadPoolExecutor(count, "paradl-block") as pool:
         while True:

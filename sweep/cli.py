@@ -33,7 +33,7 @@ from sweep.configuration import (
 from sweep.errors import RunError
 from sweep.measured_commands import calibrate, compare, plot
 from sweep.options import named_as_options, once, selection
-from sweep.place import expect_place
+from sweep.remote import locate_store
 from sweep.visible import tell, visible_lines
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ Sel = Annotated[
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
 Store = Annotated[
-    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=expect_place)
+    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
 
@@ -108,11 +108,12 @@ def sweep(
     from sweep.progress import bar, silent
 
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
+    processes = workers or int(scheduler is not None)  # of a scheduler's workers, one is planned
     if dry_run:
-        print(visible_lines(preview(store, grid, max(workers, 1), extend)))
+        print(visible_lines(preview(store, grid, processes, extend)))
         return
     shown = bar if sys.stderr.isatty() else silent
-    told = silent if quiet else announced(grid, max(workers, 1), shown)
+    told = silent if quiet else announced(grid, processes, shown)
     try:
         with heard(told) as progress:
             run(grid, store, overwrite, Where(workers, scheduler), progress, extend)

@@ -5,11 +5,7 @@ neither stalls the scheduler nor fills its memory. Workers open the store by the
 three short values.
 """
 
-import logging
 import math
-import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
@@ -17,15 +13,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing import resource_tracker
 from queue import Empty, SimpleQueue
 from typing import TypeAlias
 
-from distributed import Client, Future, KilledWorker, LocalCluster
+from distributed import Client, Future, KilledWorker
 
 from grids.errors import InputError
 from sweep.block import Execute, run_block
 from sweep.errors import RunError
+from sweep.local_cluster import local_cluster
 from sweep.store import Cube
 
 Task: TypeAlias = Callable[[int], object]
@@ -125,52 +121,11 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Client]:
         with _connected(scheduler) as client:
             yield client
         return
-    with _local(workers) as cluster, Client(cluster, set_as_default=False) as client:
+    with (
+        local_cluster(workers, WORKER_ENVIRONMENT) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
         yield client
-
-
-def _local(workers: int) -> LocalCluster:
-    start_tracker()
-    with _deaf_to_interrupts():
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",  # any port: other sweeps may run on this machine
-            env=WORKER_ENVIRONMENT,
-            silence_logs=logging.CRITICAL,  # what fails is said once, by this process
-        )
-
-
-def start_tracker() -> None:
-    """Start Python's tracker of semaphores, silent.
-
-    It removes what a worker that was killed has left, and would warn of it: of no use to anyone.
-    """
-    usual = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (usual, "ignore:resource_tracker")))
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        del os.environ["PYTHONWARNINGS"]
-        if usual is not None:
-            os.environ["PYTHONWARNINGS"] = usual
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that are started here ignore Ctrl-C, which a terminal sends to them, too.
-
-    They end with this process, which has something to say about it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may change what a signal does
-        return
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
 
 
 def _connected(scheduler: str) -> Client:

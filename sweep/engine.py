@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grids.errors import InputError
+from grids.errors import InputError, shorten
 from grids.grid import Grid
 from grids.spec import read_spec, validated
 from sweep.block import Execute, run_blocks
@@ -23,9 +23,9 @@ from sweep.errors import RunError
 from sweep.extension import Extension, extended, extension
 from sweep.lock import exclusive
 from sweep.marks import marking
-from sweep.place import expect_place
 from sweep.progress import Progress, silent
 from sweep.provenance import check_code
+from sweep.remote import locate_store
 from sweep.resources import check_memory
 from sweep.root import open_group, remove_partial, unfinished
 from sweep.store import Cube, open_cube, plan_of
@@ -73,10 +73,10 @@ def run(
     Returns the cube, opened lazily. InputError: a bad spec, or a store that holds something else;
     RunError: the run failed, and can be resumed.
     """
-    place = expect_place(store)
+    url = locate_store(store)
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
-    sweep(grid, place, overwrite, Where(workers, scheduler), progress, extend)
-    return open_dataset(place)
+    sweep(grid, url, overwrite, Where(workers, scheduler), progress, extend)
+    return open_dataset(url)
 
 
 def read_grid(spec: Source) -> Grid:
@@ -84,7 +84,7 @@ def read_grid(spec: Source) -> Grid:
     if isinstance(spec, Mapping):
         return Grid.from_spec(validated(dict(spec), "spec"))
     if not isinstance(spec, str | Path):
-        raise InputError(f"expected a YAML file or a mapping, got {spec!r}", where="spec")
+        raise InputError(f"expected a YAML file or a mapping, got {shorten(spec)}", where="spec")
     path = Path(spec)
     found, document = read_spec(path)
     return Grid.from_spec(found, path.parent, document.where)
@@ -96,10 +96,10 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
 
     from sweep.accessor import register
 
-    place = expect_place(store)
-    open_cube(place)  # says in one message what is wrong with a store that is none
+    url = locate_store(store)
+    open_cube(url)  # says in one message what is wrong with a store that is none
     register()
-    dataset: xr.Dataset = xr.open_zarr(place, zarr_format=3)
+    dataset: xr.Dataset = xr.open_zarr(url, zarr_format=3)
     return dataset
 
 
@@ -124,7 +124,8 @@ def sweep(
         if found and not extend:
             _check_same(found, grid)
         plan = more.plan if more else plan_of(grid)
-        check_memory(plan, max(where.workers, 1))
+        if where.scheduler is None:  # else blocks are computed elsewhere
+            check_memory(grid, plan, where.workers)
         if found and not more:
             if found.done().all():
                 return

@@ -30,7 +30,7 @@ from kernels.summary import (
     summarise_nothing,
     tabulate,
 )
-from kernels.tiles import Starts, Tiles, repeat, tiles
+from kernels.tiles import TILE_CELLS, Starts, Tiles, repeat, tiles
 from sweep.buffers import Buffers
 from sweep.evaluate import answered, output
 from sweep.variables import EFFICIENCY, SUMMARISED, dtype
@@ -86,7 +86,7 @@ def filled(
         enough=jnp.asarray(serial_time / EFFICIENCY, jnp.float32),
         place=place,
         names=tuple(dict.fromkeys((*buffers, *SUMMARISED))),
-        cut=tiles(shape),
+        cut=tiles(shape, TILE_CELLS // _choices(given, choices)),
         choices=choices,
         options=options,
     )
@@ -156,6 +156,11 @@ class Block:
     def p(self) -> Array:
         """PE counts, of the cells' rank: without the dimension of choices."""
         return jnp.asarray(self.given.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
+
+
+def _choices(given: Reduced, choices: bool) -> int:
+    """Group sizes that each cell is answered for: a tile of many choices has fewer cells."""
+    return int(jnp.shape(given.run.p2)[0]) if choices else 1
 
 
 def _looking_ahead(given: Reduced, cells: int, options: Options) -> Reduced:

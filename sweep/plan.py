@@ -18,16 +18,9 @@ SHARD_CELLS = 2**22
 # at two thirds of the rate). To read a slice at one PE count out of 1e8 cells takes 0.17 s, from
 # chunks of 2**19 0.06 s. Most questions read the summary, and no cells.
 CHUNK_CELLS = 2**22
-# What a worker holds at once, in blocks: one that is computed, one that is written, and what Zarr
-# makes of that before it is on disk.
-WORKING_COPIES = 4
-# Bytes a cell while a block is summarised: its time, once.
-SUMMARY_BYTES = 8
 # Cells of a block for which every layer is reduced (it takes no part in batch, latency ...), times
 # layers: bounds what the first stage of the kernels holds.
 LAYER_CELLS = 2**22
-# Float64 arrays of such cells at once, in the greediest strategy (measured: pipeline).
-LAYER_COPIES = 20
 
 
 @dataclass(frozen=True)
@@ -65,14 +58,6 @@ class Plan:
     def blocks(self) -> int:
         """Blocks of the cube."""
         return math.prod(self.grid)
-
-    @property
-    def block_bytes(self) -> int:
-        """Memory that evaluating one block takes."""
-        sizes = zip(self.dims, self.shard, self.shape, strict=True)
-        layered = [min(shard, size) for dim, shard, size in sizes if dim in self.layered]
-        reduced = self.layers * math.prod(layered) * 8 * LAYER_COPIES
-        return math.prod(self.shard) * (self.cell_bytes * WORKING_COPIES + SUMMARY_BYTES) + reduced
 
     def region(self, block: int) -> Region:
         """The part of the cube that block 0 <= `block` < `blocks` fills, in C order."""

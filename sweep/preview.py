@@ -10,7 +10,7 @@ from sweep.engine import existing, growth
 from sweep.extension import unfinished
 from sweep.plan import Plan
 from sweep.progress import Advance, Progress, cells
-from sweep.resources import needed_memory
+from sweep.resources import blocks_at_once, needed_memory
 from sweep.store import plan_of
 from sweep.tables import cell, prefixed
 from sweep.visible import tell
@@ -31,10 +31,20 @@ def outline(grid: Grid, plan: Plan, workers: int) -> str:
             f"  cells   {plan.cells:,}{idle if fitting < pairs else ''}",
             f"  bytes   {prefixed(plan.nbytes, 'B')} before compression",
             f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
-            f"  memory  {prefixed(needed_memory(plan, workers), 'B')} for {workers} "
-            f"worker{'s' if workers > 1 else ''}",
+            f"  memory  {prefixed(needed_memory(grid, plan, workers), 'B')} at most, "
+            f"{_hands(grid, plan, workers)}",
         ]
     )
+
+
+def _hands(grid: Grid, plan: Plan, workers: int) -> str:
+    """How many blocks are in memory at once, and where."""
+    if workers:
+        return (
+            f"for {workers} worker{'s' if workers > 1 else ''} with a block each, and this process"
+        )
+    count = blocks_at_once(grid, plan)
+    return f"with {count} block{'s' if count > 1 else ''} in hand"
 
 
 def preview(url: str, grid: Grid, workers: int, extend: bool) -> str:

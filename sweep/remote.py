@@ -1,14 +1,75 @@
-"""Object stores: their failures in one message each.
+"""Where a store is: a folder, or an object store, whose failures are one message each.
 
 Zarr reaches them through fsspec, whose clients (s3fs, gcsfs, adlfs ...) find addresses and
 credentials by themselves, in environment variables and files (docs/scale.md). Each client raises
 errors of its own kinds, which is why everything is caught here.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
-from grids.errors import InputError
+from grids.errors import InputError, shorten
+
+# How a URL (RFC 8089) and fsspec name the folders of this machine.
+FOLDERS = ("file", "local")
+
+
+def locate_store(store: object) -> str:
+    """The path of the folder, or the URL of the object store, that a user named.
+
+    InputError: it is none, such as None or an empty text, or a kind of store that cannot be.
+
+    >>> locate_store("file:///data/my%20cube.zarr"), locate_store("S3://bucket/cube.zarr")
+    ('/data/my cube.zarr', 's3://bucket/cube.zarr')
+    """
+    if not isinstance(store, str | Path) or not str(store).strip():
+        raise InputError(
+            f"expected a folder or an object-store URL, got {shorten(store)}",
+            where="store",
+            advice="name one, such as cube.zarr",
+        )
+    text = str(store)
+    scheme, colon, rest = text.partition(":")
+    folder = scheme.lower() in FOLDERS and rest.startswith("/")
+    if not colon or not (folder or rest.startswith("//")):
+        return text
+    if folder:
+        return _folder(text, rest)
+    _check_scheme(text, scheme.lower())
+    return f"{scheme.lower()}:{rest}"
+
+
+def _folder(url: str, rest: str) -> str:
+    """The folder of a URL on this machine."""
+    host, path = "", rest
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        path = slash + path
+    decoded = unquote_to_bytes(path)
+    if host.lower() not in ("", "localhost") or not decoded or 0 in decoded:
+        raise InputError(
+            f"expected a folder of this machine, got the host {host!r} and the path {path!r}",
+            where=url,
+            advice="write file:///PATH with the whole path, or the path alone",
+        )
+    return os.fsdecode(decoded)
+
+
+def _check_scheme(url: str, scheme: str) -> None:
+    """Refuse what no library knows, and what nobody else can read."""
+    from fsspec import available_protocols
+
+    if scheme == "memory":
+        raise InputError("ends with this process", where=url, advice="name a folder")
+    if scheme.rpartition("::")[2] not in available_protocols():
+        raise InputError(
+            f"no such kind of store (Protocol not known: {scheme})",
+            where=url,
+            advice="name a folder, or a URL such as s3://bucket/cube.zarr",
+        )
 
 
 def is_remote(url: str) -> bool:

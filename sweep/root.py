@@ -24,7 +24,7 @@ from zarr.core.metadata import ArrayV3Metadata
 from zarr.registry import get_pipeline_class
 
 from grids.entry import Count, Record
-from grids.errors import InputError
+from grids.errors import InputError, plain
 from grids.grid import Grid
 from grids.yamlfile import explain
 from sweep import provenance
@@ -76,7 +76,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
     except NO_METADATA as error:
         raise InputError(
-            f"not a Zarr group that can be read ({_short(error)})",
+            f"not a Zarr group that can be read ({plain(str(error))})",
             where=url,
             advice="check the path",
         ) from None
@@ -106,7 +106,7 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
     version = group.attrs.get("paradl_format")
     if version != provenance.FORMAT:
         raise InputError(
-            f"a cube of format {_short(version)}, and this paradl reads format {provenance.FORMAT}",
+            f"a cube of format {plain(version)}, and this paradl reads format {provenance.FORMAT}",
             where=url,
             advice=f"use paradl {_writer(group)}, or sweep again into another store",
         )
@@ -139,7 +139,7 @@ def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise TypeError(f"expected a mapping, got a {type(value).__name__}")
     except (KeyError, ValueError, TypeError, RecursionError) as error:
-        what = "it is gone" if isinstance(error, KeyError) else _short(error)
+        what = "it is gone" if isinstance(error, KeyError) else plain(str(error))
         raise InputError(
             f"the cube's attribute {name} cannot be read ({what})", where=url, advice=ANEW
         ) from None
@@ -200,10 +200,4 @@ def _empty(url: str) -> bool:
 
 
 def _writer(group: zarr.Group) -> str:
-    return _short(str(group.attrs.get("source", "of that version")).removeprefix("paradl "))
-
-
-def _short(value: object, most: int = 200) -> str:
-    """What a store says, as part of a message."""
-    text = str(value)
-    return text if len(text) <= most else f"{text[:most]}..."
+    return plain(str(group.attrs.get("source", "of that version")).removeprefix("paradl "))

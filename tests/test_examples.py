@@ -66,6 +66,8 @@ def test_a_job_is_a_node_with_a_process_a_core(slurm):
     assert "--nthreads 1" in worker
     assert "--nworkers 40" in worker
     assert "--memory-limit 4.19GiB" in worker
+    assert " tls://" in worker
+    assert all(f" --tls-{each} " in worker for each in ("ca-file", "cert", "key"))
 
 
 def test_jobs_make_the_same_cube(slurm, tmp_path):

@@ -16,11 +16,11 @@ from kernels.statistics import COUNTS
 from sweep import variables
 from sweep.creation import coordinates
 from sweep.layout import SERIAL, SUMMARY
-from sweep.place import expect_place
 from sweep.questions.dimensions import restore_axes
 from sweep.questions.lines import Lines
 from sweep.questions.slices import Positions, Selection, positions, select
 from sweep.questions.whole import check_files
+from sweep.remote import locate_store
 from sweep.store import Cube, open_cube
 from sweep.variables import EFFICIENCY, SUMMARISED, Arrays
 
@@ -40,7 +40,7 @@ def summary(
     """
     chosen = selection or {}
     if isinstance(source, str | Path):
-        source = open_cube(expect_place(source))
+        source = open_cube(locate_store(source))
     if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
         return kept(source, chosen)
     from sweep.questions.computed import computed

@@ -1,7 +1,5 @@
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -179,18 +177,3 @@ def test_an_address_that_is_none(small, tmp_path):
 
 def test_a_task_is_three_short_values(blocky):
     assert run_block(blocky.location, blocky.identity, 5) == 5
-
-
-@pytest.mark.parametrize("given", [None, "ignore:nothing"])
-def test_what_killed_workers_leave_is_removed_in_silence(given):
-    code = (
-        "import os; from multiprocessing import resource_tracker as tracker;"
-        "from sweep.cluster import start_tracker; start_tracker();"
-        "tracker.register('/paradl-left', 'semaphore'); print(os.environ.get('PYTHONWARNINGS'))"
-    )
-    environment = {name: each for name, each in os.environ.items() if name != "PYTHONWARNINGS"}
-    environment |= {"PYTHONWARNINGS": given} if given else {}
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60
-    )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{given}\n", "")

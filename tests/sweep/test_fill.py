@@ -1,7 +1,5 @@
 """Filling: tiles change nothing, and memory is reused."""
 
-from functools import partial
-
 import jax
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ import pytest
 import sweep.fill
 from grids.grid import Grid
 from kernels.summary import Line, tabulate_line
-from kernels.tiles import tiles
+from kernels.tiles import TILE_CELLS, Tiles, tiles
 from sweep.buffers import Spare
 from sweep.engine import read_grid
 from sweep.evaluate import evaluate
@@ -51,7 +49,7 @@ def filled(grid: Grid, strategy: int):
 @pytest.mark.parametrize("strategy", range(4))
 @pytest.mark.parametrize("cells", [1, 24, 60, 150, 10_000])
 def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, cells) -> None:
-    monkeypatch.setattr(sweep.fill, "tiles", partial(tiles, cells=cells))
+    monkeypatch.setattr(sweep.fill, "tiles", lambda shape, _: tiles(shape, cells))
     sweep.fill.filled.clear_cache()
     arrays, table, serial = filled(grid, strategy)
     expected = evaluate(grid, (0, 0, 0, strategy))
@@ -64,6 +62,21 @@ def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, ce
     with jax.enable_x64(True):
         of_line = np.asarray(tabulate_line(known))
     np.testing.assert_allclose(np.asarray(table), of_line, rtol=1e-6)
+
+
+def test_a_tile_of_many_group_sizes_has_fewer_cells(grid, monkeypatch) -> None:
+    """Each of its cells is answered for all of them at once: 36 has eight above 1."""
+    asked: list[int] = []
+
+    def noted(shape: tuple[int, ...], cells: int) -> Tiles:
+        asked.append(cells)
+        return tiles(shape, cells)
+
+    monkeypatch.setattr(sweep.fill, "tiles", noted)
+    sweep.fill.filled.clear_cache()
+    for strategy in (0, 3):
+        filled(grid, strategy)
+    assert asked == [TILE_CELLS, TILE_CELLS // 8]
 
 
 def test_a_block_is_filled_where_an_earlier_one_was(grid) -> None:

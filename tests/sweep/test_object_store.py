@@ -106,7 +106,7 @@ def test_workers_write_it_too(url, small_url):
 
 
 def test_resume(url, small_url, monkeypatch):
-    monkeypatch.setattr("sweep.block.blocks_at_once", lambda plan: 1)
+    monkeypatch.setattr("sweep.block.blocks_at_once", lambda *_: 1)
     with pytest.raises(KeyboardInterrupt):
         sweep.run(SMALL, url, progress=cut_short)
     told = status(url)

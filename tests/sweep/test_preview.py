@@ -10,7 +10,8 @@ def test_the_outline_counts(mixed_grid):
     )
     assert "480 (2 of 4 model-dataset pairs do not fit and cost nothing)" in text
     assert "blocks  4 of 1 x 1 x 1 x 6 x 5 x 2 x 2 cells" in text
-    assert "for 2 workers" in text
+    assert "at most, for 2 workers with a block each, and this process" in text
+    assert "at most, with " in outline(mixed_grid, plan_of(mixed_grid), 0)
 
 
 def test_progress_is_announced_once(mixed_grid, capsys):

@@ -1,0 +1,48 @@
+"""Control groups: what memory Linux grants this process, in a container or a batch job.
+
+A process may be deep in a tree of groups, and each of its ancestors may set a limit. The kernel
+tells the place in /proc/self/cgroup: `0::/path` in version 2, `n:memory:/path` in version 1.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+OWN = Path("/proc/self/cgroup")
+MOUNT = Path("/sys/fs/cgroup")
+
+
+def memory_limits(own: Path = OWN, mount: Path = MOUNT) -> list[int]:
+    """Bytes that each of this process' groups grants, where it sets a limit."""
+    files = (group / name for root, path, name in _places(own, mount) for group in _up(root, path))
+    return [limit for file in files if (limit := _limit(file)) is not None]
+
+
+def _places(own: Path, mount: Path) -> Iterator[tuple[Path, PurePosixPath, str]]:
+    """Where each tree of groups is mounted, this process' place in it, and the file of limits."""
+    for line in _text(own).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            yield mount, PurePosixPath(path), "memory.max"
+        elif "memory" in controllers.split(","):
+            yield mount / "memory", PurePosixPath(path), "memory.limit_in_bytes"
+
+
+def _up(root: Path, path: PurePosixPath) -> Iterator[Path]:
+    """The group's folder, and those of its ancestors: in a container often the root's alone."""
+    if ".." in path.parts:  # beyond what is mounted here
+        path = PurePosixPath("/")
+    for group in (path, *path.parents):
+        yield root.joinpath(*group.parts[1:])
+
+
+def _limit(file: Path) -> int | None:
+    """What a file of the kernel says; "max", and a file that is not there, set no limit."""
+    text = _text(file).strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
