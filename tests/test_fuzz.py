@@ -17,7 +17,8 @@ from benchmarks.corpus import MOST_MESSAGE, fault, list_files, list_readers, mak
 from benchmarks.mutations import HOSTILE, mutate_part
 from grids.errors import InputError
 from sweep.errors import RunError
-from sweep.store import METADATA, open_cube
+from sweep.root import METADATA
+from sweep.store import open_cube
 
 CASES = 2000
 FORGED = 40

@@ -189,11 +189,3 @@ def test_partial_files_of_killed_runs_go(made):
     remove_partial(str(made))
     assert not stray.exists()
     assert open_cube(str(made)).plan.blocks == 4
-
-
-def test_an_object_store(small):
-    url = "memory://paradl/cube.zarr"
-    dataset = sweep.run(small, url)
-    assert dataset.comp_time.notnull().any()
-    sweep.run(small, url)
-    sweep.run(small, url, overwrite=True)
