@@ -20,8 +20,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from grids.datasets import Dataset
-from grids.entry import Name, Record
-from grids.errors import InputError, ShapeError, plain
+from grids.entry import MOST_NAME, Name, Record
+from grids.errors import InputError, ShapeError, plain, shorten
 from grids.models.layers import DIMENSIONS, Floats, Layer, LayerTable
 from grids.models.netlines import (
     HEADERS,
@@ -102,6 +102,8 @@ def read_net(path: Path) -> NetModel:
 
 def parse_net(text: str, name: str, where: str) -> NetModel:
     """The model that a file's text describes; `where` is how messages call the file."""
+    if not name.isprintable() or len(name) > MOST_NAME:
+        raise InputError(f"no name for a model: {shorten(name)}", advice="rename the file")
     rows = list(read_rows(text, where))
     title, samples, shape = read_header(rows, where)
     layer_rows = [(at, fields) for at, fields in rows if fields[0] not in HEADERS]
@@ -112,7 +114,7 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
     return NetModel(
         name=name,
         text=text,
-        own_dataset=_dataset(title, samples, shape, math.prod(lines[-1].y), where),
+        own_dataset=_dataset(title or name, samples, shape, math.prod(lines[-1].y), where),
         layers=_table(lines, where),
         warnings=tuple(_warnings(found, lines)),
     )
