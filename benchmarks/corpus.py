@@ -45,7 +45,7 @@ def list_files() -> tuple[Path, ...]:
     """The files that are mutated."""
     folders = ((ROOT / "examples", "*.yaml"), (AUTHORS, "*.net*"), (AUTHORS, "*.lc"))
     listed = [path for folder, pattern in folders for path in sorted(folder.glob(pattern))]
-    entries = sorted((CATALOGUE).glob("*/*.yaml"))
+    entries = sorted(CATALOGUE.glob("*/*.yaml"))
     return (*listed, *entries, CATALOGUE / "measured" / "abci.csv")
 
 

@@ -132,11 +132,11 @@ class CalibrationFile(Entry):
     def covariance(self) -> NDArray[np.float64]:
         """Of the logarithms of the parameters, in the order of PRIORS [n, n]."""
         size = len(PRIORS)
-        found = np.eye(size)
+        correlations = np.eye(size)
         for row, values in enumerate(self.correlation):
-            found[row, : row + 1] = found[: row + 1, row] = values
+            correlations[row, : row + 1] = correlations[: row + 1, row] = values
         spreads = np.array([self.parameters[name].spread for name in PRIORS])
-        return np.asarray(found * spreads * spreads[:, None])
+        return np.asarray(correlations * spreads * spreads[:, None])
 
     def known(self) -> "Calibration":
         """The parameters as the kernels take them."""

@@ -29,6 +29,9 @@ class InputError(ValueError):
 class ShapeError(ValueError):
     """A sample does not fit an architecture; the text names the layer."""
 
+    def __init__(self, what: str) -> None:
+        super().__init__(_cut_middle(what, MOST_TEXT))
+
 
 class _Short(Repr):
     """`repr` of a few parts of a value, whatever its size and depth."""

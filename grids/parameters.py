@@ -10,7 +10,7 @@ from functools import partial
 from typing import Literal
 
 from grids.errors import InputError, shorten
-from grids.units import has_unit, parse
+from grids.units import EXAMPLES, has_unit, parse
 
 Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
 
@@ -37,10 +37,11 @@ class Scale:
         """The value in SI units; one without a unit must be of the quantity's size, or 0."""
         number = parse(value, self.unit, where)
         if number > 0 and not self.low <= number <= self.high and not has_unit(value):
+            meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
             raise InputError(
                 f"{number:g} {self.unit} is no {self.noun} of a machine",
                 where=where,
-                advice=f"write its unit, such as '{number:g} {self.customary}'",
+                advice=f"write its unit, such as {meant!r}",
             )
         return number
 

@@ -9,7 +9,7 @@ arithmetic keeps "40.31 us" the very float that 40.31e-6 is.
 import math
 import re
 from decimal import Decimal, DecimalException
-from functools import cache
+from functools import cache, lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -112,6 +112,7 @@ def _times(number: str, factor: Decimal) -> float:
         return math.inf
 
 
+@lru_cache(maxsize=1024)  # a list of 30,000 quantities has few units
 def _factor(suffix: str, unit: str) -> Decimal | None:
     """How many `unit` one `suffix` is; None where it is no unit or has another dimension."""
     import pint

@@ -90,12 +90,12 @@ def explain(
 
     `model` is what was validated; with it, a misspelt key gets the nearest one that exists.
     """
-    found = _without_echoes(error.errors(include_url=False, include_context=False))
-    lines = [_explain_one(each, source, model) for each in found[:ERRORS_SHOWN]]
+    errors = _without_echoes(error.errors(include_url=False, include_context=False))
+    lines = [_explain_one(each, source, model) for each in errors[:ERRORS_SHOWN]]
     while sum(map(len, lines)) > MOST_TEXT and len(lines) > 1:
         lines.pop()
-    if len(found) > len(lines):
-        lines.append(f"... and {len(found) - len(lines)} more")
+    if len(errors) > len(lines):
+        lines.append(f"... and {len(errors) - len(lines)} more")
     return InputError("\n".join(lines))
 
 
@@ -147,5 +147,5 @@ def _model_in(annotation: object) -> type[pydantic.BaseModel] | None:
     """The first pydantic model in an annotation such as `tuple[Level, ...] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
-    found = (_model_in(part) for part in get_args(annotation))
-    return next((each for each in found if each is not None), None)
+    models = (_model_in(part) for part in get_args(annotation))
+    return next((each for each in models if each is not None), None)

@@ -28,18 +28,18 @@ def selection(sel: list[str] | None) -> dict[str, object]:
 def once(items: list[str] | None, option: str) -> dict[str, str]:
     """The value of each name."""
     pairs = _pairs(items, option)
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise InputError("expected each name once", where=option, advice="keep one value")
-    return found
+    return values
 
 
 def _pairs(items: list[str] | None, option: str) -> list[tuple[str, str]]:
     """`name=value` options."""
-    found = []
+    pairs = []
     for item in items or []:
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not name or not value:
             raise InputError(f"expected name=value, got {shorten(item)}", where=option)
-        found.append((name, value))
-    return found
+        pairs.append((name, value))
+    return pairs

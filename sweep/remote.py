@@ -63,7 +63,9 @@ def _check_scheme(url: str, scheme: str) -> None:
     from fsspec import available_protocols
 
     if scheme == "memory":
-        raise InputError("ends with this process", where=url, advice="name a folder")
+        raise InputError(
+            "a store in memory ends with this process", where=url, advice="name a folder"
+        )
     if scheme.rpartition("::")[2] not in available_protocols():
         raise InputError(
             f"no such kind of store (Protocol not known: {scheme})",

@@ -36,7 +36,8 @@ class Architecture(Entry):
     rank: Literal[2, 3]
     layers: Annotated[Steps, Field(min_length=1)] | None = None
     family: Family | None = None
-    profiles: tuple[Profile, ...] = ()
+    # For each of them the layers are inferred once more.
+    profiles: Annotated[tuple[Profile, ...], Field(max_length=16)] = ()
     customary: str | None = None  # the data set for which its size is usually quoted
 
     @model_validator(mode="after")

@@ -20,8 +20,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from grids.datasets import Dataset
-from grids.entry import Name, Record
-from grids.errors import InputError, ShapeError, plain
+from grids.entry import MOST_NAME, Name, Record
+from grids.errors import InputError, ShapeError, plain, shorten
 from grids.models.layers import DIMENSIONS, Floats, Layer, LayerTable
 from grids.models.netlines import (
     HEADERS,
@@ -102,19 +102,21 @@ def read_net(path: Path) -> NetModel:
 
 def parse_net(text: str, name: str, where: str) -> NetModel:
     """The model that a file's text describes; `where` is how messages call the file."""
+    if not name.isprintable() or len(name) > MOST_NAME:
+        raise InputError(f"no name for a model: {shorten(name)}", advice="rename the file")
     rows = list(read_rows(text, where))
     title, samples, shape = read_header(rows, where)
     layer_rows = [(at, fields) for at, fields in rows if fields[0] not in HEADERS]
-    found = [read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
-    if not found:
+    written = [read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
+    if not written:
         raise InputError("no layers", where=where, advice="write lines of NAME|x|w|y|seconds")
-    lines = _chained(found, shape)
+    lines = _chained(written, shape)
     return NetModel(
         name=name,
         text=text,
-        own_dataset=_dataset(title, samples, shape, math.prod(lines[-1].y), where),
+        own_dataset=_dataset(title or name, samples, shape, math.prod(lines[-1].y), where),
         layers=_table(lines, where),
-        warnings=tuple(_warnings(found, lines)),
+        warnings=tuple(_warnings(written, lines)),
     )
 
 
@@ -132,11 +134,11 @@ def _chained(lines: list[Line], shape: Sizes) -> list[Line]:
     return [replace(line, x=x) for line, x in zip(lines, inputs, strict=True)]
 
 
-def _warnings(found: list[Line], lines: list[Line]) -> Iterator[str]:
-    for written, line in zip(found, lines, strict=True):
-        if written.x != line.x:
+def _warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
+    for before, line in zip(written, lines, strict=True):
+        if before.x != line.x:
             yield (
-                f"{line.where}: {line.name}: the input {product(written.x)} is not the output "
+                f"{line.where}: {line.name}: the input {product(before.x)} is not the output "
                 f"before it, {product(line.x)}; going on with the latter"
             )
         yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _oddities(line))

@@ -63,7 +63,7 @@ def read_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int, Sizes]:
-    """The data set's name, its number of samples, and the shape of one."""
+    """The data set's name, or none, its number of samples, and the shape of one."""
     header: dict[str, tuple[str, list[str]]] = {}
     for at, (word, *fields) in rows:
         if word in header:
@@ -81,7 +81,7 @@ def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int
             f"expected samples x C x 2 or 3 extents, got {shorten('|'.join(fields))}", where=at
         )
     _, names = header.get("Dataset", (where, []))
-    return "|".join(names) or where, samples, tuple(shape)
+    return "|".join(names), samples, tuple(shape)
 
 
 def read_line(where: str, fields: list[str], rank: int) -> Line:

@@ -136,8 +136,8 @@ class _Walk:
             for number, branch in enumerate(concat.branches, start=1)
         ]
         if len({end.extents for end in ends}) > 1:
-            found = ", ".join(str(end) for end in ends)
-            raise ShapeError(f"{name}.concat: the branches give extents that differ: {found}")
+            extents = ", ".join(str(end) for end in ends)
+            raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
         y = Tensor(sum(end.channels for end in ends), ends[0].extents)
         self._add(f"{name}.concat", "concat", y, y, flops=y.items)
         return y

@@ -17,6 +17,8 @@ Coordinates = Mapping[str, NDArray[Any]]
 Selection = Mapping[str, object]
 Positions = NDArray[np.int64]
 
+SHOWN = 8  # values of an axis that a message lists
+
 
 def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
     """The part of a cube where every axis has the value (or one of the values) given for it.
@@ -62,11 +64,22 @@ def _listed(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]
 
 def _position(coordinate: NDArray[Any], axis: str, value: object) -> int:
     if axis in LABELS:
-        found = np.flatnonzero(coordinate == str(value))
+        positions = np.flatnonzero(coordinate == str(value))
+        advice = nearest(str(value), map(str, coordinate.tolist()))
     else:
         number = PARAMETERS[axis].read(value, f"--sel {axis}")
-        found = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
-    if not found.size:
-        known = nearest(str(value), map(str, coordinate.tolist()))
-        raise InputError(f"no {axis} {value!r} in this cube", where="--sel", advice=known)
-    return int(found[0])
+        positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
+        advice = _nearest_numbers(coordinate, number)
+    if not positions.size:
+        raise InputError(f"no {axis} {value!r} in this cube", where="--sel", advice=advice)
+    return int(positions[0])
+
+
+def _nearest_numbers(coordinate: NDArray[Any], number: float) -> str:
+    """Advice on a value that an axis does not have: those that it has, or the ones about it."""
+    nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
+    known = ", ".join(f"{each:.10g}" for each in nearby.tolist())
+    if coordinate.size <= SHOWN:
+        return f"known: {known}"
+    ends = f"{coordinate.min():.10g} to {coordinate.max():.10g}"
+    return f"known: {coordinate.size:,} values from {ends}, of which the nearest are {known}"

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from grids.errors import MOST_TEXT, InputError, nearest, plain, shorten
+from grids.errors import MOST_TEXT, InputError, ShapeError, nearest, plain, shorten
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,7 @@ def test_no_message_is_long() -> None:
     assert len(text) <= MOST_TEXT
     assert text.startswith("a.yaml:3: xxx")
     assert text.endswith("xxx; check the path")
+    assert len(str(ShapeError("x" * 10**6))) <= MOST_TEXT
 
 
 def test_a_million_names_are_not_listed() -> None:

@@ -65,6 +65,8 @@ BAD_SPECS = [
     ("batch", "64 GB", "expected a number, got '64 GB'"),
     ("inter_bandwidth", ["3 s"], "expected a value in B/s, got '3 s'"),
     ("inter_bandwidth", [0], "expected more than 0 B/s, got 0"),
+    ("inter_bandwidth", [25], "25 B/s is no bandwidth of a machine; write its unit, such as"),
+    ("pe", {"pow2": [3, 100]}, "expected a power of two as the first value, got 3"),
     ("inter_latency", [-1e-6], "expected at least 0 s, got -1e-06"),
     ("gamma", [2], "expected more than 0 and at most 1, got 2"),
     ("bandwidth", [1e9], "axes.bandwidth: unknown key; did you mean"),
@@ -120,7 +122,7 @@ def test_a_line_is_named(spec_file, tmp_path, paradl):
 
 def test_no_spec(tmp_path, paradl):
     refused(paradl("sweep", tmp_path / "no.yaml", tmp_path / "c"), "no such file; check the path")
-    refused(paradl("sweep", tmp_path, tmp_path / "c"), "Is a directory")
+    refused(paradl("sweep", tmp_path, tmp_path / "c"), "expected a file, got a folder")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x01")
     refused(paradl("sweep", tmp_path / "binary", tmp_path / "c"), "not UTF-8 text")
 
@@ -184,6 +186,9 @@ def test_a_bad_efficiency(efficiency, mixed_url, paradl):
         (("--set", "gama=1"), "--set: unknown parameter 'gama'; did you mean 'gamma'?"),
         (("--set", "gamma=2"), "--set: gamma: expected more than 0 and at most 1"),
         (("--set", "inter_bandwidth=3 parsec"), "expected a value in B/s"),
+        (("--set", "memory_capacity=32"), "--set: memory_capacity: 32 B is no memory of a machine"),
+        (("--set", f"gamma={'9' * 9000}"), "--set: gamma: expected a number, got '9999"),
+        (("--model", "/dev/zero"), "--model: /dev/zero: expected a file, got a device or a pipe"),
         (("--set", "gamma=1", "--set", "gamma=0.5"), "--set: expected each name once"),
         (("--layers", "x.lc"), "layers: expected a model file of ParaDL's"),
     ],

@@ -91,6 +91,13 @@ def test_a_profile_that_cannot_have_been_measured(profile: Any, message: str) ->
     assert message in str(explain(error.value, "net", Architecture))
 
 
+def test_more_profiles_than_anybody_measures() -> None:
+    profile = {"device": "v100", "shape": [3, 8, 8], "seconds": 1}
+    net = {"name": "net", "rank": 2, "layers": ["relu"], "profiles": [profile] * 17}
+    with pytest.raises(ValidationError, match="at most 16 items"):
+        Architecture.from_definition(net)
+
+
 @pytest.mark.parametrize(
     ("family", "message"),
     [

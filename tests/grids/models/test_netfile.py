@@ -53,6 +53,21 @@ def test_its_own_data_set() -> None:
         model.table(other)
 
 
+def test_a_data_set_without_a_name_has_the_file_s(tmp_path: Path) -> None:
+    """And not its folder's, which another machine does not have."""
+    (tmp_path / "tiny.net").write_text(NET.replace("Dataset|Tiny\n", ""))
+    model = read_net(tmp_path / "tiny.net")
+    assert model.own_dataset.name == "tiny.net"
+    assert NetModel.from_definition(model.definition()).own_dataset == model.own_dataset
+
+
+@pytest.mark.parametrize("name", ["two\nlines.net", "a" * 201 + ".net"])
+def test_a_file_whose_name_is_no_label(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(NET)
+    with pytest.raises(InputError, match=r"no name for a model: '.*'; rename the file"):
+        read_net(tmp_path / name)
+
+
 def test_one_time_is_spread_by_flops() -> None:
     layers = net().layers
     assert layers.seconds is not None
