@@ -87,7 +87,7 @@ def test_measured_runs(calibration, runs, paradl) -> None:
 
 @pytest.mark.parametrize("row", [1, 2, 3])
 def test_a_calibration(row, runs, tmp_path, paradl) -> None:
-    """By runs of which no communication was measured, and by the shortest and longest times that are read."""
+    """By runs of which no communication was measured, and by extreme times."""
     command = ("calibrate", runs([RUNS[row]] * 2), "-o", tmp_path / "mine.yaml")
     code, out, _ = paradl(*command, "--format", "json")
     assert code == 0
