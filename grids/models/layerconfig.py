@@ -16,11 +16,11 @@ LINE = re.compile(r"(?:(?P<index>[0-9]{1,9})\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<fl
 
 def read_layers(path: Path, table: LayerTable) -> tuple[bool, ...]:
     """Which layers of `table` the file says to split."""
-    rows = [
-        (f"{path}:{number}", line.partition("#")[0].strip())
+    lines = [
+        (number, content)
         for number, line in enumerate(read_text(path).splitlines(), start=1)
+        if (content := line.partition("#")[0].strip())
     ]
-    lines = [(where, content) for where, content in rows if content]
     if len(lines) != len(table):
         raise InputError(
             f"expected {len(table)} layers, as the model has, got {len(lines)}",
@@ -28,8 +28,8 @@ def read_layers(path: Path, table: LayerTable) -> tuple[bool, ...]:
             advice="write one line a layer of the model",
         )
     return tuple(
-        _flag(where, content, index, table.names[index])
-        for index, (where, content) in enumerate(lines)
+        _flag(f"{path}:{number}", content, index, table.names[index])
+        for index, (number, content) in enumerate(lines)
     )
 
 

@@ -14,6 +14,7 @@ warned about by line; what cannot be read is refused.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from pydantic import ValidationError
 from grids.datasets import Dataset
 from grids.entry import MOST_NAME, Name, Record
 from grids.errors import InputError, ShapeError, plain, shorten
-from grids.models.layers import DIMENSIONS, Floats, Layer, LayerTable
+from grids.models.layers import DIMENSIONS, MOST_LAYERS, Floats, Layer, LayerTable
 from grids.models.netlines import (
     HEADERS,
     Line,
@@ -34,6 +35,8 @@ from grids.models.netlines import (
 )
 from grids.textfile import read_text
 from grids.yamlfile import explain
+
+MOST_ROWS = MOST_LAYERS + len(HEADERS)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,10 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
     """The model that a file's text describes; `where` is how messages call the file."""
     if not name.isprintable() or len(name) > MOST_NAME:
         raise InputError(f"no name for a model: {shorten(name)}", advice="rename the file")
-    rows = list(read_rows(text, where))
+    # Not read to its end: a file of a million short lines would take 700 MB.
+    rows = list(islice(read_rows(text, where), MOST_ROWS + 1))
+    if len(rows) > MOST_ROWS:
+        raise InputError(f"expected at most {MOST_LAYERS:,} layers", where=where)
     title, samples, shape = read_header(rows, where)
     layer_rows = [(at, fields) for at, fields in rows if fields[0] not in HEADERS]
     written = [read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
