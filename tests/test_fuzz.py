@@ -74,12 +74,7 @@ def store(tmp_path_factory) -> Path:
     return path
 
 
-# The store takes its plan as it stands: to be mended in sweep/store.py.
-UNCHECKED = pytest.mark.xfail(raises=(KeyError, TypeError, ValueError, AttributeError))
-ATTRIBUTES = ["paradl_spec", pytest.param("paradl_plan", marks=UNCHECKED)]
-
-
-@pytest.mark.parametrize("attribute", ATTRIBUTES)
+@pytest.mark.parametrize("attribute", ["paradl_spec", "paradl_plan", "paradl_versions"])
 @pytest.mark.parametrize("seed", range(FORGED // 2))
 def test_a_store_whose_attributes_are_forged(store, tmp_path, attribute, seed):
     copy = shutil.copytree(store, tmp_path / "copy.zarr")

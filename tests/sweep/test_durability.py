@@ -100,7 +100,8 @@ def running_in(group: int) -> list[str]:
         ("ps", "-e", "-o", "pgid=,stat=,args="), capture_output=True, text=True, check=True
     )
     lines = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
-    return [line[2] for line in lines if int(line[0]) == group and not line[1].startswith("Z")]
+    alive = [line for line in lines if int(line[0]) == group and not line[1].startswith("Z")]
+    return [line[2] for line in alive if not line[2].startswith("[")]  # these have just ended
 
 
 def test_a_second_run_is_refused(slow_spec, tmp_path, paradl_process):

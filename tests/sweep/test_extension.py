@@ -227,14 +227,6 @@ def test_summaries_alone(small, tmp_path):
     assert arrays(url) == arrays(fresh(open_cube(str(url)), tmp_path / "fresh.zarr"))
 
 
-def test_an_object_store(small):
-    url = "memory://paradl/extended.zarr"
-    sweep.run(small, url)
-    dataset = sweep.run(longer(small, {"pe": [1, 2, 4, 8, 9]}), url, extend=True)
-    assert dataset.sizes["pe"] == 5
-    assert dataset.comp_time.sel(pe=9).notnull().any()
-
-
 REFUSED = [
     ({"batch": [16]}, r"axes.batch: \[16, 32\] in the store, \[16\] now"),
     ({"batch": [16, 64]}, r"axes.batch: \[16, 32\] in the store, \[16\] now"),

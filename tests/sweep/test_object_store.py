@@ -246,3 +246,11 @@ def test_a_damaged_object_is_named_and_made_anew(url, small_url):
     sweep.run(SMALL, url)
     assert verify(url).damaged == ()
     assert arrays(url) == arrays(small_url)
+
+
+def test_a_store_gains_values(url):
+    sweep.run(SMALL, url)
+    longer = {"axes": SMALL["axes"] | {"pe": [1, 2, 4, 8, 9]}}
+    dataset = sweep.run(longer, url, extend=True)
+    assert dataset.comp_time.sel(pe=9).notnull().any()
+    assert status(url)["complete"]
