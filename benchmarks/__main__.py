@@ -26,7 +26,7 @@ from benchmarks import (
 from benchmarks.effort import FULL, QUICK, Effort
 from benchmarks.machine import Machine
 from benchmarks.report import Report, markdown
-from sweep.compilation import keep_programs
+from sweep.engine.compile_cache import keep_programs
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

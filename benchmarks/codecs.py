@@ -19,8 +19,8 @@ from benchmarks.kernel import Block
 from benchmarks.rawzarr import Codec, Layout, stored_bytes, write
 from benchmarks.report import Report, Row
 from benchmarks.timing import interleaved
-from sweep.creation import CODEC
-from sweep.plan import CHUNK_CELLS, SHARD_CELLS
+from sweep.cube.create import CODEC
+from sweep.cube.plan import CHUNK_CELLS, SHARD_CELLS
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.mutations import mutate, mutate_part
-from grids.errors import InputError
 from grids.library import CATALOGUE, Kind, find
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import read_net
+from grids.reading.errors import InputError
+from grids.reading.yamlfile import load
 from grids.spec import read_spec
-from grids.yamlfile import load
-from sweep.measured import read_measured
+from sweep.measured.runs import read_measured
 
 ROOT = Path(__file__).parents[1]
 AUTHORS = ROOT / "tests" / "data" / "paradl"

@@ -24,10 +24,10 @@ from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import interleaved
 from grids.grid import Grid
-from sweep.engine import Where, sweep
-from sweep.plan import Plan
-from sweep.progress import silent
-from sweep.store import plan_of
+from sweep.cube.plan import Plan
+from sweep.cube.store import plan_of
+from sweep.engine.progress import silent
+from sweep.engine.run import Where, sweep
 
 RAW_SHARE = 0.85
 

@@ -14,12 +14,12 @@ from benchmarks.effort import Effort
 from benchmarks.report import Goal, Report, Row
 from grids.grid import Grid
 from grids.spec import validated
-from sweep.compilation import keep_programs
-from sweep.engine import read_grid
-from sweep.evaluate import evaluate
-from sweep.measured import read_measured
-from sweep.preview import preview
-from sweep.questions.cases import AS_MEASURED, Conditions
+from sweep.cli.preview import preview
+from sweep.engine.compile_cache import keep_programs
+from sweep.engine.evaluate import evaluate
+from sweep.engine.run import read_grid
+from sweep.measured.predicted_runs import AS_MEASURED, Conditions
+from sweep.measured.runs import read_measured
 from sweep.questions.predict import prediction
 
 # One cell, of a network with few layers: what a mutated file takes part in.

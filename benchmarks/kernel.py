@@ -18,15 +18,15 @@ from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
-from grids.reduction import Reduced, reduced
+from grids.inputs.reduction import Reduced, reduced
 from kernels.arrays import Cells
 from kernels.compiled import compiled
 from kernels.run import Options
-from sweep import variables
-from sweep.buffers import SPARE, Buffers
-from sweep.fill import fill, filled
-from sweep.resources import cores
-from sweep.variables import Arrays
+from sweep.cube import schema
+from sweep.cube.schema import Arrays
+from sweep.engine.buffer_pool import SPARE, Buffers
+from sweep.engine.fill import fill, filled
+from sweep.engine.resources import cores
 
 Fill = Callable[[Grid, int, Buffers, NDArray[np.float32]], tuple[Buffers, object]]
 
@@ -96,7 +96,7 @@ def _several(count: int, action: Action) -> None:
 def new_buffers(grid: Grid) -> Arrays:
     """An array a variable, for one strategy."""
     shape = grid.shape[4:]
-    return {name: np.ones(shape, variables.dtype(name)) for name in grid.spec.outputs}
+    return {name: np.ones(shape, schema.dtype(name)) for name in grid.spec.outputs}
 
 
 def block_cells(grid: Grid) -> int:

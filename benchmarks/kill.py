@@ -23,13 +23,13 @@ import yaml
 from benchmarks import spaces
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_most
-from grids.errors import InputError
 from grids.grid import Grid
+from grids.reading.errors import InputError
+from sweep.cube.root import METADATA
+from sweep.cube.store import Cube, open_cube
 from sweep.questions.status import status
-from sweep.root import METADATA
-from sweep.store import Cube, open_cube
 
-COMMAND = (sys.executable, "-c", "from sweep.cli import main; main()", "sweep")
+COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()", "sweep")
 WORKERS = 2
 SAID = "stderr"
 SEED = 2021  # of the instants and the victims

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from sweep.resources import machine_memory
+from sweep.engine.resources import machine_memory
 
 RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "numcodecs", "dask")
 CPUINFO = Path("/proc/cpuinfo")

@@ -32,13 +32,13 @@ import os, sys
 cores = int(sys.argv.pop(1))
 os.sched_getaffinity = lambda process: set(range(cores))
 os.cpu_count = lambda: cores
-from sweep import preview
+from sweep.cli import preview
 count = preview.needed_memory
 def told(*arguments):
     print("promised", count(*arguments), flush=True)
     return count(*arguments)
 preview.needed_memory = told
-from sweep.cli import main
+from sweep.cli.main import main
 main()
 """
 

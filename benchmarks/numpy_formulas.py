@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.entries.systems import System
+from grids.inputs.problem import Workload
 from grids.models.layers import Floats
-from grids.problem import Workload
-from grids.systems import System
 
 Arrays = dict[str, NDArray[Any]]
 

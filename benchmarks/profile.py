@@ -12,10 +12,10 @@ from benchmarks.rawzarr import Layout, write
 from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
-from grids.reduction import reduced
-from sweep.creation import CODEC
-from sweep.plan import CHUNK_CELLS, SHARD_CELLS
-from sweep.variables import Arrays
+from grids.inputs.reduction import reduced
+from sweep.cube.create import CODEC
+from sweep.cube.plan import CHUNK_CELLS, SHARD_CELLS
+from sweep.cube.schema import Arrays
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import interleaved
 from grids.grid import Grid
-from sweep.engine import Where, sweep
-from sweep.progress import silent
+from sweep.engine.progress import silent
+from sweep.engine.run import Where, sweep
 
 TITLE = "a space reduced to its answers (--reduce-only), no cell stored"
 # "A billion cells in a few seconds": five.

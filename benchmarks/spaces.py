@@ -1,7 +1,7 @@
 """The design spaces that are measured: ResNet-50 on ImageNet and ABCI, as large as needed."""
 
 from grids.grid import Grid
-from sweep.engine import read_grid
+from sweep.engine.run import read_grid
 
 # Strategies whose closed form, layers and limits differ most; the first two have a numpy rival.
 STRATEGIES = ("data", "data+filter", "spatial", "pipeline")

@@ -18,7 +18,7 @@ SMALL = ROOT / "examples" / "small.yaml"
 PAPER = ROOT / "examples" / "paper.yaml"
 
 Command = tuple[str, ...]
-PARADL = "from sweep.cli import main; main()"
+PARADL = "from sweep.cli.main import main; main()"
 CONFIGURATION = (
     *("--model", "resnet50", "--dataset", "imagenet-226", "--strategy", "data+filter"),
     *("--pe", "256", "--batch", "64", "--set", "gamma=0.25"),

@@ -21,9 +21,9 @@ from benchmarks import spaces
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import Action, interleaved
-from sweep.cluster import WORKER_ENVIRONMENT
-from sweep.engine import Where, sweep
-from sweep.progress import silent
+from sweep.engine.dask_executor import WORKER_ENVIRONMENT
+from sweep.engine.progress import silent
+from sweep.engine.run import Where, sweep
 
 SPEEDUP = 1.7
 

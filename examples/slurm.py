@@ -20,8 +20,8 @@ from dask_jobqueue.slurm import SLURMCluster
 from distributed.security import Security
 
 import sweep
-from sweep.cluster import WORKER_ENVIRONMENT
-from sweep.progress import Progress, bar
+from sweep.engine.dask_executor import WORKER_ENVIRONMENT
+from sweep.engine.progress import Progress, bar
 
 
 def main() -> None:

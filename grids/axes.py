@@ -12,10 +12,10 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from grids.errors import InputError, nearest, shorten
+from grids.entries.parameters import PARAMETERS, Parameter
 from grids.models.layers import Floats
-from grids.parameters import PARAMETERS, Parameter
-from grids.units import parse
+from grids.reading.errors import InputError, nearest, shorten
+from grids.reading.units import parse
 
 # An axis beyond this is a slip of the pen: a million values take 40 MB before anything is computed.
 MOST_VALUES = 1_000_000

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
-from grids import strategies
-from grids.calibration import CalibrationFile
-from grids.datasets import Dataset
-from grids.errors import InputError, ShapeError, shorten
+from grids.entries import strategies
+from grids.entries.calibration import CalibrationFile
+from grids.entries.datasets import Dataset
+from grids.entries.strategies import Strategy
+from grids.entries.systems import System
 from grids.library import Model, find
 from grids.models.layers import Floats, LayerTable
+from grids.reading.errors import InputError, ShapeError, shorten
+from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference, Spec, validated
-from grids.strategies import Strategy
-from grids.systems import System
-from grids.yamlfile import KeyPath
 
 if TYPE_CHECKING:
-    from grids.problem import Problem, Settings, Workload
+    from grids.inputs.problem import Problem, Settings, Workload
     from kernels.run import Options
 
 Where = Callable[[KeyPath], str]
@@ -138,7 +138,7 @@ class Grid:
 
     @cached_property
     def _settings(self) -> "Settings":
-        from grids.problem import Settings
+        from grids.inputs.problem import Settings
 
         spec = self.spec
         return Settings(spec.parameters, spec.scaling == "strong", spec.optimizer)
@@ -183,7 +183,7 @@ class Grid:
         `axes`: a block's part of the numeric axes, all of them by default. `strategy` takes the
         place of the grid's own.
         """
-        from grids.problem import build
+        from grids.inputs.problem import build
 
         workload = self.workload(*index[:3])
         if workload is None:
@@ -203,8 +203,8 @@ class Grid:
         return self._workloads[key]
 
     def _workload(self, model: int, dataset: int, system: int) -> "Workload | None":
-        from grids.calibrated import Calibrated
-        from grids.problem import Workload
+        from grids.inputs.calibrated import Calibrated
+        from grids.inputs.problem import Workload
 
         table = self.table(model, dataset)
         if table is None:

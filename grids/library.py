@@ -13,15 +13,15 @@ from typing import Literal, overload
 
 from pydantic import ValidationError
 
-from grids.calibration import CalibrationFile
-from grids.datasets import Dataset
-from grids.entry import Entry
-from grids.errors import InputError, nearest, plain, shorten
+from grids.entries.calibration import CalibrationFile
+from grids.entries.datasets import Dataset
+from grids.entries.entry import Entry
+from grids.entries.systems import System
 from grids.models.architecture import Architecture
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import NetModel, read_net
-from grids.systems import System
-from grids.yamlfile import Document, explain, load
+from grids.reading.errors import InputError, nearest, plain, shorten
+from grids.reading.yamlfile import Document, explain, load
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 

@@ -20,11 +20,11 @@ from pydantic import (
 )
 
 from grids.axes import Axis, AxisOf
-from grids.entry import Name
-from grids.errors import nearest, shorten
-from grids.parameters import PARAMETERS
-from grids.strategies import MEANING, parse
-from grids.yamlfile import Document, explain, load
+from grids.entries.entry import Name
+from grids.entries.parameters import PARAMETERS
+from grids.entries.strategies import MEANING, parse
+from grids.reading.errors import nearest, shorten
+from grids.reading.yamlfile import Document, explain, load
 
 TERMS = (
     "forward_backward",

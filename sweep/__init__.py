@@ -12,27 +12,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from grids.errors import InputError
+    from grids.reading.errors import InputError
     from sweep.calibration.calibrate import calibrate
-    from sweep.engine import open_dataset, run
+    from sweep.engine.run import open_dataset, run
     from sweep.errors import RunError
+    from sweep.measured.compare import compare
     from sweep.questions.best import best
-    from sweep.questions.compare import compare
     from sweep.questions.explain import explain
     from sweep.questions.limits import limits
     from sweep.questions.predict import predict
 
 _HOMES = {
-    "InputError": "grids.errors",
+    "InputError": "grids.reading.errors",
     "RunError": "sweep.errors",
     "best": "sweep.questions.best",
     "calibrate": "sweep.calibration.calibrate",
-    "compare": "sweep.questions.compare",
+    "compare": "sweep.measured.compare",
     "explain": "sweep.questions.explain",
     "limits": "sweep.questions.limits",
-    "open_dataset": "sweep.engine",
+    "open_dataset": "sweep.engine.run",
     "predict": "sweep.questions.predict",
-    "run": "sweep.engine",
+    "run": "sweep.engine.run",
 }
 
 __all__ = [

@@ -6,10 +6,10 @@ import numpy as np
 import reference
 from hypothesis import strategies as st
 
+from grids.entries.strategies import Strategy
+from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
+from grids.inputs.problem import Settings, Workload
 from grids.models.layers import Layer, LayerTable
-from grids.problem import Settings, Workload
-from grids.strategies import Strategy
-from grids.systems import Contention, Level, Link, ProcessingElement, System
 
 KINDS = ("conv", "pool", "fc", "relu", "norm", "add")
 # Few sizes, so that few programs are compiled.

@@ -6,9 +6,9 @@ import numpy as np
 import zarr
 
 from grids.spec import OUTPUTS
-from sweep.store import open_cube
+from sweep.cube.store import open_cube
 
-COMMAND = (sys.executable, "-c", "from sweep.cli import main; main()")
+COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()")
 
 # Pairs that cannot exist, uneven PE counts, a group that is looked for, an axis more, every output.
 MIXED = {

@@ -14,7 +14,7 @@ import pytest
 from grids.grid import Grid
 from grids.spec import Spec
 from kernels.oracle import Answer
-from sweep.evaluate import ask
+from sweep.engine.evaluate import ask
 
 AUTHORS = Path(__file__).parent / "data" / "paradl"
 TOLERANCE = 1e-3

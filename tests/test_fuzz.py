@@ -15,10 +15,10 @@ from cubes import SMALL
 import sweep
 from benchmarks.corpus import MOST_MESSAGE, fault, list_files, list_readers, make_cases
 from benchmarks.mutations import HOSTILE, mutate_part
-from grids.errors import InputError
+from grids.reading.errors import InputError
+from sweep.cube.root import METADATA
+from sweep.cube.store import open_cube
 from sweep.errors import RunError
-from sweep.root import METADATA
-from sweep.store import open_cube
 
 CASES = 2000
 FORGED = 40

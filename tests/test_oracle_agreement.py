@@ -10,12 +10,12 @@ from cases import at, reference_layers, reference_machine, reference_setup, work
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids.problem import Settings, Workload, build
+from grids.entries.strategies import MEANING, Strategy, parse
+from grids.inputs.problem import Settings, Workload, build
 from grids.spec import TERMS
-from grids.strategies import MEANING, Strategy, parse
 from kernels.flags import Limit
 from kernels.run import Options
-from sweep.evaluate import ask
+from sweep.engine.evaluate import ask
 
 TOLERANCE = 1e-9  # the promise is 1e-5; float64 leaves no excuse
 

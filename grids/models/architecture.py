@@ -17,15 +17,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from grids.datasets import Dataset
-from grids.entry import Entry
-from grids.errors import ShapeError
+from grids.entries.datasets import Dataset
+from grids.entries.entry import Entry
 from grids.models.inception import Inception
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile, nearest_profile
 from grids.models.resnet import ResNet
 from grids.models.shapes import layer_table
 from grids.models.steps import Steps
+from grids.reading.errors import ShapeError
 
 Family = Annotated[ResNet | Inception, Field(discriminator="name")]
 

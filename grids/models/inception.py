@@ -8,7 +8,7 @@ auxiliary head wants extents of at least 17 in the middle: images of 299, as in 
 
 from typing import Literal
 
-from grids.entry import Record
+from grids.entries.entry import Record
 from grids.models.steps import AdaptivePool, Concat, Conv, Fc, Plain, Pool, Side, Step, Steps
 
 ONE = (1, 1)

@@ -7,9 +7,9 @@ split, those with 0 run unsplit on every PE; '#' starts a comment.
 import re
 from pathlib import Path
 
-from grids.errors import InputError, shorten
 from grids.models.layers import LayerTable
-from grids.textfile import read_text
+from grids.reading.errors import InputError, shorten
+from grids.reading.textfile import read_text
 
 LINE = re.compile(r"(?:(?P<index>[0-9]{1,9})\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<flag>[01])\s*\|?")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.errors import InputError, nearest, shorten
+from grids.reading.errors import InputError, nearest, shorten
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -20,9 +20,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from grids.datasets import Dataset
-from grids.entry import MOST_NAME, Name, Record
-from grids.errors import InputError, ShapeError, plain, shorten
+from grids.entries.datasets import Dataset
+from grids.entries.entry import MOST_NAME, Name, Record
 from grids.models.layers import DIMENSIONS, MOST_LAYERS, Floats, Layer, LayerTable
 from grids.models.netlines import (
     HEADERS,
@@ -33,8 +32,9 @@ from grids.models.netlines import (
     read_line,
     read_rows,
 )
-from grids.textfile import read_text
-from grids.yamlfile import explain
+from grids.reading.errors import InputError, ShapeError, plain, shorten
+from grids.reading.textfile import read_text
+from grids.reading.yamlfile import explain
 
 MOST_ROWS = MOST_LAYERS + len(HEADERS)
 

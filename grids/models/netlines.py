@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grids.entry import MOST_NAME
-from grids.errors import InputError, nearest, shorten
-from grids.parameters import SECONDS
+from grids.entries.entry import MOST_NAME
+from grids.entries.parameters import SECONDS
+from grids.reading.errors import InputError, nearest, shorten
 
 HEADERS = ("Dataset", "Input", "Model")
 FIELDS = 5  # NAME|x|w|y|seconds

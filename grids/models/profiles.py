@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from grids.entry import Count, Name, Record, Sources
-from grids.parameters import SECONDS
+from grids.entries.entry import Count, Name, Record, Sources
+from grids.entries.parameters import SECONDS
 
 
 class Profile(Record):

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from grids.entry import Count, Record
+from grids.entries.entry import Count, Record
 from grids.models.steps import (
     AdaptivePool,
     Conv,

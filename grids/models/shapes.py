@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from grids.errors import InputError, ShapeError, shorten
 from grids.models.layers import DIMENSIONS, Layer, LayerTable
 from grids.models.steps import (
     AdaptivePool,
@@ -24,6 +23,7 @@ from grids.models.steps import (
     Steps,
 )
 from grids.models.tensors import Tensor, sizes, slide
+from grids.reading.errors import InputError, ShapeError, shorten
 
 PLAIN_KINDS = {"batchnorm": "norm", "relu": "relu", "dropout": "dropout"}
 

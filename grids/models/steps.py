@@ -29,8 +29,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from grids.entry import Count, Name, Record
-from grids.errors import shorten
+from grids.entries.entry import Count, Name, Record
+from grids.reading.errors import shorten
 
 
 def _one_or_more(value: object) -> object:

@@ -7,8 +7,8 @@ floor((X + P - K) / S) + 1.
 import math
 from dataclasses import dataclass
 
-from grids.errors import InputError, ShapeError
 from grids.models.steps import Conv, Pool
+from grids.reading.errors import InputError, ShapeError
 
 
 @dataclass(frozen=True)

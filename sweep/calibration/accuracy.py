@@ -1,14 +1,14 @@
 """Accuracy of a calibration, by what was left out of it, and how often its intervals hold.
 
-1 - |predicted - measured| / measured, at least 0, averaged, as in `sweep.questions.accuracy`.
+1 - |predicted - measured| / measured, at least 0, averaged, as in `sweep.measured.accuracy`.
 """
 
 import numpy as np
 
-from grids.calibration import ModelError
+from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
-from sweep.calibration.errors import Residuals
-from sweep.measured import PARTS
+from sweep.calibration.model_error import Residuals
+from sweep.measured.runs import PARTS
 
 
 def accuracies(found: Residuals, error: ModelError) -> dict[str, dict[str, float]]:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.calibration import CalibrationFile, ModelError
+from grids.entries.calibration import CalibrationFile, ModelError
 from sweep.calibration.accuracy import accuracies
-from sweep.calibration.crossvalidate import fitted, left_out
-from sweep.calibration.errors import DEFAULT, model_error, residuals
-from sweep.calibration.machine import machine
+from sweep.calibration.cross_validation import fitted, left_out
+from sweep.calibration.model_error import DEFAULT, model_error, residuals
 from sweep.calibration.observations import Observations, observe
-from sweep.compilation import keep_programs
-from sweep.measured import read_measured
+from sweep.calibration.posterior import machine
+from sweep.engine.compile_cache import keep_programs
+from sweep.measured.runs import read_measured
 
 
 def calibrate(

@@ -1,7 +1,7 @@
 """Fit: the most probable parameters of a machine, and how sure they are.
 
 Errors of the logarithms of total, compute and communication follow Student's t, so that a congested
-run does not bend the rest. Parameters have log-normal priors and bounds (`grids.calibration`); so
+run does not bend the rest. Parameters have log-normal priors and bounds (`grids.entries`); so
 have the models' times on one PE, around their profiles. The covariance is Laplace's: the inverse
 of the curvature of the log-posterior at its mode. Coordinates: (ln value - ln median) / spread of
 the prior, of the parameters and then of the models.
@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array
 from scipy.optimize import Bounds, minimize
 
-from grids.calibration import PRIORS, SerialTime
+from grids.entries.calibration import PRIORS, SerialTime
 from grids.models.layers import Floats
 from kernels import calibrated
 from kernels.calibration import Calibration
@@ -25,7 +25,7 @@ from kernels.compiled import compiled
 from kernels.run import Options
 from sweep.calibration.observations import Inputs, Mask, Observations
 from sweep.errors import RunError
-from sweep.measured import PARTS
+from sweep.measured.runs import PARTS
 
 FREEDOM = 4.0  # degrees of Student's t
 NANOSECOND = 1e-9  # keeps the logarithm of no time finite

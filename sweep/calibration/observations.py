@@ -13,18 +13,18 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.errors import InputError, plain, shorten
+from grids.entries.strategies import Strategy, parse
+from grids.inputs.problem import Problem
+from grids.inputs.reduction import reduced
 from grids.models.layers import Floats
-from grids.problem import Problem
-from grids.reduction import reduced
-from grids.strategies import Strategy, parse
+from grids.reading.errors import InputError, plain, shorten
 from kernels.arrays import Cells
 from kernels.compute import PE
 from kernels.group import GroupWork, slower
 from kernels.network import Network
 from kernels.run import Options, Run
-from sweep.measured import PARTS, MeasuredRun
-from sweep.questions.cases import AS_MEASURED, Conditions, configured, told_by_column
+from sweep.measured.predicted_runs import AS_MEASURED, Conditions, configured, told_by_column
+from sweep.measured.runs import PARTS, MeasuredRun
 
 Mask = NDArray[np.bool_]
 

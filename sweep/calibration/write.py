@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from grids.calibration import PRIORS, CalibrationFile, ModelError, Parameter, Prior, Series
-from grids.errors import InputError
+from grids.entries.calibration import PRIORS, CalibrationFile, ModelError, Parameter, Prior, Series
+from grids.reading.errors import InputError
 
 HEAD = """\
 # What measured runs tell of this machine: written by `paradl calibrate`, which overwrites changes.

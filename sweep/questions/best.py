@@ -8,10 +8,10 @@ import numpy as np
 from grids.grid import Grid
 from kernels.flags import FORBIDS
 from kernels.statistics import COUNT
+from sweep.cube.schema import names
 from sweep.questions.lines import Columns, groups
-from sweep.questions.slices import Selection
-from sweep.questions.summary import Source, calibrated_grid, summary
-from sweep.variables import names
+from sweep.questions.selection import Selection
+from sweep.questions.summary_table import Source, calibrated_grid, summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ def rows(cube: Source, selection: Selection | None = None) -> list[Row]:
 
 def _with_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
     """The rows, the first with the probability that it is faster than the second."""
-    from sweep.questions.chances import chance
+    from sweep.questions.probability import chance
 
     rivals = [row for row in ranked[:2] if row["feasible"]]
     first = chance(grid, *rivals) if len(rivals) == 2 else None

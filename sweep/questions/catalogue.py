@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from grids.entries.strategies import LIMIT, MEANING
 from grids.library import find, names
 from grids.models.architecture import Architecture
-from grids.strategies import LIMIT, MEANING
 
 Row = dict[str, Any]
 HERE = Path()

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from grids.grid import Grid, Index
+from grids.inputs.problem import Problem
 from grids.models.layers import Floats
-from grids.problem import Problem
 
 
 def with_group(

@@ -7,14 +7,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from grids.errors import InputError
 from grids.grid import LABELS
+from grids.reading.errors import InputError
 from kernels.compiled import compiled
 from kernels.statistics import STATISTICS
 from kernels.summary import Line, tabulate_line
-from sweep.compilation import keep_programs
+from sweep.cube.schema import SUMMARISED, typed
+from sweep.engine.compile_cache import keep_programs
 from sweep.questions.lines import Lines
-from sweep.variables import SUMMARISED, typed
 
 
 def computed(cube: xr.Dataset, efficiency: float) -> Lines:

@@ -6,8 +6,8 @@ import jax
 import numpy as np
 
 from grids.grid import Grid
-from grids.groups import divided
-from grids.problem import Problem
+from grids.inputs.groups import divided
+from grids.inputs.problem import Problem
 from grids.spec import TERMS
 from kernels.arrays import Cells, PerLayer
 from kernels.compiled import compiled

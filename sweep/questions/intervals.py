@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from grids.problem import Problem
+from grids.inputs.problem import Problem
 from kernels.oracle import Answer
 from kernels.uncertainty import STEPS
 

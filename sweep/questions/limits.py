@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.errors import InputError
+from grids.reading.errors import InputError
+from sweep.cube.schema import EFFICIENCY, names
 from sweep.questions.lines import Columns
-from sweep.questions.slices import Selection
-from sweep.questions.summary import Source, summary
-from sweep.variables import EFFICIENCY, names
+from sweep.questions.selection import Selection
+from sweep.questions.summary_table import Source, summary
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,20 +9,20 @@ from typing import Any
 import jax
 import numpy as np
 
-from grids.errors import InputError
 from grids.grid import Grid, Index
-from grids.problem import Problem
+from grids.inputs.problem import Problem
+from grids.reading.errors import InputError
 from grids.spec import TERMS, Spec, validated
 from kernels.arrays import Cells
 from kernels.compiled import compiled
 from kernels.flags import FORBIDS
 from kernels.network import Link, Network, link, staged_link
 from kernels.oracle import Answer
-from sweep.compilation import keep_programs
-from sweep.evaluate import ask
+from sweep.cube.schema import names
+from sweep.engine.compile_cache import keep_programs
+from sweep.engine.evaluate import ask
 from sweep.questions.choice import with_group
 from sweep.questions.intervals import intervals
-from sweep.variables import names
 
 ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
 

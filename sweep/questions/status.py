@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweep.layout import SUMMARY
-from sweep.progress import Progress, silent
-from sweep.remote import is_remote
-from sweep.store import Cube, open_cube
+from sweep.cube.layout import SUMMARY
+from sweep.cube.object_store import is_remote
+from sweep.cube.store import Cube, open_cube
+from sweep.engine.progress import Progress, silent
 
 
 def status(url: str) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def verified(url: str, progress: Progress = silent) -> dict[str, Any]:
 
     Of damaged blocks the marks are cleared; `left` says why, where that could not be.
     """
-    from sweep.verify import verify
+    from sweep.engine.verify import verify
 
     verdict = verify(url, progress)
     damaged = [asdict(each) for each in verdict.damaged]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grids.axes import GENERATORS, MOST_VALUES, expand
-from grids.errors import InputError
-from grids.parameters import PARAMETERS
+from grids.entries.parameters import PARAMETERS
+from grids.reading.errors import InputError
 
 PE, GAMMA, LATENCY = (PARAMETERS[name] for name in ("pe", "gamma", "intra_latency"))
 BANDWIDTH = PARAMETERS["inter_bandwidth"]

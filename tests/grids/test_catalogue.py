@@ -5,10 +5,10 @@ from typing import get_args
 
 import pytest
 
-from grids.datasets import Dataset
-from grids.errors import ShapeError
+from grids.entries.datasets import Dataset
 from grids.library import Kind, find, names
 from grids.models.layers import LayerTable
+from grids.reading.errors import ShapeError
 
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in names(kind)]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import yaml
 
-from grids.errors import InputError
 from grids.grid import Grid
+from grids.reading.errors import InputError
 from grids.spec import Spec
 from kernels.oracle import Answer
 from kernels.run import Options, Terms
-from sweep.evaluate import ask
+from sweep.engine.evaluate import ask
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from grids.errors import InputError
 from grids.library import Kind, find, names
 from grids.models.architecture import Architecture
 from grids.models.netfile import NetModel
+from grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in names(kind)]

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from grids.errors import InputError
+from grids.entries.strategies import MEANING
+from grids.reading.errors import InputError
 from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validated
-from grids.strategies import MEANING
 
 SPEC = """\
 name: interconnect study

@@ -16,7 +16,7 @@ import pytest
 from jax import Array
 
 from grids.grid import Grid
-from grids.problem import Problem
+from grids.inputs.problem import Problem
 from grids.spec import Spec
 from kernels.oracle import answer, reduce_layers
 from kernels.run import Options

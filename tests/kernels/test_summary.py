@@ -10,7 +10,7 @@ import pytest
 
 from kernels.flags import FORBIDS, Limit
 from kernels.summary import Line, extend_summary, summarise_nothing, tabulate, tabulate_line
-from sweep.variables import typed
+from sweep.cube.schema import typed
 
 PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)
 SLICES = (5, 4)

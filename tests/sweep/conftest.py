@@ -12,7 +12,7 @@ from cubes import COMMAND, MIXED, SMALL
 
 import sweep
 from grids.grid import Grid
-from sweep import cli
+from sweep.cli.main import main
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +30,7 @@ def mixed(mixed_url: str) -> xr.Dataset:
 
 @pytest.fixture(scope="session")
 def mixed_grid() -> Grid:
-    from sweep.engine import read_grid
+    from sweep.engine.run import read_grid
 
     return read_grid(MIXED)
 
@@ -70,7 +70,7 @@ def paradl(
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["paradl", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
         shown = capsys.readouterr()
         return int(ended.value.code or 0), shown.out, shown.err
 

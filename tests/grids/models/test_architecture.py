@@ -6,10 +6,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from grids.errors import InputError
 from grids.models import steps
 from grids.models.architecture import Architecture
-from grids.yamlfile import explain
+from grids.reading.errors import InputError
+from grids.reading.yamlfile import explain
 
 
 def architecture(*layers: object) -> Architecture:

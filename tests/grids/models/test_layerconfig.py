@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from grids.errors import InputError
 from grids.models.layerconfig import read_layers
 from grids.models.layers import LayerTable
 from grids.models.netfile import read_net
+from grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
 

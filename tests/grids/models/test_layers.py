@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from grids.errors import InputError
 from grids.models.layers import KINDS, MOST_LAYERS, Layer, LayerTable
+from grids.reading.errors import InputError
 
 
 def layer(name: str, kind: str, **counts: float) -> Layer:

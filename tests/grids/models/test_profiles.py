@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grids.datasets import Dataset
+from grids.entries.datasets import Dataset
 from grids.library import find
 from grids.models.profiles import nearest_profile
 

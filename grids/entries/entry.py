@@ -1,0 +1,59 @@
+"""What every entry of the catalogue is: a named, sourced, frozen record that can be written down.
+
+`definition()` is all of it as plain data. A store keeps it, so that a sweep can be resumed where
+the user's files are not.
+"""
+
+from typing import Annotated, Self
+
+import pydantic
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+
+from grids.reading.errors import shorten
+
+MOST_NAME = 200  # characters: a name is a label of the cube, and stands in messages
+
+
+class Record(pydantic.BaseModel):
+    """A frozen part of an entry that knows all of its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _not_bool(value: object) -> object:
+    """Python takes True for 1; a user who writes it has made a mistake."""
+    if isinstance(value, bool):
+        raise ValueError(f"expected a number, got {shorten(value)}")
+    return value
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _on_one_line(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(f"expected a name on one line, got {shorten(name)}")
+    return name
+
+
+# float64 counts exactly to 2**53.
+Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=2**53)]
+Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_on_one_line)]
+Sources = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+
+
+class Entry(Record):
+    """A named entry of the catalogue, or a user's file of the same form."""
+
+    name: Name
+    title: str = ""
+    source: Sources = ()
+
+    def definition(self) -> dict[str, object]:
+        """The entry as plain data, from which `from_definition` makes the same entry."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    @classmethod
+    def from_definition(cls, definition: dict[str, object]) -> Self:
+        return cls.model_validate(definition)

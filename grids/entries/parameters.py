@@ -1,0 +1,154 @@
+"""Oracle parameters: every number that a spec may fix or make an axis of the cube.
+
+One table serves axes, fixed values, command-line settings and the cube's attributes. A parameter
+that is not given keeps the system's (or the strategy's) own value.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from grids.reading.errors import InputError, shorten
+from grids.reading.units import EXAMPLES, has_unit, parse
+
+Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
+
+# The smallest value of what must be positive, far below anything physical.
+ABOVE_ZERO = 1e-30
+# float64 counts exactly to here and beyond, and no machine or data set is larger.
+MOST = 2.0**40
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The size of a machine's quantity, from `low` to `high`, by which a forgotten unit is noticed.
+
+    `inter_bandwidth: 25` means 25 GB/s, and would be read as 25 B/s; "25 B/s" is meant as written.
+    """
+
+    noun: str
+    unit: Unit
+    low: float
+    high: float
+    customary: str  # the unit that people think in
+
+    def read(self, value: object, where: str = "") -> float:
+        """The value in SI units; one without a unit must be of the quantity's size, or 0."""
+        number = parse(value, self.unit, where)
+        if number > 0 and not self.low <= number <= self.high and not has_unit(value):
+            meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
+            raise InputError(
+                f"{number:g} {self.unit} is no {self.noun} of a machine",
+                where=where,
+                advice=f"write its unit, such as {meant!r}",
+            )
+        return number
+
+    def write(self, number: float) -> float | str:
+        """The number in SI units as `read` takes it: with its unit where it is of another size."""
+        usual = number <= 0 or self.low <= number <= self.high
+        return number if usual else f"{number!r} {self.unit}"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number with its unit and bounds; `whole` ones are counts."""
+
+    name: str
+    unit: Unit
+    meaning: str
+    low: float
+    high: float = math.inf
+    whole: bool = False
+    scale: Scale | None = None
+
+    def read(self, value: object, where: str = "") -> float:
+        """The value in SI units, checked against the bounds."""
+        read = self.scale.read if self.scale else partial(parse, unit=self.unit)
+        number = read(value, where=where)
+        if self.whole and number != round(number):
+            raise InputError(
+                f"expected a whole number, got {shorten(value)}",
+                where=where,
+                advice=f"{self.name} is {self.meaning}",
+            )
+        if not self.low <= number <= self.high:
+            raise InputError(
+                f"expected {self._bounds()}, got {shorten(value)}",
+                where=where,
+                advice=f"{self.name} is {self.meaning}",
+            )
+        return number
+
+    def write(self, number: float) -> float | str:
+        """The value in SI units as `read` takes it."""
+        return self.scale.write(number) if self.scale else number
+
+    def _bounds(self) -> str:
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        low = "more than 0" if self.low == ABOVE_ZERO else f"at least {self.low:g}"
+        high = "" if math.isinf(self.high) else f" and at most {self.high:g}"
+        return f"{low}{high}{unit}"
+
+
+LATENCY = Scale("latency", "s", 0, 1, "us")
+BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")
+SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")
+CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")
+
+# What a clock can have told: beyond it a time is a slip of the pen, and sums of it overflow.
+SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
+
+_ALL = (
+    Parameter("pe", "1", "the number of processing elements (PEs)", 1, MOST, whole=True),
+    Parameter(
+        "batch",
+        "1",
+        "samples a replica under weak scaling, of the whole mini-batch under strong scaling",
+        1,
+        MOST,
+        whole=True,
+    ),
+    Parameter("intra_bandwidth", "B/s", "bandwidth inside a node", ABOVE_ZERO, scale=BANDWIDTH),
+    Parameter(
+        "inter_bandwidth",
+        "B/s",
+        "bandwidth of every level beyond a node",
+        ABOVE_ZERO,
+        scale=BANDWIDTH,
+    ),
+    Parameter("intra_latency", "s", "start-up of a message inside a node", 0, scale=LATENCY),
+    Parameter("inter_latency", "s", "start-up of a message beyond a node", 0, scale=LATENCY),
+    Parameter(
+        "staging_bandwidth",
+        "B/s",
+        "bandwidth through host memory (halo)",
+        ABOVE_ZERO,
+        scale=BANDWIDTH,
+    ),
+    Parameter("staging_latency", "s", "start-up through host memory (halo)", 0, scale=LATENCY),
+    Parameter("peak_flops", "FLOP/s", "peak FLOP/s of a PE", ABOVE_ZERO, scale=SPEED),
+    Parameter("efficiency", "1", "the part of the peak FLOP/s that layers reach", ABOVE_ZERO, 1),
+    Parameter("memory_bandwidth", "B/s", "memory bandwidth of a PE", ABOVE_ZERO, scale=BANDWIDTH),
+    Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
+    Parameter("delta", "B", "bytes an item", ABOVE_ZERO, 1024),
+    Parameter("gamma", "1", "the part of the memory that buffer reuse leaves", ABOVE_ZERO, 1),
+    Parameter("phi", "1", "contention of the gradient exchange", 1),
+    Parameter("phi_halo", "1", "contention of the halo exchange", 1),
+    Parameter("phi_gather", "1", "contention of the gather where a spatial split ends", 1),
+    Parameter("segments", "1", "segments (micro-batches) of a pipeline", 1, MOST, whole=True),
+    Parameter("group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True),
+)
+
+PARAMETERS = {parameter.name: parameter for parameter in _ALL}
+
+# Of what neither system nor strategy says anything.
+DEFAULTS = {
+    "delta": 4.0,  # single precision
+    "gamma": 1.0,  # no buffer is reused
+    "segments": 4.0,
+}
+
+# The axes along which every layer is reduced anew: what its time depends on, and how it is split.
+LAYERED = ("pe", "group", "peak_flops", "efficiency", "memory_bandwidth", "delta")

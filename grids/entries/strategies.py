@@ -1,0 +1,175 @@
+"""The ten strategies, and how a user writes one: `data+filter:group=8`.
+
+ParaDL, Table III and section 4.5: a group strategy inside a replica, data parallelism across the
+replicas.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from grids.entries.parameters import PARAMETERS
+from grids.reading.errors import InputError, nearest, shorten
+
+GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
+
+MEANING = {
+    "serial": "one PE",
+    "data": "samples divided, weights replicated; gradients all-reduced",
+    "spatial": "height, width (and depth) of every sample divided; halo exchange",
+    "pipeline": "contiguous stages of layers; segments flow through them",
+    "filter": "filters of every convolution divided; outputs gathered",
+    "channel": "channels of every convolution divided; outputs reduced",
+    "data+spatial": "spatial inside a replica, data across replicas",
+    "data+pipeline": "pipeline inside a replica, data across replicas",
+    "data+filter": "filter inside a replica, data across replicas",
+    "data+channel": "channel inside a replica, data across replicas",
+}
+
+LIMIT = {
+    "serial": "p = 1",
+    "data": "p <= B",
+    "spatial": "each factor of p <= the extents of the layers it splits",
+    "pipeline": "p <= G layers",
+    "filter": "p <= min F",
+    "channel": "p <= min C, from the second layer on",
+    "data+spatial": "p1 <= B, p2 as spatial",
+    "data+pipeline": "p1 <= B, p2 as pipeline",
+    "data+filter": "p1 <= B, p2 as filter",
+    "data+channel": "p1 <= B, p2 as channel",
+}
+
+DIMENSIONS = "dhw"
+
+Which = Literal["default", "all"]  # layers that a group splits: the experiments', or every one
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A group strategy, whether data parallelism goes across, and what the user fixed of it.
+
+    group: PEs of a group, "best" for the fastest, None for a node's PEs (hybrids only).
+    dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
+    split, the experiments' ("default") or "all" (Table III verbatim).
+    """
+
+    base: str
+    group: int | Literal["best"] | None = None
+    segments: int | None = None
+    dims: str | None = None
+    layers: Which = "default"
+
+    @property
+    def group_strategy(self) -> GroupStrategy:
+        """The strategy inside a replica."""
+        inner = self.base.rpartition("+")[2]
+        return next((each for each in get_args(GroupStrategy) if each == inner), "none")
+
+    @property
+    def replicated(self) -> bool:
+        """Whether PEs divide into replicas."""
+        return self.base.startswith("data")
+
+    @property
+    def serial(self) -> bool:
+        """Whether there is no parallelism at all."""
+        return not self.replicated and self.group_strategy == "none"
+
+    @property
+    def hybrid(self) -> bool:
+        """Whether a group size is free."""
+        return "+" in self.base
+
+    @property
+    def label(self) -> str:
+        """As the user writes it, settings in a fixed order."""
+        layers = None if self.layers == "default" else self.layers
+        settings = {
+            "group": self.group,
+            "segments": self.segments,
+            "split": self.dims or layers,
+            "layers": layers if self.dims else None,
+        }
+        written = ",".join(f"{key}={value}" for key, value in settings.items() if value is not None)
+        return f"{self.base}:{written}" if written else self.base
+
+
+def parse(text: object, where: str = "") -> Strategy:
+    """Read `base[:key=value,...]`; InputError names what is unknown or does not belong."""
+    if not isinstance(text, str):
+        raise InputError(f"expected a strategy's name, got {shorten(text)}", where=where)
+    base, _, rest = (part.strip() for part in text.partition(":"))
+    if base not in MEANING:
+        raise InputError(
+            f"unknown strategy {shorten(base)}", where=where, advice=nearest(base, MEANING)
+        )
+    settings: dict[str, str] = {}
+    for item in filter(None, rest.split(",")):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or key in settings:
+            raise InputError(
+                f"{shorten(text)}: expected key=value once each, got {shorten(item)}",
+                where=where,
+                advice="write it like 'data+filter:group=8'",
+            )
+        settings[key] = value
+    return _strategy(base, settings, where)
+
+
+def _strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
+    bare = Strategy(base)
+    known = _settings_of(bare)
+    for key in settings:
+        if key not in known:
+            advice = nearest(key, known) if known else f"{base} has no settings"
+            raise InputError(
+                f"strategy {shorten(base)} has no setting {shorten(key)}",
+                where=where,
+                advice=advice,
+            )
+    layers, dims = settings.get("layers"), settings.get("split")
+    if dims == "all":  # `split=all` is every layer, in the dimensions with the least halo
+        layers, dims = "all", None
+    return Strategy(
+        base,
+        group=_group(settings.get("group"), where),
+        segments=_count("segments", settings.get("segments"), where),
+        dims=_dims(dims, where),
+        layers=_layers(layers, where),
+    )
+
+
+def _settings_of(strategy: Strategy) -> list[str]:
+    known = ["group"] if strategy.hybrid else []
+    match strategy.group_strategy:
+        case "pipeline":
+            return [*known, "segments"]
+        case "none":
+            return known
+    return [*known, "split", "layers"]
+
+
+def _group(value: str | None, where: str) -> int | Literal["best"] | None:
+    return "best" if value == "best" else _count("group", value, where)
+
+
+def _count(name: str, value: str | None, where: str) -> int | None:
+    return None if value is None else int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
+
+
+def _dims(value: str | None, where: str) -> str | None:
+    if value is None or value == "auto":
+        return None
+    if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
+        raise InputError(
+            f"split: expected dimensions out of {DIMENSIONS!r}, or 'all' layers, "
+            f"got {shorten(value)}",
+            where=where,
+            advice="write it like 'spatial:split=hw'",
+        )
+    return "".join(sorted(value))
+
+
+def _layers(value: str | None, where: str) -> Which:
+    if value not in (None, "default", "all"):
+        raise InputError(f"layers: expected 'default' or 'all', got {shorten(value)}", where=where)
+    return "all" if value == "all" else "default"

@@ -1,0 +1,1 @@
+"""Inputs: what turns a design space into the kernels' arguments."""

@@ -1,0 +1,89 @@
+"""A calibration as it holds for one model and data set: kernel inputs, doubts, and their limits."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from grids.entries.calibration import CalibrationFile, SerialTime, Series
+from grids.entries.strategies import Strategy
+from grids.models.layers import Floats
+from kernels.calibration import Calibration
+from kernels.uncertainty import Uncertainty
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """`measured`: whether the model has a profile on the system's device."""
+
+    file: CalibrationFile
+    model: str
+    dataset: str
+    measured: bool
+
+    @property
+    def serial(self) -> SerialTime:
+        """The model's time on one PE, of what its profile or the roofline says."""
+        return self.file.serial_time(self.model, self.measured)
+
+    def known(self, rank: int) -> Calibration:
+        """The parameters, with all dimensions of the cells."""
+        found: Calibration = jax.tree.map(
+            lambda value: np.full((1,) * rank, value), self.file.known()
+        )
+        return found
+
+    def doubt(self, strategy: Strategy, p: Floats) -> Uncertainty:
+        """How uncertain they are, for this strategy on `p` PEs [cells]."""
+        cells = (1,) * p.ndim
+        variances, axes = np.linalg.eigh(self.file.covariance)
+        directions = (axes * np.sqrt(np.maximum(variances, 0))).T
+        error = self.file.error
+        return Uncertainty(
+            directions=directions.reshape(*directions.shape, *cells),
+            serial_time=np.full(cells, self.serial.spread),
+            serial=np.full(cells, error.serial),
+            group=np.full(cells, error.group),
+            reduce=np.full(cells, error.reduce),
+            exchange=np.full(cells, error.exchange),
+            widening=self._widening(strategy, p),
+        )
+
+    def _widening(self, strategy: Strategy, p: Floats) -> Floats:
+        """1 for runs that were fitted; wider for another series, and for another scale."""
+        own = [each for each in self.file.series if self._is(each, strategy)]
+        error = self.file.error
+        away = _octaves(p, own or self.file.series)
+        unseen = np.where(p == 1, 0.0, 0.0 if own else error.unseen)
+        return np.asarray(1 + unseen + error.distance * away)
+
+    def _is(self, series: Series, strategy: Strategy) -> bool:
+        return series.model == self.model and series.strategy == strategy.base
+
+    def extrapolation(self, strategy: Strategy, p: float, b: float) -> list[str]:
+        """In what respects a configuration lies beyond the runs that were fitted."""
+        runs = self.file.series
+        found = []
+        if strategy.base not in {each.strategy for each in runs} | {"serial"}:
+            found.append(f"no run of {strategy.base} was calibrated")
+        elif self.model not in {each.model for each in runs}:
+            found.append(f"no run of {self.model} was calibrated")
+        elif strategy.base != "serial" and not any(self._is(each, strategy) for each in runs):
+            found.append(f"no run of {self.model} under {strategy.base} was calibrated")
+        pes = [count for each in runs for count in each.pe]
+        batches = [size for each in runs for size in each.batch]
+        found += _beyond("p", p, pes) + _beyond("b", b, batches)
+        return found
+
+
+def _octaves(p: Floats, series: Iterable[Series]) -> Floats:
+    """|log2| of each p over the nearest PE count of the series."""
+    counts = np.array(sorted({count for each in series for count in each.pe} or {1}), float)
+    return np.asarray(np.abs(np.log2(p[..., None] / counts)).min(axis=-1))
+
+
+def _beyond(name: str, value: float, seen: list[int]) -> list[str]:
+    if not seen or min(seen) <= value <= max(seen):
+        return []
+    return [f"{name} = {value:g} is outside the calibrated {min(seen)} to {max(seen)}"]

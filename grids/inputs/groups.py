@@ -1,0 +1,92 @@
+"""Groups: what a strategy makes of a model's layers in groups of each size that it asks for.
+
+The first of the oracle's two stages. Few axes of a sweep matter to it: blocks that differ along the
+others share what was found.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import jax
+import numpy as np
+
+from grids.entries.strategies import Strategy
+from grids.inputs.placement import Mask, Placed, place
+from grids.inputs.stages import fullest
+from grids.models.layers import Floats, LayerTable
+from kernels.compute import PE, layer_times
+from kernels.group import Bounds, GroupWork
+from kernels.layers import Layers
+from kernels.oracle import reduce_layers
+from kernels.run import Options
+
+# What the blocks in hand ask for, and those that come next.
+KEPT = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A strategy's groups of the distinct `sizes`, which lie along the dimension of pe.
+
+    layers: those of the table, with how much slower than the roofline each is. delta: bytes an
+    item. mask: the layers that are split, None for the strategy's own choice.
+    """
+
+    table: LayerTable
+    mask: Mask
+    strategy: Strategy
+    layers: Layers
+    pe: PE
+    sizes: Floats
+    delta: Floats
+
+    def place(self) -> Placed:
+        """Where the layers go, and whether such groups can be."""
+        return place(self.strategy, self.table, self.mask, self._costs(), self.sizes)
+
+    def _costs(self) -> Floats:
+        """FW_l + BW_l [G, cells], which a pipeline's stages balance."""
+        if self.strategy.group_strategy != "pipeline":
+            return np.zeros((0,) * (self.sizes.ndim + 1))
+        with jax.enable_x64(True):
+            times = layer_times(self.layers, self.pe, self.delta)
+            costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
+            return costs
+
+    @cached_property
+    def _known_by(self) -> tuple[object, ...]:
+        pe = self.pe.peak_flops, self.pe.efficiency, self.pe.memory_bandwidth
+        arrays = [np.asarray(each) for each in (self.sizes, self.delta, self.layers.slowdown, *pe)]
+        numbers = tuple((each.shape, each.tobytes()) for each in arrays)
+        return self.table, self.mask, self.strategy, numbers
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Groups) and self._known_by == other._known_by
+
+    def __hash__(self) -> int:
+        return hash(self._known_by)
+
+
+@lru_cache(maxsize=KEPT)
+def divided(groups: Groups, options: Options, stages: int = 1) -> tuple[GroupWork, Bounds]:
+    """The work of a group's busiest PE, and the bounds, for each of the sizes.
+
+    stages: how many of them there are at least, the fullest first.
+    """
+    placement, bounds = groups.place()
+    group = groups.strategy.group_strategy
+    with jax.enable_x64(True):
+        found = reduce_layers(
+            groups.layers,
+            groups.pe,
+            placement,
+            groups.sizes,
+            groups.delta,
+            group="filter" if group == "channel" else group,
+            optimizer=options.optimizer,
+            algorithm=options.algorithm,
+        )
+    work: GroupWork = jax.tree.map(np.asarray, found)
+    if group == "channel":  # which reduces as by filter: one compiled program serves both
+        work = replace(work, by_filter=work.by_channel, by_channel=work.by_filter)
+    return fullest(work, stages), bounds

@@ -1,0 +1,1 @@
+"""Reading: the user's files and quantities, and what is wrong with them."""

@@ -1,0 +1,96 @@
+"""Plain YAML: mappings with names for keys, lists, texts, numbers; nothing that can harm.
+
+YAML itself reads "1e9" as a text (its version 1.1, which PyYAML follows, wants a dot and a sign)
+and takes the last of two equal keys in silence: here the first is a number and the second is
+refused. So are tags, keys that are no names, characters that are no text, and aliases that stand
+for more than anybody would write out (600 bytes of them can fill any memory).
+"""
+
+import re
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+from grids.reading.errors import shorten
+
+# The most hostile files of these sizes take PyYAML a second each.
+MOST_BYTES = 500_000
+MOST_NODES = 30_000  # each alias counted as all that it stands for
+
+DEEPEST = 100  # levels: reading takes time that grows with the square of them
+MOST_DIGITS = 400
+FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
+# Control characters but for tabs and ends of lines, and halves of surrogate pairs.
+NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+
+NAMES = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+def read_nodes(text: str) -> tuple[yaml.Node | None, object]:
+    """The nodes of a document and their data; YAMLError, ValueError: what is wrong with it."""
+    loader = _Loader(text)
+    root = loader.get_single_node()
+    return root, None if root is None else loader.construct_object(root, deep=True)
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which 1e9 is a number, and what is not plain an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+        self._nodes = 0  # so far, aliases counted as all that they stand for
+        self._sizes: dict[yaml.Node, int] = {}  # the same of each part that is complete
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """The next node; an error where it is not plain, or the document grows too large."""
+        parser: Any = self  # whose stubs say nothing of events
+        event, before = parser.peek_event(), self._nodes
+        if getattr(event, "tag", None) is not None:
+            raise _refusal("expected a plain value, got a tag", event.start_mark)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _refusal(f"nested deeper than {DEEPEST} levels", event.start_mark)
+        node = super().compose_node(parent, index)
+        assert node is not None
+        self._depth -= 1
+        if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
+            raise _refusal("an alias stands inside what it stands for", event.start_mark)
+        self._nodes += self._sizes.get(node, 1)
+        if self._nodes > MOST_NODES:
+            raise _refusal(f"more than {MOST_NODES:,} values", event.start_mark)
+        self._sizes.setdefault(node, self._nodes - before)
+        _expect_text(node)
+        return node
+
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Hashable, object]:
+        """The mapping, in which each key is a name and stands once."""
+        names: set[str] = set()
+        for key, _ in node.value:
+            if key.tag not in NAMES:
+                raise _refusal("expected a name as a key; quote it", key.start_mark)
+            if key.value in names:
+                raise _refusal(f"the key {shorten(key.value)} stands twice", key.start_mark)
+            names.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+
+
+def _expect_text(node: yaml.Node) -> None:
+    """An error for a scalar that no person would write."""
+    if not isinstance(node, yaml.ScalarNode):
+        return
+    if odd := NO_TEXT.search(node.value):
+        raise _refusal(f"a character that is no text: {shorten(odd[0])}", node.start_mark)
+    if node.tag in NUMBERS and len(node.value) > MOST_DIGITS:
+        raise _refusal(f"a number of {len(node.value):,} characters", node.start_mark)
+
+
+def _refusal(problem: str, mark: Any) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, mark)

@@ -1,0 +1,147 @@
+"""Quantities with units, read at the border: "12.5 GB/s" becomes 12.5e9.
+
+Everything inside is in SI units (bytes, seconds, operations), as plain numbers; this file is the
+only one that reads unit suffixes. pint does the reading, with a registry of our own: its default
+one takes "B" for bel in some contexts and knows no operation, and is slow to load. Decimal
+arithmetic keeps "40.31 us" the very float that 40.31e-6 is.
+"""
+
+import math
+import re
+from decimal import Decimal, DecimalException
+from functools import cache, lru_cache
+from numbers import Real
+from typing import TYPE_CHECKING
+
+from grids.reading.errors import InputError, shorten
+
+if TYPE_CHECKING:
+    import pint
+
+DEFINITIONS = (
+    "nano- = 1e-9 = n-",
+    "micro- = 1e-6 = u- = µ- = μ-",
+    "milli- = 1e-3 = m-",
+    "kilo- = 1e3 = k- = K-",
+    "mega- = 1e6 = M-",
+    "giga- = 1e9 = G-",
+    "tera- = 1e12 = T-",
+    "peta- = 1e15 = P-",
+    "exa- = 1e18 = E-",
+    "kibi- = 1024 = Ki-",
+    "mebi- = 1048576 = Mi-",
+    "gibi- = 1073741824 = Gi-",
+    "tebi- = 1099511627776 = Ti-",
+    "pebi- = 1125899906842624 = Pi-",
+    "second = [time] = s = sec",
+    "minute = 60 * second = min",
+    "hour = 3600 * second = h",
+    "byte = [information] = B",
+    "bit = 0.125 * byte = b",
+    "flop = [operation] = FLOP",
+    "bytes_per_second = byte / second = Bps",
+    "bits_per_second = bit / second = bps",
+    "flop_per_second = flop / second = FLOPS = flops",
+)
+
+# What a right quantity looks like, by the unit that is kept inside.
+EXAMPLES = {
+    "B/s": "12.5 GB/s",
+    "s": "40.31 us",
+    "B": "16 GiB",
+    "FLOP/s": "15.7 TFLOP/s",
+    "1": "1",
+}
+
+# What a person reads a quantity in.
+PREFIXES = (
+    *((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
+    *((1e-3, "m"), (1e-6, "u"), (1e-9, "n")),
+)
+
+# Only a number and a unit: pint itself would also evaluate expressions, "9**9**9" among them.
+QUANTITY = re.compile(
+    r"\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"\s*(?P<unit>[A-Za-zµμ]+(?:\s*/\s*[A-Za-zµμ]+)?)?\s*"
+)
+# Longer ones are no quantity, and matching takes time that grows with the square of the length.
+MOST_TEXT = 400
+
+
+def parse(value: object, unit: str, where: str) -> float:
+    """The value in `unit` ("B/s", "s", "B", "FLOP/s" or "1"); a bare number is in it already."""
+    if isinstance(value, str):
+        number = _read(value, unit)
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        number = _float(value)
+    else:
+        number = None
+    if number is None or not math.isfinite(number):
+        example = EXAMPLES[unit]
+        kind = "a number" if unit == "1" else f"a value in {unit}"
+        raise InputError(
+            f"expected {kind}, got {shorten(value)}",
+            where=where,
+            advice=f"write it like {example!r}",
+        )
+    return number
+
+
+def has_unit(value: object) -> bool:
+    """Whether a quantity that `parse` can read says its unit."""
+    match = QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and match["unit"] is not None
+
+
+def _float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        return math.inf
+
+
+def _read(text: str, unit: str) -> float | None:
+    match = QUANTITY.fullmatch(text) if len(text) <= MOST_TEXT else None
+    if match is None:
+        return None
+    number, suffix = match["number"], match["unit"]
+    if suffix is None:
+        return float(number)
+    factor = None if unit == "1" else _factor(suffix, unit)
+    return None if factor is None else _times(number, factor)
+
+
+def _times(number: str, factor: Decimal) -> float:
+    try:
+        return float(Decimal(number) * factor)
+    except DecimalException:  # an exponent of a million
+        return math.inf
+
+
+@lru_cache(maxsize=1024)  # a list of 30,000 quantities has few units
+def _factor(suffix: str, unit: str) -> Decimal | None:
+    """How many `unit` one `suffix` is; None where it is no unit or has another dimension."""
+    import pint
+
+    try:
+        given = _registry().parse_units(suffix)
+        quantity = _registry().Quantity(Decimal(1), given)
+        return Decimal(quantity.to(_registry().parse_units(unit)).magnitude)
+    except (pint.PintError, ValueError):
+        return None
+
+
+@cache
+def _registry() -> "pint.UnitRegistry[Decimal]":
+    import pint
+
+    registry: pint.UnitRegistry[Decimal] = pint.UnitRegistry(None, non_int_type=Decimal)
+    for definition in DEFINITIONS:
+        registry.define(definition)
+    return registry
+
+
+def prefixed(value: float, unit: str) -> str:
+    """16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
+    size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), (1.0, ""))
+    return f"{value / size:.4g} {prefix}{unit}"

@@ -1,0 +1,67 @@
+"""A machine's calibration: what was fitted, as a file of `grids.entries`."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from grids.entries.calibration import (
+    PRIORS,
+    CalibrationFile,
+    ModelError,
+    Parameter,
+    Series,
+)
+from grids.models.layers import Floats
+from sweep.calibration.fit import PROFILE, ROOFLINE, Posterior, fit
+from sweep.calibration.observations import Mask, Observations
+from sweep.measured.runs import MeasuredRun
+
+# A parameter is determined where the runs more than halve the spread of its prior.
+DETERMINED = 0.5
+
+
+def machine(seen: Observations, train: Mask, error: ModelError) -> CalibrationFile:
+    """The calibration by the runs in `train`."""
+    posterior = fit(seen, train)
+    spreads = np.sqrt(np.diag(posterior.covariance))
+    correlation = posterior.covariance / spreads / spreads[:, None]
+    return CalibrationFile(
+        name=seen.system,
+        system=seen.system,
+        parameters=_parameters(posterior, spreads),
+        correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),
+        serial=posterior.serial,
+        profile_spread=PROFILE,
+        roofline_spread=ROOFLINE,
+        error=error,
+        series=_series(seen, train),
+    )
+
+
+def _parameters(posterior: Posterior, spreads: Floats) -> Mapping[str, Parameter]:
+    return {
+        name: Parameter(
+            value=value, spread=spread, determined=bool(spread < DETERMINED * prior.spread)
+        )
+        for (name, prior), value, spread in zip(
+            PRIORS.items(), posterior.values.tolist(), spreads.tolist(), strict=True
+        )
+    }
+
+
+def _series(seen: Observations, train: Mask) -> tuple[Series, ...]:
+    """The runs of a model and strategy together, in the order of the rows."""
+    found: dict[tuple[str, str, str], list[MeasuredRun]] = {}
+    for run, strategy, used in zip(seen.runs, seen.strategies, train, strict=True):
+        if used:
+            found.setdefault((run.model, run.dataset, strategy.base), []).append(run)
+    return tuple(
+        Series(
+            model=model,
+            dataset=dataset,
+            strategy=strategy,
+            pe=tuple(sorted({run.p for run in runs})),
+            batch=tuple(sorted({run.samples_per_replica for run in runs})),
+        )
+        for (model, dataset, strategy), runs in found.items()
+    )

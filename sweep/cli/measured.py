@@ -1,0 +1,112 @@
+"""Commands about measured runs. As in `sweep.cli.main`, heavy imports are inside them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sweep.cli.options import AllReduce, Form
+from sweep.cli.pairs import named_as_options
+from sweep.show.visible import tell
+
+MISSED = 3  # an assertion of the user's did not hold
+
+Measured = Annotated[
+    Path, typer.Argument(metavar="MEASURED.csv", help="A run a row: model, dataset, strategy ...")
+]
+SystemOfRows = Annotated[
+    str, typer.Option("--system", help="Of rows that name none: a catalogue name or a file.")
+]
+Calibrated = Annotated[
+    str | None,
+    typer.Option(
+        "--calibration",
+        help="A name, a file, or none: the paper's formulas. [default: the system's own, if any]",
+        show_default=False,
+    ),
+]
+Required = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Exit with 3 if the mean accuracy of totals is below."),
+]
+CalibrationOutput = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="Where the calibration goes.")
+]
+CrossValidation = Annotated[
+    bool,
+    typer.Option(
+        "--cross-validation/--no-cross-validation",
+        help="Predict runs that are left out; without it, the model's errors are assumed.",
+    ),
+]
+Picture = Annotated[Path, typer.Option("--output", "-o", help="Such as accuracy.png, .pdf, .svg.")]
+
+plot = typer.Typer(no_args_is_help=True)
+
+
+def compare(
+    measured: Measured,
+    calibration: Calibrated = None,
+    system: SystemOfRows = "abci",
+    allreduce: AllReduce = "hierarchical",
+    require_accuracy: Required = None,
+    form: Form = "table",
+) -> None:
+    """Accuracy against measured runs, and which of them stand out."""
+    from sweep.show.comparison import percent, show_comparison
+
+    found = _compared(measured, calibration, system, allreduce)
+    show_comparison(found, form)
+    mean = found["summary"]["overall"]["total"]["mean"]
+    if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
+        tell(
+            f"paradl: the mean accuracy of totals is {percent(mean)}, "
+            f"and {percent(require_accuracy)} is required"
+        )
+        raise typer.Exit(MISSED)
+
+
+def calibrate(
+    measured: Measured,
+    output: CalibrationOutput,
+    system: SystemOfRows = "abci",
+    cross_validation: CrossValidation = True,
+    form: Form = "table",
+) -> None:
+    """Fit a machine's parameters to measured runs, and tell how sure and how accurate they are."""
+    from sweep.calibration.calibrate import calibrate as ask
+    from sweep.calibration.write import expect_another, expect_folder, write
+    from sweep.show.calibration import show_calibration
+
+    expect_folder(output)  # before minutes of work
+    expect_another(output, measured)
+    with named_as_options():
+        found = ask(measured, system=system, cross_validation=cross_validation)
+    write(found, output)
+    show_calibration(found, form)
+
+
+@plot.callback()  # with it, a single command keeps its name
+def pictures() -> None:
+    """Pictures of what paradl found."""
+
+
+@plot.command()
+def accuracy(
+    measured: Measured,
+    output: Picture,
+    calibration: Calibrated = None,
+    system: SystemOfRows = "abci",
+    allreduce: AllReduce = "hierarchical",
+) -> None:
+    """Predicted next to measured times, a panel for each model and strategy."""
+    from sweep.show.plots.accuracy import plot_accuracy
+
+    plot_accuracy(_compared(measured, calibration, system, allreduce)["rows"], output)
+
+
+def _compared(path: Path, calibration: str | None, system: str, allreduce: str) -> dict[str, Any]:
+    from sweep.measured.compare import compare as ask
+
+    with named_as_options():
+        return ask(path, system=system, calibration=calibration, settings={"allreduce": allreduce})

@@ -1,0 +1,91 @@
+"""What a sweep will do, in words, before it does it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from grids.grid import Grid
+from grids.reading.units import prefixed
+from sweep.cube.extend import unfinished
+from sweep.cube.plan import Plan
+from sweep.cube.store import plan_of
+from sweep.engine.progress import Advance, Progress, cells
+from sweep.engine.resources import blocks_at_once, needed_memory
+from sweep.engine.run import existing, growth
+from sweep.show.tables import cell
+from sweep.show.visible import tell
+
+# Values of an axis that are shown, rather than counted.
+SHOWN = 5
+
+
+def outline(grid: Grid, plan: Plan, workers: int) -> str:
+    """The plan: what will be computed, and what it takes."""
+    sizes = " x ".join(f"{size} {dim}" for dim, size in zip(plan.dims, plan.shape, strict=True))
+    pairs = len(grid.models) * len(grid.datasets)
+    fitting = len(grid.fitting)
+    idle = f" ({pairs - fitting} of {pairs} model-dataset pairs do not fit and cost nothing)"
+    return "\n".join(
+        [
+            f"{grid.spec.name}: {sizes}",
+            f"  cells   {plan.cells:,}{idle if fitting < pairs else ''}",
+            f"  bytes   {prefixed(plan.nbytes, 'B')} before compression",
+            f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
+            f"  memory  {prefixed(needed_memory(grid, plan, workers), 'B')} at most, "
+            f"{_hands(grid, plan, workers)}",
+        ]
+    )
+
+
+def _hands(grid: Grid, plan: Plan, workers: int) -> str:
+    """How many blocks are in memory at once, and where."""
+    if workers:
+        return (
+            f"for {workers} worker{'s' if workers > 1 else ''} with a block each, and this process"
+        )
+    count = blocks_at_once(grid, plan)
+    return f"with {count} block{'s' if count > 1 else ''} in hand"
+
+
+def preview(url: str, grid: Grid, workers: int, extend: bool) -> str:
+    """What a sweep into the store at `url` would do."""
+    if not extend:
+        return outline(grid, plan_of(grid), workers)
+    cube = existing(url)
+    more = growth(cube, grid, url)
+    if cube is None or more is None:
+        return f"{url}: nothing to add"
+    missing = np.flatnonzero(unfinished(cube, more)).tolist()
+    computed = sum(cells(more.plan, block) for block in missing)
+    return "\n".join(
+        [
+            outline(more.grid, more.plan, workers),
+            f"  new     {'; '.join(map(_gain, more.added, more.added.values()))}: "
+            f"{more.plan.cells - cube.plan.cells:,} cells",
+            f"  to do   {len(missing):,} blocks, {computed:,} cells",
+        ]
+    )
+
+
+def _gain(dim: str, values: Sequence[object]) -> str:
+    shown = [cell(value) for value in values]
+    if len(shown) > SHOWN:
+        shown = [shown[0], "...", f"{shown[-1]} ({len(shown)} values)"]
+    return f"{dim} {', '.join(shown)}"
+
+
+def announced(grid: Grid, workers: int, shown: Progress) -> Progress:
+    """Progress that starts with the plan, and with what is odd about model files."""
+
+    @contextmanager
+    def progress(plan: Plan, done: int) -> Iterator[Advance]:
+        tell(outline(grid, plan, workers))
+        for warning in grid.warnings:
+            tell(f"paradl: warning: {warning}")
+        if done:
+            tell(f"resumed: {done:,} of {plan.blocks:,} blocks were done")
+        with shown(plan, done) as advance:
+            yield advance
+
+    return progress

@@ -1,0 +1,1 @@
+"""The cube: its plan, its store, and what is written beside the answers."""

@@ -1,0 +1,162 @@
+"""A new store: every array of the cube with its attributes, before any block is computed."""
+
+import os
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.abc.codec import BytesBytesCodec
+from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
+from zarr.errors import ZarrUserWarning
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from kernels.statistics import STATISTICS
+from sweep.cube import provenance, schema
+from sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, layout, shape
+from sweep.cube.object_store import is_remote
+from sweep.cube.plan import Plan
+from sweep.cube.root import open_group
+from sweep.cube.store import Cube, array, open_cube
+
+# Byte shuffle and lz4: of blosc's codecs the fastest that still halves the cube.
+CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
+# Of what is compressed: so that a damaged chunk is told before it is decoded.
+CHECKSUM = Crc32cCodec()
+# All files of an array in one folder: one for each dimension of each block would cost more than
+# most files.
+FLAT: Any = {"name": "default", "separator": "."}
+INCOMPLETE: dict[str, Any] = {"paradl_incomplete": True}
+
+
+def create(url: str, grid: Grid, plan: Plan) -> Cube:
+    """Make the store, empty but for its coordinates; a cube that stood there is gone.
+
+    The attributes that make it a cube come last, with the metadata of all arrays, in one write:
+    what a kill leaves before it is no cube.
+    """
+    group = _cleared(url)
+    for name in (*grid.spec.outputs, SERIAL):
+        _create_variable(group, name, plan)
+    _create_summary(group, plan)
+    for path, values in labels(grid).items():
+        _create_labels(group, path, values, grid)
+    _create_marks(group, plan)
+    consolidated(group).attrs.put(provenance.attributes(grid, plan))
+    return open_cube(url, "r+")
+
+
+def coordinates(grid: Grid) -> dict[str, NDArray[Any]]:
+    """The values along each dimension, as they are stored."""
+    named = {dim: np.array(values, object) for dim, values in grid.labels.items()}
+    return named | {
+        dim: values.astype("int64" if PARAMETERS[dim].whole else "float64")
+        for dim, values in grid.axes.items()
+    }
+
+
+def labels(grid: Grid) -> dict[str, NDArray[Any]]:
+    """All values along dimensions, by the paths of their arrays."""
+    return coordinates(grid) | {STATISTIC: np.array(STATISTICS, object)}
+
+
+def _cleared(url: str) -> zarr.Group:
+    """An empty group, marked as no cube yet before anything of an old one goes."""
+    group = open_group(url, "r+")
+    if group is None:
+        return zarr.create_group(url, attributes=INCOMPLETE)
+    _refuse_links(url)
+    group.attrs.put(INCOMPLETE)
+    bare = zarr.open_group(url, mode="r+", zarr_format=3, use_consolidated=False)
+    for name in list(bare.keys()):
+        del bare[name]
+    return bare
+
+
+def _refuse_links(url: str) -> None:
+    """InputError before anything goes where a symbolic link in the store leads elsewhere."""
+    if is_remote(url):
+        return
+    for folder, folders, files in os.walk(url):
+        for path in (Path(folder, name) for name in (*folders, *files)):
+            if path.is_symlink():
+                raise InputError(
+                    "a symbolic link, which paradl does not make; nothing was removed",
+                    where=str(path),
+                    advice="remove it, or sweep into another store",
+                )
+
+
+def consolidated(group: zarr.Group) -> zarr.Group:
+    """The group with the metadata of all its arrays in its own."""
+    with warnings.catch_warnings():
+        # Zarr warns that other readers may not know consolidated metadata; they may ignore them.
+        warnings.simplefilter("ignore", ZarrUserWarning)
+        return zarr.consolidate_metadata(group.store)
+
+
+def _codecs(itemsize: int) -> tuple[BytesBytesCodec, ...]:
+    return CODEC(typesize=itemsize), CHECKSUM
+
+
+def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
+    dims = layout(name, plan)
+    _, shards, chunks = zip(*dims.values(), strict=True)
+    group.create_array(
+        name,
+        shape=shape(name, plan),
+        shards=shards,
+        chunks=chunks,
+        dtype=schema.dtype(name),
+        compressors=_codecs(schema.dtype(name).itemsize),
+        fill_value=schema.fill_value(name),
+        dimension_names=tuple(dims),
+        attributes=schema.variable(name),
+        chunk_key_encoding=FLAT,
+    )
+
+
+def _create_summary(group: zarr.Group, plan: Plan) -> None:
+    """All statistics in one array: a file a block, and one to read for a question."""
+    dims = layout(SUMMARY, plan)
+    group.create_array(
+        SUMMARY,
+        shape=shape(SUMMARY, plan),
+        chunks=tuple(chunk for _, _, chunk in dims.values()),
+        dtype="float64",  # PE counts beyond 2^24 are no single-precision numbers
+        compressors=_codecs(8),
+        fill_value=float("nan"),
+        dimension_names=tuple(dims),
+        attributes={"long_name": "what a line of PE counts comes to"},
+        chunk_key_encoding=FLAT,
+    )
+
+
+def _create_marks(group: zarr.Group, plan: Plan) -> None:
+    """A mark a block, by the block's place: it stays when axes grow."""
+    group.create_array(
+        DONE,
+        shape=shape(DONE, plan),
+        chunks=tuple(chunk for _, _, chunk in layout(DONE, plan).values()),
+        dtype="uint8",
+        compressors=CHECKSUM,
+        chunk_key_encoding=FLAT,
+    )
+
+
+def _create_labels(group: zarr.Group, path: str, values: NDArray[Any], grid: Grid) -> None:
+    group.create_array(
+        path,
+        shape=values.shape,
+        chunks=values.shape,
+        dtype="str" if values.dtype == object else values.dtype,
+        compressors=(ZstdCodec(), CHECKSUM),
+        dimension_names=(path.rpartition("/")[2],),
+        attributes=schema.coordinate(path, grid.spec.scaling),
+    )
+    array(group, path)[:] = values

@@ -1,0 +1,204 @@
+"""`ds.paradl`: what follows from a cube's variables, computed on read and never stored.
+
+B = b p1 under weak scaling, b = B / p1 under strong scaling; I = D / B iterations an epoch; speedup
+and efficiency count from `serial_time`, the epoch on one PE.
+"""
+
+import json
+from collections.abc import Callable, Container
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+
+from grids.entries.strategies import Strategy
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from grids.spec import TERMS
+from kernels.flags import FORBIDS
+from sweep.cube.dimensions import expect_flags
+from sweep.cube.schema import names
+
+
+class Paradl:
+    """Derived quantities of a cube, or of any slice of one; lazy where the cube is."""
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self._ds = dataset
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The design space that the cube was swept over."""
+        if "paradl_spec" not in self._ds.attrs:
+            raise InputError(
+                "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+                advice="open one with sweep.open_dataset(STORE)",
+            )
+        return Grid.from_definition(json.loads(self._ds.attrs["paradl_spec"]))
+
+    @property
+    def epoch_time(self) -> xr.DataArray:
+        """[s] an epoch: computing and communicating."""
+        return _named(
+            self._of("comp_time") + self._of("comm_time"), "epoch_time", "s", "time of an epoch"
+        )
+
+    @property
+    def global_batch(self) -> xr.DataArray:
+        """B: samples of a mini-batch over all replicas."""
+        batch = self._of("batch").astype(float)
+        weak = self.grid.spec.scaling == "weak"
+        return _named(
+            batch * self.replicas if weak else batch, "global_batch", "1", "samples a mini-batch"
+        )
+
+    @property
+    def replicas(self) -> xr.DataArray:
+        """p1: data-parallel replicas."""
+        if "replicas" in self._ds:
+            stored: xr.DataArray = self._ds["replicas"]
+            return stored
+        return _named(self._replicas(), "replicas", "1", "replicas of the model, p1")
+
+    @property
+    def iterations(self) -> xr.DataArray:
+        """I: iterations an epoch."""
+        passes = self._samples() / self.global_batch
+        if self.grid.spec.iterations == "ceil":
+            passes = xr.apply_ufunc(np.ceil, passes, dask="allowed")
+        return _named(passes, "iterations", "1", "iterations an epoch")
+
+    @property
+    def iteration_time(self) -> xr.DataArray:
+        """[s] an iteration."""
+        return _named(
+            self.epoch_time / self.iterations, "iteration_time", "s", "time of an iteration"
+        )
+
+    @property
+    def throughput(self) -> xr.DataArray:
+        """Samples a second."""
+        rate = self._samples() / self.epoch_time
+        return _named(self._ordered(rate), "throughput", "s-1", "samples a second")
+
+    @property
+    def speedup(self) -> xr.DataArray:
+        """Epoch time on one PE over epoch time."""
+        gain = self._of("serial_time") / self.epoch_time
+        return _named(self._ordered(gain), "speedup", "1", "speedup over one PE")
+
+    @property
+    def efficiency(self) -> xr.DataArray:
+        """Speedup a PE."""
+        return _named(self.speedup / self._of("pe"), "efficiency", "1", "parallel efficiency")
+
+    @property
+    def feasible(self) -> xr.DataArray:
+        """Whether nothing forbids a cell."""
+        expect_flags(self._of("limit"))
+        return _named(
+            (self._of("limit") & np.uint8(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
+        )
+
+    @property
+    def bottleneck(self) -> xr.DataArray:
+        """The largest part of the time: a term where the cube holds the terms, else compute or
+        communication. An index into the attribute `flag_meanings`; -1 where there is no time.
+        """
+        held = [name for name in TERMS if name in self._ds]
+        parts = held if len(held) == len(TERMS) else ["comp_time", "comm_time"]
+        stacked = xr.concat([self._of(name) for name in parts], "part", coords="minimal")
+        largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
+        found = _named(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
+        meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
+        return found.assign_attrs(meanings)
+
+    def reasons(self, limit: int) -> list[str]:
+        """The names in a flag byte."""
+        return names(int(limit))
+
+    def _of(self, name: str) -> xr.DataArray:
+        """A variable or coordinate. InputError: it is not there."""
+        if name not in self._ds.variables:
+            raise InputError(
+                f"the Dataset has no {name!r}",
+                advice="open the store anew with sweep.open_dataset(STORE), and keep it in slices",
+            )
+        return self._ds[name]
+
+    def _ordered(self, array: xr.DataArray) -> xr.DataArray:
+        """The dimensions in the cube's order, whatever was divided by what."""
+        return array.transpose(*self.epoch_time.dims)
+
+    def _samples(self) -> xr.DataArray:
+        samples = {each.name: float(each.samples) for each in self.grid.datasets}
+        return _along(self._of("dataset"), samples)
+
+    def _replicas(self) -> xr.DataArray:
+        """p1 by strategy: p, p over the group, or 1."""
+        pe, labels = self._of("pe").astype(float), self._of("strategy")
+        strategies = {each.label: each for each in self.grid.strategies}
+        _expect_known(labels, strategies)
+        parts = [
+            _replicas_of(each, pe, self._group).assign_coords(strategy=label)
+            for label, each in strategies.items()
+            if label in labels.values
+        ]
+        joined = xr.concat(parts, "strategy", coords="minimal", compat="override", join="override")
+        return joined.squeeze("strategy") if labels.ndim == 0 else joined
+
+    def _group(self, strategy: Strategy) -> xr.DataArray | float:
+        """PEs in a group of a hybrid."""
+        if strategy.group == "best":
+            raise InputError(
+                f"the groups that {strategy.label!r} chose are not in this cube",
+                advice="add 'replicas' to the spec's outputs",
+            )
+        if strategy.group is not None:
+            return float(strategy.group)
+        if "group" in self._ds.coords:
+            return self._ds["group"].astype(float)
+        fixed = self.grid.spec.parameters.get("group")
+        if fixed is not None:
+            return fixed
+        nodes = {each.name: float(each.pes_per_node) for each in self.grid.systems}
+        return _along(self._of("system"), nodes)
+
+
+def _replicas_of(
+    strategy: Strategy, pe: xr.DataArray, group: Callable[[Strategy], xr.DataArray | float]
+) -> xr.DataArray:
+    if not strategy.replicated:
+        return xr.ones_like(pe)
+    if not strategy.hybrid:
+        return pe
+    return (pe // group(strategy)).clip(min=1)
+
+
+def _along(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
+    """Values by label, along the dimension as the dataset has it now."""
+    _expect_known(labels, values)
+    found = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
+    return labels.copy(data=found.reshape(labels.shape)).drop_attrs()
+
+
+def _expect_known(labels: xr.DataArray, known: Container[str]) -> None:
+    """InputError: a label that the cube's own spec does not have, as of cubes put together."""
+    for label in map(str, np.atleast_1d(labels.values)):
+        if label not in known:
+            raise InputError(
+                f"{label!r} is no {labels.name} of the spec in the Dataset's attributes",
+                advice="ask each cube by itself, and put the answers together",
+            )
+
+
+def _named(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
+    named = array.rename(name)
+    named.attrs = {"units": units, "long_name": long_name}
+    return named
+
+
+def register() -> None:
+    """Give every Dataset its `paradl`."""
+    if not hasattr(xr.Dataset, "paradl"):
+        xr.register_dataset_accessor("paradl")(Paradl)

@@ -1,0 +1,90 @@
+"""Dimensions: a slice of a cube with all of the cube's axes again.
+
+xarray makes a scalar of the coordinate that one value is selected of, and puts the values of an
+axis in whatever order a user asks for. Questions count along axes: each must be there, the PE
+counts ascending.
+"""
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import LABELS
+from grids.reading.errors import InputError
+from sweep.cube.layout import NOT_SERIAL, SERIAL
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+AXES = (*LABELS, *PARAMETERS)  # all that there may be, in the order of a cube's dimensions
+ALWAYS = (*LABELS, "pe", "batch")
+CELLS = ("comp_time", "comm_time", "memory", "limit", SERIAL)
+
+
+def restore_axes(cube: object) -> "xr.Dataset":
+    """What questions read of a Dataset, with a cube's dimensions; a scalar's has the size 1.
+
+    InputError: no Dataset, an axis whose values are gone, another dimension, no `serial_time`, or
+    a `limit` that is no flags any more.
+    """
+    import xarray as xr
+
+    if not isinstance(cube, xr.Dataset):
+        raise InputError(
+            f"expected a Dataset, or the place of a store, got {type(cube).__name__}",
+            advice="open one with sweep.open_dataset(STORE)",
+        )
+    _check_axes(cube)
+    _check_variables(cube)
+    axes = [name for name in AXES if name in cube.coords]
+    arrays = {name: _expanded(cube[name], axes) for name in CELLS if name in cube}
+    values = {name: np.atleast_1d(cube[name].values) for name in axes}
+    restored = xr.Dataset(arrays, coords=values, attrs=cube.attrs)
+    ascending = (np.diff(values["pe"]) >= 0).all()
+    return restored if ascending else restored.sortby("pe")
+
+
+def _expanded(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
+    """The array over the axes that it has in a cube, in their order, without coordinates."""
+    dims = [dim for dim in axes if array.name != SERIAL or dim not in NOT_SERIAL]
+    bare = array.drop_vars(list(array.coords))
+    return bare.expand_dims([dim for dim in dims if dim not in array.dims]).transpose(*dims)
+
+
+def _check_axes(cube: "xr.Dataset") -> None:
+    swept = json.loads(cube.attrs.get("paradl_spec", "{}")).get("axes", {})
+    for name in AXES:
+        if (name in ALWAYS or name in swept) and name not in cube.coords:
+            raise InputError(
+                f"the Dataset has no coordinate {name!r}, which is an axis of a cube",
+                advice="select without drop=True, and reduce over no axis",
+            )
+    for dim in map(str, cube.dims):
+        if not cube.sizes[dim]:
+            raise InputError(f"the Dataset has no values along {dim!r}", advice="select some")
+        if dim not in AXES or dim not in cube.coords:
+            raise InputError(
+                f"the Dataset has the dimension {dim!r}, which is no axis of a cube",
+                advice="select along one axis at a time",
+            )
+
+
+def _check_variables(cube: "xr.Dataset") -> None:
+    if SERIAL not in cube:
+        raise InputError(
+            f"the Dataset has no variable {SERIAL!r}, which efficiency is counted from",
+            advice="keep it, or open the store anew with sweep.open_dataset(STORE)",
+        )
+    if "limit" in cube:
+        expect_flags(cube["limit"])
+
+
+def expect_flags(limit: "xr.DataArray") -> None:
+    """InputError: they are flags no more."""
+    if limit.dtype != np.uint8:
+        raise InputError(
+            f"limit: expected flags of type uint8, got {limit.dtype}",
+            advice="select with sel or isel; where, interp and mean put numbers in their place",
+        )

@@ -1,0 +1,140 @@
+"""Extension: a cube whose axes gain values, of which only the new cells are computed.
+
+The stored values keep their places and the new ones follow them, so that a block keeps its place,
+and whole blocks their files. A block at the old end of an axis whose shard was not full gains
+cells: its done-mark is cleared, and it is computed anew. Cut short at any instant, the cube is the
+old one or the new one: what readers go by is the root's metadata, which change in one write, after
+everything that they speak of.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import MemoryStore
+
+from grids.grid import LABELS, Grid
+from grids.reading.errors import InputError
+from sweep.cube import provenance
+from sweep.cube.create import consolidated, coordinates
+from sweep.cube.difference import added, beyond_added
+from sweep.cube.layout import shape
+from sweep.cube.plan import Plan
+from sweep.cube.root import METADATA
+from sweep.cube.store import Cube, array, open_cube, plan_of
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What a cube becomes: its grid and plan, and the values that each axis gains."""
+
+    grid: Grid
+    plan: Plan
+    added: dict[str, list[Any]]
+
+
+def extension(cube: Cube, asked: Grid) -> Extension:
+    """How the cube becomes one of all values that `asked` has.
+
+    InputError: `asked` lacks or changes something, or has numbers before the end of an axis.
+    """
+    differs = beyond_added(cube.grid, asked)
+    if differs:
+        raise InputError(
+            f"the store holds another sweep, and can only gain values: {differs}",
+            where=cube.url,
+            advice="give the stored values too, or sweep into another store",
+        )
+    new = added(cube.grid, asked)
+    for dim in set(new) - set(LABELS):
+        _check_at_the_end(cube, dim, new[dim])
+    grid = _in_order(cube.grid, asked)
+    plan = replace(plan_of(grid), shard=cube.plan.shard, chunk=cube.plan.chunk)
+    return Extension(grid, plan, new)
+
+
+def unfinished(cube: Cube, to: Extension) -> NDArray[np.bool_]:
+    """Which blocks of the extended cube are to be computed [blocks along each dimension]."""
+    missing = np.ones(to.plan.grid, bool)
+    before = tuple(slice(count) for count in cube.plan.grid)
+    missing[before] = ~cube.done().reshape(cube.plan.grid) | gaining(cube.plan, to.plan)
+    return missing
+
+
+def gaining(before: Plan, after: Plan) -> NDArray[np.bool_]:
+    """Which blocks of a plan hold more cells in the other [blocks along each dimension]."""
+    found = np.zeros(before.grid, bool)
+    sizes = zip(before.shape, after.shape, before.shard, strict=True)
+    for dim, (old, new, shard) in enumerate(sizes):
+        if new > old and old % shard:
+            found[(slice(None),) * dim + (-1,)] = True
+    return found
+
+
+def extended(cube: Cube, to: Extension) -> Cube:
+    """Make room for the new cells; returns the cube, in which they are not done."""
+    outdated = cube.done() & gaining(cube.plan, to.plan).reshape(-1)
+    cube.mark(np.flatnonzero(outdated).tolist(), done=False)
+    for name in (*cube.arrays, *cube.plan.dims):  # another extension may have been cut short here
+        array(cube.group, name).update_attributes({})
+    group = zarr.open_group(cube.url, mode="r+", zarr_format=3, use_consolidated=False)
+    for name in cube.arrays:
+        array(group, name).resize(shape(name, to.plan))
+    for dim, values in coordinates(to.grid).items():
+        array(group, dim).resize(values.shape)
+        array(group, dim)[:] = values
+    _switch(group, _attributes(cube, to))
+    return open_cube(cube.url, "r+")
+
+
+def _switch(group: zarr.Group, attributes: dict[str, Any]) -> None:
+    """Give the root other attributes and the metadata of all arrays as they are now, in one write.
+
+    Zarr would take two, and what lies between them is neither cube: so it makes both in memory.
+    """
+    draft, prototype = MemoryStore(), default_buffer_prototype()
+    for path in ("", *(f"{path}/" for path, _ in group.members(max_depth=None))):
+        stored = sync(group.store.get(f"{path}{METADATA}", prototype))
+        assert stored is not None  # members have metadata
+        sync(draft.set(f"{path}{METADATA}", stored))
+    root = zarr.open_group(draft, mode="r+", zarr_format=3)
+    root.attrs.put(attributes)
+    consolidated(root)
+    made = sync(draft.get(METADATA, prototype))
+    assert made is not None
+    sync(group.store.set(METADATA, made))
+
+
+def _attributes(cube: Cube, to: Extension) -> dict[str, Any]:
+    """As of a new store, with its history: another id, as workers may hold the old cube open."""
+    history = f"{cube.group.attrs['history']}\n{provenance.event('extended')}"
+    return provenance.attributes(to.grid, to.plan) | {"history": history}
+
+
+def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
+    """Numbers ascend along an axis, and what is stored stays where it is."""
+    last = cube.grid.axes[dim][-1]
+    early = [value for value in new if value < last]
+    if early:
+        some = ", ".join(f"{value:.12g}" for value in early[:5])
+        raise InputError(
+            f"axes.{dim}: an axis grows at its end, beyond {last:.12g}; these values come before: "
+            f"{some}{' ...' if len(early) > 5 else ''}",
+            where=cube.url,
+            advice="leave them out, or sweep into another store",
+        )
+
+
+def _in_order(stored: Grid, asked: Grid) -> Grid:
+    """All that `asked` has, what is stored first."""
+    entries: dict[str, Any] = {}
+    for dim, kind in zip(LABELS, ("models", "datasets", "systems", "strategies"), strict=True):
+        known = stored.labels[dim]
+        wanted = zip(asked.labels[dim], getattr(asked, kind), strict=True)
+        new = (each for label, each in wanted if label not in known)
+        entries[kind] = (*getattr(stored, kind), *new)
+    return replace(asked, **entries)

@@ -1,0 +1,56 @@
+"""The layout of a store: its arrays, their dimensions, and the part of each that a block fills."""
+
+from kernels.statistics import STATISTICS
+from sweep.cube.plan import Plan, Region, largest_box
+
+# The time on one PE, which speedup is counted from, varies along all dimensions but these.
+SERIAL = "serial_time"
+NOT_SERIAL = ("strategy", "pe")
+DONE = "progress/done"
+# Marks of finished blocks in one file. A million blocks are then read in a second (a file each
+# took 160 s), and a file that is damaged costs no more than so many blocks.
+MARKS_A_FILE = 1024
+SUMMARY = "summary/statistics"
+STATISTIC = "summary/statistic"
+# Blocks along the PE counts: a line of them that spans several has a summary from each.
+PART = "pe_part"
+
+Size = tuple[int, int, int]  # of a dimension, of a shard and of a chunk along it
+
+
+def layout(name: str, plan: Plan) -> dict[str, Size]:
+    """The dimensions of an array that blocks are written to."""
+    blocks = dict(zip(plan.dims, plan.grid, strict=True))
+    if name == DONE:
+        box = largest_box(plan.grid, MARKS_A_FILE, reversed(range(len(plan.grid))))
+        return {dim: (blocks[dim], n, n) for dim, n in zip(plan.dims, box, strict=True)}
+    sizes = zip(plan.dims, zip(plan.shape, plan.shard, plan.chunk, strict=True), strict=True)
+    if name != SUMMARY:
+        return {dim: size for dim, size in sizes if name != SERIAL or dim not in NOT_SERIAL}
+    found: dict[str, Size] = {}
+    for dim, (size, shard, _) in sizes:
+        if dim == "pe":
+            found |= {"statistic": (len(STATISTICS),) * 3, PART: (blocks[dim], 1, 1)}
+        else:
+            found[dim] = size, shard, shard
+    return found
+
+
+def shape(name: str, plan: Plan) -> tuple[int, ...]:
+    """The shape of an array that blocks are written to."""
+    return tuple(size for size, _, _ in layout(name, plan).values())
+
+
+def part(name: str, plan: Plan, region: Region) -> Region:
+    """The part of an array that belongs to the block of a region."""
+    at = [each.start // size for each, size in zip(region, plan.shard, strict=True)]
+    if name == DONE:
+        return tuple(slice(n, n + 1) for n in at)
+    of_dims = dict(zip(plan.dims, region, strict=True))
+    if name == SERIAL:
+        return tuple(each for dim, each in of_dims.items() if dim not in NOT_SERIAL)
+    if name != SUMMARY:
+        return region
+    pe = plan.dims.index("pe")
+    statistics = slice(0, len(STATISTICS))
+    return (*region[:pe], statistics, slice(at[pe], at[pe] + 1), *region[pe + 1 :])

@@ -1,0 +1,64 @@
+"""One run at a time on a local store."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from grids.reading.errors import InputError
+from sweep.cube.object_store import is_remote
+
+
+@contextmanager
+def exclusive(url: str) -> Iterator[None]:
+    """Hold the store's folder, made if need be; InputError while another run holds it.
+
+    The system drops the lock with the process, however it dies. Object stores have no such lock:
+    two runs there do the same work twice, and each block is still written whole.
+    """
+    if is_remote(url) or os.name != "posix":
+        yield
+        return
+    folder = _held(Path(url))
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # a folder with nothing in it is no one's
+            os.rmdir(url)
+        os.close(folder)
+
+
+def _held(path: Path) -> int:
+    """The locked folder at `path`: not one that another run, ending, has just removed."""
+    import fcntl
+
+    while True:
+        folder = _opened(path)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(folder)
+            raise InputError(
+                "another run is at work on this store",
+                where=str(path),
+                advice="wait for it (paradl status shows how far it is), or use another store",
+            ) from None
+        if path.exists() and os.path.samestat(os.fstat(folder), path.stat()):
+            return folder
+        os.close(folder)
+
+
+def _opened(path: Path) -> int:
+    """The folder, made if need be."""
+    while True:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            return os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # removed between the two: make it again
+            continue
+        except FileExistsError:
+            raise InputError(
+                "a file, and no folder; left untouched",
+                where=str(path),
+                advice="choose another place",
+            ) from None

@@ -1,0 +1,134 @@
+"""Where a store is: a folder, or an object store, whose failures are one message each.
+
+Zarr reaches them through fsspec, whose clients (s3fs, gcsfs, adlfs ...) find addresses and
+credentials by themselves, in environment variables and files (docs/scale.md). Each client raises
+errors of its own kinds, which is why everything is caught here.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from grids.reading.errors import InputError, shorten
+
+# How a URL (RFC 8089) and fsspec name the folders of this machine.
+FOLDERS = ("file", "local")
+
+
+def locate_store(store: object) -> str:
+    """The path of the folder, or the URL of the object store, that a user named.
+
+    InputError: it is none, such as None or an empty text, or a kind of store that cannot be.
+
+    >>> locate_store("file:///data/my%20cube.zarr"), locate_store("S3://bucket/cube.zarr")
+    ('/data/my cube.zarr', 's3://bucket/cube.zarr')
+    """
+    if not isinstance(store, str | Path) or not str(store).strip():
+        raise InputError(
+            f"expected a folder or an object-store URL, got {shorten(store)}",
+            where="store",
+            advice="name one, such as cube.zarr",
+        )
+    text = str(store)
+    scheme, colon, rest = text.partition(":")
+    folder = scheme.lower() in FOLDERS and rest.startswith("/")
+    if not colon or not (folder or rest.startswith("//")):
+        return text
+    if folder:
+        return _folder(text, rest)
+    _check_scheme(text, scheme.lower())
+    return f"{scheme.lower()}:{rest}"
+
+
+def _folder(url: str, rest: str) -> str:
+    """The folder of a URL on this machine."""
+    host, path = "", rest
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        path = slash + path
+    decoded = unquote_to_bytes(path)
+    if host.lower() not in ("", "localhost") or not decoded or 0 in decoded:
+        raise InputError(
+            f"expected a folder of this machine, got the host {host!r} and the path {path!r}",
+            where=url,
+            advice="write file:///PATH with the whole path, or the path alone",
+        )
+    return os.fsdecode(decoded)
+
+
+def _check_scheme(url: str, scheme: str) -> None:
+    """Refuse what no library knows, and what nobody else can read."""
+    from fsspec import available_protocols
+
+    if scheme == "memory":
+        raise InputError(
+            "a store in memory ends with this process", where=url, advice="name a folder"
+        )
+    if scheme.rpartition("::")[2] not in available_protocols():
+        raise InputError(
+            f"no such kind of store (Protocol not known: {scheme})",
+            where=url,
+            advice="name a folder, or a URL such as s3://bucket/cube.zarr",
+        )
+
+
+def is_remote(url: str) -> bool:
+    """Whether a store is named by a URL, and not a folder."""
+    return "://" in url
+
+
+@contextmanager
+def opening(url: str) -> Iterator[None]:
+    """InputError where an object store cannot be used; other failures to open it pass."""
+    try:
+        yield
+    except FileNotFoundError:
+        if is_remote(url):
+            _check_bucket(url)
+        raise
+    except ImportError as error:
+        raise InputError(
+            f"the client of this store is not installed ({error})",
+            where=url,
+            advice="install it, on every machine that computes blocks",
+        ) from None
+    except Exception as error:
+        if not is_remote(url) or isinstance(error, ValueError | TypeError | KeyError):
+            raise
+        raise InputError(
+            f"the object store cannot be used ({error})",
+            where=url,
+            advice="check its address and credentials (of S3: AWS_ENDPOINT_URL, AWS_PROFILE or "
+            "AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY)",
+        ) from None
+
+
+@contextmanager
+def writing(url: str) -> Iterator[None]:
+    """OSError, as of a disk, where an object store fails."""
+    try:
+        yield
+    except Exception as error:
+        if not is_remote(url) or isinstance(error, OSError):
+            raise
+        raise OSError(str(error)) from error
+
+
+def _check_bucket(url: str) -> None:
+    """Tell a bucket that is missing from one that does not hold the store yet."""
+    from fsspec.core import url_to_fs
+
+    filesystem, path = url_to_fs(url)
+    bucket, slash, _ = path.partition("/")
+    if not slash or is_remote(path):  # a web server has no buckets
+        return
+    try:
+        filesystem.info(bucket)
+    except PermissionError:  # who may write a part of a bucket need not see the whole
+        return
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no bucket {bucket!r}", where=url, advice="make it, or check its name"
+        ) from None

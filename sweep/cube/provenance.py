@@ -1,0 +1,96 @@
+"""Where a cube comes from: versions, machine, sources, as attributes of its store.
+
+The format of a store and the version of the package move together, so that who reads "use paradl
+0.1.0" can. A version tells releases apart; what is computed is told by a digest of the sources.
+"""
+
+import json
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from grids.grid import Grid
+from sweep.cube.plan import Plan
+
+# Of the layout of a store, since each version that changed it; a store of another one is not read.
+FORMATS = {"0.1.0": 3, "0.2.0": 4}
+FORMAT = max(FORMATS.values())
+
+PAPER = (
+    "Kahira, Nguyen et al., An Oracle for Guiding Large-Scale Model/Hybrid Parallel Training of "
+    "Convolutional Neural Networks, HPDC 2021"
+)
+RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "dask")
+# What decides the bits of an answer: blocks of one cube share it.
+CODE = "code"
+DECISIVE = ("paradl", CODE, "jax", "jaxlib", "numpy")
+COMPUTING = ("kernels", "grids")
+
+
+@cache  # looking one up takes a millisecond
+def version(package: str) -> str:
+    """The version of a package that is installed."""
+    return metadata.version(package)
+
+
+def attributes(grid: Grid, plan: Plan) -> dict[str, Any]:
+    """Root attributes of a store: CF ones, the whole spec, versions and sources."""
+    entries = (*grid.models, *grid.datasets, *grid.systems)
+    return {
+        "Conventions": "CF-1.11",
+        "title": grid.spec.name,
+        "source": f"paradl {version('paradl')}",
+        "history": event("created"),
+        "references": PAPER,
+        "comment": (
+            "epoch time = comp_time + comm_time; speedup = serial_time / epoch time; a cell is "
+            "feasible where limit has no bit but its marks"
+        ),
+        "paradl_format": FORMAT,
+        "paradl_id": uuid4().hex,
+        "paradl_spec": json.dumps(grid.definition()),
+        "paradl_plan": json.dumps(
+            {"shard": plan.shard, "chunk": plan.chunk, "layers": plan.layers}
+        ),
+        "paradl_versions": json.dumps(versions()),
+        "paradl_python": platform.python_version(),
+        "paradl_platform": platform.platform(),
+        "paradl_sources": json.dumps({each.name: list(each.source) for each in entries}),
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions of this process' packages, and the digest of its code."""
+    return {name: version(name) for name in RECORDED} | {CODE: code()}
+
+
+@cache
+def code() -> str:
+    """A digest of the sources that answers are computed by."""
+    digest = sha256()
+    for package in COMPUTING:
+        root = Path(str(resources.files(package)))
+        for path in sorted(root.rglob("*.py")):
+            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def check_code(began: Mapping[str, object]) -> str:
+    """How what began a cube differs from this process, in words; empty where answers are equal."""
+    return ", ".join(
+        f"{name} {began.get(name)} there, {now} here"
+        for name, now in versions().items()
+        if name in DECISIVE and began.get(name) != now
+    )
+
+
+def event(what: str) -> str:
+    """A line of a store's history."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return f"{now}: {what} by paradl {version('paradl')}"

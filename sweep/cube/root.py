@@ -1,0 +1,203 @@
+"""The root of a store: its Zarr group and attributes, checked before they are believed.
+
+Whoever opens a store may have been sent it. So a store is a Zarr v3 group with paradl's attributes
+and paradl's own codecs, or it is refused before a byte of its arrays is decoded: older formats know
+filters that run code.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import zarr
+from pydantic import ValidationError
+from zarr.codecs import (
+    BloscCodec,
+    BytesCodec,
+    Crc32cCodec,
+    ShardingCodec,
+    VLenUTF8Codec,
+    ZstdCodec,
+)
+from zarr.core.metadata import ArrayV3Metadata
+from zarr.registry import get_pipeline_class
+
+from grids.entries.entry import Count, Record
+from grids.grid import Grid
+from grids.reading.errors import InputError, plain
+from grids.reading.yamlfile import explain
+from sweep.cube import provenance
+from sweep.cube.object_store import is_remote, opening
+
+Mode = Literal["r", "r+"]
+
+METADATA = "zarr.json"
+ANEW = "sweep again with --overwrite, or into another store"
+
+# What Zarr and its codecs raise where a chunk is not what was written.
+UNREADABLE = (ValueError, RuntimeError, OSError)
+# What it raises where metadata are not what was written, but some other JSON, or none.
+NO_METADATA = (*UNREADABLE, TypeError, KeyError, AttributeError, ImportError)
+
+# What `creation` writes with: nothing else is decoded.
+CODECS = (BytesCodec, BloscCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec)
+
+
+class StoredPlan(Record):
+    """How a cube was cut when it was made."""
+
+    shard: tuple[Count, ...]
+    chunk: tuple[Count, ...]
+    layers: Count
+
+
+def open_group(url: str, mode: Mode) -> zarr.Group | None:
+    """The group of a cube, None where there is nothing yet; InputError where something else is."""
+    if url.endswith(".zip"):
+        raise InputError(
+            "a zip file can be written only once", where=url, advice="name a folder, such as x.zarr"
+        )
+    _check_pipeline()
+    try:
+        with opening(url):
+            group = zarr.open_group(url, mode=mode, zarr_format=3)
+    except InputError:  # it has been said already
+        raise
+    except FileNotFoundError:
+        if _empty(url):
+            return None
+        raise InputError(
+            "this folder holds something else, and no cube; left untouched",
+            where=url,
+            advice="choose another place",
+        ) from None
+    except PermissionError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
+    except NO_METADATA as error:
+        raise InputError(
+            f"not a Zarr group that can be read ({plain(str(error))})",
+            where=url,
+            advice="check the path",
+        ) from None
+    if not {"paradl_format", "paradl_incomplete"} & set(group.attrs):
+        raise InputError(
+            "a Zarr group, but not one of paradl's; left untouched",
+            where=url,
+            advice="choose another place",
+        )
+    _check_codecs(url, group)
+    return group
+
+
+def unfinished(group: zarr.Group) -> bool:
+    """Whether the making of a cube was cut short, before any block."""
+    return bool(group.attrs.get("paradl_incomplete", False))
+
+
+def read_grid(url: str, group: zarr.Group) -> Grid:
+    """The design space of a cube. InputError: of another format, cut short, or not to be read."""
+    if unfinished(group):
+        raise InputError(
+            "the making of this cube was cut short",
+            where=url,
+            advice="run the same paradl sweep again",
+        )
+    version = group.attrs.get("paradl_format")
+    if version != provenance.FORMAT:
+        raise InputError(
+            f"a cube of format {plain(version)}, and this paradl reads format {provenance.FORMAT}",
+            where=url,
+            advice=f"use paradl {_writer(group)}, or sweep again into another store",
+        )
+    definition = read_json(url, group, "paradl_spec")
+    try:
+        return Grid.from_definition(definition)
+    except InputError as error:
+        raise InputError(f"the cube's spec cannot be read: {error}", where=url) from None
+
+
+def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
+    """The plan as it was when the store was made. InputError: not one of `rank` dimensions."""
+    if group.metadata.consolidated_metadata is None:
+        raise InputError(f"damaged: {METADATA} has lost its arrays", where=url, advice=ANEW)
+    try:
+        plan = StoredPlan.model_validate(read_json(url, group, "paradl_plan"))
+    except ValidationError as error:
+        what = "; ".join(str(explain(error, "")).splitlines())
+        raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
+    tiled = all(size % each == 0 for size, each in zip(plan.shard, plan.chunk, strict=False))
+    if not len(plan.shard) == len(plan.chunk) == rank or not tiled:
+        raise InputError("the cube's plan does not fit its axes", where=url, advice=ANEW)
+    return plan
+
+
+def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
+    """A mapping that a root attribute holds as JSON."""
+    try:
+        value = json.loads(str(group.attrs[name]))
+        if not isinstance(value, dict):
+            raise TypeError(f"expected a mapping, got a {type(value).__name__}")
+    except (KeyError, ValueError, TypeError, RecursionError) as error:
+        what = "it is gone" if isinstance(error, KeyError) else plain(str(error))
+        raise InputError(
+            f"the cube's attribute {name} cannot be read ({what})", where=url, advice=ANEW
+        ) from None
+    return value
+
+
+def remove_partial(url: str) -> None:
+    """Remove what killed runs left of files that they had not written whole.
+
+    Zarr writes a local file under such a name first, and renames it when it is complete.
+    """
+    if not is_remote(url):
+        for path in Path(url).rglob("*.partial"):
+            path.unlink(missing_ok=True)
+
+
+def _check_pipeline() -> None:
+    """Refuse a set-up of Zarr that names codecs which are not there, before anything is made."""
+    try:
+        get_pipeline_class()
+    except (ValueError, ImportError) as error:
+        raise InputError(
+            f"Zarr is set up with codecs that are not there ({error})",
+            where="ZARR_CODEC_PIPELINE__PATH",
+            advice="install their package (zarrs), or unset it",
+        ) from None
+
+
+def _check_codecs(url: str, group: zarr.Group) -> None:
+    """Refuse arrays that were not encoded by paradl."""
+    consolidated = group.metadata.consolidated_metadata
+    members = consolidated.flattened_metadata if consolidated else {}
+    for path, metadata in members.items():
+        if not isinstance(metadata, ArrayV3Metadata):
+            continue
+        for codec in _codecs(metadata.codecs):
+            if not isinstance(codec, CODECS):
+                raise InputError(
+                    f"{path} is encoded by {type(codec).__name__}, which paradl does not write; "
+                    "nothing was decoded",
+                    where=url,
+                    advice="do not trust this store",
+                )
+
+
+def _codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
+    """Codecs, and those inside shards."""
+    for codec in codecs:
+        yield codec
+        if isinstance(codec, ShardingCodec):
+            yield from _codecs((*codec.codecs, *codec.index_codecs))
+
+
+def _empty(url: str) -> bool:
+    """Whether nothing is in the way of a new cube; an object store has no folders to look into."""
+    path = Path(url)
+    return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))
+
+
+def _writer(group: zarr.Group) -> str:
+    return plain(str(group.attrs.get("source", "of that version")).removeprefix("paradl "))

@@ -1,0 +1,200 @@
+"""The store: a Zarr v3 group that holds the cube, complete in itself.
+
+Every variable is cut into the plan's shards; a block's data are written before its done-mark, so
+that a killed run has lost no block that is marked. Every chunk carries a checksum (`verify.py`
+reads them all), and chunks of nothing but fill values are written, too: else a file that is lost
+would read as an answer. The root attributes hold the whole spec: any process that can reach the
+store can compute any block of it.
+"""
+
+from asyncio import gather
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.core.sync import sync
+
+from grids.entries.parameters import LAYERED
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from sweep.cube import schema
+from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, layout, part, shape
+from sweep.cube.object_store import is_remote
+from sweep.cube.plan import Plan, Region, make_plan
+from sweep.cube.provenance import check_code
+from sweep.cube.root import ANEW, UNREADABLE, Mode, open_group, read_grid, read_json, read_plan
+from sweep.cube.schema import Arrays
+from sweep.errors import RunError
+
+Array: TypeAlias = "zarr.Array[Any]"
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """An open store with its grid and plan."""
+
+    url: str
+    group: zarr.Group
+    grid: Grid
+    plan: Plan
+    arrays: Mapping[str, Array]
+
+    @property
+    def location(self) -> str:
+        """The url as a process with another working directory finds it."""
+        return self.url if is_remote(self.url) else str(Path(self.url).absolute())
+
+    @property
+    def identity(self) -> str:
+        """Tells this cube from any other that stands, or stood, at the same place."""
+        return str(self.group.attrs.get("paradl_id", ""))
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The paradl that made the cube, its code, and what that computed with."""
+        return read_json(self.url, self.group, "paradl_versions")
+
+    def done(self) -> NDArray[np.bool_]:
+        """Which blocks are complete [blocks]."""
+        try:
+            return np.asarray(self.arrays[DONE][...]).astype(bool).reshape(-1)
+        except UNREADABLE as error:
+            raise RunError(
+                f"{self.url}: the marks of finished blocks cannot be read ({error}); "
+                f"find what is damaged with: paradl status {self.url} --verify"
+            ) from error
+
+    def write(self, block: int, arrays: Arrays) -> None:
+        """Write a block's variables and summary; whoever holds the store then marks it."""
+
+        async def write_all() -> None:
+            writes = (self._write(name, block, values) for name, values in arrays.items())
+            # Where one fails, the others are waited for, and then it is told.
+            ends = await gather(*writes, return_exceptions=True)
+            for error in filter(None, ends):
+                raise error
+
+        sync(write_all())
+
+    async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
+        array, place = self.arrays[name].async_array, self.place(name, block)
+        try:
+            await array.setitem(place, values)
+        except (ValueError, RuntimeError):  # Zarr reads what it replaces, and that was damaged
+            await array.store_path.store.delete(self.file(name, block))
+            await array.setitem(place, values)
+
+    def mark(self, blocks: Sequence[int], done: bool = True) -> None:
+        """Say that blocks are complete, or not: in one process at a time, marks share files."""
+        if blocks:
+            place = np.unravel_index(np.asarray(blocks), self.plan.grid)
+            self.arrays[DONE].set_coordinate_selection(place, np.uint8(done))
+
+    def position(self, block: int) -> tuple[int, ...]:
+        """A block's place among the blocks along each dimension."""
+        return tuple(map(int, np.unravel_index(block, self.plan.grid)))
+
+    def fits(self, block: int) -> bool:
+        """Whether the samples of the block's dataset fit its model: else nothing is written."""
+        model, dataset, *_ = self.position(block)  # one of each in a block
+        return self.grid.table(model, dataset) is not None
+
+    def held(self, block: int) -> list[str]:
+        """The arrays that have a file of this block's once it is done."""
+        if not self.fits(block):
+            return []
+        position = zip(self.plan.dims, self.position(block), strict=True)
+        first = all(at == 0 for dim, at in position if dim in NOT_SERIAL)
+        return [name for name in self.arrays if name != DONE and (first or name != SERIAL)]
+
+    def place(self, name: str, block: int) -> Region:
+        """The part of an array that belongs to a block."""
+        return part(name, self.plan, self.plan.region(block))
+
+    def file(self, name: str, block: int) -> str:
+        """The file, in the store, that holds this part; but for marks no other's."""
+        return file(self.arrays[name], self.place(name, block))
+
+
+def file(array: Array, place: Region) -> str:
+    """The file, in its store, of the shard or chunk at which a part of an array starts."""
+    starts = [each.start for each in place] + [0] * (array.ndim - len(place))
+    sizes = array.shards or array.chunks
+    position = tuple(start // size for start, size in zip(starts, sizes, strict=True))
+    return f"{array.path}/{array.metadata.encode_chunk_key(position)}"
+
+
+def plan_of(grid: Grid) -> Plan:
+    """How the grid's cube is cut into blocks."""
+    layers = max(map(len, grid.fitting.values()), default=1)
+    return make_plan(grid.dims, grid.shape, cell_bytes(grid), 2, layers=layers, layered=LAYERED)
+
+
+def cell_bytes(grid: Grid) -> int:
+    """What all variables together store of a cell."""
+    return sum(schema.dtype(name).itemsize for name in grid.spec.outputs)
+
+
+def open_cube(url: str, mode: Mode = "r") -> Cube:
+    """Open a store that `creation.create` made; InputError says what stands there instead."""
+    group = open_group(url, mode)
+    if group is None:
+        raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
+    grid = read_grid(url, group)
+    made = read_plan(url, group, len(grid.dims))
+    # As it was when the store was made, whatever today's sizes of shards are.
+    plan = Plan(
+        grid.dims, grid.shape, made.shard, made.chunk, cell_bytes(grid), made.layers, LAYERED
+    )
+    return Cube(url, group, grid, plan, _arrays(url, group, grid, plan))
+
+
+@lru_cache(maxsize=4)
+def shared_cube(url: str, identity: str) -> Cube:
+    """The open cube of a worker; `identity` keeps an overwritten store from being mistaken.
+
+    RunError: this process runs other code than that which the cube was begun with.
+    """
+    cube = open_cube(url, "r+")
+    differs = check_code(cube.versions)
+    if differs:
+        raise RunError(f"a worker runs other code than the one that began {url}: {differs}")
+    return cube
+
+
+def _arrays(url: str, group: zarr.Group, grid: Grid, plan: Plan) -> dict[str, Array]:
+    """The arrays that blocks are written to, by name, cut as the plan says."""
+    arrays: dict[str, Array] = {}
+    with zarr.config.set({"array.write_empty_chunks": True}):  # arrays keep it from here on
+        for name in (*grid.spec.outputs, SERIAL, SUMMARY, DONE):
+            member = group.get(name)
+            if not isinstance(member, zarr.Array):
+                raise InputError(f"damaged: the array {name!r} is gone", where=url, advice=ANEW)
+            if not _as_planned(member, name, plan):
+                raise InputError(
+                    f"damaged: the array {name!r} is not cut as the plan says",
+                    where=url,
+                    advice=ANEW,
+                )
+            arrays[name] = member
+    return arrays
+
+
+def _as_planned(array: Array, name: str, plan: Plan) -> bool:
+    """Whether blocks have their own parts of an array."""
+    if array.shape != shape(name, plan):
+        return False
+    shards = tuple(shard for _, shard, _ in layout(name, plan).values())
+    return name == DONE or (array.shards or array.chunks) == shards
+
+
+def array(group: zarr.Group, name: str) -> Array:
+    """An array of a group, by its path."""
+    member = group[name]
+    assert isinstance(member, zarr.Array), name
+    return member

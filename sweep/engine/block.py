@@ -1,0 +1,137 @@
+"""One block of the cube: evaluate, write. The task of every executor, in any process."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.strategies import Strategy
+from grids.grid import LABELS, Grid
+from grids.models.layers import Floats
+from kernels.statistics import STATISTICS
+from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
+from sweep.cube.object_store import writing
+from sweep.cube.plan import Plan, Region
+from sweep.cube.schema import Arrays
+from sweep.cube.store import Cube, shared_cube
+from sweep.engine.buffer_pool import SPARE, Buffers
+from sweep.engine.compile_cache import keep_programs
+from sweep.engine.evaluate import evaluate
+from sweep.engine.fill import fill
+from sweep.engine.resources import blocks_at_once
+
+# Runs blocks of a cube, and yields the number of each when it is done.
+Execute = Callable[[Cube, Iterable[int]], Iterator[int]]
+
+# One thread at a time asks for answers, which then are found side by side: of two that ask for the
+# same for the first time, each would trace and compile the same programs.
+ASKING = Lock()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is written of one block; the arrays lie in `buffers`. Empty where no cell can exist."""
+
+    arrays: Arrays
+    buffers: Buffers
+
+
+def run_block(url: str, identity: str, block: int) -> int:
+    """Compute and write one block of the cube at `url`; returns its number."""
+    keep_programs()
+    return _done(shared_cube(url, identity), block)
+
+
+def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
+    """Compute and write blocks in this process, each in a thread of its own, a few at a time.
+
+    Some are compressed and written while others are computed: neither waits for the other.
+    """
+    keep_programs()
+    count = blocks_at_once(cube.grid, cube.plan)
+    waiting, running = iter(blocks), set[Future[int]]()
+    with ThreadPoolExecutor(count, "paradl-block") as pool:
+        while True:
+            for block in islice(waiting, count - len(running)):
+                running.add(pool.submit(_done, cube, block))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            # Failures last: what is done beside them is told first.
+            for each in sorted(done, key=lambda each: each.exception() is not None):
+                yield each.result()
+
+
+def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
+    """Compute one block: all its variables, and their summary."""
+    if grid.table(region[0].start, region[1].start) is None:
+        return Answers({}, {})
+    places, shape = _sizes(region)
+    buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
+    summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
+    tables = []
+    with ASKING:
+        axes = _part(grid, plan, region)
+        serial = _serial(grid, axes, region)
+        for place, index in enumerate(np.ndindex(*places)):
+            model, dataset, system, strategy = (
+                part.start + n for part, n in zip(region, index, strict=False)
+            )
+            of_place = (model, dataset, system, strategy)
+            buffers, table = fill(buffers, place, grid, of_place, axes, serial[index[2]])
+            tables.append((index, table))
+    for index, table in tables:  # only now wait for them
+        summary[(*index, slice(None), 0)] = table
+    arrays = {name: np.asarray(each).reshape(*places, *shape) for name, each in buffers.items()}
+    if _first_along(plan, region, NOT_SERIAL):
+        arrays[SERIAL] = serial[None, None]
+    return Answers(arrays | {SUMMARY: summary}, buffers)
+
+
+def _done(cube: Cube, block: int) -> int:
+    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.region(block)))
+
+
+def store(cube: Cube, block: int, found: Answers) -> int:
+    """Write one block, and keep its memory for another."""
+    with writing(cube.url):
+        cube.write(block, found.arrays)
+    found.arrays.clear()  # they are views of the buffers
+    SPARE.give(found.buffers)
+    return block
+
+
+def _sizes(region: Region) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A block's sizes along the labelled dimensions, and along the others."""
+    sizes = tuple(part.stop - part.start for part in region)
+    return sizes[: len(LABELS)], sizes[len(LABELS) :]
+
+
+def _part(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:
+    """The block's values of the numeric axes."""
+    parts = dict(zip(plan.dims, region, strict=True))
+    return {name: values[parts[name]] for name, values in grid.axes.items()}
+
+
+def _first_along(plan: Plan, region: Region, dims: tuple[str, ...]) -> bool:
+    """Whether of all blocks that differ only along `dims` this is the first."""
+    return all(part.start == 0 for dim, part in zip(plan.dims, region, strict=True) if dim in dims)
+
+
+def _serial(grid: Grid, axes: dict[str, Floats], region: Region) -> NDArray[np.float32]:
+    """Time of an epoch on one PE [system, batch ...] of a block."""
+    one = axes | {"pe": np.ones(1)}
+    model, dataset, systems, _ = region[: len(LABELS)]
+    others = [values.size for name, values in axes.items() if name != "pe"]
+    times = np.empty((systems.stop - systems.start, *others), np.float32)
+    for n, system in enumerate(range(systems.start, systems.stop)):
+        index = (model.start, dataset.start, system, 0)
+        found = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
+        assert found is not None
+        times[n] = found["comp_time"][0]
+    return times

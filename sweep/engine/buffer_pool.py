@@ -1,0 +1,48 @@
+"""Buffers: the memory of blocks that are written, kept for those to come.
+
+A block has tens of megabytes. Memory that the system has just handed out is slow to touch first:
+filling it takes several times as long as filling it again.
+"""
+
+from threading import Lock
+
+import jax.numpy as jnp
+from jax import Array
+
+from sweep.cube.schema import dtype
+
+Buffers = dict[str, Array]
+
+
+class Spare:
+    """Buffers of blocks of one size; those of another size are let go."""
+
+    def __init__(self) -> None:
+        self._size: tuple[object, ...] = ()
+        self._free: list[Buffers] = []
+        self._lock = Lock()
+
+    def take(self, places: int, shape: tuple[int, ...], names: tuple[str, ...]) -> Buffers:
+        """Arrays [places, cells]; what is in them means nothing."""
+        size = places, shape, frozenset(names)
+        with self._lock:
+            if self._size != size:
+                self._size, self._free = size, []
+            if self._free:
+                return self._free.pop()
+        return {name: jnp.zeros((places, *shape), dtype(name)) for name in names}
+
+    def give(self, buffers: Buffers) -> None:
+        """Arrays that nobody reads any more."""
+        with self._lock:
+            if buffers and _size(buffers) == self._size:
+                self._free.append(buffers)
+
+
+def _size(buffers: Buffers) -> tuple[object, ...]:
+    places, *shape = next(iter(buffers.values())).shape
+    return places, tuple(shape), frozenset(buffers)
+
+
+# Of this process: a worker runs its blocks one after the other.
+SPARE = Spare()

@@ -1,0 +1,141 @@
+"""Blocks on Dask: a cluster of local processes, or the workers of a running scheduler.
+
+Only so many blocks are submitted as keep the workers busy, so that a cube of any number of blocks
+neither stalls the scheduler nor fills its memory. Workers open the store by themselves: a task is
+three short values.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import TypeAlias
+
+from distributed import Client, Future, KilledWorker
+
+from grids.reading.errors import InputError
+from sweep.cube.store import Cube
+from sweep.engine.block import Execute, run_block
+from sweep.engine.local_cluster import local_cluster
+from sweep.errors import RunError
+
+Task: TypeAlias = Callable[[int], object]
+Block: TypeAlias = "Future[object]"
+
+# Blocks in flight for each worker thread: one at work, one waiting.
+AHEAD = 2
+CONNECT_SECONDS = 5
+# How often we look for workers that joined: soon beside the minutes that it takes to get a node.
+CHECK_SECONDS = 0.5
+
+AWAY = "the Dask scheduler went away; blocks that are done are kept: run the command again"
+
+# One thread a worker: without this, XLA's own threads multiply with Dask's and all of them wait.
+WORKER_ENVIRONMENT = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "OMP_NUM_THREADS": "1",
+    "NPROC": "1",
+    "JAX_PLATFORMS": "cpu",
+    "ZARR_THREADING__MAX_WORKERS": "1",
+}
+
+
+@contextmanager
+def on_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
+    """A connected cluster, as a function that runs blocks and yields each when it is done."""
+    with _client(workers, scheduler) as client:
+
+        def execute(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
+            return completed(client, partial(run_block, cube.location, cube.identity), blocks)
+
+        yield execute
+
+
+def completed(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int]:
+    """Each of `blocks` when its `task` has ended.
+
+    Workers may come and go meanwhile, and there may be none as yet.
+    """
+    waiting, threads = iter(blocks), Threads(client)
+    running: dict[Block, int] = {}
+    ended: SimpleQueue[Block] = SimpleQueue()
+    while True:
+        for block in islice(waiting, max(0, AHEAD * threads.now() - len(running))):
+            future = client.submit(task, block, pure=False)
+            running[future] = block
+            future.add_done_callback(ended.put)
+        if not running:
+            return
+        with suppress(Empty):  # then there may be new workers with nothing to do
+            future = ended.get(timeout=CHECK_SECONDS)
+            _check(future)
+            yield running.pop(future)
+
+
+@dataclass
+class Threads:
+    """Threads of all workers: asked of the scheduler now and then, not at every block."""
+
+    client: Client
+    asked: float = -math.inf
+    found: int = 0
+
+    def now(self) -> int:
+        """How many there are; 1 while there is none, so that an adaptive cluster sees work."""
+        if time.monotonic() >= self.asked + CHECK_SECONDS:
+            try:
+                self.found = sum(self.client.nthreads().values())
+            except OSError as error:
+                raise RunError(AWAY) from error
+            self.asked = time.monotonic()
+        return max(1, self.found)
+
+
+def _check(future: Block) -> None:
+    """Say what kept the workers from doing a block."""
+    if future.status == "finished":  # what the task returned may be lost with its worker by now
+        return
+    try:
+        future.result()
+    except KilledWorker as error:
+        raise RunError(
+            f"workers died at the same block, {error.allowed_failures + 1} times over; blocks that "
+            "are done are kept: give workers more memory, and run the same command again"
+        ) from error
+    except CancelledError as error:
+        raise RunError(AWAY) from error
+    except (ImportError, RuntimeError) as error:
+        raise RunError(
+            f"a worker failed ({error}); do all workers have this paradl and its packages?"
+        ) from error
+
+
+@contextmanager
+def _client(workers: int, scheduler: str | None) -> Iterator[Client]:
+    if scheduler is not None:
+        with _connected(scheduler) as client:
+            yield client
+        return
+    with (
+        local_cluster(workers, WORKER_ENVIRONMENT) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _connected(scheduler: str) -> Client:
+    try:
+        # No default: a client that never connected would be asked for all of this process' Dask
+        # work, such as reading a cube, and never answer.
+        return Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no Dask scheduler answers ({error})",
+            where=f"--scheduler {scheduler}",
+            advice="start one with 'dask scheduler', and give its address, tcp://HOST:8786",
+        ) from None

@@ -1,0 +1,112 @@
+"""Memory: what a process of a sweep takes at most, promised before it runs.
+
+Resident bytes, as the system counts them (VmHWM). `python -m benchmarks memory` sets them against
+what sweeps take; every constant was measured with it, on two cores and on sixteen that it pretends.
+"""
+
+import math
+from dataclasses import dataclass
+
+from grids.grid import Grid
+from grids.inputs.divisors import divisors
+from kernels.statistics import STATISTICS
+from kernels.tiles import TILE_CELLS
+from sweep.cube.plan import Plan
+
+SINGLE, FLOAT = 4, 8  # bytes
+# Python, JAX and Zarr, with the programs that every sweep compiles (one tiny block: 326 MB; a block
+# of 262,144 cells: 419 MB; two models and eight strategies: 445 MB).
+PROCESS_BYTES = 460_000_000
+# What a pair of model and dataset adds a strategy, compiled (170 of them: 586 MB in all).
+PROGRAM_BYTES = 1_500_000
+# The calibrated formulas' programs are larger, and so is compiling them (690 MB after the first).
+CALIBRATED_BYTES = 400_000_000
+# A scheduler, and a client of it, in the process that drives others (230 MB, and 13 MB of Python's
+# tracker of semaphores).
+DRIVER_BYTES = 280_000_000
+
+# Of a block's variables: the block itself, with what Zarr holds of it compressed; terms of 4.2
+# million cells, in four blocks at once: 1.1.
+BLOCK_COPIES = 1.25
+# And once more in a process, whichever block is compressed just then: 1.3 for a single block.
+WRITING_COPIES = 1
+# A block's summary, as it is compressed; and in a process, as it is reduced, and as a table. (Two
+# PE counts, 2 million lines, three blocks in hand: 928 MB in all.)
+SUMMARY_COPIES = 1
+REDUCING_COPIES = 2
+# Float64 arrays of a tile that the calibrated formulas have at once (memory_analysis: 69).
+TILE_COPIES = 72
+# Float64 arrays of a block's PE counts and group sizes that its cells are answered from.
+CHOICE_COPIES = 30
+# Float64 arrays of stages and group sizes while a pipeline's layers are reduced.
+STAGE_COPIES = 26
+# Partitions that are kept (grids/inputs/partition.py), and bytes of each of their ends.
+PARTITIONS, END_BYTES = 256, 2
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of a process without any block, and what each block in hand adds."""
+
+    process: int
+    block: int
+
+    def with_blocks(self, count: int) -> int:
+        """Bytes of a process that has so many blocks in hand."""
+        return self.process + count * self.block
+
+
+def estimate_memory(grid: Grid, plan: Plan) -> Memory:
+    """What each process takes that computes blocks of the plan."""
+    cells = math.prod(plan.shard)
+    variables = cells * plan.cell_bytes
+    summary = _summary(plan)
+    passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + _pipelines(grid, plan)
+    block = BLOCK_COPIES * variables + SUMMARY_COPIES * summary
+    answering = _choices(grid, plan) + _tile(grid, cells)
+    return Memory(_programs(grid) + passing, math.ceil(block) + answering)
+
+
+def _programs(grid: Grid) -> int:
+    """Bytes of a process that has compiled everything."""
+    compiled = len(grid.fitting) * len(grid.strategies) * PROGRAM_BYTES
+    return PROCESS_BYTES + compiled + (CALIBRATED_BYTES if grid.calibration else 0)
+
+
+def _summary(plan: Plan) -> int:
+    """Bytes of a block's summary: of a line of PE counts as many, however few they are."""
+    lines = math.prod(plan.shard) // _along(plan, ("pe",))
+    return lines * len(STATISTICS) * SINGLE
+
+
+def _tile(grid: Grid, cells: int) -> int:
+    """Bytes for the cells that one program has at hand; Table III's are few."""
+    return min(TILE_CELLS, cells) * FLOAT * TILE_COPIES if grid.calibration else 0
+
+
+def _choices(grid: Grid, plan: Plan) -> int:
+    """Bytes for what a block's cells are answered from, at each of the group sizes."""
+    best = any(strategy.group == "best" for strategy in grid.strategies)
+    counts = grid.axes["pe"].astype(int).tolist() if best else []
+    sizes = max((len(divisors(count)) for count in counts), default=1)
+    return sizes * _along(plan, plan.layered) * FLOAT * CHOICE_COPIES
+
+
+def _pipelines(grid: Grid, plan: Plan) -> int:
+    """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
+    pipelines = sum(strategy.group_strategy == "pipeline" for strategy in grid.strategies)
+    if not pipelines:
+        return 0
+    axes = tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
+    sizes = min(_along(plan, ("pe", "group")), plan.layers + 1)
+    ends = plan.layers * sizes
+    asked = pipelines * len(grid.systems) * len(grid.fitting)
+    asked *= math.prod(size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes)
+    reduced = ends * _along(plan, axes) * FLOAT * STAGE_COPIES
+    return reduced + min(PARTITIONS, asked) * ends * END_BYTES
+
+
+def _along(plan: Plan, dims: tuple[str, ...]) -> int:
+    """Cells of a block along some dimensions."""
+    sizes = zip(plan.dims, plan.shard, plan.shape, strict=True)
+    return math.prod(min(shard, size) for dim, shard, size in sizes if dim in dims)

@@ -1,0 +1,222 @@
+"""The engine: from a spec to a finished cube, resuming what an earlier run left.
+
+`plan` decides, this file executes: in this process, or on Dask's workers (`cluster.py`). Either way
+a block is the same function, so that the cube is the same bit for bit.
+"""
+
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grids.grid import Grid
+from grids.reading.errors import InputError, shorten
+from grids.spec import read_spec, validated
+from sweep.cube.create import create
+from sweep.cube.difference import beyond_added, difference
+from sweep.cube.extend import Extension, extended, extension
+from sweep.cube.lock import exclusive
+from sweep.cube.marks import marking
+from sweep.cube.object_store import locate_store
+from sweep.cube.provenance import check_code
+from sweep.cube.root import open_group, remove_partial, unfinished
+from sweep.cube.store import Cube, open_cube, plan_of
+from sweep.engine.block import Execute, run_blocks
+from sweep.engine.progress import Progress, silent
+from sweep.engine.resources import check_memory
+from sweep.errors import RunError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Source = str | Path | Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where blocks are computed: in this process, so many local ones, or a scheduler's workers."""
+
+    workers: int = 0
+    scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.workers, int) or self.workers < 0:
+            raise InputError(f"workers: expected 0 or more, got {self.workers!r}")
+        if self.workers and self.scheduler:
+            raise InputError(
+                "expected local workers or a scheduler, got both",
+                where="--workers, --scheduler",
+                advice="leave one out: a scheduler has workers of its own",
+            )
+
+
+def run(
+    spec: Source,
+    store: str | Path,
+    *,
+    overwrite: bool = False,
+    extend: bool = False,
+    reduce_only: bool = False,
+    workers: int = 0,
+    scheduler: str | None = None,
+    progress: Progress = silent,
+) -> "xr.Dataset":
+    """Sweep a design space into a Zarr store, or finish a sweep that was cut short.
+
+    spec: a YAML file, or the same as a mapping. extend: add the values that the axes of the cube
+    lack, and compute the new cells alone. reduce_only: keep summaries alone, no cells.
+    workers: local processes (0: this one); scheduler: the address of a running Dask scheduler.
+    Returns the cube, opened lazily. InputError: a bad spec, or a store that holds something else;
+    RunError: the run failed, and can be resumed.
+    """
+    url = locate_store(store)
+    grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
+    sweep(grid, url, overwrite, Where(workers, scheduler), progress, extend)
+    return open_dataset(url)
+
+
+def read_grid(spec: Source) -> Grid:
+    """The design space of a spec file or mapping."""
+    if isinstance(spec, Mapping):
+        return Grid.from_spec(validated(dict(spec), "spec"))
+    if not isinstance(spec, str | Path):
+        raise InputError(f"expected a YAML file or a mapping, got {shorten(spec)}", where="spec")
+    path = Path(spec)
+    found, document = read_spec(path)
+    return Grid.from_spec(found, path.parent, document.where)
+
+
+def open_dataset(store: str | Path) -> "xr.Dataset":
+    """A cube as a labelled Dataset, read lazily."""
+    import xarray as xr  # late: pandas comes with it, and a sweep needs neither
+
+    from sweep.cube.derived import register
+
+    url = locate_store(store)
+    open_cube(url)  # says in one message what is wrong with a store that is none
+    register()
+    dataset: xr.Dataset = xr.open_zarr(url, zarr_format=3)
+    return dataset
+
+
+def sweep(
+    grid: Grid,
+    url: str,
+    overwrite: bool,
+    where: Where,
+    progress: Progress,
+    extend: bool = False,
+) -> None:
+    """Compute all blocks of the cube at `url` that are not done."""
+    if overwrite and extend:
+        raise InputError(
+            "expected one of the two, got both",
+            where="--overwrite, --extend",
+            advice="--extend keeps what is stored, --overwrite starts anew",
+        )
+    with _failures(url), exclusive(url):
+        found = None if overwrite else existing(url)
+        more = growth(found, grid, url) if extend else None
+        if found and not extend:
+            _check_same(found, grid)
+        plan = more.plan if more else plan_of(grid)
+        if where.scheduler is None:  # else blocks are computed elsewhere
+            check_memory(grid, plan, where.workers)
+        if found and not more:
+            if found.done().all():
+                return
+            _tidy(found)
+        with _executor(where) as execute:  # before anything is made: a scheduler may not answer
+            if found is None:
+                found = create(url, grid, plan)
+            elif more:
+                found = extended(found, more)
+            _fill(found, execute, progress)
+
+
+def existing(url: str) -> Cube | None:
+    """The cube that an earlier run left, None where there is none yet."""
+    group = open_group(url, "r")
+    if group is None or unfinished(group):
+        return None
+    return open_cube(url, "r+")
+
+
+def growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
+    """What the grid adds to a cube, None where that is nothing."""
+    if cube is None:
+        raise InputError(
+            "no cube here to extend", where=url, advice="leave --extend out to make one"
+        )
+    found = extension(cube, grid)
+    if not found.added:
+        return None
+    _same_code(cube)
+    return found
+
+
+def _check_same(cube: Cube, grid: Grid) -> None:
+    """Refuse a store of other cells."""
+    differs = difference(cube.grid, grid)
+    if differs:
+        only_more = not beyond_added(cube.grid, grid)
+        raise InputError(
+            f"the store holds another sweep: {differs}",
+            where=cube.url,
+            advice=("give --extend to add them, " if only_more else "")
+            + "sweep into another store, or give --overwrite",
+        )
+
+
+def _tidy(cube: Cube) -> None:
+    """Put away what a killed run left."""
+    _same_code(cube)
+    remove_partial(cube.url)
+
+
+def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
+    """Compute what is missing."""
+    done = cube.done()
+    with progress(cube.plan, int(done.sum())) as advance, marking(cube) as mark:
+        for block in execute(cube, map(int, np.flatnonzero(~done))):
+            mark(block)
+            advance(block)
+
+
+def _same_code(cube: Cube) -> None:
+    """Refuse to mix the answers of two versions in one cube: they may differ in their last bits."""
+    differs = check_code(cube.versions)
+    if differs:
+        raise InputError(
+            f"the store was begun by other code: {differs}",
+            where=cube.url,
+            advice="finish it with what it was begun with, or give --overwrite",
+        )
+
+
+@contextmanager
+def _executor(where: Where) -> Iterator[Execute]:
+    """What runs blocks and tells, as they are done, which."""
+    if where.workers or where.scheduler:
+        from sweep.engine.dask_executor import on_cluster
+
+        with on_cluster(where.workers, where.scheduler) as execute:
+            yield execute
+    else:
+        yield run_blocks
+
+
+@contextmanager
+def _failures(url: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
+        raise RunError(
+            f"{url}: {what}; blocks that are done are kept: mend it and run the same command again"
+        ) from error

@@ -1,0 +1,258 @@
+"""Verify: read every chunk that must be there, and name those that are not what was written.
+
+Blocks are read one at a time, so that memory does not grow with the cube. A damaged block loses its
+done-mark, so that the next sweep computes it anew, and so do all blocks of marks that are damaged.
+Coordinates, and the metadata of single arrays, follow from the root's metadata: they are written
+anew at once.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, TypeAlias
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.core.sync import sync
+
+from grids.reading.errors import InputError
+from sweep.cube.create import coordinates, labels
+from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
+from sweep.cube.lock import exclusive
+from sweep.cube.object_store import writing
+from sweep.cube.plan import Region
+from sweep.cube.root import METADATA, NO_METADATA, UNREADABLE
+from sweep.cube.store import Array, Cube, array, file, open_cube
+from sweep.engine.progress import Advance, Progress, silent
+from sweep.errors import RunError
+
+Node: TypeAlias = "Array | zarr.Group"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Values along a dimension, by their ends."""
+
+    first: str | float
+    last: str | float
+    count: int
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file that is not what was written.
+
+    cells: what it holds, by dimension. block: whose it is, None where it is no block's.
+    """
+
+    variable: str
+    file: str
+    what: str
+    cells: dict[str, Span]
+    block: int | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The damage of a store and its blocks that are done and whole.
+
+    left: why nothing was done about the damage, empty where something was.
+    """
+
+    damaged: tuple[Damage, ...]
+    whole: int
+    left: str = ""
+
+
+def verify(url: str, progress: Progress = silent) -> Verdict:
+    """Read all that is done of the cube at `url`, and see that what is damaged is made anew.
+
+    A store that a run is at work on, or that may not be written, is left as it is.
+    """
+    open_cube(url)  # says what stands there instead, before it is locked
+    with _locked(url) as refused:
+        cube = open_cube(url)
+        with progress(cube.plan, 0) as advance:
+            damaged = tuple(damages(cube, advance))
+        done, _ = _read_marks(cube)
+        done[[each.block for each in damaged if each.block is not None]] = False
+        whole = int(done.sum())
+        left = (refused or _mended(url, damaged)) if damaged else ""
+    return Verdict(damaged, whole, left)
+
+
+@contextmanager
+def damage_told(url: str) -> Iterator[None]:
+    """RunError with the first damage of the cube at `url` where what it reads cannot be decoded."""
+    try:
+        yield
+    except (InputError, RunError):  # it has been said already
+        raise
+    except UNREADABLE as error:
+        found = next(damages(open_cube(url)), None)
+        if found is None:
+            raise
+        raise RunError(
+            f"{url}: {found.variable} is damaged ({found.file}: {found.what}); "
+            f"find all that is with: paradl status {url} --verify"
+        ) from error
+
+
+def damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
+    """All damage, as it is found; `advance` is told of each block."""
+    yield from _metadata(cube)
+    for dim, values in labels(cube.grid).items():
+        yield from _coordinate(array(cube.group, dim), dim, values)
+    done, unread = _read_marks(cube)
+    yield from unread
+    for block in range(cube.plan.blocks):
+        if done[block]:
+            yield from _block(cube, block)
+        advance(block)
+
+
+def _metadata(cube: Cube) -> Iterator[Damage]:
+    """Nodes whose own metadata, which other readers may use, is not what the root says of them."""
+    for path, node in _nodes(cube.group):
+        what = _differing(node)
+        if what:
+            yield Damage(path, f"{path}/{METADATA}", what, {})
+
+
+def _nodes(group: zarr.Group) -> Iterator[tuple[str, Node]]:
+    """All arrays and groups that the root's metadata holds."""
+    if group.metadata.consolidated_metadata is not None:
+        yield from group.members(max_depth=None)
+
+
+def _differing(node: Node) -> str:
+    """What is wrong with a node's own metadata; empty where it is the root's."""
+    try:
+        if isinstance(node, zarr.Group):
+            zarr.open_group(
+                node.store, path=node.path, mode="r", zarr_format=3, use_consolidated=False
+            )
+            return ""
+        own = zarr.open_array(node.store, path=node.path, mode="r", zarr_format=3)
+    except NO_METADATA as error:
+        return f"it cannot be read ({error})"
+    same = str(own.metadata.to_dict()) == str(node.metadata.to_dict())  # NaN is no equal of NaN
+    return "" if same else f"it is not what the store's own {METADATA} says"
+
+
+def _coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
+    """Chunks that do not hold the spec's values."""
+    for place in _chunks(stored):
+        what = _unread(stored, place)
+        if not what and not np.array_equal(stored[place], values[place]):
+            what = "these are not the values of the spec"
+        if what:
+            yield Damage(dim, file(stored, place), what, {dim: _span(values[place])})
+
+
+def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
+    """Which blocks are marked done [blocks], and the files of marks that cannot be read."""
+    marks, unread = cube.arrays[DONE], list[Damage]()
+    done = np.zeros(marks.shape, bool)
+    for place in _chunks(marks):
+        what = _undecoded(marks, place)
+        if what:
+            what += f"; {done[place].size:,} blocks are not known to be done"
+            unread.append(Damage(DONE, file(marks, place), what, {}))
+        else:
+            done[place] = np.asarray(marks[place], bool)
+    return done.reshape(-1), unread
+
+
+def _chunks(stored: Array) -> Iterator[Region]:
+    """The parts of an array that lie in a file each."""
+    sizes = list(zip(stored.shape, stored.chunks, strict=True))
+    for starts in product(*(range(0, size, chunk) for size, chunk in sizes)):
+        yield tuple(slice(at, at + chunk) for at, (_, chunk) in zip(starts, sizes, strict=True))
+
+
+def _block(cube: Cube, block: int) -> Iterator[Damage]:
+    """Files of a block that is marked done."""
+    for name in cube.held(block):
+        what = _unread(cube.arrays[name], cube.place(name, block))
+        if what:
+            yield _damage(cube, name, block, what)
+
+
+def _damage(cube: Cube, name: str, block: int, what: str) -> Damage:
+    parts = zip(coordinates(cube.grid).items(), cube.plan.region(block), strict=True)
+    hidden = NOT_SERIAL if name == SERIAL else ()
+    cells = {dim: _span(values[part]) for (dim, values), part in parts if dim not in hidden}
+    return Damage(name, cube.file(name, block), what, cells, block)
+
+
+def _span(values: NDArray[Any]) -> Span:
+    first, last = values[[0, -1]].tolist()
+    return Span(first, last, values.size)
+
+
+def _unread(stored: Array, place: Region) -> str:
+    """What is wrong with a file that must be there; empty where it is whole."""
+    try:
+        size = sync(stored.store_path.store.getsize(file(stored, place)))
+    except FileNotFoundError:
+        return "the file is gone"  # Zarr reads it as fill values, and an empty one, too
+    except OSError as error:
+        return f"it cannot be read ({error.strerror or error})"
+    return _undecoded(stored, place) if size else "the file is empty"
+
+
+def _undecoded(stored: Array, place: Region) -> str:
+    try:
+        stored[place]
+    except UNREADABLE as error:
+        return "its checksum differs" if "checksum" in str(error) else f"unreadable ({error})"
+    return ""
+
+
+@contextmanager
+def _locked(url: str) -> Iterator[str]:
+    """Hold the store, if nobody does; yields why not."""
+    with ExitStack() as stack:
+        refused = ""
+        try:
+            stack.enter_context(exclusive(url))
+        except InputError as error:
+            refused = str(error)
+        yield refused
+
+
+def _mended(url: str, damaged: Sequence[Damage]) -> str:
+    """Clear the marks of blocks, write the rest anew; returns why it could not."""
+    cube = open_cube(url, "r+")
+    try:
+        with writing(url):
+            cube.mark(sorted({each.block for each in damaged if each.block is not None}), False)
+            _restore(cube, [each for each in damaged if each.block is None])
+    except OSError as error:
+        return f"{url}: writing failed ({error.strerror or error})"
+    return ""
+
+
+def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
+    """Write metadata and coordinates as the root's metadata say that they are.
+
+    Marks that cannot be read are gone then: their blocks are computed anew.
+    """
+    for each in damaged:
+        sync(cube.group.store.delete(each.file))
+    nodes, values = dict(_nodes(cube.group)), labels(cube.grid)
+    for each in damaged:
+        if each.file.endswith(METADATA):
+            _write_metadata(nodes[each.variable])
+        elif each.variable != DONE:
+            array(cube.group, each.variable)[:] = values[each.variable]
+
+
+def _write_metadata(node: Node) -> None:
+    if isinstance(node, zarr.Group):
+        zarr.create_group(node.store, path=node.path)
+    else:
+        node.update_attributes({})

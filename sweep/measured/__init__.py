@@ -1,0 +1,1 @@
+"""Measured runs, and how far predictions are from them."""

@@ -1,0 +1,160 @@
+"""Measured runs: a CSV file of training configurations with their seconds an iteration.
+
+The columns are those of grids/catalogue/measured/README.md: p PEs; samples_per_replica is b, the
+samples of a PE (data), of a group (hybrids) or of the whole mini-batch (group strategies).
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grids.entries.parameters import PARAMETERS, SECONDS
+from grids.reading.errors import InputError, nearest, shorten
+from grids.reading.textfile import read_text
+from grids.reading.units import parse
+
+REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
+PARTS = ("total", "comp", "comm")
+
+Record = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Times:
+    """[s an iteration] in total, computing and communicating; None: not measured."""
+
+    total: float | None
+    comp: float | None
+    comm: float | None
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """One row. `where` is its file and line; system is None where the row names none."""
+
+    where: str
+    model: str
+    dataset: str
+    strategy: str
+    p: int
+    samples_per_replica: int
+    measured: Times
+    authors: Times
+    system: str | None
+    source: str
+    note: str
+
+    @property
+    def series(self) -> tuple[str | int | None, ...]:
+        """What runs have in common that differ only in the number of PEs."""
+        return (self.model, self.dataset, self.system, self.strategy, self.samples_per_replica)
+
+
+def read_measured(path: Path) -> tuple[MeasuredRun, ...]:
+    """All rows in their order; InputError tells file and line of what is wrong."""
+    runs = tuple(_run(where, record) for where, record in _records(path))
+    if not runs:
+        raise InputError(
+            "expected a row for each run, got none", where=str(path), advice="is it the right file?"
+        )
+    return runs
+
+
+def _records(path: Path) -> Iterator[tuple[str, Record]]:
+    """Each row by column, with its place; blank lines are none."""
+    # csv wants the line ends as they are: a quoted field may hold some.
+    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    header: list[str] | None = None
+    before = 0
+    try:
+        for fields in lines:
+            first, before = before + 1, lines.line_num
+            if not any(map(str.strip, fields)):
+                continue
+            where = f"{path}:{first}"
+            if header is None:
+                header = _header(fields, where)
+            else:
+                yield where, _record(header, fields, where)
+    except csv.Error as error:
+        raise InputError(f"no CSV: {error}", where=f"{path}:{before + 1}") from None
+    if header is None:
+        raise InputError(
+            "expected a line of column names, got an empty file",
+            where=str(path),
+            advice=f"required: {', '.join(REQUIRED)}",
+        )
+
+
+def _header(fields: list[str], where: str) -> list[str]:
+    names = [each.strip() for each in fields]
+    for name in REQUIRED:
+        if name not in names:
+            raise InputError(
+                f"the column {shorten(name)} is missing", where=where, advice=nearest(name, names)
+            )
+    counts = Counter(filter(None, names))
+    twice = next((each for each, count in counts.items() if count > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"the column {shorten(twice)} stands twice", where=where, advice="keep one"
+        )
+    return names
+
+
+def _record(header: list[str], fields: list[str], where: str) -> Record:
+    if len(fields) != len(header):
+        raise InputError(
+            f"expected {len(header)} fields, as many as columns, got {len(fields)}",
+            where=where,
+            advice="quote a field that has a comma in it",
+        )
+    return dict(zip(header, map(str.strip, fields), strict=True))
+
+
+def _run(where: str, record: Record) -> MeasuredRun:
+    return MeasuredRun(
+        where=where,
+        model=_name(record, "model", where),
+        dataset=_name(record, "dataset", where),
+        strategy=_name(record, "strategy", where),
+        p=_count(record, "p", "pe", where),
+        samples_per_replica=_count(record, "samples_per_replica", "batch", where),
+        measured=_times(record, "", where),
+        authors=_times(record, "authors_", where),
+        system=record.get("system") or None,
+        source=record.get("source", ""),
+        note=record.get("note", ""),
+    )
+
+
+def _name(record: Record, column: str, where: str) -> str:
+    if not record[column]:
+        raise InputError(f"{column}: expected a name, got nothing", where=where)
+    return record[column]
+
+
+def _count(record: Record, column: str, parameter: str, where: str) -> int:
+    return int(PARAMETERS[parameter].read(record[column], f"{where}: {column}"))
+
+
+def _times(record: Record, prefix: str, where: str) -> Times:
+    """The columns total_s, comp_s and comm_s behind `prefix`; the measured total is required."""
+    total, comp, comm = (
+        _seconds(record.get(column, ""), f"{where}: {column}", required=column in REQUIRED)
+        for column in (f"{prefix}{part}_s" for part in PARTS)
+    )
+    return Times(total, comp, comm)
+
+
+def _seconds(text: str, where: str, *, required: bool) -> float | None:
+    if not text and not required:
+        return None
+    seconds = parse(text, "1", where)
+    if seconds < 0 or (required and seconds == 0):
+        least = "more than 0 s" if required else "at least 0 s"
+        raise InputError(f"expected {least}, got {shorten(text)}", where=where)
+    return SECONDS.read(seconds, where) if seconds else 0.0

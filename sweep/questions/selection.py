@@ -1,0 +1,85 @@
+"""Slices of a cube or of its summary: `--sel axis=value`."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import LABELS
+from grids.reading.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Coordinates = Mapping[str, NDArray[Any]]
+Selection = Mapping[str, object]
+Positions = NDArray[np.int64]
+
+SHOWN = 8  # values of an axis that a message lists
+
+
+def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
+    """The part of a cube where every axis has the value (or one of the values) given for it.
+
+    Dimensions stay, and so does the order along them. InputError as of `positions`.
+    """
+    return cube.isel(positions({str(dim): cube[dim].values for dim in cube.dims}, selection))
+
+
+def positions(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
+    """Where along their axes the selected values lie, in the order of the axes.
+
+    InputError for an unknown axis or a value that the axis does not have.
+    """
+    if not isinstance(selection, Mapping):
+        raise InputError(
+            f"expected a mapping of axes to values, got {selection!r}",
+            where="selection",
+            advice="such as {'pe': [64, 128]}",
+        )
+    return {axis: _along(coordinates, axis, wanted) for axis, wanted in selection.items()}
+
+
+def _along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
+    if axis not in coordinates:
+        raise InputError(
+            f"no axis {axis!r} in this cube", where="--sel", advice=nearest(axis, coordinates)
+        )
+    coordinate = coordinates[axis]
+    given = wanted if isinstance(wanted, list | tuple) else [wanted]
+    if not given:
+        raise InputError("expected at least one value, got none", where=f"--sel {axis}")
+    values = [value for each in given for value in _listed(coordinate, axis, each)]
+    return np.array(sorted({_position(coordinate, axis, value) for value in values}), np.int64)
+
+
+def _listed(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
+    """One value, or several in one text; a label may have commas of its own."""
+    if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
+        return [wanted]
+    return [part.strip() for part in wanted.split(",")]
+
+
+def _position(coordinate: NDArray[Any], axis: str, value: object) -> int:
+    if axis in LABELS:
+        positions = np.flatnonzero(coordinate == str(value))
+        advice = nearest(str(value), map(str, coordinate.tolist()))
+    else:
+        number = PARAMETERS[axis].read(value, f"--sel {axis}")
+        positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
+        advice = _nearest_numbers(coordinate, number)
+    if not positions.size:
+        raise InputError(f"no {axis} {value!r} in this cube", where="--sel", advice=advice)
+    return int(positions[0])
+
+
+def _nearest_numbers(coordinate: NDArray[Any], number: float) -> str:
+    """Advice on a value that an axis does not have: those that it has, or the ones about it."""
+    nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
+    known = ", ".join(f"{each:.10g}" for each in nearby.tolist())
+    if coordinate.size <= SHOWN:
+        return f"known: {known}"
+    ends = f"{coordinate.min():.10g} to {coordinate.max():.10g}"
+    return f"known: {coordinate.size:,} values from {ends}, of which the nearest are {known}"

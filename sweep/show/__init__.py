@@ -1,0 +1,1 @@
+"""Answers as people see them: tables, explanations, pictures."""

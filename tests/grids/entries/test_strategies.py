@@ -1,0 +1,101 @@
+"""Strategies: the ten, their settings, and how they are written."""
+
+import pytest
+
+from grids.entries.strategies import LIMIT, MEANING, Strategy, parse
+from grids.reading.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "strategy"),
+    [
+        ("data", Strategy("data")),
+        (" data+filter ", Strategy("data+filter")),
+        ("data+filter:group=8", Strategy("data+filter", group=8)),
+        ("data+filter: group = best", Strategy("data+filter", group="best")),
+        ("pipeline:segments=16", Strategy("pipeline", segments=16)),
+        ("data+pipeline:segments=2,group=4", Strategy("data+pipeline", group=4, segments=2)),
+        ("spatial:split=wh", Strategy("spatial", dims="hw")),
+        ("spatial:split=auto", Strategy("spatial")),
+        ("spatial:split=all", Strategy("spatial", layers="all")),
+        ("spatial:split=w,layers=all", Strategy("spatial", dims="w", layers="all")),
+        ("channel:layers=default", Strategy("channel")),
+    ],
+)
+def test_parse(text, strategy) -> None:
+    assert parse(text) == strategy
+
+
+@pytest.mark.parametrize(
+    ("strategy", "group_strategy", "replicated", "hybrid"),
+    [
+        ("serial", "none", False, False),
+        ("data", "none", True, False),
+        ("channel", "channel", False, False),
+        ("data+spatial", "spatial", True, True),
+        ("data+pipeline", "pipeline", True, True),
+    ],
+)
+def test_a_strategy_is_a_group_strategy_and_replicas(
+    strategy, group_strategy, replicated, hybrid
+) -> None:
+    found = parse(strategy)
+    assert found.group_strategy == group_strategy
+    assert (found.replicated, found.hybrid) == (replicated, hybrid)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *MEANING,
+        "data+filter:group=best",
+        "data+pipeline:group=4,segments=2",
+        "spatial:split=hw,layers=all",
+    ],
+)
+def test_the_label_is_what_the_user_writes(text) -> None:
+    assert parse(text).label == text
+
+
+def test_settings_are_labelled_in_one_order() -> None:
+    assert parse("data+pipeline:segments=2,group=4").label == "data+pipeline:group=4,segments=2"
+    assert parse("spatial:split=wh").label == "spatial:split=hw"
+    assert parse("filter:layers=all").label == "filter:split=all"
+
+
+def test_every_strategy_is_explained() -> None:
+    assert MEANING.keys() == LIMIT.keys()
+    assert len(MEANING) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "expected a strategy's name, got None"),
+        ("dta", "unknown strategy 'dta'; did you mean 'data'? known: channel, data, data+channel"),
+        ("", "unknown strategy ''; known: channel, data"),
+        ("filter+data", "unknown strategy 'filter+data'; did you mean"),
+        ("data+filter:gruop=8", "has no setting 'gruop'; did you mean 'group'? known: group, lay"),
+        ("data:group=8", "strategy 'data' has no setting 'group'; data has no settings"),
+        ("filter:group=8", "strategy 'filter' has no setting 'group'; known: layers, split"),
+        ("filter:segments=8", "strategy 'filter' has no setting 'segments'"),
+        ("data+filter:group", "'data+filter:group': expected key=value once each, got 'group'"),
+        ("data+filter:group=8,group=4", "expected key=value once each, got 'group=4'"),
+        ("data+filter:group=0", "group: expected at least 1"),
+        ("data+filter:group=2.5", "group: expected a whole number, got '2.5'"),
+        ("data+filter:group=bset", "group: expected a number, got 'bset'"),
+        ("pipeline:segments=-1", "segments: expected at least 1"),
+        ("spatial:split=xy", "split: expected dimensions out of 'dhw', or 'all' layers, got 'xy'"),
+        ("spatial:split=hh", "split: expected dimensions out of 'dhw', or 'all' layers, got 'hh'"),
+        ("spatial:layers=some", "layers: expected 'default' or 'all', got 'some'"),
+    ],
+)
+def test_bad_strategies(text, message) -> None:
+    with pytest.raises(InputError) as error:
+        parse(text)
+    assert message in str(error.value)
+
+
+def test_a_place_leads_the_message() -> None:
+    with pytest.raises(InputError, match=r"^axes\.strategy: unknown strategy"):
+        parse("dta", "axes.strategy")

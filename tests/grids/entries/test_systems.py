@@ -1,0 +1,103 @@
+"""Systems: quantities with units, levels that nest."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from grids.entries.systems import Contention, System
+from grids.library import find
+from grids.reading.errors import InputError
+
+SYSTEM: dict[str, Any] = {
+    "name": "small",
+    "pe": {
+        "name": "V100",
+        "device": "v100",
+        "peak_flops": "15.7 TFLOP/s",
+        "efficiency": 0.5,
+        "memory_capacity": "16 GB",
+        "memory_bandwidth": 900e9,
+    },
+    "pes_per_node": 4,
+    "links_per_node": 2,
+    "levels": [
+        {"name": "node", "pes": 4, "latency": "9 us", "bandwidth": "50 GB/s"},
+        {"name": "leaf", "pes": 68, "latency": "40.31 us", "bandwidth": "12.5 GB/s"},
+    ],
+}
+
+
+def test_units_become_si() -> None:
+    system = System.model_validate(SYSTEM)
+    assert (system.pe.peak_flops, system.pe.memory_capacity) == (15.7e12, 16e9)
+    assert (system.levels[1].latency, system.levels[1].bandwidth) == (40.31e-6, 12.5e9)
+    assert system.staging is None
+    assert system.contention == Contention(halo=1.0, split_gather=1.0)
+
+
+def test_definition_rebuilds_it() -> None:
+    system = System.model_validate(SYSTEM)
+    assert System.from_definition(system.definition()) == system
+
+
+def test_figures_of_odd_sizes_are_written_with_their_units() -> None:
+    system = System.model_validate(
+        changed(levels__1__bandwidth="25 B/s", pe__memory_capacity="1 kB")
+    )
+    definition = system.definition()
+    assert definition["levels"][1]["bandwidth"] == "25.0 B/s"
+    assert definition["levels"][0]["bandwidth"] == 50e9
+    assert System.from_definition(definition) == system
+
+
+def changed(**changes: object) -> dict[str, Any]:
+    """SYSTEM with changes; a__b: c changes b in a."""
+    definition = deepcopy(SYSTEM)
+    for path, value in changes.items():
+        *parents, key = path.split("__")
+        part = definition
+        for parent in parents:
+            part = part[int(parent)] if isinstance(part, list) else part[parent]
+        part[key] = value
+    return definition
+
+
+@pytest.mark.parametrize(
+    ("changes", "line", "message"),
+    [
+        ({"pe__memory_capacity": "16 GB/s"}, "pe.memory_capacity", "expected a value in B, got"),
+        ({"pe__memory_bandwidth": 0}, "pe.memory_bandwidth", "input should be greater than 0"),
+        ({"pe__efficiency": 1.5}, "pe.efficiency", "input should be less than or equal to 1"),
+        ({"pe__peak_flop": 1}, "pe.peak_flop", "unknown key; did you mean 'peak_flops'?"),
+        ({"levels__0__bandwidth": "50 GB"}, "levels.0.bandwidth", "expected a value in B/s, got"),
+        ({"levels__1__pes": 4}, "", "levels: expected more PEs in 'leaf' than the 4 of 'node'"),
+        ({"levels__0__pes": 8}, "", "levels: expected 'node', the first, to be the node"),
+        ({"pe__memory_capacity": 32}, "pe.memory_capacity", "32 B is no memory of a machine"),
+        ({"levels__1__latency": 40}, "levels.1.latency", "write its unit, such as '40 us'"),
+        ({"name": "two\nlines"}, "name", "expected a name on one line, got 'two\\nlines'"),
+        ({"name": "a" * 201}, "name", "string should have at most 200 characters, got 'aaaa"),
+        ({"contention": {"halo": 0.5}}, "contention.halo", "should be greater than or equal to 1"),
+        ({"links_per_node": True}, "links_per_node", "expected a number, got True"),
+    ],
+)
+def test_mistakes(tmp_path: Path, changes: dict[str, object], line: str, message: str) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(changed(**changes)))
+    with pytest.raises(InputError) as error:
+        find("system", str(path), Path())
+    assert line in str(error.value)
+    assert message in str(error.value)
+
+
+def test_a_wrong_unit_is_shown_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(changed(pe__memory_capacity="16 GB/s"), sort_keys=False))
+    with pytest.raises(InputError) as error:
+        find("system", str(path), Path())
+    assert str(error.value) == (
+        f"{path}:7: pe.memory_capacity: expected a value in B, got '16 GB/s'; "
+        "write it like '16 GiB'"
+    )

@@ -1,0 +1,66 @@
+"""Groups are divided once for all blocks that share what matters to them."""
+
+import numpy as np
+import pytest
+
+from grids.grid import Grid
+from grids.inputs.groups import Groups, divided
+from sweep.engine.run import read_grid
+
+AXES = {
+    "model": "alexnet",
+    "dataset": "imagenet",
+    "system": "abci",
+    "strategy": ["filter", "channel", "data+filter", "spatial"],
+    "pe": [1, 2, 4, 8],
+    "batch": [16, 32],
+    "inter_bandwidth": [1e9, 1e10],
+    "efficiency": [0.5, 1.0],
+}
+
+
+@pytest.fixture(scope="module")
+def grid() -> Grid:
+    return read_grid({"axes": AXES})
+
+
+def groups(grid: Grid, strategy: int = 0, **parts: slice) -> Groups:
+    """Of a block: a part of some axes, all of the others."""
+    axes = {name: values[parts.get(name, slice(None))] for name, values in grid.axes.items()}
+    problem = grid.problem((0, 0, 0, strategy), axes)
+    assert problem is not None
+    return problem.groups
+
+
+def test_blocks_that_differ_in_batch_or_bandwidth_share_their_groups(grid) -> None:
+    whole = groups(grid)
+    for part in ({"batch": slice(1)}, {"inter_bandwidth": slice(1, 2)}):
+        assert groups(grid, **part) == whole
+        assert hash(groups(grid, **part)) == hash(whole)
+        assert divided(groups(grid, **part), grid.options) is divided(whole, grid.options)
+
+
+def test_others_do_not(grid) -> None:
+    whole = groups(grid)
+    for part in ({"pe": slice(2)}, {"efficiency": slice(1)}):
+        assert groups(grid, **part) != whole
+    assert groups(grid, 1) != whole
+    assert whole != "groups"
+
+
+def test_hybrids_of_few_pe_counts_have_as_many_sizes_as_the_strategies_inside(grid) -> None:
+    """So that one compiled program serves both."""
+    pure, hybrid = groups(grid).sizes, groups(grid, 2).sizes
+    assert pure.shape == hybrid.shape
+    assert np.unique(hybrid).tolist() == [4]  # a node's
+
+
+def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
+    found = groups(read_grid({"axes": AXES | {"pe": {"range": [1, 100]}}}), 2).sizes
+    assert found.ravel().tolist() == [4]
+
+
+def test_by_channel_is_marked_as_such_though_it_reduces_as_by_filter(grid) -> None:
+    by_filter, by_channel = (divided(groups(grid, n), grid.options)[0] for n in (0, 1))
+    assert (by_filter.by_filter, by_filter.by_channel) == (1, 0)
+    assert (by_channel.by_filter, by_channel.by_channel) == (0, 1)

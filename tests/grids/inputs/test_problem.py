@@ -1,0 +1,262 @@
+"""Problems: what settings change of the kernels' inputs, and what follows of the answers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from grids.entries.strategies import parse
+from grids.inputs.divisors import divisors
+from grids.inputs.problem import Problem, Settings, Workload, build
+from grids.library import find
+from grids.spec import TERMS
+from kernels.flags import FORBIDS
+from kernels.oracle import Answer
+from kernels.run import Options
+from sweep.engine.evaluate import ask
+
+
+def workload(model="resnet50", dataset="imagenet-226", system="abci", measured=True) -> Workload:
+    network, data = find("model", model, Path()), find("dataset", dataset, Path())
+    machine = find("system", system, Path())
+    seconds = network.seconds(data, machine.pe.device) if measured else None
+    return Workload(network.table(data), data.samples, machine, seconds)
+
+
+WORKLOAD = workload()
+
+
+def problem(strategy="data", pe=(64,), batch=(32,), strong=False, of=WORKLOAD, axes=None, **fixed):
+    axes = {"pe": np.array(pe, float), "batch": np.array(batch, float)} | (axes or {})
+    return build(of, parse(strategy), axes, Settings(fixed, strong))
+
+
+def numbers(asked: Problem, options=None) -> np.ndarray:
+    """All terms, and the memory, of a problem of one cell."""
+    found = ask(asked, options or Options())
+    return np.array([*(getattr(found.terms, name).item() for name in TERMS), found.memory.item()])
+
+
+# What a parameter overrides.
+
+
+def test_a_system_as_it_stands() -> None:
+    network, pe = problem().network, problem().pe
+    assert network.span.tolist() == [4, 68, 136, 4352]
+    assert network.latency.ravel().tolist() == [9e-6, 40.31e-6, 40.49e-6, 40.98e-6]
+    assert network.bandwidth.ravel().tolist() == [50e9, 12.5e9, 12.5e9, 12.5e9]
+    assert (network.staging_latency.item(), network.staging_bandwidth.item()) == (3e-3, 16e9)
+    assert (network.phi_halo.item(), network.phi_gather.item()) == (8, 2)
+    assert (pe.peak_flops.item(), pe.efficiency.item()) == (15.7e12, 0.5)
+    assert (pe.memory_capacity.item(), pe.memory_bandwidth.item()) == (16e9, 900e9)
+
+
+def test_intra_is_the_node_and_inter_all_levels_beyond() -> None:
+    fixed = {"intra_latency": 1.0, "intra_bandwidth": 2.0}
+    network = problem(**fixed).network
+    assert network.latency.ravel().tolist() == [1, 40.31e-6, 40.49e-6, 40.98e-6]
+    assert network.bandwidth.ravel().tolist() == [2, 12.5e9, 12.5e9, 12.5e9]
+    network = problem(inter_latency=1.0, inter_bandwidth=2.0).network
+    assert network.latency.ravel().tolist() == [9e-6, 1, 1, 1]
+    assert network.bandwidth.ravel().tolist() == [50e9, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("staging_latency", "network"),
+        ("staging_bandwidth", "network"),
+        ("phi_halo", "network"),
+        ("phi_gather", "network"),
+        ("peak_flops", "pe"),
+        ("efficiency", "pe"),
+        ("memory_bandwidth", "pe"),
+        ("memory_capacity", "pe"),
+        ("delta", "run"),
+        ("gamma", "run"),
+        ("phi", "run"),
+        ("segments", "run"),
+    ],
+)
+def test_a_parameter_is_fixed_or_an_axis(name, part) -> None:
+    fixed = problem(**{name: 3.0})
+    assert getattr(getattr(fixed, part), name).item() == 3
+    axis = problem(axes={name: np.array([3.0, 5.0])})
+    values = getattr(getattr(axis, part), name)
+    assert values.shape[:2] == (1, 1)
+    assert values.ravel().tolist() == [3, 5]
+
+
+def test_an_axis_of_bandwidths_spares_the_other_levels() -> None:
+    bandwidth = problem(axes={"inter_bandwidth": np.array([1e9, 2e9])}).network.bandwidth
+    assert bandwidth.shape == (4, 1, 1, 2)
+    assert bandwidth[:, 0, 0, 1].tolist() == [50e9, 2e9, 2e9, 2e9]
+
+
+def test_a_system_without_staging_has_none() -> None:
+    network = problem(of=workload(system="dgx-h100")).network
+    assert (network.staging_latency.item(), network.staging_bandwidth.item()) == (0, np.inf)
+
+
+def test_defaults_of_what_nobody_says() -> None:
+    run = problem("data+pipeline").run
+    assert (run.delta.item(), run.gamma.item(), run.segments.item()) == (4, 1, 4)
+
+
+# Replicas, groups and batches.
+
+
+@pytest.mark.parametrize(
+    ("strategy", "fixed", "replicas", "group"),
+    [
+        ("serial", {}, 1, 1),
+        ("data", {}, 64, 1),
+        ("filter", {}, 1, 64),
+        ("data+filter", {}, 16, 4),  # a node
+        ("data+filter", {"group": 16.0}, 4, 16),
+        ("data+filter:group=8", {"group": 16.0}, 8, 8),  # what the strategy says goes first
+        ("data+filter:group=64", {}, 1, 64),
+    ],
+)
+def test_replicas_and_groups(strategy, fixed, replicas, group) -> None:
+    run = problem(strategy, **fixed).run
+    assert (run.p1.item(), run.p2.item()) == (replicas, group)
+
+
+def test_segments_of_the_strategy_go_first() -> None:
+    assert problem("pipeline:segments=16", segments=8.0).run.segments.item() == 16
+    assert problem("pipeline", segments=8.0).run.segments.item() == 8
+
+
+def test_weak_scaling_counts_a_replicas_samples() -> None:
+    run = problem("data+filter").run
+    assert (run.batch.item(), run.global_batch.item()) == (32, 32 * 16)
+
+
+def test_strong_scaling_divides_the_batch_among_replicas() -> None:
+    run = problem("data+filter", batch=[1024], strong=True).run
+    assert (run.batch.item(), run.global_batch.item()) == (64, 1024)
+
+
+def test_strong_scaling_asks_the_same_as_weak() -> None:
+    strong = problem("data+filter", batch=[1024], strong=True)
+    np.testing.assert_array_equal(numbers(strong), numbers(problem("data+filter", batch=[64])))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "pe", "phi"),
+    [
+        ("data", 64, 1),
+        ("data+spatial", 64, 1),  # whole weights: one ring
+        ("data+filter", 64, 2),  # four rings on a node's two links
+        ("data+pipeline:group=8", 64, 2),
+        ("data+channel:group=2", 64, 1),
+        ("data+filter", 4, 1),  # one replica
+        ("filter", 64, 1),
+    ],
+)
+def test_contention_of_the_gradient_exchange(strategy, pe, phi) -> None:
+    assert problem(strategy, pe=[pe]).run.phi.item() == phi
+    assert problem(strategy, pe=[pe], phi=3.0).run.phi.item() == 3
+
+
+# Compute times.
+
+
+def test_measured_layers_take_what_was_measured() -> None:
+    """ResNet-50 on V100: 3.1195 ms a sample, whatever the bytes of an item."""
+    for delta in (2.0, 4.0):
+        epoch = ask(problem("serial", pe=[1], delta=delta), Options())
+        seconds = epoch.terms.forward_backward.item() / WORKLOAD.samples
+        assert seconds == pytest.approx(3.119502e-3, rel=1e-12)
+
+
+def test_a_faster_pe_speeds_measured_layers_up() -> None:
+    usual, twice = (
+        numbers(problem("serial", pe=[1], peak_flops=n * 15.7e12, memory_bandwidth=n * 900e9))[0]
+        for n in (1, 2)
+    )
+    assert usual / twice == pytest.approx(2)
+
+
+def test_the_roofline_where_nothing_was_measured() -> None:
+    known, unknown = WORKLOAD, workload(measured=False)
+    assert (problem(of=unknown).groups.layers.slowdown == 1).all()
+    assert not (problem(of=known).groups.layers.slowdown == 1).any()
+
+
+# Exact reductions, and the best group.
+
+
+@pytest.mark.parametrize("strategy", ["data", "filter", "channel", "spatial"])
+def test_on_one_pe_every_strategy_is_serial(strategy) -> None:
+    serial = numbers(problem("serial", pe=[1]))
+    np.testing.assert_array_equal(numbers(problem(strategy, pe=[1])), serial)
+
+
+def test_a_pipeline_of_one_pe_and_one_segment_is_serial() -> None:
+    serial = numbers(problem("serial", pe=[1]))
+    found = numbers(problem("pipeline:segments=1", pe=[1]))
+    np.testing.assert_allclose(found, serial, rtol=1e-12)
+
+
+@pytest.mark.parametrize("group", ["filter", "channel", "spatial", "pipeline"])
+def test_one_replica_is_its_group(group) -> None:
+    hybrid = numbers(problem(f"data+{group}:group=8", pe=[8]))
+    np.testing.assert_array_equal(hybrid, numbers(problem(group, pe=[8])))
+
+
+@pytest.mark.parametrize("group", ["filter", "channel", "spatial"])
+def test_groups_of_one_are_data_parallelism(group) -> None:
+    hybrid = numbers(problem(f"data+{group}:group=1"))
+    np.testing.assert_array_equal(hybrid, numbers(problem("data")))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "pe"),
+    [
+        ("data+filter", 1),
+        ("data+filter", 13),  # a prime: only all of them
+        ("data+filter", 24),
+        ("data+filter", 200),  # groups of 100 and 200 have too many PEs
+        ("data+pipeline", 32),
+        ("data+spatial", 32),
+    ],
+)
+def test_the_best_group_is_the_fastest_allowed_divisor(strategy, pe) -> None:
+    best = ask(problem(f"{strategy}:group=best", pe=[pe]), Options())
+    each = by_group(strategy, pe)
+    allowed = [found for found in each if not found.limit.item() & FORBIDS]
+    fastest = min(allowed or each, key=time)
+    assert best.group == fastest.group
+    assert time(best) == pytest.approx(time(fastest), rel=1e-12)
+
+
+def by_group(strategy, pe, **fixed) -> list[Answer]:
+    """The answers for every group size that divides p."""
+    groups = divisors(pe)[1:] or (1,)
+    return [ask(problem(f"{strategy}:group={n}", pe=[pe], **fixed), Options()) for n in groups]
+
+
+def test_the_best_group_is_not_the_fastest_where_that_does_not_fit() -> None:
+    """Weights of two halves need more memory than those of four quarters."""
+    halves, quarters, *_ = by_group("data+filter", 8)
+    assert time(halves) < time(quarters)
+    capacity = (halves.memory + quarters.memory).item() / 2
+    asked = problem("data+filter:group=best", pe=[8], memory_capacity=capacity)
+    assert ask(asked, Options()).group == 4
+
+
+def time(found) -> float:
+    return (found.compute + found.communication).item()
+
+
+def test_best_groups_of_many_pes_at_once() -> None:
+    pes = [1, 6, 7, 12]
+    at_once = ask(problem("data+filter:group=best", pe=pes), Options())
+    apart = [ask(problem("data+filter:group=best", pe=[pe]), Options()) for pe in pes]
+    assert at_once.group.ravel().tolist() == [each.group.item() for each in apart]
+    np.testing.assert_array_equal(
+        at_once.terms.gradient_exchange.ravel(),
+        [each.terms.gradient_exchange.item() for each in apart],
+    )

@@ -1,0 +1,91 @@
+"""Messages of the border: where, what, what to do."""
+
+import pickle
+import time
+
+import pytest
+
+from grids.reading.errors import MOST_TEXT, InputError, ShapeError, nearest, plain, shorten
+
+
+@pytest.mark.parametrize(
+    ("where", "advice", "text"),
+    [
+        ("", "", "no such file"),
+        ("spec.yaml:3", "", "spec.yaml:3: no such file"),
+        ("", "check the path", "no such file; check the path"),
+        ("spec.yaml:3", "check the path", "spec.yaml:3: no such file; check the path"),
+    ],
+)
+def test_message(where: str, advice: str, text: str) -> None:
+    assert str(InputError("no such file", where=where, advice=advice)) == text
+
+
+def test_an_error_travels_between_processes() -> None:
+    error = InputError("no such file", where="a.yaml", advice="check")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("resnet5", "did you mean 'resnet50'? known: alexnet, resnet50"),
+        ("AlexNet", "did you mean 'alexnet'? known: alexnet, resnet50"),
+        ("zzz", "known: alexnet, resnet50"),
+    ],
+)
+def test_nearest(name: str, advice: str) -> None:
+    assert nearest(name, ["resnet50", "alexnet"]) == advice
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "'a'"),
+        ([1, "b", None], "[1, 'b', None]"),
+        ({"pow": [1, 8]}, "{'pow': [1, 8]}"),
+        (1e308, "1e+308"),
+        (10**400, "an enormous number"),
+        # Python refuses to write it in decimal.
+        pytest.param(-(1 << 10**6), "an enormous number", id="enormous"),
+        (list(range(10**6)), "[0, 1, 2, 3, 4, 5, ...]"),
+        ([[[[["deep"]]]]], "[[[[...]]]]"),
+        ("\ud800\x1b[31m\n", r"'\ud800\x1b[31m\n'"),
+    ],
+)
+def test_a_value_is_shown_shortly(value: object, text: str) -> None:
+    assert shorten(value) == text
+
+
+@pytest.mark.parametrize("value", ["a" * 10**6, {"a" * 10**6: ["b" * 10**6] * 9}, b"a" * 10**6])
+def test_a_large_value_is_cut(value: object) -> None:
+    assert len(shorten(value)) <= 80
+
+
+def test_a_value_that_contains_itself_is_shown() -> None:
+    """600 bytes of YAML make such values; to write one out takes longer than anybody waits."""
+    value: list[object] = []
+    for _ in range(100):
+        value = [value] * 9
+    start = time.process_time()
+    assert len(shorten(value)) <= 80
+    assert time.process_time() - start < 1
+
+
+def test_a_name_has_quotes_only_where_it_needs_them() -> None:
+    assert (plain("vgg16"), plain("a\nb"), plain(3)) == ("vgg16", r"'a\nb'", "3")
+
+
+def test_no_message_is_long() -> None:
+    """Where it begins and what it advises are kept."""
+    text = str(InputError("x" * 10**6, where="a.yaml:3", advice="check the path"))
+    assert len(text) <= MOST_TEXT
+    assert text.startswith("a.yaml:3: xxx")
+    assert text.endswith("xxx; check the path")
+    assert len(str(ShapeError("x" * 10**6))) <= MOST_TEXT
+
+
+def test_a_million_names_are_not_listed() -> None:
+    text = nearest("zzz" * 10**6, map(str, range(10**6)))
+    assert text.startswith("known: 0, 1, 10, 100, ")
+    assert len(text) < 600

@@ -1,0 +1,202 @@
+"""YAML files: numbers, line numbers, and what is refused."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from pydantic import Field, ValidationError
+
+from grids.entries.entry import Count, Record
+from grids.library import find
+from grids.reading.errors import InputError
+from grids.reading.yamlfile import explain, load
+
+TEXT = """\
+name: study   # line 1
+
+axes:
+  pe: {range: [1, 4]}
+  batch:
+    - 1e3
+    - 2.5e-6
+"""
+
+
+def written(tmp_path: Path, content: str | bytes) -> Path:
+    path = tmp_path / "spec.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_numbers_with_an_exponent_are_numbers(tmp_path: Path) -> None:
+    document = load(written(tmp_path, TEXT))
+    assert document.data["axes"] == {"pe": {"range": [1, 4]}, "batch": [1000.0, 2.5e-6]}
+
+
+@pytest.mark.parametrize(
+    ("keypath", "line"),
+    [
+        (("name",), 1),
+        (("axes", "pe", "range", 1), 4),
+        (("axes", "batch", 1), 7),
+        (("axes", "missing"), 3),  # the nearest part that is there
+        (("missing",), None),
+    ],
+)
+def test_line(tmp_path: Path, keypath: tuple[str | int, ...], line: int | None) -> None:
+    assert load(written(tmp_path, TEXT)).line(keypath) == line
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", ": expected a mapping, got nothing"),
+        ("- 1", ": expected a mapping, got a list"),
+        ("a: [1", ":1: YAML syntax: "),
+        ("a: 1\nb: 2\na: 3", ":3: YAML syntax: the key 'a' stands twice"),
+        ("a: !!python/object:os.system {}", ":1: YAML syntax: expected a plain value, got a tag"),
+        ("a: &x [*x]", ":1: YAML syntax: an alias stands inside what it stands for"),
+        ("a: 1\n---\nb: 2", ":2: YAML syntax: "),
+        ("[" * 5000, ":1: YAML syntax: nested deeper than 100 levels"),
+        ("a: 2020-99-99", ": no YAML that can be read"),
+        ("a: \x00", ": YAML syntax: "),
+        (b"a: 1\nb: \xff", ":2: not UTF-8 text"),
+        ("a: 1".encode("utf-16"), ":1: not UTF-8 text"),
+        ("[" * 100_000, ":1: YAML syntax: nested deeper than 100 levels"),
+        ("? " * 100_000, ":1: YAML syntax: nested deeper than 100 levels"),
+        # Of a tag that is no such thing, PyYAML's own readers raise whatever they stumble over.
+        ("a: !!timestamp x", ":1: YAML syntax: expected a plain value, got a tag"),
+        ("a: !!bool maybe", ":1: YAML syntax: expected a plain value, got a tag"),
+        ("? [a]\n: b", ":1: YAML syntax: expected a name as a key; quote it"),
+        ("? {a: b}\n: b", ":1: YAML syntax: expected a name as a key; quote it"),
+        ("a:\n  null: b", ":2: YAML syntax: expected a name as a key; quote it"),
+        ("1: b", ":1: YAML syntax: expected a name as a key; quote it"),
+        ("=: b", ":1: YAML syntax: expected a name as a key; quote it"),
+        ("a: =", ":1: YAML syntax: could not determine a constructor"),
+        ("<<: 3", ":1: YAML syntax: expected a mapping or list of mappings for merging"),
+        ("a: &a {<<: *a}", ":1: YAML syntax: an alias stands inside what it stands for"),
+        (f"a: {'9' * 401}", ":1: YAML syntax: a number of 401 characters"),
+        (f"a: 0x{'f' * 10_000}", ":1: YAML syntax: a number of 10,002 characters"),
+        (f"a: {':'.join(['59'] * 300)}", ":1: YAML syntax: a number of 899 characters"),
+        ('a: "\\ud800"', ":1: YAML syntax: a character that is no text: '\\ud800'"),
+        ('a: "\\0"', ":1: YAML syntax: a character that is no text: '\\x00'"),
+        ('a: "\\e[31m"', ":1: YAML syntax: a character that is no text: '\\x1b'"),
+        ("#" * 500_001, ": larger than 500,000 bytes; is it the right file?"),
+        (f"a: [{'1,' * 30_000}]", ":1: YAML syntax: more than 30,000 values"),
+    ],
+)
+def test_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(InputError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}{message}")
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file; check the path"):
+        load(tmp_path / "missing.yaml")
+    with pytest.raises(InputError, match="expected a file, got a folder; name a file"):
+        load(tmp_path)
+    with pytest.raises(InputError, match="cannot be read: embedded null byte"):
+        load(tmp_path / "a\0b")
+    with pytest.raises(InputError, match="cannot be read: File name too long"):
+        load(tmp_path / ("a" * 300))
+
+
+def test_what_has_no_end_is_no_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.yaml"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(InputError, match="expected a file, got a device or a pipe"):
+            load(path)
+
+
+BOMBS = {
+    "values": "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+    + "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)),
+    "keys": "a0: &a0 {x: 1}\n"
+    + "\n".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_aliases_that_stand_for_too_much(tmp_path: Path, name: str) -> None:
+    assert len(BOMBS[name]) < 600
+    with pytest.raises(InputError, match=r":[56]: YAML syntax: more than 30,000 values"):
+        load(written(tmp_path, BOMBS[name]))
+
+
+def test_aliases_that_nest_endlessly(tmp_path: Path) -> None:
+    steps = "{residual: [" * 40 + "relu" + "]}" * 40
+    lines = [f"a{n}: &a{n} {steps.replace('relu', f'*a{n - 1}')}" for n in range(1, 12)]
+    text = "\n".join(["a0: &a0 relu", *lines, "name: deep", "rank: 2", "layers: [*a11]"])
+    with pytest.raises(InputError, match="residual"):
+        find("model", str(written(tmp_path, text)), tmp_path)
+
+
+def test_aliases_and_merges_that_spare_typing_are_read(tmp_path: Path) -> None:
+    text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: [*a, *a]"
+    data = load(written(tmp_path, text)).data
+    assert data["b"] == {"x": 1, "y": 3}
+    assert data["c"] == [data["a"], data["a"]]
+
+
+def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path) -> None:
+    path = written(tmp_path, b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
+    assert load(path).data == load(written(tmp_path, TEXT)).data
+
+
+class Part(Record):
+    pes: Count
+    latency: float = 0.0
+
+
+class Whole(Record):
+    name: str
+    levels: Annotated[tuple[Part, ...], Field(min_length=1)]
+    other: Part | None = None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "name: a\nlevels: [{pes: 1}]\nlevles: 1",
+            ":3: levles: unknown key; did you mean 'levels'?",
+        ),
+        (
+            "name: a\nlevels:\n- pse: 1\n  pes: 1",
+            ":3: levels.0.pse: unknown key; did you mean 'pes'?",
+        ),
+        (
+            "name: a\nlevels: [{pes: 1}]\nother: {pe: 1, pes: 1}",
+            ":3: other.pe: unknown key; did you mean 'pes'",
+        ),
+        (
+            "name: a\nlevels:\n- {pes: -1}",
+            ":3: levels.0.pes: input should be greater than 0, got -1",
+        ),
+        ("name: a\nlevels:\n- {}", ":3: levels.0.pes: this key is missing"),
+        ("name: a\nlevels: 3", ":2: levels: expected a list, got 3"),
+        ("name: a\nlevels: [3]", ":2: levels.0: expected a mapping, got 3"),
+        ("name: a\nlevels: [{pes: 0}]", ":2: levels.0.pes: input should be greater than 0, got 0"),
+        ("name: a\nlevels: [{pes: true}]", ":2: levels.0.pes: expected a number, got True"),
+    ],
+)
+def test_explain(tmp_path: Path, content: str, message: str) -> None:
+    document = load(written(tmp_path, content))
+    with pytest.raises(ValidationError) as error:
+        Whole.model_validate(document.data)
+    told = str(explain(error.value, document, Whole))
+    assert told.startswith(f"{document.path}{message}")
+    assert "\n" not in told
+
+
+def test_explain_shows_the_first_errors() -> None:
+    with pytest.raises(ValidationError) as error:
+        Whole.model_validate({"name": "a", "levels": [{"pes": -1}] * 7})
+    lines = str(explain(error.value, "the spec")).splitlines()
+    assert len(lines) == 6
+    assert lines[0].startswith("the spec: levels.0.pes: ")
+    assert lines[-1] == "... and 2 more"

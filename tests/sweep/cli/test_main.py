@@ -1,0 +1,409 @@
+"""The command line: answers on stdout, one message on stderr, and what an exit code says."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+import zarr
+from cubes import COMMAND, SMALL, unmark
+
+from sweep.cube.create import create
+from sweep.cube.store import open_cube, plan_of
+from sweep.engine.run import read_grid
+
+DATA = Path(__file__).parents[2] / "data" / "paradl"
+PREDICT = ("predict", "--model", "alexnet", "--dataset", "imagenet")
+ONE = (*PREDICT, "--strategy", "data", "--pe", "8", "--batch", "32")
+
+
+def refused(found: tuple[int, str, str], *parts: str) -> None:
+    """Exit code 2 and one message with all of `parts` in it."""
+    code, out, err = found
+    assert code == 2, err
+    assert out == ""
+    assert err.startswith("paradl: ")
+    assert "Traceback" not in err
+    assert err.count("\n") == 1, err
+    for part in parts:
+        assert part in err
+
+
+# A key of SMALL's axes or of the spec, a bad value, and what the message says.
+BAD_SPECS = [
+    ("model", ["resnet5"], "unknown model 'resnet5'; did you mean 'resnet50'?"),
+    ("model", [], "axes.model: expected at least one entry"),
+    ("model", [7], "expected a name, a file or a definition, got 7"),
+    ("model", ["./nowhere.yaml"], "nowhere.yaml: no such file"),
+    ("model", ["alexnet", "alexnet"], "'alexnet' stands twice"),
+    ("dataset", "imagnet", "unknown dataset 'imagnet'; did you mean 'imagenet'?"),
+    ("dataset", None, "no dataset is given, and model 'alexnet' brings none of its own"),
+    ("system", "abcy", "unknown system 'abcy'; did you mean 'abci'?"),
+    ("strategy", ["dta"], "unknown strategy 'dta'; did you mean 'data'?"),
+    ("strategy", ["data:group=8"], "strategy 'data' has no setting 'group'"),
+    ("strategy", ["data+filter:group=0"], "expected at least 1"),
+    ("strategy", ["data+filter:group"], "expected key=value once each"),
+    ("pe", [], "expected at least one value, got an empty list"),
+    ("pe", [0], "expected at least 1"),
+    ("pe", [-4], "expected at least 1"),
+    ("pe", [1.5], "expected a whole number, got 1.5"),
+    ("pe", None, "axes.pe: expected a number, got None"),
+    ("pe", [True], "expected a number, got True"),
+    ("pe", ["many"], "expected a number, got 'many'"),
+    ("pe", {"pow3": [1, 8]}, "did you mean 'pow2'?"),
+    ("pe", {"range": [1]}, "expected range: "),
+    ("pe", {"range": [8, 1]}, "axes.pe"),
+    ("pe", {"range": [1, 1e12]}, "expected at most 1,000,000 values"),
+    ("batch", [float("nan")], "expected a number, got nan"),
+    ("batch", [float("inf")], "expected a number, got inf"),
+    ("batch", "64 GB", "expected a number, got '64 GB'"),
+    ("inter_bandwidth", ["3 s"], "expected a value in B/s, got '3 s'"),
+    ("inter_bandwidth", [0], "expected more than 0 B/s, got 0"),
+    ("inter_bandwidth", [25], "25 B/s is no bandwidth of a machine; write its unit, such as"),
+    ("pe", {"pow2": [3, 100]}, "expected a power of two as the first value, got 3"),
+    ("inter_latency", [-1e-6], "expected at least 0 s, got -1e-06"),
+    ("gamma", [2], "expected more than 0 and at most 1, got 2"),
+    ("bandwidth", [1e9], "axes.bandwidth: unknown key; did you mean"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "message"), BAD_SPECS)
+def test_a_bad_axis(key, value, message, spec_file, tmp_path, paradl):
+    axes = SMALL["axes"] | {key: value}
+    path, store = spec_file({"axes": axes}), tmp_path / "cube.zarr"
+    found = paradl("sweep", path, store)
+    refused(found, message, str(tmp_path))
+    assert not store.exists()
+    assert list(tmp_path.iterdir()) == [Path(path)]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"outputs": ["comp_tim"]}, "unknown output 'comp_tim'; did you mean 'comp_time'?"),
+        ({"outputs": ["limit", "limit"]}, "expected each output once"),
+        ({"parameters": {"gama": 1}}, "unknown parameter 'gama'; did you mean 'gamma'?"),
+        ({"parameters": {"pe": 1}}, "'pe' is always an axis"),
+        ({"parameters": {"phi": 0.5}}, "expected at least 1, got 0.5"),
+        ({"scaling": "medium"}, "'weak' or 'strong', got 'medium'"),
+        ({"axis": {}}, "unknown key; did you mean 'axes'?"),
+        ({"axes": [1]}, "axes: expected a mapping, got [1]"),
+    ],
+)
+def test_a_bad_spec(more, message, spec_file, tmp_path, paradl):
+    refused(paradl("sweep", spec_file(SMALL | more), tmp_path / "cube.zarr"), message, "spec.yaml:")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("axes:\n  pe: [1, 2\n", "spec.yaml:3: YAML syntax"),
+        ("axes: {}\naxes: {}\n", "spec.yaml:2: YAML syntax: the key 'axes' stands twice"),
+        ("", "expected a mapping, got nothing"),
+        ("- 1\n", "expected a mapping, got a list"),
+    ],
+)
+def test_bad_yaml(text, message, spec_file, tmp_path, paradl):
+    refused(paradl("sweep", spec_file(text), tmp_path / "cube.zarr"), message)
+
+
+def test_a_line_is_named(spec_file, tmp_path, paradl):
+    text = yaml.safe_dump(SMALL).replace("- 8", "- 8x")
+    line = text.splitlines().index("  pe:") + 1
+    found = paradl("sweep", spec_file(text), tmp_path / "cube.zarr")
+    refused(found, f"spec.yaml:{line}", "8x")
+
+
+def test_no_spec(tmp_path, paradl):
+    refused(paradl("sweep", tmp_path / "no.yaml", tmp_path / "c"), "no such file; check the path")
+    refused(paradl("sweep", tmp_path, tmp_path / "c"), "expected a file, got a folder")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x01")
+    refused(paradl("sweep", tmp_path / "binary", tmp_path / "c"), "not UTF-8 text")
+
+
+@pytest.mark.parametrize("command", ["status", "limits", "best"])
+def test_no_cube(command, tmp_path, paradl):
+    refused(paradl(command, tmp_path / "no.zarr"), "no cube here; make one with: paradl sweep")
+    assert not (tmp_path / "no.zarr").exists()
+    (tmp_path / "notes.txt").write_text("mine")
+    refused(paradl(command, tmp_path), "something else, and no cube; left untouched")
+    refused(paradl(command, tmp_path / "notes.txt"), "notes.txt")
+
+
+@pytest.mark.parametrize("command", ["status", "limits", "best"])
+def test_a_cube_that_cannot_be_read(command, tmp_path, paradl):
+    grid = read_grid(SMALL)
+    url = tmp_path / "cube.zarr"
+    create(str(url), grid, plan_of(grid))
+    group = zarr.open_group(url, mode="r+")
+    group.update_attributes({"paradl_format": 7})
+    refused(paradl(command, url), "a cube of format 7", "sweep again into another store")
+    group.attrs.put({"paradl_incomplete": True})
+    refused(paradl(command, url), "cut short; run the same paradl sweep again")
+    group.attrs.put({"mine": True})
+    refused(paradl(command, url), "not one of paradl's; left untouched")
+
+
+@pytest.mark.parametrize("command", ["limits", "best"])
+@pytest.mark.parametrize(
+    ("sel", "message"),
+    [
+        ("modl=alexnet", "no axis 'modl' in this cube; did you mean 'model'?"),
+        ("model=alexnt", "did you mean 'alexnet'?"),
+        ("pe=5", "no pe '5' in this cube; known: "),
+        ("pe=x", "expected a number, got 'x'"),
+        ("pe", "--sel: expected name=value, got 'pe'"),
+        ("=4", "--sel: expected name=value"),
+    ],
+)
+def test_a_bad_slice(command, sel, message, mixed_url, paradl):
+    refused(paradl(command, mixed_url, "--sel", sel), message)
+
+
+@pytest.mark.parametrize("efficiency", ["0", "-1", "1.5", "nan"])
+def test_a_bad_efficiency(efficiency, mixed_url, paradl):
+    found = paradl("limits", mixed_url, "--efficiency", efficiency)
+    refused(found, "efficiency: expected more than 0 and at most 1")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--pe", "0"), "--pe: expected at least 1"),
+        (("--batch", "0"), "--batch: expected at least 1"),
+        (("--model", "alexnt"), "unknown model 'alexnt'; did you mean 'alexnet'?"),
+        (("--model", "./no.yaml"), "no.yaml: no such file"),
+        (("--dataset", "mnist"), "unknown dataset 'mnist'"),
+        (("--system", "abcd"), "unknown system 'abcd'; did you mean 'abci'?"),
+        (("--strategy", "dat"), "--strategy: unknown strategy 'dat'; did you mean 'data'?"),
+        (("--set", "gamma"), "--set: expected name=value, got 'gamma'"),
+        (("--set", "gama=1"), "--set: unknown parameter 'gama'; did you mean 'gamma'?"),
+        (("--set", "gamma=2"), "--set: gamma: expected more than 0 and at most 1"),
+        (("--set", "inter_bandwidth=3 parsec"), "expected a value in B/s"),
+        (("--set", "memory_capacity=32"), "--set: memory_capacity: 32 B is no memory of a machine"),
+        (("--set", f"gamma={'9' * 9000}"), "--set: gamma: expected a number, got '9999"),
+        (("--model", "/dev/zero"), "--model: /dev/zero: expected a file, got a device or a pipe"),
+        (("--set", "gamma=1", "--set", "gamma=0.5"), "--set: expected each name once"),
+        (("--layers", "x.lc"), "layers: expected a model file of ParaDL's"),
+    ],
+)
+def test_a_bad_configuration(options, message, paradl):
+    refused(paradl(*ONE, *options), message)
+
+
+def test_a_model_without_a_dataset(paradl):
+    found = paradl("predict", "--model", "vgg16", "--strategy", "data", "--pe", 1, "--batch", 1)
+    refused(found, "no dataset is given", "name one")
+
+
+NET = ("predict", "--strategy", "data", "--pe", "4", "--batch", "8", "--model")
+
+
+def test_the_authors_files(paradl):
+    code, out, _ = paradl(*NET, DATA / "VGG_ImageNet_profall.net_sc", "--format", "json")
+    assert code == 0
+    assert json.loads(out)["epoch_time"] > 0
+
+
+def test_a_corrupt_model_file_is_told_by_line(tmp_path, paradl):
+    lines = (DATA / "VGG_ImageNet_profall.net_sc").read_text().splitlines()
+    row = next(n for n, line in enumerate(lines) if line.count("|") == 4) + 1
+    lines[row] = "conv|what"
+    (tmp_path / "bad.net_sc").write_text("\n".join(lines))
+    refused(paradl(*NET, tmp_path / "bad.net_sc"), f"bad.net_sc:{row + 1}")
+
+
+def test_a_layer_file_of_another_network(paradl):
+    found = paradl(
+        *NET, DATA / "VGG_ImageNet_profall.net_sc", "--layers", DATA / "filter_alexnet.lc"
+    )
+    refused(found, "filter_alexnet.lc")
+
+
+def test_usage(paradl):
+    for arguments in (
+        ("sweep",),
+        ("sweep", "a", "b", "--workers", "-1"),
+        ("sweep", "a", "b", "--workers", "x"),
+        (*ONE, "--format", "xml"),
+        (*ONE, "--scaling", "medium"),
+        ("predct",),
+        (*ONE, "--pe", "1.5"),
+    ):
+        code, out, err = paradl(*arguments)
+        assert (code, out) == (2, "")
+        assert "Error: " in err or "No such command" in err
+
+
+def test_workers_or_a_scheduler(spec_file, tmp_path, paradl):
+    both = ("--workers", 2, "--scheduler", "tcp://127.0.0.1:9")
+    found = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", *both)
+    refused(found, "expected local workers or a scheduler, got both")
+
+
+def test_too_many_workers(spec_file, tmp_path, paradl):
+    found = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", "--workers", 1_000_000)
+    refused(found, "need", "GB of memory", "use fewer --workers")
+    assert not (tmp_path / "cube.zarr").exists()
+
+
+def test_no_scheduler(spec_file, tmp_path, paradl):
+    found = paradl("sweep", spec_file(SMALL), tmp_path / "c", "--scheduler", "nonsense")
+    refused(found, "--scheduler nonsense: no Dask scheduler answers", "start one with")
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_dry_run_writes_nothing(spec_file, tmp_path, paradl):
+    code, out, err = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", "--dry-run")
+    assert (code, err) == (0, "")
+    assert "blocks  4" in out
+    assert not (tmp_path / "cube.zarr").exists()
+
+
+def test_sweep_resume_refuse_overwrite(spec_file, tmp_path, paradl):
+    store = tmp_path / "cube.zarr"
+    path = spec_file(SMALL)
+    code, out, err = paradl("sweep", path, store)
+    assert (code, out) == (0, "")
+    assert err.endswith(f"done: 96 cells in {store}\n")
+    assert paradl("sweep", path, store, "--quiet") == (0, "", "")
+    other = spec_file({"axes": SMALL["axes"] | {"pe": [1, 2]}})
+    refused(paradl("sweep", other, store), "axes.pe: [1, 2, 4, 8] in the store, [1, 2] now")
+    assert paradl("sweep", other, store, "--quiet", "--overwrite") == (0, "", "")
+    assert open_cube(str(store)).plan.cells == 48
+
+
+def test_status(mixed_url, paradl):
+    code, out, _ = paradl("status", mixed_url, "--format", "json")
+    assert code == 0
+    assert json.loads(out)["complete"] is True
+
+
+def test_limits_and_best_as_json_and_csv(mixed_url, paradl):
+    for command, key in (("limits", "largest_pe"), ("best", "rank")):
+        code, out, err = paradl(command, mixed_url, "--sel", "model=alexnet", "--format", "json")
+        rows = json.loads(out, parse_constant=pytest.fail)
+        assert (code, err) == (0, "")
+        assert all(row["model"] == "alexnet" and key in row for row in rows)
+        code, out, _ = paradl(command, mixed_url, "--sel", "model=alexnet", "--format", "csv")
+        assert len(list(csv.DictReader(io.StringIO(out)))) == len(rows)
+        assert paradl(command, mixed_url)[0] == 0
+
+
+def test_a_slice_of_several_values(mixed_url, paradl):
+    _, out, _ = paradl("limits", mixed_url, "--sel", "pe=8,4", "--sel", "pe=1", "--format", "json")
+    assert {row["largest_pe"] for row in json.loads(out)} <= {1, 4, 8, None}
+
+
+def test_nothing_feasible(mixed_url, paradl):
+    code, out, err = paradl("best", mixed_url, "--sel", "strategy=serial", "--sel", "pe=12")
+    assert code == 4
+    assert "too_many_pes" in out
+    assert err == "paradl: nothing in this slice is feasible\n"
+
+
+def test_nothing_that_can_exist(mixed_url, paradl):
+    slice_ = ("--sel", "model=alexnet", "--sel", "dataset=cosmoflow-128")
+    code, _, err = paradl("limits", mixed_url, *slice_)
+    assert (code, err) == (0, "paradl: no samples of this slice fit its models\n")
+    assert paradl("best", mixed_url, *slice_)[0] == 4
+
+
+def test_an_unfinished_cube_says_so(small_url, tmp_path, paradl):
+    url = tmp_path / "cube.zarr"
+    shutil.copytree(small_url, url)
+    unmark(url, 2)
+    code, out, err = paradl("limits", url, "--format", "json")
+    assert code == 0
+    assert json.loads(out)
+    assert "only 3 of 4 blocks are done; run the same paradl sweep again" in err
+
+
+def test_predict_and_explain(paradl):
+    code, out, err = paradl(*ONE, "--format", "json", "--set", "inter_bandwidth=1 GB/s")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["parameters"]["replica_bandwidth"] == 1e9
+    code, out, _ = paradl("explain", *ONE[1:])
+    assert code == 0
+    assert "gradient_exchange" in out
+    assert paradl(*ONE)[0] == paradl(*ONE, "--format", "csv")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+@pytest.mark.parametrize(
+    ("options", "limits"),
+    [
+        (("--strategy", "serial"), "too_many_pes"),
+        (("--batch", "100000", "--strategy", "data"), "memory"),
+        (("--dataset", "cosmoflow-128"), "incompatible"),
+        # It is marked uneven, too, which forbids nothing.
+        (("--strategy", "filter", "--pe", "7", "--batch", "100000"), "memory"),
+    ],
+)
+def test_a_configuration_that_is_not_feasible(command, options, limits, paradl):
+    for form in ("table", "json", "csv"):
+        code, out, err = paradl(command, *ONE[1:], *options, "--format", form)
+        assert code == 4
+        assert out
+        assert err.endswith(f"paradl: this configuration is not feasible: {limits}\n")
+    _, out, _ = paradl("predict", *ONE[1:], *options, "--format", "json")
+    assert json.loads(out)["feasible"] is False
+
+
+def test_marks_forbid_nothing(paradl):
+    code, out, err = paradl(*ONE, "--strategy", "filter", "--pe", "7", "--format", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["limit"] == ["uneven"]
+
+
+@pytest.mark.parametrize("command", ["sweep", "status", "limits", "best"])
+def test_a_store_without_a_name(command, spec_file, tmp_path, monkeypatch, paradl):
+    """As an unset variable of a shell gives it."""
+    spec = [spec_file(SMALL)] if command == "sweep" else []
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    refused(paradl(command, *spec, ""), "store: expected a folder or an object-store URL, got ''")
+    assert list(empty.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies"])
+def test_the_catalogue(kind, paradl):
+    for form in ("table", "json", "csv"):
+        code, out, err = paradl(kind, "--format", form)
+        assert (code, err) == (0, "")
+        assert out
+
+
+def test_the_schema_is_json(paradl):
+    code, out, _ = paradl("schema")
+    assert code == 0
+    assert "axes" in json.loads(out)["properties"]
+
+
+@pytest.mark.parametrize("command", ["models", "schema", "limits"])
+def test_a_reader_that_has_seen_enough(command, mixed_url):
+    arguments = [*COMMAND, command, *([mixed_url] if command == "limits" else [])]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        assert run.stderr.read() == b""
+
+
+def test_help_names_every_command(paradl_process):
+    found = paradl_process("--help")
+    assert found.returncode == 0
+    for command in ("sweep", "status", "limits", "best", "predict", "explain", "models", "schema"):
+        assert f"  {command} " in found.stdout
+
+
+def test_the_distribution_is_ours():
+    assert version("paradl")
+    assert sys.version_info >= (3, 11)

@@ -1,0 +1,48 @@
+"""Questions that nothing has to be computed for do without what is slow to import."""
+
+import subprocess
+import sys
+
+import pytest
+
+SLOW = {"jax", "xarray", "distributed"}
+
+# Runs a command, then tells on stderr what has been imported.
+TELLING = """
+import sys
+from sweep.cli.main import main
+try:
+    main()
+finally:
+    print("imported:", *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
+
+
+def imported(*arguments: str) -> set[str]:
+    """The packages that a command imports, in a process of its own."""
+    command = [sys.executable, "-c", TELLING, *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout
+    _, _, names = ended.stderr.rpartition("imported: ")
+    assert "sweep" in names.split()
+    return set(names.split())
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+@pytest.mark.parametrize("command", ["limits", "best", "status"])
+def test_a_store_is_asked_with_numpy_and_zarr(command, form, small_url):
+    assert not SLOW & imported(command, small_url, "--format", form)
+
+
+@pytest.mark.parametrize("command", ["limits", "best"])
+def test_a_slice_of_a_summary_is_no_slower(command, small_url):
+    assert not SLOW & imported(command, small_url, "--sel", "batch=16", "--sel", "model=alexnet")
+
+
+def test_limits_are_listed_without_a_data_frame(small_url):
+    assert "pandas" not in imported("limits", small_url)
+
+
+@pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies"])
+def test_the_catalogue_is_listed_without_a_store(kind):
+    assert not (SLOW | {"zarr", "pandas"}) & imported(kind)

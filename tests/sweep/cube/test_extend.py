@@ -1,0 +1,415 @@
+"""An extended cube is that of the longer spec, value for value; only what is new is computed."""
+
+import shutil
+import signal
+import subprocess
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+import yaml
+import zarr
+from cubes import COMMAND, SMALL, arrays, unmark
+
+import sweep
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from sweep.cube import extend
+from sweep.cube.create import create
+from sweep.cube.plan import Plan
+from sweep.cube.store import Cube, open_cube, plan_of
+from sweep.engine.progress import silent
+from sweep.engine.run import Where, read_grid
+from sweep.engine.run import sweep as execute
+from sweep.engine.verify import verify
+
+# Blocks that are not full at the end of every axis that has several values, or just full.
+RAGGED, FULL = (1, 1, 2, 2, 3, 2), (1, 1, 1, 3, 2, 1)
+
+LONGER: dict[str, dict[str, object]] = {
+    "model": {"model": ["vgg16", "alexnet", "cosmoflow"]},
+    "dataset": {"dataset": ["imagenet-226", "cosmoflow-128", "imagenet"]},
+    "system": {"system": ["dgx-h100", "abci"]},
+    "strategy": {"strategy": ["filter", "serial", "data", "data+channel"]},
+    "pe": {"pe": [1, 2, 4, 8, 16, 20, 65]},
+    "batch": {"batch": [16, 32, 64]},
+}
+LONGER["all at once"] = {dim: values for each in LONGER.values() for dim, values in each.items()}
+
+
+def longer(spec: dict, more: dict[str, object]) -> dict:
+    return spec | {"axes": spec["axes"] | more}
+
+
+def cut(grid: Grid, shard: tuple[int, ...]) -> Plan:
+    """A plan of small blocks."""
+    chunk = tuple(1 if size == 2 else size for size in shard)
+    return replace(plan_of(grid), shard=shard, chunk=chunk)
+
+
+def swept(url: object, grid: Grid, plan: Plan) -> Path:
+    create(str(url), grid, plan)
+    execute(grid, str(url), False, Where(), silent)
+    return Path(str(url))
+
+
+def extended(url: Path, spec: dict, seen: list[int] | None = None) -> Cube:
+    @contextmanager
+    def recorded(plan: Plan, done: int) -> Iterator[Callable[[int], None]]:
+        yield ([] if seen is None else seen).append
+
+    sweep.run(spec, url, extend=True, progress=recorded)
+    return open_cube(str(url))
+
+
+def fresh(cube: Cube, url: object) -> Path:
+    """The same cube, in the same blocks, never extended."""
+    return swept(url, cube.grid, replace(cube.plan))
+
+
+def data(url: Path) -> dict[str, bytes]:
+    """All files of blocks; marks keep the files that they were put into at first."""
+    apart = ("progress", *open_cube(str(url)).plan.dims)
+    return {
+        str(path.relative_to(url)): path.read_bytes()
+        for path in url.rglob("*")
+        if path.is_file()
+        and path.name != "zarr.json"
+        and path.relative_to(url).parts[0] not in apart
+    }
+
+
+@pytest.mark.parametrize(
+    ("axis", "shard"),
+    [*((axis, RAGGED) for axis in LONGER), ("pe", FULL), ("batch", FULL), ("strategy", FULL)],
+)
+def test_an_extended_cube_is_the_longer_one(axis, shard, small, tmp_path):
+    grid = read_grid(small)
+    url = swept(tmp_path / "cube.zarr", grid, cut(grid, shard))
+    cube = extended(url, longer(small, LONGER[axis]))
+    other = fresh(cube, tmp_path / "fresh.zarr")
+    assert arrays(url) == arrays(other)
+    assert data(url) == data(other)
+    assert cube.done().all()
+    assert verify(str(url)).damaged == ()
+
+
+def test_answers_are_those_of_a_new_sweep(small, tmp_path):
+    """Also where a new sweep has other blocks, and parts of its summary."""
+    grid = read_grid(small)
+    url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
+    spec = longer(small, LONGER["pe"] | LONGER["batch"] | LONGER["strategy"])
+    cube = extended(url, spec)
+    other = tmp_path / "fresh.zarr"
+    sweep.run(spec, other)
+    mine, theirs = sweep.open_dataset(url), sweep.open_dataset(other)
+    xr.testing.assert_allclose(mine.reindex_like(theirs), theirs, rtol=1e-6)  # shapes differ
+    ranks = cube.grid.labels
+    for question in (sweep.limits, sweep.best):
+        found, expected = ordered(question(str(url)), ranks), ordered(question(str(other)), ranks)
+        pd.testing.assert_frame_equal(found, expected)
+    lines = sweep.limits(str(url)), sweep.limits(mine)  # as kept, and from the cells
+    pd.testing.assert_frame_equal(*lines)
+
+
+def ordered(table: pd.DataFrame, labels: dict[str, tuple[str, ...]]) -> pd.DataFrame:
+    keys = [each for each in (*labels, "batch", "pe") if each in table]
+    return table.sort_values(keys).reset_index(drop=True)
+
+
+def test_stored_values_keep_their_places(small, tmp_path):
+    grid = read_grid(small)
+    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    to = extend.extension(cube, read_grid(longer(small, LONGER["all at once"])))
+    grid = extend.extended(cube, to).grid
+    assert grid.labels == {
+        "model": ("alexnet", "cosmoflow", "vgg16"),
+        "dataset": ("cosmoflow-128", "imagenet", "imagenet-226"),
+        "system": ("abci", "dgx-h100"),
+        "strategy": ("serial", "data", "data+channel", "filter"),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone = xr.open_zarr(tmp_path / "cube.zarr")
+    for dim, labels in grid.labels.items():
+        assert tuple(alone[dim].values) == labels
+    assert alone.pe.values.tolist() == LONGER["pe"]["pe"]
+
+
+def test_whole_blocks_are_not_touched(small, tmp_path):
+    grid = read_grid(small)
+    url = swept(tmp_path / "cube.zarr", grid, cut(grid, FULL))
+    before = {url / name: (url / name).stat().st_mtime_ns for name in data(url)}
+    blocks, seen = open_cube(str(url)).plan.blocks, []
+    more = {"pe": [1, 2, 4, 8, 9, 10], "model": ["alexnet", "cosmoflow", "vgg16"]}
+    cube = extended(url, longer(small, more), seen)
+    assert len(seen) == cube.plan.blocks - blocks
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_only_blocks_at_the_end_that_gain_cells_are_computed_again(small, tmp_path):
+    grid = read_grid(small)
+    url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
+    before = open_cube(str(url)).plan
+    seen: list[int] = []
+    cube = extended(url, longer(small, {"pe": [1, 2, 4, 8, 9]}), seen)
+    assert {str(cube.plan.region(block)[4]) for block in seen} == {"slice(3, 5, None)"}
+    assert len(seen) == before.blocks // 2  # the new value found room in them
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ((4,), (4,), [False, False]),  # nothing added
+        ((4,), (5,), [False, False]),  # full: a block is added
+        ((3,), (4,), [False, True]),  # the last has room
+        ((2,), (9,), [False]),
+    ],
+)
+def test_blocks_that_gain_cells(before, after, expected):
+    plans = [Plan(("pe",), shape, (2,), (1,), 13) for shape in (before, after)]
+    assert extend.gaining(*plans).tolist() == expected
+
+
+def test_again_and_again(small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    sweep.run(small, url)
+    identities = {open_cube(str(url)).identity}
+    for pes in ([1, 2, 4, 8, 9], [1, 2, 4, 8, 9, 10, 11, 12, 13, 14], [1, 2, 4, 8, *range(9, 32)]):
+        cube = extended(url, longer(small, {"pe": pes}))
+        identities.add(cube.identity)
+        assert arrays(url) == arrays(fresh(cube, tmp_path / f"{len(pes)}.zarr"))
+    assert len(identities) == 4  # who holds the cube open must see that it is another
+    assert str(cube.group.attrs["history"]).count("extended by paradl") == 3
+
+
+def test_nothing_to_add_is_a_resumed_run(small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    sweep.run(small, url)
+    before = arrays(url), open_cube(str(url)).identity
+    unmark(url, 1)
+    seen: list[int] = []
+    reordered = longer(small, {"model": ["cosmoflow", "alexnet"]})
+    cube = extended(url, reordered, seen)
+    assert seen == [1]
+    assert (arrays(url), cube.identity) == before
+
+
+def test_an_unfinished_cube_may_be_extended(small, tmp_path):
+    grid, url = read_grid(small), tmp_path / "cube.zarr"
+    create(str(url), grid, cut(grid, RAGGED))
+    cube = extended(url, longer(small, LONGER["batch"]))
+    assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
+
+
+def test_workers_extend_it_too(small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    sweep.run(small, url)
+    spec = longer(small, LONGER["pe"] | LONGER["system"])
+    sweep.run(spec, url, extend=True, workers=1)
+    assert arrays(url) == arrays(fresh(open_cube(str(url)), tmp_path / "fresh.zarr"))
+
+
+def test_summaries_alone(small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    sweep.run(small, url, reduce_only=True)
+    with pytest.raises(InputError, match=r"can only gain values: outputs: \[\] in the store"):
+        sweep.run(longer(small, LONGER["pe"]), url, extend=True)
+    sweep.run(longer(small, LONGER["pe"]), url, extend=True, reduce_only=True)
+    assert arrays(url) == arrays(fresh(open_cube(str(url)), tmp_path / "fresh.zarr"))
+
+
+REFUSED = [
+    ({"batch": [16]}, r"axes.batch: \[16, 32\] in the store, \[16\] now"),
+    ({"batch": [16, 64]}, r"axes.batch: \[16, 32\] in the store, \[16\] now"),
+    (
+        {"model": ["alexnet", "vgg16"]},
+        r"axes.model: \[alexnet, cosmoflow\] in the store, \[alexnet\]",
+    ),
+    ({"gamma": [0.5, 1]}, r"axes.gamma: nothing in the store, \[0.5, 1\] now"),
+    ({"pe": [1, 2, 3, 4, 8]}, r"axes.pe: an axis grows at its end, beyond 8; .* before: 3; leave"),
+    ({"pe": [1, 2, 4, 5, 6, 7, 8, 9]}, r"these values come before: 5, 6, 7; leave them out"),
+    ({"batch": [8, 16, 32]}, r"axes.batch: an axis grows at its end, beyond 32"),
+]
+
+
+@pytest.mark.parametrize(("axes", "message"), REFUSED)
+def test_what_is_no_extension_is_refused(axes, message, small, small_url):
+    before = data(Path(small_url))
+    with pytest.raises(InputError, match=message) as told:
+        sweep.run(longer(small, axes), small_url, extend=True)
+    assert str(told.value).startswith(f"{small_url}: ")
+    assert data(Path(small_url)) == before
+
+
+def test_other_formulas_are_no_extension(small, small_url):
+    spec = longer(small, {"pe": [1, 2, 4, 8, 16]}) | {"scaling": "strong"}
+    with pytest.raises(
+        InputError, match="only gain values: scaling: weak in the store, strong now"
+    ):
+        sweep.run(spec, small_url, extend=True)
+
+
+def test_an_entry_that_changed_is_no_extension(small, small_url):
+    from grids.library import find
+
+    other = find("system", "abci", None).definition()
+    other["pe"]["efficiency"] = 0.25
+    spec = longer(small, {"system": [other, "dgx-h100"]})
+    with pytest.raises(InputError, match=r"system.abci.pe.efficiency: 0.5 in the store, 0.25 now"):
+        sweep.run(spec, small_url, extend=True)
+
+
+def test_without_the_option_it_is_refused(small, small_url):
+    with pytest.raises(InputError, match=r"axes.pe: .*; give --extend to add them, sweep into"):
+        sweep.run(longer(small, LONGER["pe"]), small_url)
+    with pytest.raises(InputError, match=r"axes.pe: .*; sweep into another store, or give --over"):
+        sweep.run(longer(small, {"pe": [1, 2]}), small_url)
+
+
+def test_no_cube_to_extend(small, tmp_path):
+    with pytest.raises(InputError, match="no cube here to extend; leave --extend out"):
+        sweep.run(small, tmp_path / "cube.zarr", extend=True)
+    assert not (tmp_path / "cube.zarr").exists()
+
+
+def test_extend_and_overwrite_exclude_each_other(small, small_url):
+    with pytest.raises(InputError, match="--overwrite, --extend: expected one of the two"):
+        sweep.run(small, small_url, extend=True, overwrite=True)
+
+
+def test_two_versions_do_not_share_a_cube(small, tmp_path):
+    sweep.run(small, tmp_path / "cube.zarr")
+    group = zarr.open_group(tmp_path / "cube.zarr", mode="r+")
+    group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
+    with pytest.raises(InputError, match=r"begun by other code: paradl 0\.0\.1"):
+        sweep.run(longer(small, LONGER["pe"]), tmp_path / "cube.zarr", extend=True)
+
+
+class Cut(BaseException):
+    """The process is killed."""
+
+
+def dying_after(monkeypatch: pytest.MonkeyPatch, last: int) -> None:
+    """The `last`th file that is written is the last one: what a kill leaves."""
+    written = count(1)
+    put = zarr.storage.LocalStore.set
+
+    async def counted(self: object, *arguments: object, **options: object) -> None:
+        if next(written) > last:
+            raise Cut
+        await put(self, *arguments, **options)
+
+    monkeypatch.setattr(zarr.storage.LocalStore, "set", counted)
+
+
+def test_cut_short_after_any_write(tmp_path):
+    """The cube is the old one or the new one, and both go on: with the old spec or with the new."""
+    short = {"axes": SMALL["axes"] | {"model": "alexnet", "dataset": "imagenet", "batch": 16}}
+    grid, spec = read_grid(short), longer(short, {"pe": [1, 2, 4, 8, 16]})
+    old = swept(tmp_path / "old.zarr", grid, cut(grid, (1, 1, 1, 3, 3, 1)))
+    new = shutil.copytree(old, tmp_path / "new.zarr")
+    cube = extended(new, spec)
+    before, after, whole = arrays(old), arrays(new), data(new)
+    for last in count(0, 3):
+        url = shutil.copytree(old, tmp_path / f"{last}.zarr")
+        with pytest.MonkeyPatch.context() as patch:
+            dying_after(patch, last)
+            try:
+                sweep.run(spec, url, extend=True)
+            except Cut:
+                pass
+            else:
+                break
+        found = open_cube(str(url))
+        switched = found.plan.shape == cube.plan.shape
+        assert switched or found.plan.shape == grid.shape
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            xr.open_zarr(url).load()
+        if not switched:
+            abandoned = shutil.copytree(url, tmp_path / f"abandoned-{last}.zarr")
+            sweep.run(short, abandoned)
+            assert arrays(abandoned) == before
+            verify(
+                str(abandoned)
+            )  # other readers, who go by the arrays' own metadata, read it, too
+            assert verify(str(abandoned)).damaged == ()
+        extended(url, spec)
+        assert (arrays(url), data(url)) == (after, whole)
+    assert last > 30
+
+
+def test_killed_while_it_extends(tmp_path, small, small_url):
+    """Killed as a process, at many instants from its first write to its last."""
+    spec = longer(small, LONGER["pe"] | LONGER["batch"])
+    path = tmp_path / "spec.yaml"
+    path.write_text(yaml.safe_dump(spec))
+    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
+    random = np.random.default_rng(7)
+    kills = 0
+    while run_for(path, url, random.uniform(0, 0.5)):
+        kills += 1
+        sweep.open_dataset(url).load()
+        assert kills < 50
+    cube = open_cube(str(url))
+    assert cube.done().all()
+    assert kills > 0
+    assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
+
+
+def run_for(spec: Path, url: Path, seconds: float) -> bool:
+    """Extend the store, and kill that so long after its first write; whether it was killed."""
+    before = (url / "zarr.json").stat().st_mtime_ns, len(list(url.glob("progress/done/c.*")))
+    run = subprocess.Popen(
+        [*COMMAND, "sweep", str(spec), str(url), "--extend", "--quiet"], stderr=subprocess.PIPE
+    )
+    while run.poll() is None:
+        now = (url / "zarr.json").stat().st_mtime_ns, len(list(url.glob("progress/done/c.*")))
+        if now != before:
+            time.sleep(seconds)
+            break
+        time.sleep(0.002)
+    run.kill()
+    run.communicate()
+    assert run.returncode in (0, -signal.SIGKILL)
+    return run.returncode != 0
+
+
+def test_a_dry_run_tells_what_is_new(small, tmp_path, paradl, spec_file):
+    grid = read_grid(small)
+    url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
+    before = data(url)
+    path = spec_file(
+        longer(small, {"pe": [1, 2, 4, 8, *range(9, 20)], "system": ["dgx-h100", "abci"]})
+    )
+    code, out, _ = paradl("sweep", path, url, "--extend", "--dry-run")
+    assert code == 0
+    assert out.splitlines()[-2:] == [
+        "  new     system dgx-h100; pe 9, ..., 19 (11 values): 624 cells",
+        "  to do   40 blocks, 720 cells",
+    ]
+    assert data(url) == before
+    assert paradl("sweep", path, url, "--extend", "--quiet")[0] == 0
+    assert paradl("sweep", path, url, "--extend", "--dry-run")[1] == f"{url}: nothing to add\n"
+    assert paradl("limits", url)[0] == 0
+
+
+def test_the_command_refuses(small, small_url, paradl, spec_file):
+    code, out, err = paradl("sweep", spec_file(longer(small, LONGER["pe"])), small_url)
+    assert (code, out) == (2, "")
+    assert "give --extend to add them" in err
+    code, out, err = paradl(
+        "sweep", spec_file(small | {"scaling": "strong"}), small_url, "--extend"
+    )
+    assert (code, out) == (2, "")
+    assert "scaling: weak in the store, strong now" in err
+    assert err.count("\n") == 1

@@ -1,0 +1,245 @@
+"""Stores that somebody else made, or forged: refused before anything in them is decoded or done."""
+
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zarr
+from cubes import SMALL
+
+import sweep
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from sweep.cube.store import open_cube
+from sweep.engine.block import run_block
+from sweep.errors import RunError
+
+
+@pytest.fixture
+def url(small_url, tmp_path) -> Path:
+    """A store with the whole of SMALL, to forge."""
+    return Path(shutil.copytree(small_url, tmp_path / "cube.zarr"))
+
+
+def forge(url: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the root's metadata."""
+    root = json.loads((url / "zarr.json").read_text())
+    change(root)
+    (url / "zarr.json").write_text(json.dumps(root))
+
+
+class Touch:
+    """What an attacker pickles: unpickling it runs a command."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[object]]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("command", ["status", "limits", "best"])
+def test_an_older_format_with_a_filter_that_runs_code(command, url, tmp_path, paradl, monkeypatch):
+    """Even where the codec's own library would allow it."""
+    monkeypatch.setenv("NUMCODECS_ALLOW_UNSAFE_PICKLE_DECODE", "1")
+    monkeypatch.setattr("numcodecs.pickles.ALLOW_UNSAFE_PICKLE_DECODE", True)
+    attributes = json.loads((url / "zarr.json").read_text())["attributes"]
+    old, ran = tmp_path / "old.zarr", tmp_path / "ran"
+    old.mkdir()
+    (old / ".zgroup").write_text('{"zarr_format": 2}')
+    (old / ".zattrs").write_text(json.dumps(attributes))
+    for name in ("comp_time", "progress/done", "summary/statistics"):
+        (old / name).mkdir(parents=True)
+        (old / name / ".zarray").write_text(
+            json.dumps(
+                {
+                    "zarr_format": 2,
+                    "shape": [1],
+                    "chunks": [1],
+                    "dtype": "|O",
+                    "compressor": None,
+                    "fill_value": None,
+                    "order": "C",
+                    "filters": [{"id": "pickle", "protocol": 4}],
+                }
+            )
+        )
+        (old / name / "0").write_bytes(pickle.dumps(Touch(ran)))
+    code, out, err = paradl(command, old)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert not ran.exists()
+
+
+def test_a_codec_that_is_not_ours(url):
+    def forged(root: dict[str, Any]) -> None:
+        arrays = root["consolidated_metadata"]["metadata"]
+        arrays["pe"]["codecs"][-1] = {"name": "gzip", "configuration": {"level": 1}}
+
+    forge(url, forged)
+    with pytest.raises(InputError, match=r"pe is encoded by GzipCodec.*nothing was decoded"):
+        open_cube(str(url))
+
+
+def test_a_codec_that_is_not_ours_inside_a_shard(url):
+    def forged(root: dict[str, Any]) -> None:
+        shard = root["consolidated_metadata"]["metadata"]["memory"]["codecs"][0]
+        shard["configuration"]["codecs"].append({"name": "gzip", "configuration": {"level": 1}})
+
+    forge(url, forged)
+    with pytest.raises(InputError, match=r"memory is encoded by GzipCodec"):
+        open_cube(str(url))
+
+
+PLANS = {
+    "gone": None,
+    "no JSON": "{",
+    "nested too deep": "[" * 100_000,
+    "a list": "[1]",
+    "empty": "{}",
+    "no numbers": '{"shard": "all", "chunk": 1, "layers": {}}',
+    "of few dimensions": '{"shard": [1], "chunk": [1], "layers": 1}',
+    "zero": '{"shard": [1,1,1,3,4,0], "chunk": [1,1,1,3,4,0], "layers": 1}',
+    "negative": '{"shard": [1,1,1,3,4,-2], "chunk": [1,1,1,3,4,2], "layers": 1}',
+    "chunks that do not tile": '{"shard": [1,1,1,3,4,2], "chunk": [1,1,1,2,4,2], "layers": 1}',
+    "another cut": '{"shard": [1,1,1,1,1,1], "chunk": [1,1,1,1,1,1], "layers": 1}',
+    "huge": '{"shard": [1,1,1,3,4,1e300], "chunk": [1,1,1,3,4,2], "layers": 1}',
+    "not finite": '{"shard": [1,1,1,3,4,NaN], "chunk": [1,1,1,3,4,2], "layers": 1}',
+}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("command", ["status", "limits"])
+def test_a_forged_plan(plan, command, url, paradl):
+    def forged(root: dict[str, Any]) -> None:
+        if PLANS[plan] is None:
+            del root["attributes"]["paradl_plan"]
+        else:
+            root["attributes"]["paradl_plan"] = PLANS[plan]
+
+    forge(url, forged)
+    code, out, err = paradl(command, url)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"paradl: {url}: ")
+    assert (err.count("\n"), len(err) < 1000) == (1, True)
+
+
+@pytest.mark.parametrize("versions", [None, "{", "[]", '{"paradl": {}}'])
+def test_forged_versions(versions, url):
+    open_cube(str(url), "r+").mark([1], done=False)
+
+    def forged(root: dict[str, Any]) -> None:
+        del root["attributes"]["paradl_versions"]
+        root["attributes"] |= {} if versions is None else {"paradl_versions": versions}
+
+    forge(url, forged)
+    with pytest.raises(InputError, match=r"paradl_versions cannot be read|begun by other code"):
+        sweep.run(SMALL, url)
+
+
+@pytest.mark.parametrize("key", ["model", "dataset", "system", "calibration"])
+@pytest.mark.parametrize("reference", ["/etc/hostname", "abci", {"file": "/etc/hostname"}])
+def test_a_stored_spec_names_nothing_outside(key, reference, url):
+    """Whoever sends a store does not choose which files are opened."""
+    definition = open_cube(str(url)).grid.definition()
+    where = definition if key == "calibration" else definition["axes"]
+    where[key] = reference if key == "calibration" else [reference]
+    with pytest.raises(InputError, match=rf"the store's spec: {key}: expected a whole definition"):
+        Grid.from_definition(definition)
+
+    def forged(root: dict[str, Any]) -> None:
+        root["attributes"]["paradl_spec"] = json.dumps(definition)
+
+    forge(url, forged)
+    with pytest.raises(InputError, match=r"cube\.zarr: the cube's spec cannot be read"):
+        open_cube(str(url))
+
+
+def test_a_link_in_a_store_is_not_followed_by_overwrite(url, tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "notes.txt").write_text("mine")
+    (url / "memory" / "elsewhere").symlink_to(precious)
+    before = sorted(map(str, url.rglob("*")))
+    with pytest.raises(InputError, match=r"elsewhere: a symbolic link.*nothing was removed"):
+        sweep.run(SMALL, url, overwrite=True)
+    assert sorted(map(str, url.rglob("*"))) == before
+    assert (precious / "notes.txt").read_text() == "mine"
+    assert open_cube(str(url)).done().all()
+
+
+@pytest.mark.parametrize("question", [("limits",), ("best",), ("limits", "--sel", "pe=2,4")])
+def test_a_file_that_is_gone_drops_no_model_in_silence(question, url, paradl):
+    name = "summary/statistics" if "--sel" not in question else "comp_time"
+    (lost,) = (url / name).glob("c.0.1.*")
+    lost.unlink()
+    code, out, err = paradl(question[0], url, *question[1:])
+    assert (code, out) == (1, "")
+    assert f"{lost.relative_to(url)} is gone" in err
+    assert f"paradl status {url} --verify" in err
+    assert err.count("\n") == 1
+
+
+def test_status_counts_summaries_that_are_gone(url, paradl):
+    for lost in (url / "summary/statistics").glob("c.0.1.*"):
+        lost.unlink()
+    code, out, _ = paradl("status", url, "--format", "json")
+    told = json.loads(out)
+    assert (code, told["complete"], told["summaries_missing"]) == (0, False, 1)
+    assert paradl("status", url, "--verify")[0] == 1
+    sweep.run(SMALL, url)
+    assert json.loads(paradl("status", url, "--format", "json")[1])["complete"]
+
+
+NOBODY = 65534
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
+def test_files_that_may_not_be_read(url):
+    """As another user, since root reads everything."""
+    for folder in (*url.rglob("*"), url, *url.parents):
+        folder.chmod(folder.stat().st_mode | (0o555 if folder.is_dir() else 0o444))
+    (url / "memory").chmod(0)
+    whole = f"sys.argv = ['paradl', 'status', {str(url)!r}, '--verify']; main()"
+    as_nobody = (
+        "import os, sys, rich.console, sweep.show.explanations; from sweep.cli.main import main;"
+        f"from sweep.questions.status import verified; verified({str(url)!r});"
+        f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY}); {whole}"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", as_nobody], capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 1
+    assert "Permission denied" in ended.stdout
+    assert ended.stderr.count("\n") == 1
+    assert "Traceback" not in ended.stderr
+
+
+def test_other_code_does_not_go_on(url):
+    """Answers of other sources may differ in their last bits."""
+    open_cube(str(url), "r+").mark([1], done=False)
+
+    def forged(root: dict[str, Any]) -> None:
+        versions = json.loads(root["attributes"]["paradl_versions"]) | {"code": "0123"}
+        root["attributes"]["paradl_versions"] = json.dumps(versions)
+
+    forge(url, forged)
+    with pytest.raises(InputError, match=r"begun by other code: code 0123 there, \w{16} here"):
+        sweep.run(SMALL, url)
+    with pytest.raises(RunError, match=r"a worker runs other code"):
+        run_block(str(url), open_cube(str(url)).identity, 1)
+
+
+def test_the_arrays_own_metadata_are_no_way_in(url):
+    """Of a store whose root has lost its arrays, the arrays' own metadata are not believed."""
+    forge(url, lambda root: root.pop("consolidated_metadata"))
+    with pytest.raises(InputError, match=r"zarr\.json has lost its arrays"):
+        open_cube(str(url))
+    assert zarr.open_group(url, mode="r").attrs["paradl_id"]

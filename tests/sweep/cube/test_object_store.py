@@ -1,0 +1,256 @@
+"""Sweeps into an S3 bucket: a real server on this machine, spoken to over HTTP."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import fsspec
+import pytest
+import xarray as xr
+import zarr
+from cubes import SMALL, arrays
+from moto.server import ThreadedMotoServer
+from s3fs import S3FileSystem
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.engine.verify import verify
+from sweep.errors import RunError
+from sweep.questions.status import status
+
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "someone",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_CONFIG_FILE": "none",
+    "AWS_SHARED_CREDENTIALS_FILE": "none",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+# The smallest sweep: one block.
+ONE = {
+    "axes": {
+        "model": "alexnet",
+        "dataset": "imagenet",
+        "system": "abci",
+        "strategy": "data",
+        "pe": [1, 2],
+        "batch": 16,
+    },
+}
+
+
+@contextmanager
+def started() -> Iterator[tuple[ThreadedMotoServer, str]]:
+    """An S3 server at a port of its own, and its address; all of them share their buckets."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield server, f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def endpoint() -> Iterator[str]:
+    """A server with a bucket, found as users' are: by environment variables."""
+    with started() as (_, address), pytest.MonkeyPatch.context() as patch:
+        for name, value in (ENVIRONMENT | {"AWS_ENDPOINT_URL": address}).items():
+            patch.setenv(name, value)
+        S3FileSystem().mkdir("sweeps")
+        yield address
+
+
+@pytest.fixture
+def url(request) -> str:
+    """A place for one test's cube."""
+    return f"s3://sweeps/{request.node.name}.zarr"
+
+
+@pytest.fixture(scope="module")
+def cube_url() -> str:
+    """The whole of SMALL in a bucket."""
+    sweep.run(SMALL, "s3://sweeps/cube.zarr")
+    return "s3://sweeps/cube.zarr"
+
+
+@pytest.fixture
+def options(monkeypatch) -> dict[str, object]:
+    """What ~/.config/fsspec/*.json says of S3; fsspec makes a new client for new options."""
+    found: dict[str, object] = {}
+    monkeypatch.setitem(fsspec.config.conf, "s3", found)
+    return found
+
+
+@contextmanager
+def cut_short(plan, done):
+    """A run that is interrupted at its second block."""
+
+    def advance(block: int) -> None:
+        nonlocal done
+        done += 1
+        if done == 2:
+            raise KeyboardInterrupt
+
+    yield advance
+
+
+def test_the_cube_of_a_disk(cube_url, small_url):
+    assert arrays(cube_url) == arrays(small_url)
+    xr.testing.assert_identical(
+        sweep.open_dataset(cube_url).compute(), xr.open_zarr(cube_url).compute()
+    )
+
+
+def test_workers_write_it_too(url, small_url):
+    sweep.run(SMALL, url, workers=1)
+    assert arrays(url) == arrays(small_url)
+
+
+def test_resume(url, small_url, monkeypatch):
+    monkeypatch.setattr("sweep.engine.block.blocks_at_once", lambda *_: 1)
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(SMALL, url, progress=cut_short)
+    told = status(url)
+    assert (told["blocks"], told["blocks_done"]) == (4, 2)
+    resumed: list[int] = []
+
+    @contextmanager
+    def noted(plan, done):
+        yield resumed.append
+
+    sweep.run(SMALL, url, progress=noted)
+    assert len(resumed) == 2
+    assert status(url)["complete"]
+    assert arrays(url) == arrays(small_url)
+
+
+def test_another_sweep_is_refused(cube_url):
+    with pytest.raises(InputError, match="another sweep"):
+        sweep.run(ONE, cube_url)
+
+
+def test_another_sweep_may_take_its_place(url):
+    sweep.run(ONE, url)
+    other = {"axes": ONE["axes"] | {"batch": [8, 16, 32]}}
+    assert sweep.run(other, url, overwrite=True).sizes["batch"] == 3
+
+
+def test_what_is_not_ours_is_left(url):
+    zarr.create_group(url, attributes={"owner": "someone"})
+    with pytest.raises(InputError, match="not one of paradl's; left untouched"):
+        sweep.run(ONE, url, overwrite=True)
+    assert dict(zarr.open_group(url, mode="r").attrs) == {"owner": "someone"}
+
+
+@pytest.mark.parametrize("question", ["limits", "best"])
+def test_questions(question, cube_url, small_url, paradl):
+    there = paradl(question, cube_url, "--format", "json")
+    assert there == paradl(question, small_url, "--format", "json")
+
+
+def test_status(cube_url, paradl):
+    code, out, _ = paradl("status", cube_url, "--format", "json")
+    assert code == 0
+    assert json.loads(out)["complete"]
+
+
+def test_an_address_from_a_configuration_file(url, endpoint, options, monkeypatch):
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    options.update(endpoint_url=endpoint, key="someone", secret="secret")
+    sweep.run(ONE, url)
+    assert status(url)["complete"]
+
+
+@pytest.mark.parametrize("command", ["sweep", "status", "limits"])
+def test_no_such_bucket(command, paradl, spec_file):
+    spec = [spec_file(ONE)] if command == "sweep" else []
+    code, out, err = paradl(command, *spec, "s3://nowhere/cube.zarr")
+    assert (code, out) == (2, "")
+    assert err == (
+        "paradl: s3://nowhere/cube.zarr: there is no bucket 'nowhere'; make it, or check its name\n"
+    )
+
+
+def test_no_cube_in_the_bucket(url, paradl):
+    code, _, err = paradl("status", url)
+    assert code == 2
+    assert err.startswith(f"paradl: {url}: no cube here; make one with")
+
+
+def test_a_bucket_that_one_may_not_list(url, monkeypatch):
+    def forbidden(*_: object) -> None:
+        raise PermissionError("Forbidden")
+
+    monkeypatch.setattr(S3FileSystem, "info", forbidden)
+    with pytest.raises(InputError, match="no cube here"):
+        status(url)
+
+
+def test_no_cube_at_a_web_server(endpoint):
+    with pytest.raises(InputError, match="no cube here"):
+        status(f"{endpoint}/nowhere/cube.zarr")
+
+
+def test_no_credentials(url, options, monkeypatch, paradl, spec_file):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    options.update(use_ssl=False)
+    code, _, err = paradl("sweep", spec_file(ONE), url)
+    assert code == 2
+    assert err.startswith(
+        f"paradl: {url}: the object store cannot be used (Unable to locate credentials); check its"
+    )
+    assert err.count("\n") == 1
+
+
+def test_no_client(monkeypatch, paradl, spec_file):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    code, _, err = paradl("sweep", spec_file(ONE), "s3a://sweeps/cube.zarr")
+    assert code == 2
+    assert err == (
+        "paradl: s3a://sweeps/cube.zarr: the client of this store is not installed (Install s3fs "
+        "to access S3); install it, on every machine that computes blocks\n"
+    )
+
+
+def test_no_such_kind_of_store(paradl, spec_file):
+    code, _, err = paradl("sweep", spec_file(ONE), "cloud://sweeps/cube.zarr")
+    assert code == 2
+    assert "Protocol not known: cloud" in err
+    assert err.count("\n") == 1
+
+
+def test_a_store_that_goes_away(url, options, monkeypatch):
+    monkeypatch.setattr(S3FileSystem, "retries", 1)  # a user's client tries for a while
+    with started() as (server, address):
+        options.update(endpoint_url=address, config_kwargs={"retries": {"max_attempts": 0}})
+
+        @contextmanager
+        def unplugged(plan, done):
+            yield lambda block: server.stop()
+
+        with pytest.raises(RunError, match=r"writing failed \(Could not connect.*that are done"):
+            sweep.run(SMALL, url, progress=unplugged)
+
+
+def test_a_damaged_object_is_named_and_made_anew(url, small_url):
+    sweep.run(SMALL, url)
+    name = "comp_time/c.0.1.0.0.0.0"
+    files = fsspec.filesystem("s3")
+    stored = files.cat(f"{url}/{name}")
+    files.pipe(f"{url}/{name}", stored[:-9] + b"?" + stored[-8:])
+    files.rm(f"{url}/memory/c.1.0.0.0.0.0")
+    found = verify(url)
+    assert [each.file for each in found.damaged] == [name, "memory/c.1.0.0.0.0.0"]
+    assert (found.whole, found.left) == (2, "")
+    assert status(url)["blocks_done"] == 2
+    sweep.run(SMALL, url)
+    assert verify(url).damaged == ()
+    assert arrays(url) == arrays(small_url)
+
+
+def test_a_store_gains_values(url):
+    sweep.run(SMALL, url)
+    longer = {"axes": SMALL["axes"] | {"pe": [1, 2, 4, 8, 9]}}
+    dataset = sweep.run(longer, url, extend=True)
+    assert dataset.comp_time.sel(pe=9).notnull().any()
+    assert status(url)["complete"]

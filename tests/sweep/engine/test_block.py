@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from cubes import SMALL
+
+import sweep
+from sweep.cube.create import create
+from sweep.cube.plan import make_plan
+from sweep.cube.store import Cube, plan_of
+from sweep.engine.block import compute, run_blocks
+from sweep.engine.evaluate import evaluate
+from sweep.engine.fill import filled
+from sweep.engine.run import read_grid
+
+
+def test_a_block_is_its_part_of_the_cube(small):
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
+    whole = plan_of(grid)
+    everything = compute(grid, whole, whole.region(1)).arrays
+    for block in range(plan.blocks):
+        region = plan.region(block)
+        if region[:2] == (slice(0, 1), slice(1, 2)):
+            part = compute(grid, plan, region).arrays["comm_time"]
+            np.testing.assert_array_equal(
+                part, everything["comm_time"][0:1, 0:1][:, :, *region[2:]]
+            )
+
+
+def test_serial_time_is_written_by_one_block_a_region(small):
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
+    fits = [n for n in range(plan.blocks) if grid.table(*(s.start for s in plan.region(n)[:2]))]
+    writers = [n for n in fits if "serial_time" in compute(grid, plan, plan.region(n)).arrays]
+    places = [(plan.region(n)[:3], plan.region(n)[5]) for n in writers]
+    assert len({str(place) for place in places}) == len(writers)
+    assert all(plan.region(n)[3].start == plan.region(n)[4].start == 0 for n in writers)
+
+
+def test_a_pair_that_cannot_exist_has_no_answers(small):
+    grid = read_grid(small)
+    assert evaluate(grid, (0, 0, 0, 0)) is None
+
+
+def test_what_is_stored_is_float32(small):
+    grid = read_grid(small)
+    found = evaluate(grid, (0, 1, 0, 1))
+    assert {name: str(each.dtype) for name, each in found.items()} == {
+        "comp_time": "float32",
+        "comm_time": "float32",
+        "memory": "float32",
+        "limit": "uint8",
+    }
+    assert found["limit"].shape == (4, 2)
+
+
+def test_a_new_store_has_no_answers_yet(small, tmp_path):
+    grid = read_grid(small)
+    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    assert not cube.done().any()
+    assert np.isnan(cube.group["comp_time"][:]).all()
+
+
+def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
+    """And the memory of one does not end up in another."""
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
+    cube = create(str(tmp_path / "cube.zarr"), grid, plan)
+    assert sorted(run_blocks(cube, range(plan.blocks))) == list(range(plan.blocks))
+    whole = compute(grid, plan_of(grid), plan_of(grid).region(1)).arrays
+    for name, values in whole.items():
+        found = cube.group[name][0:1, 1:2]  # of blocks of another shape: other roundings
+        np.testing.assert_allclose(found, values, rtol=1e-6, err_msg=name)
+
+
+def test_what_fails_is_told_after_what_was_done(small, tmp_path, monkeypatch):
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
+    cube = create(str(tmp_path / "cube.zarr"), grid, plan)
+    write, seen = Cube.write, []
+
+    def failing(self, block, arrays):
+        if block == 20:
+            raise OSError("no more room")
+        write(self, block, arrays)
+
+    monkeypatch.setattr(Cube, "write", failing)
+    with pytest.raises(OSError, match="no more room"):
+        seen.extend(run_blocks(cube, range(plan.blocks)))
+    assert 20 not in seen
+    assert 0 < len(seen) < plan.blocks
+
+
+def test_strategies_and_machines_share_the_program_that_fills_blocks(tmp_path):
+    """All ten on two machines: whatever a program costs to compile, it is paid once."""
+    spec = SMALL["axes"] | {"model": "alexnet", "system": ["abci", "dgx-h100"]}
+    spec = {"axes": {name: value for name, value in spec.items() if name != "strategy"}}
+    filled.clear_cache()
+    sweep.run(spec, tmp_path / "cube.zarr")
+    assert filled._cache_size() == 1

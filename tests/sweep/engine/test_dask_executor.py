@@ -1,0 +1,179 @@
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+from pathlib import Path
+
+import pytest
+from cubes import arrays
+from dask.base import get_scheduler
+from distributed import Client, LocalCluster
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.cube.create import create
+from sweep.cube.plan import make_plan
+from sweep.cube.store import Cube
+from sweep.engine.block import run_block
+from sweep.engine.dask_executor import AHEAD, WORKER_ENVIRONMENT, completed, on_cluster
+from sweep.engine.run import read_grid
+from sweep.errors import RunError
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A running scheduler with two worker processes."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", env=WORKER_ENVIRONMENT
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def empty() -> Iterator[LocalCluster]:
+    """A running scheduler that has no workers yet."""
+    with LocalCluster(
+        n_workers=0, threads_per_worker=1, dashboard_address=":0", env=WORKER_ENVIRONMENT
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def blocky(tmp_path, small) -> Cube:
+    """A store of many small blocks, none done."""
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=3, chunk_cells=2)
+    return create(str(tmp_path / "blocky.zarr"), grid, plan)
+
+
+def all_of(cube: Cube) -> list[int]:
+    return list(range(cube.plan.blocks))
+
+
+def noting_workers(folder: Path) -> Callable[[int], None]:
+    """A task that leaves a file, named after its process, and takes a moment."""
+
+    def task(block: int) -> None:
+        (folder / str(os.getpid())).touch()
+        time.sleep(0.05)
+
+    return task
+
+
+def test_local_processes_make_the_same_cube(small, small_url, tmp_path):
+    sweep.run(small, tmp_path / "cube.zarr", workers=2)
+    assert arrays(tmp_path / "cube.zarr") == arrays(small_url)
+
+
+def test_a_running_scheduler_makes_the_same_cube(cluster, small, small_url, tmp_path):
+    sweep.run(small, tmp_path / "cube.zarr", scheduler=cluster.scheduler_address)
+    assert arrays(tmp_path / "cube.zarr") == arrays(small_url)
+
+
+def test_every_block_is_told_once(cluster, blocky, small_url):
+    with on_cluster(0, cluster.scheduler_address) as execute:
+        assert sorted(execute(blocky, all_of(blocky))) == all_of(blocky)
+    assert arrays(blocky.url) == arrays(small_url)
+
+
+def test_the_store_may_be_named_from_here(cluster, small, small_url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the workers stay where they were started
+    sweep.run(small, "cube.zarr", scheduler=cluster.scheduler_address)
+    assert arrays("cube.zarr") == arrays(small_url)
+
+
+def test_a_worker_that_dies_is_replaced(cluster, blocky, small_url):
+    with on_cluster(0, cluster.scheduler_address) as execute:
+        running = execute(blocky, all_of(blocky))
+        seen = [next(running)]
+        with Client(cluster) as client:
+            victim = next(iter(client.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+        seen += running
+    assert sorted(seen) == all_of(blocky)
+    assert arrays(blocky.url) == arrays(small_url)
+
+
+def test_workers_that_join_later(empty, tmp_path):
+    with Client(empty, set_as_default=False) as client:
+        blocks = completed(client, noting_workers(tmp_path), range(100))
+        threading.Timer(0.5, empty.scale, [1]).start()
+        seen = [next(blocks)]
+        assert len(list(tmp_path.iterdir())) == 1
+        empty.scale(2)
+        seen += blocks
+    assert sorted(seen) == list(range(100))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_an_adaptive_cluster_grows_and_shrinks(empty, tmp_path):
+    with Client(empty, set_as_default=False) as client:
+        empty.adapt(minimum=0, maximum=2, interval="100ms", target_duration="50ms")
+        assert sorted(completed(client, noting_workers(tmp_path), range(40))) == list(range(40))
+        assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_few_blocks_are_in_flight_however_many_there_are(cluster):
+    handed_out = 0
+
+    def blocks() -> Iterator[int]:
+        nonlocal handed_out
+        for block in range(100_000):
+            handed_out += 1
+            yield block
+
+    with Client(cluster, set_as_default=False) as client:
+        for done, _ in zip(count(1), islice(completed(client, abs, blocks()), 300), strict=False):
+            assert handed_out - done < AHEAD * 2  # two threads; the block just told is not in it
+            assert len(client.futures) < 50  # those that are done go a moment later
+
+
+def test_a_block_that_kills_every_worker(empty, tmp_path):
+    def task(block: int) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    empty.scale(1)
+    empty.scheduler.allowed_failures = 1  # three by default: seconds each
+    with (
+        Client(empty, set_as_default=False) as client,
+        pytest.raises(RunError, match=r"workers died at the same block, 2 times over; .* kept"),
+    ):
+        list(completed(client, task, [0]))
+
+
+def test_a_worker_that_cannot_read_the_store(cluster, blocky, tmp_path):
+    blocky.group.update_attributes({"paradl_incomplete": True})
+    with (
+        on_cluster(0, cluster.scheduler_address) as execute,
+        pytest.raises(InputError, match="cut short"),
+    ):
+        list(execute(blocky, [0]))
+
+
+def test_a_scheduler_that_goes_away(blocky):
+    brief = LocalCluster(n_workers=1, processes=False, dashboard_address=":0", protocol="tcp")
+    with brief, on_cluster(0, brief.scheduler_address) as execute:
+        running = execute(blocky, all_of(blocky))
+        next(running)
+        brief.close()
+        with pytest.raises(RunError, match=r"scheduler went away; .* run the command again"):
+            list(running)
+
+
+def test_no_scheduler_answers(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("sweep.engine.dask_executor.CONNECT_SECONDS", 0.5)
+    with pytest.raises(InputError, match=r"no Dask scheduler answers.*start one with"):
+        sweep.run(small, tmp_path / "cube.zarr", scheduler="tcp://127.0.0.1:9")
+    assert not (tmp_path / "cube.zarr").exists()
+
+
+def test_an_address_that_is_none(small, tmp_path):
+    with pytest.raises(InputError, match="no Dask scheduler answers"):
+        sweep.run(small, tmp_path / "cube.zarr", scheduler="nonsense")
+    assert get_scheduler() is None  # what Dask does next in this process is not sent there
+
+
+def test_a_task_is_three_short_values(blocky):
+    assert run_block(blocky.location, blocky.identity, 5) == 5

@@ -1,0 +1,112 @@
+"""Filling: tiles change nothing, and memory is reused."""
+
+import jax
+import numpy as np
+import pytest
+
+import sweep.engine.fill
+from grids.grid import Grid
+from kernels.summary import Line, tabulate_line
+from kernels.tiles import TILE_CELLS, Tiles, tiles
+from sweep.cube.schema import EFFICIENCY
+from sweep.engine.buffer_pool import Spare
+from sweep.engine.evaluate import evaluate
+from sweep.engine.fill import fill
+from sweep.engine.run import read_grid
+
+NAMES = ("comp_time", "comm_time", "memory", "limit", "replicas")
+
+
+@pytest.fixture(scope="module")
+def grid() -> Grid:
+    """PE counts of which tiles of all sizes overlap; every variable varies along some axis."""
+    return read_grid(
+        {
+            "axes": {
+                "model": "resnet50",
+                "dataset": "imagenet",
+                "system": "abci",
+                "strategy": ["data", "spatial", "pipeline", "data+filter:group=best"],
+                "pe": {"range": [1, 37]},
+                "batch": [4, 64, 65],
+                "inter_bandwidth": [1e9, 1e10],
+                "memory_capacity": [16e9, 64e9],
+            },
+            "parameters": {"gamma": 0.25},
+            "outputs": list(NAMES),
+        }
+    )
+
+
+def filled(grid: Grid, strategy: int):
+    sizes = grid.shape[4:]
+    serial = np.linspace(1, 2, int(np.prod(sizes[1:])), dtype=np.float32).reshape(sizes[1:])
+    buffers = Spare().take(2, sizes, NAMES)
+    buffers, table = fill(buffers, 1, grid, (0, 0, 0, strategy), grid.axes, serial * 1e4)
+    return {name: np.asarray(values)[1] for name, values in buffers.items()}, table, serial * 1e4
+
+
+@pytest.mark.parametrize("strategy", range(4))
+@pytest.mark.parametrize("cells", [1, 24, 60, 150, 10_000])
+def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, cells) -> None:
+    monkeypatch.setattr(sweep.engine.fill, "tiles", lambda shape, _: tiles(shape, cells))
+    sweep.engine.fill.filled.clear_cache()
+    arrays, table, serial = filled(grid, strategy)
+    expected = evaluate(grid, (0, 0, 0, strategy))
+    for name, values in arrays.items():
+        np.testing.assert_allclose(
+            values, np.broadcast_to(expected[name], values.shape), rtol=1e-6, err_msg=name
+        )
+    p = grid.axes["pe"].reshape(-1, 1, 1, 1)
+    known = Line(p, *(arrays[name] for name in NAMES[:4]), enough=serial[None] / EFFICIENCY)
+    with jax.enable_x64(True):
+        of_line = np.asarray(tabulate_line(known))
+    np.testing.assert_allclose(np.asarray(table), of_line, rtol=1e-6)
+
+
+def test_a_tile_of_many_group_sizes_has_fewer_cells(grid, monkeypatch) -> None:
+    """Each of its cells is answered for all of them at once: 36 has eight above 1."""
+    asked: list[int] = []
+
+    def noted(shape: tuple[int, ...], cells: int) -> Tiles:
+        asked.append(cells)
+        return tiles(shape, cells)
+
+    monkeypatch.setattr(sweep.engine.fill, "tiles", noted)
+    sweep.engine.fill.filled.clear_cache()
+    for strategy in (0, 3):
+        filled(grid, strategy)
+    assert asked == [TILE_CELLS, TILE_CELLS // 8]
+
+
+def test_a_block_is_filled_where_an_earlier_one_was(grid) -> None:
+    spare = Spare()
+    serial = np.ones(grid.shape[5:], np.float32)
+    buffers = spare.take(1, grid.shape[4:], NAMES)
+    at_first = {name: each.unsafe_buffer_pointer() for name, each in buffers.items()}
+    for strategy in range(3):
+        buffers, _ = fill(buffers, 0, grid, (0, 0, 0, strategy), grid.axes, serial)
+        views = {name: np.asarray(each) for name, each in buffers.items()}
+        assert {name: each.ctypes.data for name, each in views.items()} == at_first
+        views.clear()
+        spare.give(buffers)
+        buffers = spare.take(1, grid.shape[4:], NAMES)
+
+
+def test_what_is_still_read_is_not_overwritten(grid) -> None:
+    serial = np.ones(grid.shape[5:], np.float32)
+    buffers = Spare().take(1, grid.shape[4:], NAMES)
+    buffers, _ = fill(buffers, 0, grid, (0, 0, 0, 0), grid.axes, serial)
+    view = np.asarray(buffers["comm_time"])
+    before = view.copy()
+    fill(buffers, 0, grid, (0, 0, 0, 1), grid.axes, serial)
+    np.testing.assert_array_equal(view, before)
+
+
+def test_blocks_of_another_size_get_memory_of_their_own() -> None:
+    spare = Spare()
+    one = spare.take(1, (2, 3), ("limit",))
+    spare.give(one)
+    assert spare.take(1, (3, 3), ("limit",))["limit"].shape == (1, 3, 3)
+    spare.give(one)  # late, and no longer of use
+    assert spare.take(1, (3, 3), ("limit",))["limit"].shape == (1, 3, 3)

@@ -1,0 +1,46 @@
+import signal
+from contextlib import contextmanager
+
+import pytest
+
+from sweep.cube.plan import Plan
+from sweep.engine.interrupts import heard
+from sweep.engine.progress import silent
+
+PLAN = Plan(("pe",), (4,), (1,), (1,), 13)
+
+
+class Deaf:
+    """Python prints, and forgets, what is raised while it is destroyed."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_was_dropped_is_raised_at_the_next_block():
+    seen: list[int] = []
+
+    @contextmanager
+    def recorded(plan, done):
+        yield seen.append
+
+    with heard(recorded) as progress, progress(PLAN, 0) as advance:
+        advance(0)
+        deaf = Deaf()
+        del deaf
+        with pytest.raises(KeyboardInterrupt):
+            advance(1)
+    assert seen == [0, 1]
+
+
+def test_what_is_heard_at_once_is_raised_at_once():
+    with heard(silent), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_the_usual_handler_is_back():
+    usual = signal.getsignal(signal.SIGINT)
+    with heard(silent):
+        assert signal.getsignal(signal.SIGINT) != usual
+    assert signal.getsignal(signal.SIGINT) == usual

@@ -1,0 +1,132 @@
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import psutil
+import pytest
+from cubes import COMMAND
+from distributed import Client, LocalCluster
+from distributed.security import Security
+
+from sweep.engine.dask_executor import WORKER_ENVIRONMENT
+from sweep.engine.local_cluster import local_cluster
+
+PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers.html")
+
+
+@pytest.mark.parametrize("given", [None, "ignore:nothing"])
+def test_what_killed_workers_leave_is_removed_in_silence(given):
+    code = (
+        "import os; from multiprocessing import resource_tracker as tracker;"
+        "from sweep.engine.local_cluster import start_tracker; start_tracker();"
+        "tracker.register('/paradl-left', 'semaphore'); print(os.environ.get('PYTHONWARNINGS'))"
+    )
+    environment = {name: each for name, each in os.environ.items() if name != "PYTHONWARNINGS"}
+    environment |= {"PYTHONWARNINGS": given} if given else {}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"{given}\n", "")
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[LocalCluster]:
+    """Local workers as --workers starts them."""
+    with local_cluster(1, WORKER_ENVIRONMENT) as running:
+        yield running
+
+
+def listening(cluster: LocalCluster) -> set[tuple[str, int]]:
+    """The addresses of the scheduler and the workers."""
+    with Client(cluster, set_as_default=False) as client:
+        workers = client.run(os.getpid).values()
+    sockets = [each for pid in workers for each in psutil.Process(pid).net_connections("tcp")]
+    own = {cluster.scheduler.port, cluster.scheduler.http_server.port}
+    sockets += [each for each in psutil.Process().net_connections("tcp") if each.laddr.port in own]
+    return {tuple(each.laddr) for each in sockets if each.status == psutil.CONN_LISTEN}
+
+
+def answer(host: str, port: int, page: str) -> int | None:
+    """The code that a page is answered with, None where nobody speaks HTTP."""
+    try:
+        return int(urlopen(f"http://{host}:{port}/{page}", timeout=5).status)
+    except HTTPError as error:
+        return error.code
+    except OSError:
+        return None
+
+
+def first_byte(cluster: LocalCluster, context: ssl.SSLContext) -> bytes:
+    """What the scheduler says first to who comes with `context`, and trusts it blindly."""
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    plain = socket.create_connection(("127.0.0.1", cluster.scheduler.port), timeout=5)
+    with plain, context.wrap_socket(plain) as encrypted:
+        return encrypted.recv(1)
+
+
+def test_who_has_not_the_certificate_is_turned_away(ours):
+    def context(security: Security) -> ssl.SSLContext:
+        return security.get_connection_args("client")["ssl_context"]
+
+    assert first_byte(ours, context(ours.security))
+    with pytest.raises(OSError, match=r"CERTIFICATE_REQUIRED|reset"):
+        first_byte(ours, ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    with pytest.raises(OSError, match=r"UNKNOWN_CA|reset"):
+        first_byte(ours, context(Security.temporary()))
+    with pytest.raises(OSError, match="closed"):
+        Client(f"tcp://127.0.0.1:{ours.scheduler.port}", timeout=1, set_as_default=False)
+
+
+def test_no_page_is_served_and_no_port_is_seen_from_elsewhere(ours):
+    addresses = listening(ours)
+    assert len(addresses) == 4  # the scheduler's and the worker's, each with one for pages
+    assert {host for host, _ in addresses} == {"127.0.0.1"}
+    answers = [answer(*address, page) for address in addresses for page in PAGES]
+    assert sorted(filter(None, answers)) == [404] * 2 * len(PAGES)
+
+
+def test_workers_that_die_as_they_start(paradl_process, spec_file, small, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "if '--multiprocessing-fork' in sys.orig_argv: os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    store = tmp_path / "cube.zarr"
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    ended = paradl_process("sweep", spec_file(small), store, "--workers", 2, env=environment)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("paradl: local workers did not start (")
+    assert ended.stderr.endswith("use fewer --workers\n")
+    assert ended.stderr.count("\n") == 1
+    assert not store.exists()
+
+
+def test_an_interrupt_while_workers_start_is_heard(spec_file, small, tmp_path):
+    store = tmp_path / "cube.zarr"
+    command = [*COMMAND, "sweep", spec_file(small), str(store), "--workers", "1"]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not any("--multiprocessing-fork" in each for each in processes_under(run.pid)):
+        assert run.poll() is None
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does: workers get it, too
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert said == "paradl: interrupted; what is done is kept: run the same command to go on\n"
+    assert not store.exists()
+
+
+def processes_under(pid: int) -> list[list[str]]:
+    """The commands of a process' children."""
+    commands = []
+    for child in psutil.Process(pid).children(recursive=True):
+        try:
+            commands.append(child.cmdline())
+        except psutil.Error:  # gone, or not there yet
+            continue
+    return commands

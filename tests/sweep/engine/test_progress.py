@@ -1,0 +1,69 @@
+"""The bar is for terminals: here is one that is none, and a pseudo-terminal."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from cubes import COMMAND, SMALL
+
+from sweep.cube.plan import make_plan
+from sweep.engine.progress import bar, cells, silent
+
+DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
+PLAN = make_plan(DIMS, (1, 1, 1, 2, 5, 3), 13, alone=2, shard_cells=7)
+
+
+def test_blocks_count_their_cells():
+    assert sum(cells(PLAN, block) for block in range(PLAN.blocks)) == PLAN.cells
+
+
+@pytest.mark.parametrize("shown", [silent, bar])
+def test_progress_takes_every_block(shown, capsys):
+    with shown(PLAN, 0) as advance:
+        for block in range(PLAN.blocks):
+            advance(block)
+    assert capsys.readouterr().out == ""
+
+
+def on_terminal(*arguments: object) -> str:
+    """What a terminal shows of a command's stderr."""
+    parent, child = pty.openpty()
+    command = [*COMMAND, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=child) as run:
+        os.close(child)
+        shown = b""
+        try:
+            while chunk := os.read(parent, 4096):
+                shown += chunk
+        except OSError:  # Linux ends a pseudo-terminal with an error
+            pass
+        assert run.stdout is not None
+        assert run.stdout.read() == b""
+    os.close(parent)
+    assert run.returncode == 0
+    return shown.decode()
+
+
+@pytest.fixture
+def spec(spec_file) -> str:
+    return spec_file(SMALL)
+
+
+def test_a_terminal_sees_a_bar(spec, tmp_path):
+    shown = on_terminal("sweep", spec, tmp_path / "cube.zarr")
+    assert "100%" in shown
+    assert "cells/s" in shown
+    assert "done: 96 cells" in shown
+
+
+def test_quiet_is_quiet(spec, tmp_path):
+    assert on_terminal("sweep", spec, tmp_path / "cube.zarr", "--quiet") == ""
+
+
+def test_no_bar_without_a_terminal(spec, tmp_path, paradl):
+    code, out, err = paradl("sweep", spec, tmp_path / "cube.zarr")
+    assert (code, out) == (0, "")
+    assert "%" not in err
+    assert sys.stderr is not None

@@ -1,0 +1,237 @@
+import shutil
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from cubes import arrays, unmark
+
+import sweep
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from kernels.flags import Limit
+from kernels.oracle import Answer
+from sweep.cube.create import create
+from sweep.cube.plan import make_plan
+from sweep.cube.store import open_cube
+from sweep.engine.evaluate import ask, output
+from sweep.engine.progress import silent
+from sweep.engine.run import Where, read_grid
+from sweep.engine.run import sweep as execute
+from sweep.errors import RunError
+
+INLINE = Where()
+
+
+def answers(grid: Grid, index: tuple[int, ...], cell: dict[str, float]) -> Answer | None:
+    """The oracle asked about one cell alone."""
+    problem = grid.problem(index, {name: np.array([value]) for name, value in cell.items()})
+    return None if problem is None else ask(problem, grid.options)
+
+
+def assert_same(grid: Grid, url: str) -> None:
+    """Every variable of every cell is what the oracle says of that cell alone."""
+    cube = open_cube(url)
+    stored = {name: cube.group[name][:] for name in grid.spec.outputs}
+    for index in product(*(range(size) for size in grid.shape)):
+        cell = {
+            name: values[i] for (name, values), i in zip(grid.axes.items(), index[4:], strict=True)
+        }
+        found = answers(grid, index[:4], cell)
+        for name, values in stored.items():
+            expected = np.nan if found is None else np.asarray(output(found, name)).item()
+            if name == "limit":
+                expected = int(Limit.INCOMPATIBLE) if found is None else expected
+            np.testing.assert_allclose(values[index], expected, 1e-6, err_msg=f"{name} {index}")
+
+
+def test_every_cell_is_what_the_oracle_says(mixed_grid, mixed_url):
+    assert_same(mixed_grid, mixed_url)
+
+
+def test_strong_scaling_and_formulas(tmp_path):
+    spec = {
+        "scaling": "strong",
+        "iterations": "ceil",
+        "allreduce": "hierarchical",
+        "collectives": "best",
+        "optimizer": "adam",
+        "times": "roofline",
+        "parameters": {"gamma": 0.5},
+        "axes": {
+            "model": "alexnet",
+            "dataset": "imagenet",
+            "system": "dgx-h100",
+            "strategy": ["data", "data+spatial", "pipeline"],
+            "pe": [1, 6, 16],
+            "batch": [4, 100],
+            "segments": [2, 4],
+            "group": [2, 4],
+        },
+    }
+    sweep.run(spec, tmp_path / "cube.zarr")
+    assert_same(read_grid(spec), str(tmp_path / "cube.zarr"))
+
+
+def test_serial_time_is_the_epoch_on_one_pe(mixed):
+    serial = mixed.sel(strategy="serial", pe=1)
+    np.testing.assert_array_equal(mixed.serial_time, serial.comp_time + serial.comm_time)
+
+
+@pytest.fixture
+def blocky(tmp_path, small) -> tuple[Grid, str]:
+    """A store of many blocks that cut every axis, none done."""
+    grid = read_grid(small)
+    url = str(tmp_path / "blocky.zarr")
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
+    create(url, grid, plan)
+    return grid, url
+
+
+def test_however_the_cube_is_cut_it_is_the_same(blocky, small_url):
+    grid, url = blocky
+    assert open_cube(url).plan.blocks == 48
+    execute(grid, url, False, INLINE, silent)
+    assert arrays(url) == arrays(small_url)
+
+
+def test_a_run_does_only_what_is_missing(small_url, small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    shutil.copytree(small_url, url)
+    whole, seen = arrays(url), []
+    unmark(url, 2)
+    for part in ("comp_time/c.1.0.0.0.0.0", "memory/c.1.0.0.0.0.0"):
+        (url / part).unlink()
+    assert arrays(url) != whole
+    sweep.run(small, url, progress=recorded(seen))
+    assert seen == [2]
+    assert arrays(url) == whole
+
+
+def recorded(seen: list[int]):
+    from contextlib import contextmanager
+
+    @contextmanager
+    def progress(plan, done):
+        yield seen.append
+
+    return progress
+
+
+def test_a_finished_sweep_is_left_alone(small_url, small):
+    before = {path: path.stat().st_mtime_ns for path in Path(small_url).rglob("*")}
+    sweep.run(small, small_url)
+    assert {path: path.stat().st_mtime_ns for path in Path(small_url).rglob("*")} == before
+
+
+def test_another_spec_is_refused_with_the_difference(small_url, small):
+    before = arrays(small_url)
+    small["axes"]["batch"] = [16]
+    with pytest.raises(InputError, match=r"axes.batch: \[16, 32\] in the store, \[16\] now"):
+        sweep.run(small, small_url)
+    assert arrays(small_url) == before
+
+
+def test_overwrite_starts_anew(small_url, small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    shutil.copytree(small_url, url)
+    identity = open_cube(str(url)).identity
+    small["axes"] |= {"batch": [4], "gamma": [0.5, 1]}
+    dataset = sweep.run(small, url, overwrite=True)
+    assert dataset.sizes["batch"] == 1
+    assert dataset.sizes["gamma"] == 2
+    assert open_cube(str(url)).identity != identity
+
+
+def test_a_half_made_store_is_made_again(small_url, small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    shutil.copytree(small_url, url)
+    shutil.rmtree(url / "pe")
+    group = zarr.open_group(url, mode="r+", use_consolidated=False)
+    group.attrs.put({"paradl_incomplete": True})
+    sweep.run(small, url)
+    assert arrays(url) == arrays(small_url)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("what", ["folder", "file", "zarr group", "zarr array", "zarr v2"])
+def test_what_is_not_ours_is_left_alone(what, overwrite, small, tmp_path):
+    url = tmp_path / "precious"
+    make_foreign(what, url)
+    before = contents(url)
+    with pytest.raises(InputError):
+        sweep.run(small, url, overwrite=overwrite)
+    assert contents(url) == before
+
+
+def make_foreign(what: str, url: Path) -> None:
+    match what:
+        case "folder":
+            url.mkdir()
+            (url / "notes.txt").write_text("mine")
+        case "file":
+            url.write_text("mine")
+        case "zarr group":
+            zarr.create_group(url, attributes={"mine": True}).create_array(
+                "comp_time", shape=(2,), dtype="f4"
+            )
+        case "zarr array":
+            zarr.create_array(url, shape=(2,), dtype="f4")
+        case "zarr v2":
+            zarr.create_group(url, zarr_format=2)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    return {str(each): each.read_bytes() for each in files}
+
+
+def test_two_versions_do_not_share_a_cube(blocky, small):
+    grid, url = blocky
+    group = zarr.open_group(url, mode="r+")
+    group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
+    with pytest.raises(
+        InputError, match=r"begun by other code: paradl 0\.0\.1 there.*finish it with what"
+    ):
+        execute(grid, url, False, INLINE, silent)
+
+
+def test_workers_and_scheduler_exclude_each_other():
+    with pytest.raises(InputError, match="got both"):
+        Where(2, "tcp://127.0.0.1:8786")
+
+
+def test_workers_are_counted_from_zero():
+    with pytest.raises(InputError, match="expected 0 or more, got -1"):
+        Where(-1)
+
+
+def test_a_place_that_cannot_be(small, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises((InputError, RunError), match="Not a directory"):
+        sweep.run(small, tmp_path / "file" / "cube.zarr")
+
+
+@pytest.mark.parametrize("store", [None, "", " ", 7, b"cube.zarr", ["cube.zarr"]])
+def test_a_store_that_is_no_place(store, small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for question in (lambda: sweep.run(small, store), lambda: sweep.open_dataset(store)):
+        with pytest.raises(InputError, match="store: expected a folder or an object-store URL"):
+            question()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "more", "message"),
+    [
+        (None, {}, "spec: expected a YAML file or a mapping, got None"),
+        (["axes"], {}, "spec: expected a YAML file or a mapping"),
+        ({}, {"workers": "2"}, "workers: expected 0 or more, got '2'"),
+        ({}, {"workers": 1.5}, "workers: expected 0 or more, got 1.5"),
+    ],
+)
+def test_an_argument_of_another_type(spec, more, message, small, tmp_path):
+    with pytest.raises(InputError, match=message):
+        sweep.run(small if spec == {} else spec, tmp_path / "cube.zarr", **more)
+    assert list(tmp_path.iterdir()) == []

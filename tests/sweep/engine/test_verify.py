@@ -1,0 +1,324 @@
+"""Every way in which a file can be lost or change, on real stores: it is named, and made anew."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import zarr
+from cubes import MARKS, arrays, unmark
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.cube.create import create
+from sweep.cube.lock import exclusive
+from sweep.cube.plan import make_plan
+from sweep.cube.store import open_cube
+from sweep.engine.progress import silent
+from sweep.engine.run import Where, read_grid
+from sweep.engine.run import sweep as execute
+from sweep.engine.verify import damage_told, verify
+from sweep.errors import RunError
+from sweep.questions.status import status
+
+BLOCK = "c.0.1.0.0.0.0"  # the first that fits: alexnet on imagenet
+
+
+@pytest.fixture
+def url(small_url, tmp_path) -> Path:
+    """A store with the whole of SMALL, to damage."""
+    shutil.copytree(small_url, tmp_path / "cube.zarr")
+    return tmp_path / "cube.zarr"
+
+
+def chunks(url: Path) -> list[Path]:
+    """Every file that is no metadata."""
+    return sorted(path for path in url.rglob("*") if path.is_file() and path.name != "zarr.json")
+
+
+def data(url: Path) -> list[Path]:
+    """Those that are no marks."""
+    return [path for path in chunks(url) if "progress" not in path.parts]
+
+
+def contents(url: Path) -> dict[Path, bytes]:
+    return {path.relative_to(url): path.read_bytes() for path in url.rglob("*") if path.is_file()}
+
+
+def flipped(path: Path, at: float) -> None:
+    """One bit is another, at so large a part of the file."""
+    found = bytearray(path.read_bytes())
+    found[min(int(at * len(found)), len(found) - 1)] ^= 4
+    path.write_bytes(found)
+
+
+def halved(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "first bits": lambda path: flipped(path, 0),
+    "inner bits": lambda path: flipped(path, 0.4),
+    "last bits": lambda path: flipped(path, 1),
+    "half": halved,
+    "nothing": emptied,
+    "gone": Path.unlink,
+}
+
+
+def named(url: Path) -> list[str]:
+    return [each.file for each in verify(str(url)).damaged]
+
+
+def test_a_whole_store_is_whole(small_url):
+    before = contents(Path(small_url))
+    found = verify(small_url)
+    assert (found.damaged, found.whole, found.left) == ((), 4, "")
+    assert contents(Path(small_url)) == before
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_whatever_is_damaged_is_named_and_made_anew(damage, url, small):
+    whole, paths = contents(url), data(url)
+    for path in paths:
+        DAMAGES[damage](path)
+    assert sorted(named(url)) == [str(path.relative_to(url)) for path in paths]
+    sweep.run(small, url)
+    assert contents(url) == whole
+
+
+def test_one_bit_in_any_one_file(url):
+    for path in data(url):
+        before = path.read_bytes()
+        flipped(path, 0.7)
+        assert named(url) == [str(path.relative_to(url))]
+        path.write_bytes(before)
+        open_cube(str(url), "r+").mark(range(4))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_marks(damage, url, small):
+    whole = contents(url)
+    DAMAGES[damage](url / MARKS)
+    lost = damage == "gone"  # blocks that are not done are no damage
+    assert named(url) == ([] if lost else [MARKS])
+    assert status(str(url))["blocks_done"] == 0
+    sweep.run(small, url)
+    assert contents(url) == whole
+
+
+def test_only_damaged_blocks_are_computed_again(url, small):
+    whole = contents(url)
+    flipped(url / "memory" / BLOCK, 0.5)
+    (url / "comp_time" / BLOCK).unlink()
+    assert {each.block for each in verify(str(url)).damaged} == {1}
+    assert status(str(url))["blocks_done"] == 3
+    seen: list[int] = []
+
+    @contextmanager
+    def recorded(plan, done) -> Iterator[Callable[[int], None]]:
+        yield seen.append
+
+    sweep.run(small, url, progress=recorded)
+    assert seen == [1]
+    assert contents(url) == whole
+
+
+def test_a_block_is_named_by_its_cells(url):
+    (url / "serial_time/c.1.0.0.0").unlink()
+    halved(url / "limit/c.1.0.0.0.0.0")
+    serial, limit = sorted(
+        verify(str(url)).damaged, key=lambda each: each.variable != "serial_time"
+    )
+    assert (serial.variable, serial.what) == ("serial_time", "the file is gone")
+    assert list(serial.cells) == ["model", "dataset", "system", "batch"]
+    assert limit.what == "its checksum differs"
+    assert limit.cells["model"].first == limit.cells["model"].last == "cosmoflow"
+    pe = limit.cells["pe"]
+    assert (pe.first, pe.last, pe.count) == (1, 8, 4)
+
+
+def test_blocks_of_many_shapes(small, tmp_path):
+    grid = read_grid(small)
+    url = tmp_path / "cube.zarr"
+    create(str(url), grid, make_plan(grid.dims, grid.shape, 13, 2, shard_cells=4, chunk_cells=2))
+    execute(grid, str(url), False, Where(), silent)
+    whole = contents(url)
+    lost = chunks(url)[::3]
+    for path in lost:
+        halved(path)
+    assert named(url) != []
+    assert set(named(url)) <= {str(path.relative_to(url)) for path in lost}
+    sweep.run(small, url)
+    assert contents(url) == whole
+
+
+def test_a_store_that_a_run_holds_is_left(url):
+    halved(url / "memory" / BLOCK)
+    before = contents(url)
+    with exclusive(str(url)):
+        found = verify(str(url))
+    assert [each.variable for each in found.damaged] == ["memory"]
+    assert "another run is at work" in found.left
+    assert contents(url) == before
+
+
+@pytest.fixture
+def read_only(url) -> Iterator[Path]:
+    """The store on a file system that cannot be written."""
+    mount = shutil.which("mount")
+    place = url.parent / "mounted"
+    place.mkdir()
+    halved(url / "memory" / BLOCK)
+    if mount is None or subprocess.run([mount, "--bind", url, place], check=False).returncode:
+        pytest.skip("only root may mount a folder")
+    subprocess.run([mount, "-o", "remount,ro,bind", place], check=True)
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_store_that_cannot_be_written_is_left(read_only):
+    found = verify(str(read_only))
+    assert [each.variable for each in found.damaged] == ["memory"]
+    assert found.whole == 3
+    assert "Read-only file system" in found.left
+
+
+def test_a_run_that_is_not_finished_is_whole(url):
+    unmark(url, 1)
+    halved(url / "memory" / BLOCK)  # of a block that is not done
+    found = verify(str(url))
+    assert (found.damaged, found.whole) == ((), 3)
+
+
+def test_a_damaged_file_of_an_unfinished_block_is_replaced(url, small):
+    whole = contents(url)
+    unmark(url, 1)
+    for damage, name in zip(
+        DAMAGES.values(), ("memory", "limit", "comp_time", "comm_time"), strict=False
+    ):
+        damage(url / name / BLOCK)
+    sweep.run(small, url)
+    assert contents(url) == whole
+
+
+@pytest.mark.parametrize("name", ["memory", "summary", "summary/statistics", "progress/done", "pe"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"zarr_format": 4}', None])
+def test_metadata_of_single_arrays_are_made_anew(name, text, url):
+    whole = contents(url)
+    path = url / name / "zarr.json"
+    path.unlink() if text is None else path.write_text(text)
+    assert named(url) == [f"{name}/zarr.json"]
+    assert contents(url) == whole
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"zarr_format": 3}', '{"attributes": 1'])
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"extend": True}])
+def test_damaged_metadata_of_the_store(text, options, url, small):
+    (url / "zarr.json").write_text(text)
+    before = contents(url)
+    with pytest.raises(InputError, match=r"cube\.zarr: (not )?a Zarr group") as told:
+        sweep.run(small, url, **options)
+    assert str(told.value).count("\n") == 0
+    with pytest.raises(InputError):
+        verify(str(url))
+    assert contents(url) == before
+
+
+def test_marks_that_cannot_be_read(url, small):
+    halved(url / MARKS)
+    for ask in (lambda: status(str(url)), lambda: sweep.run(small, url)):
+        with pytest.raises(
+            RunError, match=r"marks of finished blocks .* paradl status .* --verify"
+        ):
+            ask()
+
+
+def test_who_reads_damaged_data_is_told(url):
+    flipped(url / "memory" / BLOCK, 0.4)
+    with (
+        pytest.raises(
+            RunError, match=rf"memory is damaged \(memory/{BLOCK}: its checksum differs\)"
+        ),
+        damage_told(str(url)),
+    ):
+        sweep.open_dataset(url).memory.load()
+
+
+def test_other_failures_are_not_damage(url):
+    with pytest.raises(ValueError, match="mine"), damage_told(str(url)):
+        raise ValueError("mine")
+    with pytest.raises(InputError, match="mine"), damage_told(str(url)):
+        raise InputError("mine")
+
+
+def test_the_command(url, paradl):
+    assert paradl("status", url, "--verify")[0] == 0
+    flipped(url / "comm_time" / BLOCK, 0.4)
+    (url / "memory" / BLOCK).unlink()
+    code, out, err = paradl("status", url, "--verify")
+    assert code == 1
+    assert out.splitlines()[-2:] == [
+        f"comm_time/{BLOCK}: its checksum differs; comm_time of model alexnet, dataset imagenet, "
+        "system abci, strategy serial ... data+channel (3), pe 1 ... 8 (4), batch 16 ... 32 (2)",
+        f"memory/{BLOCK}: the file is gone; memory of model alexnet, dataset imagenet, "
+        "system abci, strategy serial ... data+channel (3), pe 1 ... 8 (4), batch 16 ... 32 (2)",
+    ]
+    assert err == (
+        "paradl: 2 damaged files, 1 blocks; run the same paradl sweep again to compute these "
+        "blocks anew\n"
+    )
+    code, out, err = paradl("status", url, "--verify")
+    assert (code, err) == (0, "")  # the block is not done, and will be computed
+
+
+def test_the_command_for_programs(url, paradl):
+    halved(url / "memory" / BLOCK)
+    with exclusive(str(url)):
+        code, out, err = paradl("status", url, "--verify", "--format", "json")
+    assert code == 1
+    found = json.loads(out)
+    assert (found["complete"], found["blocks_done"], found["blocks"]) == (False, 3, 4)
+    (damage,) = found["damaged"]
+    assert damage["file"] == f"memory/{BLOCK}"
+    assert damage["cells"]["batch"] == {"first": 16, "last": 32, "count": 2}
+    assert "another run" in found["left"]
+    assert err.startswith("paradl: 1 damaged files, 1 blocks; the marks were not changed: ")
+    code, out, _ = paradl("status", url, "--verify", "--format", "csv")
+    assert out.splitlines()[0].startswith("variable,file,what,cells.model.first")
+
+
+@pytest.mark.parametrize("question", [("limits",), ("best",), ("limits", "--efficiency", "0.7")])
+def test_questions_about_a_damaged_store(question, url, paradl):
+    for path in chunks(url):
+        if "/c.0.1." in str(path) and "progress" not in str(path):
+            flipped(path, 0.4)
+    code, out, err = paradl(question[0], url, *question[1:])
+    assert (code, out) == (1, "")
+    assert "is damaged" in err
+    assert err.endswith(f"find all that is with: paradl status {url} --verify\n")
+    assert err.count("\n") == 1
+
+
+def test_every_chunk_has_a_checksum(small_url):
+    group = zarr.open_group(small_url, mode="r")
+    for _, node in group.members(max_depth=None):
+        if isinstance(node, zarr.Array):
+            assert (
+                "crc32c"
+                in json.dumps(node.metadata.to_dict()["codecs"], default=str).split("index_codecs")[
+                    0
+                ]
+            ), node
+
+
+def test_two_copies_are_equal(url, small_url):
+    assert arrays(url) == arrays(small_url)
+    assert open_cube(str(url)).done().all()

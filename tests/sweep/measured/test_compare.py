@@ -1,0 +1,312 @@
+"""Compare: accuracies counted by hand, a row for each row, and causes where they were built in."""
+
+import csv
+import io
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+import sweep
+from grids.library import CATALOGUE
+from grids.reading.errors import InputError
+from sweep.measured.accuracy import accuracy
+from sweep.measured.runs import PARTS
+
+ABCI = CATALOGUE / "measured" / "abci.csv"
+HEAD = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s", "comp_s", "comm_s")
+NONE = ("--calibration", "none")
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Writes rows, each a mapping beside the defaults, to a CSV file."""
+
+    def write(*rows: dict) -> Path:
+        default = {"model": "alexnet", "dataset": "imagenet", "strategy": "data", "p": 8}
+        default |= {"samples_per_replica": 32, "total_s": 1}
+        columns = dict.fromkeys([*HEAD, *(key for row in rows for key in row)])
+        path = tmp_path / "runs.csv"
+        with path.open("w", newline="") as file:
+            lines = csv.DictWriter(file, list(columns))
+            lines.writeheader()
+            lines.writerows(default | row for row in rows)
+        return path
+
+    return write
+
+
+def predicted(strategy: str = "data", p: int = 8, **settings: object) -> dict[str, float]:
+    """[s an iteration] of the default row, as predict tells it."""
+    found = sweep.predict(
+        "alexnet", strategy, p, 32, dataset="imagenet", settings={"calibration": "none", **settings}
+    )
+    return {part: found[name] for part, name in zip(PARTS, NAMES, strict=True)}
+
+
+NAMES = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
+
+
+def row_of(times: dict[str, float], **more: object) -> dict:
+    return {f"{part}_s": value for part, value in times.items()} | more
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "expected"),
+    [
+        (1.0, 1.0, 1.0),
+        (0.75, 1.0, 0.75),
+        (1.25, 1.0, 0.75),
+        (3.0, 1.0, 0.0),  # off by more than was measured: 0, not less
+        (None, 1.0, None),
+        (1.0, None, None),
+        (1.0, 0.0, None),  # nothing was measured that a part of it could be
+    ],
+)
+def test_accuracy(predicted, measured, expected):
+    assert accuracy(predicted, measured) == expected
+
+
+def test_a_row_is_what_predict_says(runs):
+    measured = {"total": 0.4, "comp": 0.3, "comm": 0.1}
+    (row,) = sweep.compare(runs(row_of(measured)), calibration="none")["rows"]
+    for part, seconds in predicted().items():
+        assert row[f"predicted_{part}"] == seconds
+        assert row[f"measured_{part}"] == measured[part]
+        expected = max(0, 1 - abs(seconds - measured[part]) / measured[part])
+        assert row[f"accuracy_{part}"] == pytest.approx(expected)
+    assert (row["system"], row["p"], row["samples_per_replica"]) == ("abci", 8, 32)
+    assert row["p10"] is row["within"] is row["reason"] is None
+
+
+def test_gradients_reduce_inside_a_group_first_unless_told_otherwise(runs):
+    path = runs({"strategy": "data+spatial"})
+    for allreduce in ("hierarchical", "ring"):
+        settings = {} if allreduce == "hierarchical" else {"settings": {"allreduce": "ring"}}
+        (row,) = sweep.compare(path, calibration="none", **settings)["rows"]
+        assert row["predicted_total"] == predicted("data+spatial", allreduce=allreduce)["total"]
+
+
+def test_a_row_names_its_system_or_takes_the_given(runs):
+    path = runs({"system": "dgx1-v100"}, {"system": ""})
+    found = sweep.compare(path, system="dgx-h100", calibration="none")["rows"]
+    assert [row["system"] for row in found] == ["dgx1-v100", "dgx-h100"]
+    assert found[0]["predicted_total"] != found[1]["predicted_total"]
+
+
+def test_what_cannot_be_is_a_row_with_a_reason(runs):
+    path = runs({"dataset": "cosmoflow-128"}, {"strategy": "data+filter", "p": 6}, {})
+    found = sweep.compare(path, calibration="none")
+    misfit, indivisible, good = found["rows"]
+    assert misfit["reason"] == "alexnet takes samples of 2 spatial dimensions, got 3"
+    assert "group_does_not_divide" in indivisible["reason"]
+    for row in (misfit, indivisible):
+        assert row["predicted_total"] is row["accuracy_total"] is row["anomaly"] is None
+    assert good["reason"] is None
+    overall = found["summary"]["overall"]
+    assert (overall["n"], overall["unpredicted"], overall["total"]["n"]) == (3, 2, 1)
+
+
+def test_means_and_medians_by_hand(runs):
+    exact = predicted()["total"]
+    path = runs(
+        {"total_s": exact, "authors_total_s": exact / 2},
+        {"total_s": exact / 1.5},
+        {"total_s": exact / 1.3, "authors_total_s": exact / 1.3},
+        {"total_s": predicted("serial", 1)["total"], "strategy": "serial", "p": 1},
+    )
+    summary = sweep.compare(path, calibration="none")["summary"]
+    data = summary["by_strategy"]["data"]
+    assert data["total"] == {
+        "n": 3,
+        "mean": pytest.approx((1 + 0.5 + 0.7) / 3),
+        "median": pytest.approx(0.7),
+    }
+    assert data["authors"]["total"] == {
+        "n": 2,
+        "mean": pytest.approx(0.75),
+        "median": pytest.approx(0.75),
+        "ours": pytest.approx(0.85),
+    }
+    assert data["comp"] == {"n": 0, "mean": None, "median": None}
+    assert summary["by_strategy"]["serial"]["total"]["mean"] == 1
+    assert summary["by_model"]["alexnet"] == summary["overall"]
+    assert summary["overall"]["total"]["mean"] == pytest.approx((1 + 0.5 + 0.7 + 1) / 4)
+
+
+def cause(runs, *rows: dict) -> str | None:
+    found = sweep.compare(runs(*rows), calibration="none")["rows"][-1]["anomaly"]
+    return found and found["cause"]
+
+
+def times(strategy: str, p: int, comp: float = 1.0, comm: float = 1.0) -> dict:
+    """A run whose compute and communication took `comp` and `comm` times the predicted."""
+    found = predicted(strategy, p, allreduce="hierarchical")
+    slower = {"comp": found["comp"] * comp, "comm": found["comm"] * comm}
+    return row_of({"total": sum(slower.values()), **slower}, strategy=strategy, p=p)
+
+
+def test_nothing_stands_out_of_a_run_near_its_prediction(runs):
+    assert cause(runs, times("data", 8, 1.2, 1.3)) is None
+
+
+def test_nothing_stands_out_of_a_part_that_does_not_matter(runs):
+    serial = row_of({"total": predicted("serial", 1)["total"], "comm": 1e-3})
+    assert cause(runs, serial | {"strategy": "serial", "p": 1}) is None
+
+
+def test_compute_that_does_not_shrink(runs):
+    serial = predicted("serial", 1)["comp"]
+    whole = serial * (0.6 + 0.4 / 8)
+    split = times("filter", 8, comp=whole / predicted("filter", 8)["comp"])
+    assert cause(runs, split).startswith("compute does not shrink: 60% of the serial compute")
+    more = times("filter", 8, comp=2 * serial / predicted("filter", 8)["comp"])
+    assert "2.0 times the serial" in cause(runs, more)
+
+
+def test_congestion_shows_at_scale(runs):
+    assert cause(runs, times("data", 16), times("data", 64, comm=3)).startswith("congestion")
+    # As slow on few nodes: not the scale.
+    even = cause(runs, times("data", 16, comm=3), times("data", 64, comm=3))
+    assert even.startswith("bandwidth: gradient_exchange has about 1/3.0")
+
+
+def test_start_ups_and_large_messages(runs):
+    halos = times("spatial", 4, comm=3)
+    assert cause(runs, halos).startswith("start-up latency")
+    vgg = row_of({"total": 3, "comp": 0.1, "comm": 2.9}, model="vgg16", strategy="data+spatial")
+    assert cause(runs, vgg | {"p": 16}).startswith("large messages: 553.4 MB of gradients")
+
+
+def test_faster_than_predicted(runs):
+    assert cause(runs, times("data", 64, comm=0.3)).startswith("overlap")
+
+
+def test_only_the_total(runs):
+    slow = {"total_s": 3 * predicted("serial", 1)["total"], "strategy": "serial", "p": 1}
+    assert cause(runs, slow).startswith("the time of one PE: layers run slower")
+
+
+def test_the_shipped_runs(paradl):
+    """What docs/accuracy.md shows for the paper's formulas."""
+    code, out, err = paradl("compare", ABCI, *NONE, "--format", "json")
+    assert (code, err) == (0, "")
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert len(found["rows"]) == 56
+    lines = list(csv.DictReader(ABCI.read_text().splitlines()))
+    for row, line in zip(found["rows"], lines, strict=True):
+        assert (row["model"], row["strategy"]) == (line["model"], line["strategy"])
+        assert (row["p"], row["measured_total"]) == (int(line["p"]), float(line["total_s"]))
+    overall = found["summary"]["overall"]
+    assert overall["total"]["mean"] == pytest.approx(0.687, abs=1e-3)
+    assert overall["authors"]["total"]["mean"] == pytest.approx(0.691, abs=1e-3)
+    assert overall["coverage"]["total"] is None
+
+
+def test_a_row_is_within_its_interval_or_not():
+    found = sweep.compare(ABCI)
+    if found["rows"][0]["p10"] is None:
+        pytest.skip("no calibration is shipped for ABCI")
+    for row in found["rows"]:
+        assert row["p10"] <= row["p50"] <= row["p90"]
+        assert row["within"] == (row["p10"] <= row["measured_total"] <= row["p90"])
+    share = sum(row["within"] for row in found["rows"]) / len(found["rows"])
+    assert found["summary"]["overall"]["coverage"]["total"] == pytest.approx(share)
+
+
+def test_csv_and_tables(paradl, runs):
+    path = runs({}, {"total_s": 10}, {"dataset": "cosmoflow-128"})
+    code, out, _ = paradl("compare", path, *NONE, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert [float(row["measured_total"]) for row in rows] == [1, 10, 1]
+    assert rows[1]["cause"]
+    assert rows[2]["predicted_total"] == ""
+    code, out, _ = paradl("compare", path, *NONE)
+    assert code == 0
+    assert "Anomalies" in out
+    assert rows[1]["cause"] in out
+    assert rows[2]["reason"] in out
+
+
+def test_required_accuracy(paradl, runs):
+    path = runs({"total_s": predicted()["total"] / 1.25})  # 75 %
+    assert paradl("compare", path, *NONE, "--require-accuracy", 0.74)[0] == 0
+    code, out, err = paradl("compare", path, *NONE, "--require-accuracy", 0.76)
+    assert code == 3
+    assert out
+    assert err == "paradl: the mean accuracy of totals is 75.0%, and 76.0% is required\n"
+
+
+def test_nothing_predicted_is_not_accurate(paradl, runs):
+    path = runs({"dataset": "cosmoflow-128"})
+    assert paradl("compare", path, *NONE, "--require-accuracy", 0)[0] == 3
+
+
+BAD = [
+    ({"model": "alexnt"}, "runs.csv:3: model: unknown model 'alexnt'; did you mean 'alexnet'?"),
+    ({"dataset": "imagnet"}, "runs.csv:3: dataset: unknown dataset 'imagnet'; did you mean"),
+    ({"strategy": "dta"}, "runs.csv:3: strategy: unknown strategy 'dta'; did you mean 'data'?"),
+    ({"system": "abcj"}, "runs.csv:3: system: unknown system 'abcj'; did you mean 'abci'?"),
+    ({"p": "many"}, "runs.csv:3: p: expected a number, got 'many'"),
+    ({"total_s": -1}, "runs.csv:3: total_s: expected more than 0 s, got '-1'"),
+]
+
+
+@pytest.mark.parametrize(("row", "message"), BAD)
+def test_bad_rows(row, message, runs, paradl):
+    code, out, err = paradl("compare", runs({}, row), *NONE)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--system", "abcj"), "paradl: --system: unknown system 'abcj'"),
+        (("--calibration", "no_such"), "unknown calibration 'no_such'"),
+        (("--calibration", ""), "--calibration: unknown calibration ''"),
+        (("--calibration", "./none.yaml"), "none.yaml: no such file"),
+    ],
+)
+def test_bad_options(options, message, runs, paradl):
+    code, out, err = paradl("compare", runs({}), *options)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_errors_come_before_any_work(runs, monkeypatch):
+    monkeypatch.setattr(
+        "sweep.measured.predicted_runs.prediction", lambda grid: pytest.fail("too early")
+    )
+    with pytest.raises(InputError, match="unknown model"):
+        sweep.compare(runs({}, {"model": "alexnt"}))
+
+
+def test_all_is_finite_or_none():
+    def check(value: object) -> None:
+        if isinstance(value, dict):
+            for each in value.values():
+                check(each)
+        elif isinstance(value, float):
+            assert math.isfinite(value)
+
+    found = sweep.compare(ABCI, calibration="none")
+    for row in found["rows"]:
+        check(row)
+    check(found["summary"])
+
+
+def test_the_documented_accuracy(paradl):
+    """The table of docs/accuracy.md is what the command above it prints."""
+    text = (Path(__file__).parents[3] / "docs" / "accuracy.md").read_text()
+    block = re.search(r"<!-- paradl (compare [^>]*none) -->\n```\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    command, path, *options = block[1].split()
+    _, out, _ = paradl(command, Path(__file__).parents[3] / path, *options)
+    printed = [line.rstrip() for line in out.splitlines()]
+    for line in block[2].splitlines():
+        assert line in printed

@@ -1,0 +1,100 @@
+"""Reading measured runs: every row in its place, and every mistake told by file and line."""
+
+import pytest
+
+from grids.reading.errors import InputError
+from sweep.measured.runs import Times, read_measured
+
+HEAD = "model,dataset,strategy,p,samples_per_replica,total_s"
+ROW = "alexnet,imagenet,data,8,32,0.25"
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(*lines: str, end: str = "\n"):
+        path = tmp_path / "runs.csv"
+        path.write_bytes(end.join(lines).encode())
+        return path
+
+    return write
+
+
+def test_the_required_columns_are_enough(written):
+    (run,) = read_measured(written(HEAD, ROW))
+    assert (run.model, run.dataset, run.strategy) == ("alexnet", "imagenet", "data")
+    assert (run.p, run.samples_per_replica) == (8, 32)
+    assert run.measured == Times(0.25, None, None)
+    assert run.authors == Times(None, None, None)
+    assert run.system is None
+    assert run.where.endswith("runs.csv:2")
+
+
+def test_columns_in_any_order_and_more_of_them(written):
+    head = "note,total_s,p,comm_s,model,weather,system,dataset,samples_per_replica,strategy,comp_s"
+    row = '"a, b",0.25,8,0,alexnet,fair,abci,imagenet,32,data,0.2'
+    head, row = f"{head},authors_total_s,source", f"{row},0.3,log"
+    (run,) = read_measured(written(head, row))
+    assert run.measured == Times(0.25, 0.2, 0.0)
+    assert run.authors.total == 0.3
+    assert (run.system, run.source, run.note) == ("abci", "log", "a, b")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_and_line_ends(end, written):
+    path = written("\ufeff" + HEAD, "", ROW, " ,,", ROW, "", end=end)
+    assert [run.where.rpartition(":")[2] for run in read_measured(path)] == ["3", "5"]
+
+
+def test_a_field_of_several_lines_counts_them(written):
+    path = written(f"{HEAD},note", f'{ROW},"one\ntwo"', f"{ROW},three")
+    assert [run.where.rpartition(":")[2] for run in read_measured(path)] == ["2", "4"]
+
+
+def field(column: str, value: str) -> str:
+    return ",".join(
+        value if name == column else old
+        for name, old in zip(HEAD.split(","), ROW.split(","), strict=True)
+    )
+
+
+BAD = [
+    ((), "runs.csv: expected a line of column names, got an empty file; required: model, "),
+    (("", " "), "got an empty file"),
+    ((HEAD,), "runs.csv: expected a row for each run, got none"),
+    ((HEAD.replace("total_s", "total"), ROW), "runs.csv:1: the column 'total_s' is missing; did"),
+    ((HEAD.replace(",", ";"), ROW), "runs.csv:1: the column 'model' is missing"),
+    ((f"{HEAD},p", f"{ROW},8"), "runs.csv:1: the column 'p' stands twice; keep one"),
+    ((HEAD, ROW, f"{ROW},1"), "runs.csv:3: expected 6 fields, as many as columns, got 7"),
+    ((HEAD, "alexnet"), "runs.csv:2: expected 6 fields, as many as columns, got 1"),
+    ((HEAD, ROW, field("model", "")), "runs.csv:3: model: expected a name, got nothing"),
+    ((HEAD, field("p", "x")), "runs.csv:2: p: expected a number, got 'x'"),
+    ((HEAD, field("p", "0")), "runs.csv:2: p: expected at least 1"),
+    ((HEAD, field("p", "1.5")), "runs.csv:2: p: expected a whole number, got '1.5'"),
+    ((HEAD, field("samples_per_replica", "-4")), "runs.csv:2: samples_per_replica: expected at "),
+    ((HEAD, field("total_s", "")), "runs.csv:2: total_s: expected a number, got ''"),
+    ((HEAD, field("total_s", "nan")), "runs.csv:2: total_s: expected a number, got 'nan'"),
+    ((HEAD, field("total_s", "inf")), "runs.csv:2: total_s: expected a number, got 'inf'"),
+    ((HEAD, field("total_s", "0")), "runs.csv:2: total_s: expected more than 0 s, got '0'"),
+    ((HEAD, field("total_s", "-1")), "runs.csv:2: total_s: expected more than 0 s, got '-1'"),
+    ((f"{HEAD},comp_s", f"{ROW},-1"), "runs.csv:2: comp_s: expected at least 0 s, got '-1'"),
+    ((f"{HEAD},authors_comm_s", f"{ROW},few"), "runs.csv:2: authors_comm_s: expected a number"),
+    ((HEAD, field("total_s", "1e308")), "runs.csv:2: total_s: expected at least 1e-12 and at most"),
+    ((f"{HEAD},comp_s", f"{ROW},1e-320"), "runs.csv:2: comp_s: expected at least 1e-12 and at mo"),
+    ((HEAD, field("p", "9" * 400)), "runs.csv:2: p: expected a number, got '9999"),
+    ((HEAD, field("model", "x" * 200_000)), "runs.csv:2: no CSV: field larger than field limit"),
+    ((HEAD + ",x" * 10**6, ROW), "runs.csv:1: the column 'x' stands twice; keep one"),
+    ((HEAD, f'"{ROW}'), "runs.csv:2: no CSV: unexpected end of data"),
+]
+
+
+@pytest.mark.parametrize(("lines", "message"), BAD)
+def test_what_is_wrong_is_told_by_line(lines, message, written):
+    with pytest.raises(InputError) as told:
+        read_measured(written(*lines))
+    assert message in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_measured(tmp_path / "none.csv")

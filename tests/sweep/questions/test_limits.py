@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+import sweep
+from grids.reading.errors import InputError
+from kernels.flags import FORBIDS, Limit
+from sweep.cube.schema import names
+
+
+def line(cube: xr.Dataset, row: dict) -> xr.Dataset:
+    """The PE counts that a row speaks of."""
+    keys = ("model", "dataset", "system", "strategy", "batch", "inter_bandwidth")
+    return cube.sel({key: row[key] for key in keys})
+
+
+@pytest.mark.parametrize("efficiency", [0.1, 0.5, 1.0])
+def test_against_brute_force(mixed, efficiency):
+    rows = sweep.limits(mixed, efficiency).to_dict("records")
+    assert len(rows) == 2 * 6 * 2 * 2
+    cube = mixed[["comp_time", "comm_time", "limit", "serial_time"]].load()
+    for row in rows:
+        cells = line(cube, row)
+        allowed, reached, times = [], [], {}
+        for position, pe in enumerate(cells.pe.values.tolist()):
+            cell = cells.isel(pe=position)
+            time = float(cell.comp_time) + float(cell.comm_time)
+            if int(cell.limit) & FORBIDS or np.isnan(time):
+                continue
+            allowed.append(pe)
+            times[pe] = time
+            if float(cells.serial_time) / time / pe >= efficiency:
+                reached.append(pe)
+        assert row["largest_pe"] == max(allowed, default=None)
+        assert row["fastest_pe"] == min(times, key=times.get, default=None)
+        expected = pytest.approx(min(times.values()), rel=1e-6) if times else None
+        assert row["fastest_time"] == expected
+        assert row["efficient_pe"] == max(reached, default=None)
+        assert row["forbidden_by"] == forbidding(cells, max(allowed, default=0))
+
+
+def forbidding(cells: xr.Dataset, largest: int) -> str:
+    for pe in cells.pe.values.tolist():
+        reasons = int(cells.limit.sel(pe=pe)) & FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE
+        if pe > largest and reasons:
+            return ", ".join(names(reasons))
+    return "end of the axis"
+
+
+def test_serial_goes_no_further_than_one_pe(mixed):
+    rows = sweep.limits(mixed, selection={"strategy": "serial"})
+    assert set(rows["largest_pe"]) <= {1, None}
+    assert set(rows["forbidden_by"]) <= {"too_many_pes", "memory", "memory, too_many_pes"}
+
+
+def test_numbers_stay_whole(mixed):
+    rows = sweep.limits(mixed)
+    assert all(isinstance(each, int) or each is None for each in rows["largest_pe"])
+
+
+def test_a_slice_that_cannot_exist_has_no_rows(mixed):
+    found = sweep.limits(mixed, selection={"model": "alexnet", "dataset": "cosmoflow-128"})
+    assert len(found) == 0
+
+
+@pytest.mark.parametrize("efficiency", [0, -1, 1.01, float("nan"), "0.5", None])
+def test_an_efficiency_that_cannot_be(mixed, efficiency):
+    with pytest.raises(InputError, match="more than 0 and at most 1"):
+        sweep.limits(mixed, efficiency)

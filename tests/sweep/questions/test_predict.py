@@ -1,0 +1,126 @@
+import json
+
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+
+KEYS = {
+    *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch"),
+    *("global_batch", "comp_time", "comm_time", "epoch_time", "iteration_time"),
+    *("iteration_comp_time", "iteration_comm_time", "memory", "feasible", "limit", "terms"),
+}
+COMPUTE = ("forward_backward", "pipeline_bubble", "weight_update", "split_overhead")
+
+
+@pytest.fixture(scope="module")
+def found():
+    return sweep.predict("resnet50", "data+filter", 256, 64, dataset="imagenet-226")
+
+
+def test_the_keys_are_stable(found):
+    assert set(found) >= KEYS
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_parts_add_up(found):
+    compute = sum(found["terms"][name] for name in COMPUTE)
+    assert found["comp_time"] == pytest.approx(compute)
+    assert found["epoch_time"] == pytest.approx(sum(found["terms"].values()))
+    assert found["comp_time"] + found["comm_time"] == pytest.approx(found["epoch_time"])
+
+
+def test_an_iteration_is_a_part_of_an_epoch(found):
+    assert (found["replicas"], found["group"]) == (64, 4)
+    assert found["global_batch"] == 64 * 64
+    assert found["iterations"] == 1_280_000 / 4096
+    assert found["iteration_time"] == pytest.approx(found["epoch_time"] / found["iterations"])
+    parts = found["iteration_comp_time"] + found["iteration_comm_time"]
+    assert found["iteration_time"] == pytest.approx(parts)
+
+
+def test_limits_are_named(found):
+    assert found["limit"] == ["memory"]
+    assert found["feasible"] is False
+
+
+def test_it_is_the_cell_of_a_cube(mixed):
+    found = sweep.predict(
+        "alexnet",
+        "data+filter",
+        8,
+        64,
+        dataset="imagenet-226",
+        parameters={"inter_bandwidth": "1 GB/s"},
+    )
+    cell = mixed.sel(model="alexnet", dataset="imagenet-226", system="abci", strategy="data+filter")
+    cell = cell.sel(pe=8, batch=64, inter_bandwidth=1e9)
+    for name in ("comp_time", "comm_time", "memory", *found["terms"]):
+        value = found["terms"].get(name, found.get(name))
+        assert float(cell[name]) == pytest.approx(value, rel=1e-6)
+
+
+def test_the_best_group_is_told():
+    asked = {"pe": 12, "batch": 32, "dataset": "imagenet"}
+    found = sweep.predict("alexnet", "data+spatial:group=best", **asked)
+    times = {
+        group: sweep.predict("alexnet", f"data+spatial:group={group}", **asked)
+        for group in (2, 3, 4, 6, 12)
+    }
+    allowed = {group: each["epoch_time"] for group, each in times.items() if each["feasible"]}
+    assert found["group"] == min(allowed, key=allowed.get)
+    assert found["replicas"] == 12 / found["group"]
+    assert found["parameters"] == times[found["group"]]["parameters"]
+
+
+def test_strong_scaling_divides_the_batch():
+    found = sweep.predict(
+        "alexnet", "data", 8, 256, dataset="imagenet", settings={"scaling": "strong"}
+    )
+    assert (found["batch"], found["global_batch"]) == (32, 256)
+
+
+def test_what_does_not_fit_is_an_answer():
+    found = sweep.predict("alexnet", "data", 8, 256, dataset="cosmoflow-128")
+    assert set(found) >= KEYS
+    assert found["limit"] == ["incompatible"]
+    assert found["epoch_time"] is None
+    assert found["feasible"] is False
+
+
+def test_what_does_not_exist_has_no_time():
+    found = sweep.predict("alexnet", "serial", 8, 32, dataset="imagenet")
+    assert found["limit"]
+    assert found["feasible"] is False
+
+
+def test_bad_names_are_told():
+    with pytest.raises(InputError, match="did you mean 'resnet50'"):
+        sweep.predict("resnet5", "data", 8, 32, dataset="imagenet")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"pe": [8, 64]}, r"pe: expected one value, got \[8, 64\]; sweep over several"),
+        ({"pe": {"pow2": [1, 64]}}, "pe: expected one value, got {'pow2'"),
+        ({"batch": (8,)}, "batch: expected one value"),
+        ({"parameters": {"gamma": [0.5, 1]}}, "gamma: expected one value"),
+        ({"parameters": {"phi": {"linspace": [1, 2, 3]}}}, "phi: expected one value"),
+        ({"parameters": [("gamma", 1)]}, "parameters: expected names and values"),
+        ({"settings": {"axes": {"pe": 1}}}, "settings: 'axes' is no setting"),
+        ({"settings": {"parameters": {"gamma": 1}}}, "settings: 'parameters' is no setting"),
+    ],
+)
+@pytest.mark.parametrize("question", [sweep.predict, sweep.explain])
+def test_one_configuration_has_one_value_of_each(question, asked, message):
+    given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
+    with pytest.raises(InputError, match=message) as error:
+        question("alexnet", **given | asked)
+    assert len(str(error.value)) < 1000
+
+
+def test_many_values_are_told_in_short():
+    with pytest.raises(InputError, match="expected one value") as error:
+        sweep.predict("alexnet", "data", list(range(10_000)), 32, dataset="imagenet")
+    assert len(str(error.value)) < 1000

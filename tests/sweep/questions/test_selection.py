@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from grids.reading.errors import InputError
+from sweep.questions.selection import positions, select
+
+
+@pytest.mark.parametrize("value", ["3,8", ["8", 3], [8, "3", "3"], ("3 , 8",)])
+def test_values_come_in_the_order_of_the_axis(mixed, value):
+    assert select(mixed, {"pe": value}).pe.values.tolist() == [3, 8]
+
+
+def test_a_value_may_have_a_unit(mixed):
+    found = select(mixed, {"inter_bandwidth": "12.5 GB/s"})
+    assert found.inter_bandwidth.values.tolist() == [12.5e9]
+
+
+def test_a_label_may_have_commas(tmp_path, small):
+    import sweep
+
+    small["axes"] |= {"strategy": ["data", "data+spatial:group=2,split=w"]}
+    cube = sweep.run(small, tmp_path / "cube.zarr")
+    for given in ("data+spatial:group=2,split=w", ["data+spatial:group=2,split=w"]):
+        found = select(cube, {"strategy": given})
+        assert found.strategy.values.tolist() == ["data+spatial:group=2,split=w"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"modl": "alexnet"}, "no axis 'modl' in this cube; did you mean 'model'"),
+        ({"model": "alexnt"}, "no model 'alexnt' in this cube; did you mean 'alexnet'"),
+        ({"model": "alexnet,vgg"}, "no model 'vgg'"),
+        ({"pe": 5}, "no pe 5 in this cube; known:"),
+        ({"pe": "many"}, "expected a number, got 'many'"),
+        ({"inter_bandwidth": "3 s"}, "expected a value in B/s"),
+        ({"pe": []}, "--sel pe: expected at least one value, got none"),
+        ("pe=8", "selection: expected a mapping of axes to values, got 'pe=8'"),
+    ],
+)
+def test_what_is_not_there(mixed, selection, message):
+    with pytest.raises(InputError, match=message):
+        select(mixed, selection)
+
+
+def test_small_values_are_told_apart():
+    """Latencies of nanoseconds differ by less than NumPy's absolute tolerance, 1e-8."""
+    latencies = {"inter_latency": np.array([1e-9, 5e-9])}
+    found = positions(latencies, {"inter_latency": "5 ns"})
+    assert found["inter_latency"].tolist() == [1]
+
+
+def test_many_values_are_told_by_the_nearest():
+    with pytest.raises(InputError) as error:
+        positions({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
+    assert str(error.value) == (
+        "--sel: no pe 5002 in this cube; known: 10,000 values from 10 to 100000, of which the "
+        "nearest are 4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"
+    )

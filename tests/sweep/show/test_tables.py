@@ -1,0 +1,124 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grids.reading.units import prefixed
+from sweep.show.tables import cell, flat, show, show_one
+
+ROWS = [
+    {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},
+    {"strategy": "serial", "pe": None, "epoch_time": None, "memory": None, "limit": ["a", "b"]},
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (16e9, "B", "16 GB"),
+        (9e-6, "s", "9 us"),
+        (0.00123, "s", "1.23 ms"),
+        (0.0, "s", "0 s"),
+        (1, "B", "1 B"),
+        (15.7e12, "FLOP/s", "15.7 TFLOP/s"),
+        (-2e3, "B", "-2 kB"),
+    ],
+)
+def test_prefixes(value, unit, text):
+    assert prefixed(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (float("nan"), "-"),
+        (True, "yes"),
+        (False, "no"),
+        (1234567, "1,234,567"),
+        (1234567.0, "1,234,567"),
+        (1.23456, "1.235"),
+        (1e20, "1e+20"),
+        (float("inf"), "inf"),
+        (["a", "b"], "a, b"),
+        ([], ""),
+        ("data", "data"),
+    ],
+)
+def test_cells(value, text):
+    assert cell(value) == text
+
+
+def test_json_is_the_rows(capsys):
+    show(ROWS, "json")
+    assert json.loads(capsys.readouterr().out) == ROWS
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), np.float64("nan")])
+def test_json_has_no_word_for_what_is_no_number(value, capsys):
+    show([{"a": value, "b": {"c": [value, (1.5, value)]}}], "json")
+    show_one({"a": value}, "json")
+    rows, one = capsys.readouterr().out.split("]\n{")
+    strict = {"parse_constant": pytest.fail}
+    assert json.loads(rows + "]", **strict) == [{"a": None, "b": {"c": [None, [1.5, None]]}}]
+    assert json.loads("{" + one, **strict) == {"a": None}
+
+
+def test_a_data_frame_is_its_rows(capsys):
+    show(pd.DataFrame(ROWS, dtype=object), "json")
+    assert json.loads(capsys.readouterr().out) == ROWS
+
+
+def test_csv_reads_back(capsys):
+    show(ROWS, "csv")
+    first, second = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert first == {
+        "strategy": "data",
+        "pe": "8",
+        "epoch_time": "12.345678",
+        "memory": "16000000000.0",
+        "limit": "",
+    }
+    assert second["pe"] == ""
+    assert second["limit"] == "a, b"
+
+
+def test_a_table_has_units_in_its_heads(capsys):
+    show(ROWS, "table")
+    out = capsys.readouterr().out
+    assert "[s/epoch]" in out
+    assert "12.35" in out
+    assert "16 GB" in out
+    assert "\x1b" not in out
+
+
+def test_a_pipe_cuts_no_column(capsys):
+    show([{str(n): "x" * 40 for n in range(20)}], "table")
+    assert capsys.readouterr().out.count("x" * 40) == 20
+
+
+def test_markup_is_text(capsys):
+    show([{"name": "[bold]model[/bold]"}], "table")
+    assert "[bold]model[/bold]" in capsys.readouterr().out
+
+
+def test_one_record_has_units_behind_its_values(capsys):
+    show_one({"terms": {"halo_exchange": 1.5}, "iteration_time": 0.002, "limit": []}, "table")
+    out = capsys.readouterr().out
+    assert "1.5 s/epoch" in out
+    assert "2 ms" in out
+
+
+def test_nested_records_are_flat_in_csv(capsys):
+    assert flat({"a": {"b": {"c": 1}}, "d": [1, 2]}) == {"a.b.c": 1, "d": "1, 2"}
+    show_one({"a": {"b": 1}}, "csv")
+    assert capsys.readouterr().out == "a.b\n1\n"
+
+
+def test_no_rows(capsys):
+    for form in ("json", "csv", "table"):
+        show(pd.DataFrame([], dtype=object), form)
+    assert capsys.readouterr().out.startswith("[]")
