@@ -88,4 +88,4 @@ def _evaluate_first_cell(path: Path) -> None:
 def _look_runs_up(path: Path) -> None:
     for run in read_measured(path)[:RUNS]:
         grid = Conditions("abci", None, AS_MEASURED).configuration(run).grid()
-        grid.problem((0, 0, 0, 0))
+        grid.case((0, 0, 0, 0))

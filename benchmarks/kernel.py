@@ -18,14 +18,14 @@ from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
-from grids.inputs.reduction import Reduced, reduced
 from kernels.arrays import Cells
+from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.run import Options
+from kernels.fill import fill_buffers
 from sweep.cube import schema
 from sweep.cube.schema import Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
-from sweep.engine.fill import fill, filled
+from sweep.engine.evaluate import fill
 from sweep.engine.resources import cores
 
 Fill = Callable[[Grid, int, Buffers, NDArray[np.float32]], tuple[Buffers, object]]
@@ -115,24 +115,16 @@ def variables_alone(
     grid: Grid, strategy: int, buffers: Buffers, serial: NDArray[np.float32]
 ) -> tuple[Buffers, object]:
     """The same, of which the compiler leaves out what makes the summary."""
-    problem = grid.problem((0, 0, 0, strategy))
-    assert problem is not None
-    with jax.enable_x64(True):
-        given = reduced(problem, grid.options)
-        shape = grid.shape[4:]
-        return _variables(buffers, given, serial[None], shape=shape, options=grid.options), ()
+    case = grid.case((0, 0, 0, strategy))
+    assert case is not None
+    return _fill_variables(buffers, case, serial[None], shape=grid.shape[4:]), ()
 
 
-@compiled("shape", "options", donated=("buffers",))
-def _variables(
-    buffers: Buffers,
-    given: Reduced,
-    serial: Cells,
-    *,
-    shape: tuple[int, ...],
-    options: Options,
+@compiled("shape", donated=("buffers",))
+def _fill_variables(
+    buffers: Buffers, case: Case, enough: Cells, *, shape: tuple[int, ...]
 ) -> Buffers:
-    return filled(buffers, 0, given, serial, shape=shape, choices=False, options=options)[0]
+    return fill_buffers(buffers, 0, case, enough, shape=shape)[0]
 
 
 class Block:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.entries.systems import System
-from grids.inputs.problem import Workload
+from grids.inputs.case import Workload
 from grids.models.layers import Floats
 
 Arrays = dict[str, NDArray[Any]]

@@ -12,7 +12,6 @@ from benchmarks.rawzarr import Layout, write
 from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
-from grids.inputs.reduction import reduced
 from sweep.cube.create import CODEC
 from sweep.cube.plan import CHUNK_CELLS, SHARD_CELLS
 from sweep.cube.schema import Arrays
@@ -22,13 +21,12 @@ from sweep.cube.schema import Arrays
 class BlockProfile:
     """Seconds of each step of a block, in order.
 
-    problem: parameters looked up, layers placed (a placement that an earlier block worked out is
-    reused; the first of a sweep shows in `disk`). layers: stage one. fill: stage two, into the
-    block, with its summary. store: compress and write.
+    case: parameters looked up, layers placed and reduced (what an earlier block worked out is
+    reused; the first of a sweep shows in `disk`). fill: stage two, into the block, with its
+    summary. store: compress and write.
     """
 
-    problem: float
-    layers: float
+    case: float
     fill: float
     store: float
 
@@ -50,21 +48,14 @@ def block_profile(grid: Grid, strategy: int, effort: Effort) -> BlockProfile:
     block = Block(grid, strategy)
     with TemporaryDirectory() as folder:
         actions: dict[str, Action] = {
-            "problem": partial(grid.problem, (0, 0, 0, strategy)),
-            "layers": partial(_through_layers, grid, strategy),
+            "case": partial(grid.case, (0, 0, 0, strategy)),
             "fill": block,
             "store": partial(_store, Path(folder), block.arrays()),
         }
         timings = interleaved(actions, effort.short_rounds)
-    problem, layers, fill, store = (each.median for each in timings.values())
-    steps = (problem, layers - problem, fill - layers, store)
+    case, fill, store = (each.median for each in timings.values())
+    steps = (case, fill - case, store)
     return BlockProfile(*(max(0.0, seconds) for seconds in steps))
-
-
-def _through_layers(grid: Grid, strategy: int) -> None:
-    problem = grid.problem((0, 0, 0, strategy))
-    assert problem is not None  # the space's model and dataset fit
-    reduced(problem, grid.options)
 
 
 def _store(folder: Path, arrays: Arrays) -> None:

@@ -15,7 +15,7 @@ from benchmarks.effort import Effort
 from benchmarks.kernel import Block, block_cells
 from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
-from grids.inputs.problem import Workload
+from grids.inputs.case import Workload
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference.py"
 TOLERANCE = 1e-5

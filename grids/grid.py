@@ -27,7 +27,10 @@ from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference, Spec, validated
 
 if TYPE_CHECKING:
-    from grids.inputs.problem import Problem, Settings, Workload
+    from grids.inputs.case import Workload
+    from grids.inputs.groups import Groups
+    from grids.inputs.values import Settings
+    from kernels.case import Case
     from kernels.run import Options
 
 Where = Callable[[KeyPath], str]
@@ -138,10 +141,9 @@ class Grid:
 
     @cached_property
     def _settings(self) -> "Settings":
-        from grids.inputs.problem import Settings
+        from grids.inputs.values import Settings
 
-        spec = self.spec
-        return Settings(spec.parameters, spec.scaling == "strong", spec.optimizer)
+        return Settings(self.spec.parameters, self.spec.scaling, self.options)
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
@@ -172,24 +174,35 @@ class Grid:
         found = self._table(model, dataset)
         return str(found) if isinstance(found, ShapeError) else None
 
-    def problem(
+    def case(
         self,
         index: Index,
         axes: Mapping[str, Floats] | None = None,
         strategy: Strategy | None = None,
-    ) -> "Problem | None":
-        """Kernel inputs of one (model, dataset, system, strategy); None where it cannot exist.
+    ) -> "Case | None":
+        """The kernels' case of one (model, dataset, system, strategy); None: it cannot exist.
 
         `axes`: a block's part of the numeric axes, all of them by default. `strategy` takes the
         place of the grid's own.
         """
-        from grids.inputs.problem import build
+        from grids.inputs.case import build_case
 
         workload = self.workload(*index[:3])
         if workload is None:
             return None
         chosen = strategy or self.strategies[index[3]]
-        return build(workload, chosen, axes or self.axes, self._settings)
+        return build_case(workload, chosen, axes or self.axes, self._settings)
+
+    def groups(self, index: Index, strategy: Strategy | None = None) -> "Groups | None":
+        """The layers of a case in its groups, before they are reduced; None: it cannot exist."""
+        from grids.inputs.case import build_groups
+
+        workload = self.workload(*index[:3])
+        if workload is None:
+            return None
+        return build_groups(
+            workload, strategy or self.strategies[index[3]], self.axes, self._settings
+        )
 
     @cached_property
     def _workloads(self) -> "dict[tuple[int, int, int], Workload | None]":
@@ -204,7 +217,7 @@ class Grid:
 
     def _workload(self, model: int, dataset: int, system: int) -> "Workload | None":
         from grids.inputs.calibrated import Calibrated
-        from grids.inputs.problem import Workload
+        from grids.inputs.case import Workload
 
         table = self.table(model, dataset)
         if table is None:

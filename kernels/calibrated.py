@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from kernels.arrays import Cells
 from kernels.calibration import LARGE_MESSAGE, Calibration
+from kernels.case import Case
 from kernels.collectives import all_gather, all_reduce
 from kernels.compute import PE
 from kernels.group import GroupWork
@@ -22,21 +23,22 @@ from kernels.strategy import halo_exchange, pipeline_bubble, stage_to_stage
 OVERHEADS = 0.8
 
 
-def iteration_terms(
-    work: GroupWork, run: Run, network: Network, pe: PE, known: Calibration, options: Options
-) -> Terms:
-    """Seconds an iteration."""
-    forward_backward = computing(work, run, pe, known)
-    congested = 1 + known.congestion * elsewhere(run.p, network)
+def iteration_terms(case: Case) -> Terms:
+    """Seconds an iteration, of a case with a calibration."""
+    work, run, network, pe, options = case.work, case.run, case.network, case.pe, case.options
+    calibration = case.calibration
+    assert calibration is not None  # which is why these formulas were chosen
+    forward_backward = computing(work, run, pe, calibration)
+    congested = 1 + calibration.congestion * elsewhere(run.p, network)
     return Terms(
         forward_backward=forward_backward,
         pipeline_bubble=pipeline_bubble(work, run, forward_backward),
         weight_update=jnp.asarray(work.update),
-        split_overhead=split_overhead(work, run, network, pe, known),
-        gradient_exchange=congested * gradient_exchange(work, run, network, known, options),
-        layer_collectives=congested * layer_collectives(work, run, network, known, options),
-        halo_exchange=congested * halo_exchange(work, run, _halo_path(network, known)),
-        split_gather=congested * input_scatter(work, run, network, known),
+        split_overhead=split_overhead(work, run, network, pe, calibration),
+        gradient_exchange=congested * gradient_exchange(work, run, network, calibration, options),
+        layer_collectives=congested * layer_collectives(work, run, network, calibration, options),
+        halo_exchange=congested * halo_exchange(work, run, _halo_path(network, calibration)),
+        split_gather=congested * input_scatter(work, run, network, calibration),
         point_to_point=congested * stage_to_stage(work, run, network),
     )
 
@@ -51,7 +53,7 @@ def elsewhere(p: Cells, network: Network) -> Cells:
     return jnp.asarray(1 - 1 / nodes(p, network))
 
 
-def computing(work: GroupWork, run: Run, pe: PE, known: Calibration) -> Cells:
+def computing(work: GroupWork, run: Run, pe: PE, calibration: Calibration) -> Cells:
     """Convolutions divide by p2, and in a spatial group what is elementwise; the rest stays.
 
     Elementwise layers move their items `elementwise_passes` times, and each layer has an overhead
@@ -59,8 +61,8 @@ def computing(work: GroupWork, run: Run, pe: PE, known: Calibration) -> Cells:
     """
     serial = run.batch * work.serial
     moved = run.batch * run.delta * work.elementwise
-    elementwise = known.elementwise_passes * moved / pe.memory_bandwidth
-    overhead = known.layer_overhead * work.layers
+    elementwise = calibration.elementwise_passes * moved / pe.memory_bandwidth
+    overhead = calibration.layer_overhead * work.layers
     most = jnp.minimum(1.0, OVERHEADS * serial / jnp.maximum(elementwise + overhead, 1e-30))
     elementwise, overhead = most * elementwise, most * overhead
     arithmetic = serial - elementwise - overhead
@@ -76,7 +78,7 @@ def computing(work: GroupWork, run: Run, pe: PE, known: Calibration) -> Cells:
 
 
 def split_overhead(
-    work: GroupWork, run: Run, network: Network, pe: PE, known: Calibration
+    work: GroupWork, run: Run, network: Network, pe: PE, calibration: Calibration
 ) -> Cells:
     """What dividing layers costs a PE beside arithmetic.
 
@@ -86,54 +88,54 @@ def split_overhead(
     """
     copies = 2 * work.by_filter + work.by_channel
     gathered = run.batch * run.delta * jnp.sum(work.gathered, axis=0) * (1 - 1 / run.p2)
-    together = copies * gathered / (known.assembly * pe.memory_bandwidth)
+    together = copies * gathered / (calibration.assembly * pe.memory_bandwidth)
     parts = 2 * work.by_filter * jnp.sum(work.gathers, axis=0) * (run.p2 - 1)
     staged = _staged(work, run)
-    packed = 2 * staged * _staging(network) / known.packing
-    slow = work.by_channel * _slow(staged, run, network, known)
-    return together + parts * known.chunk_overhead + packed + slow
+    packed = 2 * staged * _staging(network) / calibration.packing
+    slow = work.by_channel * _slow(staged, run, network, calibration)
+    return together + parts * calibration.chunk_overhead + packed + slow
 
 
 def gradient_exchange(
-    work: GroupWork, run: Run, network: Network, known: Calibration, options: Options
+    work: GroupWork, run: Run, network: Network, calibration: Calibration, options: Options
 ) -> Cells:
     """One ring of the replicas' PEs; or through host memory inside each node, then between nodes.
 
     The latter takes all weights of a spatial group, and those that a single group does not divide.
     """
-    ring, between = _reduce_paths(network, run.p, known)
-    several = jnp.where(jnp.greater(run.p2, 1), known.contention, 1.0)
+    ring, between = _reduce_paths(network, run.p, calibration)
+    several = jnp.where(jnp.greater(run.p2, 1), calibration.contention, 1.0)
     contention = jnp.maximum(1.0, several * run.phi)
     m = run.delta * work.gradient
     rings = all_reduce(run.p1, m, ring.contended(contention), options.algorithm)
     staged = _staged(work, run)
     inside = jnp.minimum(run.p, network.pes_per_node)
-    within, _ = _reduce_paths(network, inside, known)
+    within, _ = _reduce_paths(network, inside, calibration)
     levels = all_reduce(inside, staged, within, options.algorithm) + all_reduce(
         nodes(run.p, network), staged, between, options.algorithm
     )
     direct = (1 - work.replicated) * rings
-    return direct + jnp.where(staged > 0, levels, 0.0) + _slow(staged, run, network, known)
+    return direct + jnp.where(staged > 0, levels, 0.0) + _slow(staged, run, network, calibration)
 
 
 def layer_collectives(
-    work: GroupWork, run: Run, network: Network, known: Calibration, options: Options
+    work: GroupWork, run: Run, network: Network, calibration: Calibration, options: Options
 ) -> Cells:
     """By filter AG forward, and RS backward; by channel AR forward, and AG backward."""
     m = run.batch * run.delta * work.gathered
     path = link(network, run.p2)
     inside = jnp.less_equal(run.p2, network.pes_per_node)
-    faster = jnp.where(inside, known.node_collective, known.collective)
-    later = jnp.where(inside, 1.0, known.reduce_latency)
+    faster = jnp.where(inside, calibration.node_collective, calibration.collective)
+    later = jnp.where(inside, 1.0, calibration.reduce_latency)
     ring = Link(path.alpha * later, path.beta / faster)
     once = all_gather(run.p2, m, ring, options.algorithm, work.gathers)
     return (2 * work.by_filter + 3 * work.by_channel) * jnp.sum(once, axis=0)
 
 
-def input_scatter(work: GroupWork, run: Run, network: Network, known: Calibration) -> Cells:
+def input_scatter(work: GroupWork, run: Run, network: Network, calibration: Calibration) -> Cells:
     """The part of a spatial group's samples that is slow on its way through host memory."""
     m = run.batch * run.delta * work.sample
-    slow = jnp.maximum(m - LARGE_MESSAGE, 0) * _staging(network) / known.large_message
+    slow = jnp.maximum(m - LARGE_MESSAGE, 0) * _staging(network) / calibration.large_message
     return jnp.where(jnp.greater(run.p2, 1), work.replicated * slow, 0.0)
 
 
@@ -148,10 +150,10 @@ def _staged(work: GroupWork, run: Run) -> Cells:
     return run.delta * (spatial + alone) * work.undivided
 
 
-def _slow(m: Cells, run: Run, network: Network, known: Calibration) -> Cells:
+def _slow(m: Cells, run: Run, network: Network, calibration: Calibration) -> Cells:
     """Sending and receiving what of `m` bytes is beyond LARGE_MESSAGE, to other nodes."""
     large = 2 * elsewhere(run.p, network) * jnp.maximum(m - LARGE_MESSAGE, 0)
-    return jnp.asarray(large * _staging(network) / known.large_message)
+    return jnp.asarray(large * _staging(network) / calibration.large_message)
 
 
 def _staging(network: Network) -> Cells:
@@ -162,17 +164,17 @@ def _staging(network: Network) -> Cells:
     return 1 / jnp.asarray(network.staging_bandwidth)
 
 
-def _reduce_paths(network: Network, q: Cells, known: Calibration) -> tuple[Link, Link]:
+def _reduce_paths(network: Network, q: Cells, calibration: Calibration) -> tuple[Link, Link]:
     """The path of an all-reduce among `q` PEs, and the one between the nodes that they fill."""
     path = link(network, q)
-    between = Link(path.alpha * known.reduce_latency, path.beta / known.reduce)
+    between = Link(path.alpha * calibration.reduce_latency, path.beta / calibration.reduce)
     inside = jnp.less_equal(q, network.pes_per_node)
     return Link(
         jnp.where(inside, path.alpha, between.alpha),
-        jnp.where(inside, path.beta / known.node_reduce, between.beta),
+        jnp.where(inside, path.beta / calibration.node_reduce, between.beta),
     ), between
 
 
-def _halo_path(network: Network, known: Calibration) -> Network:
+def _halo_path(network: Network, calibration: Calibration) -> Network:
     """The network with the start-up of halo messages that was measured."""
-    return replace(network, staging_latency=known.halo_latency * network.staging_latency)
+    return replace(network, staging_latency=calibration.halo_latency * network.staging_latency)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Cells
+from kernels.arrays import AnyArray, Cells
 
 # Bytes of one message through host memory up to which it moves at the bandwidth of the path.
 LARGE_MESSAGE = 256 * 2.0**20
@@ -45,3 +45,23 @@ class Calibration:
     halo_latency: Cells
     contention: Cells
     congestion: Cells
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Uncertainty:
+    """Spreads of logarithms.
+
+    directions [n, parameter, cells]: of the parameters' posterior, independent of each other.
+    serial_time: of a model's time on one PE. serial, group, reduce, exchange: errors of computing
+    whole models, and divided ones; of the gradients' rings, and of all else that is communicated.
+    widening: the factor on these errors.
+    """
+
+    directions: AnyArray
+    serial_time: Cells
+    serial: Cells
+    group: Cells
+    reduce: Cells
+    exchange: Cells
+    widening: Cells

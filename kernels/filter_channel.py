@@ -10,10 +10,10 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from kernels.arrays import Cells, PerLayer
-from kernels.collectives import Algorithm
-from kernels.group import GroupWork, Placement, held, merged, total, whole_work
-from kernels.layers import Layers, LayerTimes
+from kernels.arrays import PerLayer
+from kernels.division import Division
+from kernels.group import GroupWork, held, merged, total, whole_work
+from kernels.layers import LayerTimes
 
 
 def exchanged(split: PerLayer) -> PerLayer:
@@ -21,19 +21,12 @@ def exchanged(split: PerLayer) -> PerLayer:
     return jnp.asarray(split).at[-1].set(0)
 
 
-def work(
-    layers: Layers,
-    times: LayerTimes,
-    placement: Placement,
-    p2: Cells,
-    algorithm: Algorithm,
-    by: Literal["filter", "channel"],
-) -> GroupWork:
+def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]) -> GroupWork:
     """Weights, their update and the compute divide by p2 in split layers; activations do not."""
-    split = placement.split
+    layers, split, p2 = division.layers, division.placement.split, division.p2
     gathers = exchanged(split)
     gathered = gathers * layers.y
-    if algorithm != "best":  # both costs are linear in the size, so the layers' sum is enough
+    if division.algorithm != "best":  # costs are linear in the size: the layers' sum is enough
         gathers, gathered = merged(gathers), merged(gathered)
     return replace(
         whole_work(layers, times),

@@ -1,7 +1,7 @@
 """The oracle: time, memory and limits of every cell, in two compiled stages.
 
 `reduce_layers` sums the layers once, to arrays that vary only with what a layer depends on;
-`answer` is closed-form and runs over all cells. Both are differentiable in every continuous
+`evaluate` is closed-form and runs over all cells. Both are differentiable in every continuous
 parameter.
 """
 
@@ -13,29 +13,27 @@ from jax import Array
 
 from kernels import calibrated
 from kernels.arrays import Cells, Flags, Limits
-from kernels.calibration import Calibration
-from kernels.collectives import Algorithm
+from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.compute import PE, Optimizer, layer_times
+from kernels.compute import layer_times
+from kernels.division import Division
 from kernels.flags import FORBIDS
-from kernels.group import Bounds, GroupWork, Placement
-from kernels.layers import Layers
+from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
 from kernels.memory import memory
-from kernels.network import Network
-from kernels.rates import Rates, are_constant, iteration, rates_of
-from kernels.run import Options, Run, Terms, Times, epoch, summed
-from kernels.strategy import GroupStrategy, group_work, iteration_terms
-from kernels.uncertainty import Spread, Uncertainty, spread
+from kernels.rates import Rates, are_constant, find_rates, iteration_times
+from kernels.run import Terms, Times, epoch, summed
+from kernels.strategy import group_work, iteration_terms
+from kernels.uncertainty import Spread, spread
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Answer:
-    """Terms [s an epoch], memory [B a PE], limit flags; the replicas and group they hold for.
+    """Terms [s an epoch], memory [B a PE], limit flags; what they hold for.
 
-    compute, communication: sums of terms. spread: how far they may be off; None where nothing was
-    calibrated.
+    compute, communication: sums of terms. replicas: p1; group: p2; batch: b; global_batch: B;
+    iterations: I, an epoch. spread: how far times may be off; None where nothing was calibrated.
     """
 
     terms: Terms
@@ -45,30 +43,16 @@ class Answer:
     limit: Limits
     replicas: Cells
     group: Cells
+    batch: Cells
+    global_batch: Cells
+    iterations: Cells
     spread: Spread | None = None
-
-
-@compiled("group", "optimizer", "algorithm")
-def reduce_layers(
-    layers: Layers,
-    pe: PE,
-    placement: Placement,
-    p2: Cells,
-    delta: Cells,
-    *,
-    group: GroupStrategy,
-    optimizer: Optimizer = "sgd",
-    algorithm: Algorithm = "ring",
-) -> GroupWork:
-    """Stage one: the work of a group's busiest PE."""
-    times = layer_times(layers, pe, delta, optimizer)
-    return group_work(group, layers, times, placement, p2, algorithm)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Ahead:
-    """What of stage two varies with few dimensions, and so is found ahead of the cells.
+class Invariants:
+    """What of stage two varies with few dimensions, and so is found once, ahead of the cells.
 
     exists: whether there is such a configuration. rates: None where times have none.
     """
@@ -78,81 +62,111 @@ class Ahead:
     rates: Rates | None
 
 
-def ahead_of(
-    work: GroupWork,
-    bounds: Bounds,
-    run: Run,
-    network: Network,
-    options: Options,
-    known: Calibration | None = None,
-) -> Ahead:
-    """Find it; the calibrated oracle has no rates."""
-    exists = jnp.equal(run.p1 * run.p2, run.p) & bounds.defined
+@compiled()
+def reduce_layers(division: Division) -> GroupWork:
+    """The work of a group's busiest PE: stage one."""
+    times = layer_times(division.layers, division.pe, division.delta, division.optimizer)
+    return group_work(division, times)
+
+
+def find_invariants(case: Case) -> Invariants:
+    """The invariants of a case; the calibrated oracle has no rates."""
+    run = case.run
+    exists = jnp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
     rates = None
-    if known is None and are_constant(options):
-        rates = rates_of(work, run, network, options)
+    if case.calibration is None and are_constant(case.options):
+        rates = find_rates(case)
         rates = replace(rates, fixed=_where(exists, rates.fixed))
-    return Ahead(exists, early(bounds, run), rates)
+    return Invariants(exists, early(case.bounds, run), rates)
 
 
-def answer(
-    work: GroupWork,
-    bounds: Bounds,
-    run: Run,
-    network: Network,
-    pe: PE,
-    options: Options,
-    known: Calibration | None = None,
-    doubt: Uncertainty | None = None,
-    ahead: Ahead | None = None,
-) -> Answer:
-    """Stage two: everything about every cell; NaN where no such configuration exists.
+def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
+    """The answer for every cell, of several group sizes for the best: stage two.
 
-    Table III's formulas, or with a calibration those of `kernels.calibrated`. ahead: where it is at
-    hand.
+    NaN where no such configuration exists. Table III's formulas, or with a calibration those of
+    `kernels.calibrated`. invariants: where they are at hand.
     """
-    ahead = ahead or ahead_of(work, bounds, run, network, options, known)
-    exists = ahead.exists
+    answer = _evaluate_all(case, invariants or find_invariants(case))
+    if not case.has_choices:
+        return answer
+    pick = _pick_group(answer)
+    chosen: Answer = jax.tree.map(lambda leaf: _take_choice(leaf, pick, pick.ndim + 1), answer)
+    return chosen
+
+
+@compiled()
+def answer_case(case: Case) -> Answer:
+    """The whole answer, compiled."""
+    return evaluate(case)
+
+
+@compiled()
+def choose_group(case: Case) -> Case:
+    """The case with the one group size that is the best in each cell, and no other choice."""
+    if not case.has_choices:
+        return case
+    pick = _pick_group(_evaluate_all(case, find_invariants(case)))
+    rank = jnp.ndim(case.run.p)
+    chosen: Case = jax.tree.map(lambda leaf: _take_choice(leaf, pick, rank), case)
+    return replace(chosen, has_choices=False)
+
+
+def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
+    """The answer for each of the choices."""
+    work, run, exists = case.work, case.run, invariants.exists
     needed = jnp.where(exists, memory(work, run.batch, run.delta, run.gamma), jnp.nan)
-    off = None
-    if known is not None:
-        terms = calibrated.iteration_terms(work, run, network, pe, known, options)
-        times = _where(exists, summed(terms))
-        if doubt is not None:
-            off = spread(work, run, network, pe, known, options, doubt)
-    elif ahead.rates is not None:
-        times = iteration(ahead.rates, run.batch)
-    else:
-        times = _where(exists, summed(iteration_terms(work, run, network, options)))
-    found = epoch(times, run, options)
+    times = epoch(_iteration_times(case, invariants), run, case.options)
     return Answer(
-        terms=found.terms,
-        compute=found.compute,
-        communication=found.communication,
+        terms=times.terms,
+        compute=times.compute,
+        communication=times.communication,
         memory=needed,
-        limit=limits(work, ahead.flags, run, needed, pe.memory_capacity),
+        limit=limits(work, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
-        spread=off,
+        batch=run.batch,
+        global_batch=run.global_batch,
+        iterations=run.iterations(case.options.iterations),
+        spread=None if case.uncertainty is None else spread(case),
     )
 
 
-def best_group(choices: Answer) -> Answer:
-    """Of answers for several group sizes, along the leading axis, the fastest that is allowed.
+def _iteration_times(case: Case, invariants: Invariants) -> Times:
+    """Seconds an iteration."""
+    if case.calibration is not None:
+        return _where(invariants.exists, summed(calibrated.iteration_terms(case)))
+    if invariants.rates is not None:
+        return iteration_times(invariants.rates, case.run.batch)
+    return _where(invariants.exists, summed(iteration_terms(case)))
 
-    Where none is allowed, the fastest that exists.
+
+def _pick_group(choices: Answer) -> Array:
+    """The number, in each cell, of the choice that is the fastest of those allowed.
+
+    Where none is allowed, of those that exist.
     """
     time = choices.compute + choices.communication
     time, _ = jnp.broadcast_arrays(jnp.where(jnp.isnan(time), jnp.inf, time), choices.limit)
     forbidden = (choices.limit & jnp.uint8(FORBIDS)) > 0
     allowed = jnp.where(forbidden, jnp.inf, time)
-    pick = jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
-    picked: Answer = jax.tree.map(lambda leaf: _pick(leaf, pick, time.shape), choices)
-    return picked
+    return jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
 
 
-def _pick(leaf: Cells, pick: Array, shape: tuple[int, ...]) -> Array:
-    return jnp.take_along_axis(jnp.broadcast_to(leaf, shape), pick[None], axis=0)[0]
+def _take_choice(leaf: Cells, pick: Array, rank: int) -> Array:
+    """A leaf [..., choice, cells] at the choice that each cell picks: [..., cells].
+
+    rank: dimensions of the choice and the cells together; constants have fewer.
+    """
+    values = jnp.asarray(leaf)
+    axis = values.ndim - rank
+    if axis < 0:
+        return values
+    if values.shape[axis] == 1:  # the same for all choices
+        return jnp.squeeze(values, axis)
+    index = jnp.expand_dims(pick, tuple(range(axis + 1)))
+    leading, cells = values.shape[: axis + 1], values.shape[axis + 1 :]
+    spread_out = jnp.broadcast_to(values, leading + jnp.broadcast_shapes(cells, pick.shape))
+    return jnp.take_along_axis(spread_out, index, axis=axis).squeeze(axis)
 
 
 def _where(exists: Flags, times: Times) -> Times:

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 
 from kernels.arrays import Cells
-from kernels.group import GroupWork
+from kernels.case import Case
 from kernels.network import Network
-from kernels.run import Options, Run, Terms, Times, summed
+from kernels.run import Options, Terms, Times, summed
 from kernels.strategy import iteration_terms
 
 
@@ -32,11 +32,12 @@ def are_constant(options: Options) -> bool:
     return options.algorithm != "best"
 
 
-def rates_of(work: GroupWork, run: Run, network: Network, options: Options) -> Rates:
+def find_rates(case: Case) -> Rates:
     """Table III's rates, as the derivatives of its formulas.
 
     Each is found on a network without what plays no part in it, and so has no dimensions of that.
     """
+    run, network = case.run, case.network
     none = jnp.zeros((1,) * jnp.ndim(run.p))
     one = jnp.ones_like(none)
 
@@ -47,8 +48,8 @@ def rates_of(work: GroupWork, run: Run, network: Network, options: Options) -> R
         return terms(none, _slower_to_start(without_transfer, factor))
 
     def terms(batch: Cells, network: Network) -> Terms:
-        setup = replace(run, size=batch, scaling="weak")
-        return iteration_terms(work, setup, network, options)
+        of_batch = replace(run, spec_batch=batch, scaling="weak")
+        return iteration_terms(replace(case, run=of_batch, network=network))
 
     levels = jnp.zeros((jnp.shape(network.span)[0], *none.shape))
     without_latency = replace(network, latency=levels, staging_latency=none)
@@ -61,13 +62,13 @@ def rates_of(work: GroupWork, run: Run, network: Network, options: Options) -> R
     return Rates(summed(fixed), summed(startup), summed(change(one)))
 
 
-def iteration(found: Rates, batch: Cells) -> Times:
+def iteration_times(rates: Rates, batch: Cells) -> Times:
     """T = fixed + startup + b sample [s]."""
 
     def time(fixed: Cells, startup: Cells, sample: Cells) -> Cells:
         return fixed + startup + batch * sample
 
-    times: Times = jax.tree.map(time, found.fixed, found.startup, found.sample)
+    times: Times = jax.tree.map(time, rates.fixed, rates.startup, rates.sample)
     return times
 
 

@@ -9,13 +9,12 @@ from functools import partial
 from typing import Literal
 
 import jax
-import jax.numpy as jnp
 
+from kernels import batches
 from kernels.arrays import Cells
+from kernels.batches import Rounding, Scaling
 from kernels.collectives import Algorithm
 from kernels.compute import Optimizer
-
-Scaling = Literal["weak", "strong"]
 
 
 @dataclass(frozen=True)
@@ -28,26 +27,26 @@ class Options:
 
     algorithm: Algorithm = "ring"
     allreduce: Literal["ring", "hierarchical"] = "ring"
-    iterations: Literal["exact", "ceil"] = "exact"
+    iterations: Rounding = "exact"
     optimizer: Optimizer = "sgd"
 
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("p", "p1", "p2", "size", "samples", "segments", "delta", "gamma", "phi"),
+    data_fields=("p", "p1", "p2", "spec_batch", "samples", "segments", "delta", "gamma", "phi"),
     meta_fields=("scaling",),
 )
 @dataclass(frozen=True)
 class Run:
     """One configuration a cell. `phi` is the contention of the gradient exchange.
 
-    size: b samples a replica where scaling is weak, B samples of all of them where it is strong.
+    spec_batch: b samples a replica where scaling is weak, B of all of them where it is strong.
     """
 
     p: Cells
     p1: Cells
     p2: Cells
-    size: Cells
+    spec_batch: Cells
     samples: Cells
     segments: Cells
     delta: Cells
@@ -58,18 +57,24 @@ class Run:
     @property
     def batch(self) -> Cells:
         """b = B/p1 samples a replica."""
-        return self.size if self.scaling == "weak" else self.size / self.p1
+        return batches.replica_batch(self.spec_batch, self.p1, self.scaling)
 
     @property
     def global_batch(self) -> Cells:
         """B samples an iteration."""
-        return self.size * self.p1 if self.scaling == "weak" else self.size
+        return batches.global_batch(self.spec_batch, self.p1, self.scaling)
 
     @property
     def passes(self) -> Cells:
         """D/B iterations, exactly; a product, of which each factor has few dimensions."""
         replicas = self.p1 if self.scaling == "weak" else 1.0
-        return self.samples / replicas * (1 / jnp.asarray(self.size))
+        return self.samples / replicas * (1 / self.spec_batch)
+
+    def iterations(self, rounding: Rounding) -> Cells:
+        """I iterations an epoch, rounded as loaders do or not at all."""
+        if rounding == "exact":
+            return self.passes
+        return batches.iterations(self.samples, self.global_batch, rounding)
 
 
 @jax.tree_util.register_dataclass
@@ -140,9 +145,7 @@ def summed(terms: Terms) -> Times:
 
 def epoch(iteration: Times, run: Run, options: Options) -> Times:
     """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
-    passes = run.passes
-    whole = options.iterations == "ceil"
-    iterations = jnp.ceil(run.samples / run.global_batch) if whole else passes
+    passes, iterations = run.passes, run.iterations(options.iterations)
     times: Times = jax.tree.map(lambda time: time * iterations, iteration)
     of_terms = iteration.terms
     terms = replace(

@@ -18,3 +18,5 @@ STATISTICS = (
     "efficient_pe",
     *COUNTS,
 )
+# What a summary reads of a block's outputs.
+SUMMARISED = ("comp_time", "comm_time", "memory", "limit")

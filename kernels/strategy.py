@@ -5,31 +5,23 @@ b = B/p1 samples a replica; D samples an epoch; I = D/B iterations; S segments; 
 phi contention.
 """
 
-from typing import Literal
-
 import jax.numpy as jnp
 
 from kernels import filter_channel, pipeline, spatial
 from kernels.arrays import Cells
+from kernels.case import Case
 from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_point
-from kernels.group import GroupWork, Placement, whole_work
-from kernels.layers import Layers, LayerTimes
+from kernels.division import Division
+from kernels.group import GroupWork, whole_work
+from kernels.layers import LayerTimes
 from kernels.network import Network, link, staged_link
 from kernels.run import Options, Run, Terms
 
-GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
 
-
-def group_work(
-    group: GroupStrategy,
-    layers: Layers,
-    times: LayerTimes,
-    placement: Placement,
-    p2: Cells,
-    algorithm: Algorithm,
-) -> GroupWork:
-    """Stage one: reduce the layers to what the busiest PE of a group does."""
-    match group:
+def group_work(division: Division, times: LayerTimes) -> GroupWork:
+    """The layers reduced to what the busiest PE of a group does: stage one."""
+    layers, placement, p2 = division.layers, division.placement, division.p2
+    match division.group:
         case "none":
             return whole_work(layers, times)
         case "spatial":
@@ -37,11 +29,12 @@ def group_work(
         case "pipeline":
             return pipeline.work(layers, times, placement, p2)
         case "filter" | "channel":
-            return filter_channel.work(layers, times, placement, p2, algorithm, group)
+            return filter_channel.work(division, times, division.group)
 
 
-def iteration_terms(work: GroupWork, run: Run, network: Network, options: Options) -> Terms:
-    """Stage two: seconds an iteration, closed-form in everything that a sweep varies."""
+def iteration_terms(case: Case) -> Terms:
+    """Seconds an iteration, closed-form in everything that a sweep varies: stage two."""
+    work, run, network, options = case.work, case.run, case.network, case.options
     forward_backward = run.batch * work.forward_backward
     return Terms(
         forward_backward=forward_backward,

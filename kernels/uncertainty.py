@@ -5,42 +5,19 @@ directions of their posterior; a model's time on one PE; and the model's own err
 runs unlike those that were fitted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from kernels import calibrated
-from kernels.arrays import AnyArray, Cells
-from kernels.calibration import Calibration
-from kernels.compute import PE
-from kernels.group import GroupWork, slower
-from kernels.network import Network
-from kernels.run import Options, Run, Terms
-
-# Percentiles of Student's t with 4 degrees of freedom, which the fit takes errors for.
-STEPS = {10: -1.5332, 50: 0.0, 90: 1.5332}
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Uncertainty:
-    """Spreads of logarithms.
-
-    directions [n, parameter, cells]: of the parameters' posterior, independent of each other.
-    serial_time: of a model's time on one PE. serial, group, reduce, exchange: errors of computing
-    whole models, and divided ones; of the gradients' rings, and of all else that is communicated.
-    widening: the factor on these errors.
-    """
-
-    directions: AnyArray
-    serial_time: Cells
-    serial: Cells
-    group: Cells
-    reduce: Cells
-    exchange: Cells
-    widening: Cells
+from kernels.arrays import Cells
+from kernels.calibration import Calibration, Uncertainty
+from kernels.case import Case
+from kernels.group import slower
+from kernels.percentiles import PERCENTILES
+from kernels.run import Terms
 
 
 @jax.tree_util.register_dataclass
@@ -53,78 +30,69 @@ class Spread:
     total: Cells
 
 
-def spread(
-    work: GroupWork,
-    run: Run,
-    network: Network,
-    pe: PE,
-    known: Calibration,
-    options: Options,
-    doubt: Uncertainty,
-) -> Spread:
-    """The spreads of an iteration's times."""
-
-    def times(offsets: Calibration, serial: Cells) -> tuple[Cells, Cells]:
-        return moved_times(work, run, network, pe, known, options, offsets, serial)
-
-    nowhere = jax.tree.map(lambda value: jnp.zeros_like(jnp.asarray(value)), known)
-    still = jnp.zeros_like(jnp.asarray(doubt.serial_time))
+def spread(case: Case) -> Spread:
+    """The spreads of an iteration's times. The case has a calibration, and its uncertainty."""
+    calibration, uncertainty = _expect_uncertainty(case)
+    nowhere = jax.tree.map(lambda value: jnp.zeros_like(jnp.asarray(value)), calibration)
+    still = jnp.zeros_like(jnp.asarray(uncertainty.serial_time))
     here = nowhere, still
 
+    def times(offsets: Calibration, serial: Cells) -> tuple[Cells, Cells]:
+        return move_times(case, offsets, serial)
+
     def along(direction: Array) -> tuple[Cells, Cells]:
-        offsets = Calibration(*direction)
-        found: tuple[Cells, Cells] = jax.jvp(times, here, (offsets, still))[1]
-        return found
+        slope: tuple[Cells, Cells] = jax.jvp(times, here, (Calibration(*direction), still))[1]
+        return slope
 
-    of_parameters = jax.vmap(along)(jnp.asarray(doubt.directions))
-    of_serial = jax.jvp(times, here, (nowhere, jnp.asarray(doubt.serial_time)))[1]
-    terms = calibrated.iteration_terms(work, run, network, pe, known, options)
-    return _together(terms, of_parameters, of_serial, _errors(terms, work, run, doubt))
+    of_parameters = jax.vmap(along)(jnp.asarray(uncertainty.directions))
+    of_serial = jax.jvp(times, here, (nowhere, jnp.asarray(uncertainty.serial_time)))[1]
+    terms = calibrated.iteration_terms(case)
+    return _combine(terms, of_parameters, of_serial, _own_errors(terms, case, uncertainty))
 
 
-def moved_times(
-    work: GroupWork,
-    run: Run,
-    network: Network,
-    pe: PE,
-    known: Calibration,
-    options: Options,
-    offsets: Calibration,
-    serial: Cells,
-) -> tuple[Cells, Cells]:
+def move_times(case: Case, offsets: Calibration, serial: Cells) -> tuple[Cells, Cells]:
     """Seconds an iteration, computing and communicating, with other parameters.
 
     offsets, serial: of the logarithms of the parameters, and of the time on one PE.
     """
-    moved: Calibration = jax.tree.map(lambda value, by: value * jnp.exp(by), known, offsets)
-    terms = calibrated.iteration_terms(
-        slower(work, jnp.exp(serial)), run, network, pe, moved, options
-    )
+    calibration, _ = _expect_uncertainty(case)
+    moved: Calibration = jax.tree.map(lambda value, by: value * jnp.exp(by), calibration, offsets)
+    slower_work = slower(case.work, jnp.exp(serial))
+    terms = calibrated.iteration_terms(replace(case, work=slower_work, calibration=moved))
     return terms.compute, terms.communication
 
 
-def own_error(terms: Terms, work: GroupWork, run: Run, doubt: Uncertainty) -> Cells:
+def own_error(terms: Terms, case: Case) -> Cells:
     """The spread of the logarithm of the time in all that is the model's own error alone."""
-    return jnp.hypot(*_errors(terms, work, run, doubt)) / (terms.compute + terms.communication)
+    _, uncertainty = _expect_uncertainty(case)
+    errors = _own_errors(terms, case, uncertainty)
+    return jnp.hypot(*errors) / (terms.compute + terms.communication)
+
+
+def _expect_uncertainty(case: Case) -> tuple[Calibration, Uncertainty]:
+    assert case.calibration is not None  # whoever asks for a spread has a calibrated case
+    assert case.uncertainty is not None
+    return case.calibration, case.uncertainty
 
 
 def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:
     """The 10th, 50th or 90th percentile of a time whose logarithm has the spread `sigma`."""
-    return jnp.asarray(time * jnp.exp(STEPS[percent] * sigma))
+    return jnp.asarray(time * jnp.exp(PERCENTILES[percent] * sigma))
 
 
-def _errors(terms: Terms, work: GroupWork, run: Run, doubt: Uncertainty) -> tuple[Cells, Cells]:
+def _own_errors(terms: Terms, case: Case, uncertainty: Uncertainty) -> tuple[Cells, Cells]:
     """The model's own error of the times computing and communicating [s]."""
+    work, run = case.work, case.run
     alone = jnp.equal(run.p2, 1)
-    computing = jnp.where(alone, doubt.serial, doubt.group) * terms.compute
+    computing = jnp.where(alone, uncertainty.serial, uncertainty.group) * terms.compute
     rings = jnp.greater(run.p1, 1) & jnp.equal(work.replicated, 0)
     reduced = jnp.where(rings, terms.gradient_exchange, 0.0)
     rest = terms.communication - reduced
-    communicating = jnp.hypot(doubt.reduce * reduced, doubt.exchange * rest)
-    return doubt.widening * computing, doubt.widening * communicating
+    communicating = jnp.hypot(uncertainty.reduce * reduced, uncertainty.exchange * rest)
+    return uncertainty.widening * computing, uncertainty.widening * communicating
 
 
-def _together(
+def _combine(
     terms: Terms,
     of_parameters: tuple[Cells, Cells],
     of_serial: tuple[Cells, Cells],

@@ -1,4 +1,4 @@
-"""A calibration as it holds for one model and data set: kernel inputs, doubts, and their limits."""
+"""A calibration as it holds for one model and data set: parameters, uncertainty, and limits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,8 +9,7 @@ import numpy as np
 from grids.entries.calibration import CalibrationFile, SerialTime, Series
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
-from kernels.calibration import Calibration
-from kernels.uncertainty import Uncertainty
+from kernels.calibration import Calibration, Uncertainty
 
 
 @dataclass(frozen=True)
@@ -27,14 +26,14 @@ class Calibrated:
         """The model's time on one PE, of what its profile or the roofline says."""
         return self.file.serial_time(self.model, self.measured)
 
-    def known(self, rank: int) -> Calibration:
+    def calibration(self, rank: int) -> Calibration:
         """The parameters, with all dimensions of the cells."""
-        found: Calibration = jax.tree.map(
+        parameters: Calibration = jax.tree.map(
             lambda value: np.full((1,) * rank, value), self.file.known()
         )
-        return found
+        return parameters
 
-    def doubt(self, strategy: Strategy, p: Floats) -> Uncertainty:
+    def uncertainty(self, strategy: Strategy, p: Floats) -> Uncertainty:
         """How uncertain they are, for this strategy on `p` PEs [cells]."""
         cells = (1,) * p.ndim
         variances, axes = np.linalg.eigh(self.file.covariance)

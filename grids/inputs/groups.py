@@ -15,7 +15,8 @@ from grids.inputs.placement import Mask, Placed, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
 from kernels.compute import PE, layer_times
-from kernels.group import Bounds, GroupWork
+from kernels.division import Division
+from kernels.group import Bounds, GroupWork, Placement
 from kernels.layers import Layers
 from kernels.oracle import reduce_layers
 from kernels.run import Options
@@ -44,49 +45,53 @@ class Groups:
         """Where the layers go, and whether such groups can be."""
         return place(self.strategy, self.table, self.mask, self._costs(), self.sizes)
 
+    def divide(self, placement: Placement, options: Options) -> Division:
+        """The layers laid out so, as the kernels take them."""
+        return Division(
+            layers=self.layers,
+            pe=self.pe,
+            placement=placement,
+            p2=self.sizes,
+            delta=self.delta,
+            group=self.strategy.group_strategy,
+            optimizer=options.optimizer,
+            algorithm=options.algorithm,
+        )
+
     def _costs(self) -> Floats:
         """FW_l + BW_l [G, cells], which a pipeline's stages balance."""
         if self.strategy.group_strategy != "pipeline":
             return np.zeros((0,) * (self.sizes.ndim + 1))
-        with jax.enable_x64(True):
-            times = layer_times(self.layers, self.pe, self.delta)
-            costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
-            return costs
+        times = layer_times(self.layers, self.pe, self.delta)
+        costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
+        return costs
 
     @cached_property
-    def _known_by(self) -> tuple[object, ...]:
+    def _identity(self) -> tuple[object, ...]:
         pe = self.pe.peak_flops, self.pe.efficiency, self.pe.memory_bandwidth
         arrays = [np.asarray(each) for each in (self.sizes, self.delta, self.layers.slowdown, *pe)]
         numbers = tuple((each.shape, each.tobytes()) for each in arrays)
         return self.table, self.mask, self.strategy, numbers
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Groups) and self._known_by == other._known_by
+        return isinstance(other, Groups) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self._known_by)
+        return hash(self._identity)
 
 
 @lru_cache(maxsize=KEPT)
-def divided(groups: Groups, options: Options, stages: int = 1) -> tuple[GroupWork, Bounds]:
+def reduce_groups(groups: Groups, options: Options, stages: int = 1) -> tuple[GroupWork, Bounds]:
     """The work of a group's busiest PE, and the bounds, for each of the sizes.
 
     stages: how many of them there are at least, the fullest first.
     """
     placement, bounds = groups.place()
     group = groups.strategy.group_strategy
-    with jax.enable_x64(True):
-        found = reduce_layers(
-            groups.layers,
-            groups.pe,
-            placement,
-            groups.sizes,
-            groups.delta,
-            group="filter" if group == "channel" else group,
-            optimizer=options.optimizer,
-            algorithm=options.algorithm,
-        )
-    work: GroupWork = jax.tree.map(np.asarray, found)
-    if group == "channel":  # which reduces as by filter: one compiled program serves both
+    division = groups.divide(placement, options)
+    # Channel reduces as by filter: one compiled program serves both.
+    shared = replace(division, group="filter") if group == "channel" else division
+    work: GroupWork = jax.tree.map(np.asarray, reduce_layers(shared))
+    if group == "channel":
         work = replace(work, by_filter=work.by_channel, by_channel=work.by_filter)
     return fullest(work, stages), bounds

@@ -11,18 +11,18 @@ from sweep.calibration.model_error import Residuals
 from sweep.measured.runs import PARTS
 
 
-def accuracies(found: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
+def accuracies(residuals: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
     """Of each scheme: `rows`, the mean accuracy of each part, the share in its interval."""
-    within = found.within(error)
+    within = residuals.within(error)
     with np.errstate(over="ignore"):  # of a prediction that is too long beyond measure: accuracy 0
-        accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-found.off) - 1))
+        accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-residuals.off) - 1))
     return {
         str(scheme): {
-            "rows": int(np.sum(found.schemes == scheme)),
-            **_means("", accuracy[:, found.schemes == scheme]),
-            **_means("_in_interval", within[:, found.schemes == scheme]),
+            "rows": int(np.sum(residuals.schemes == scheme)),
+            **_means("", accuracy[:, residuals.schemes == scheme]),
+            **_means("_in_interval", within[:, residuals.schemes == scheme]),
         }
-        for scheme in dict.fromkeys(found.schemes.tolist())
+        for scheme in dict.fromkeys(residuals.schemes.tolist())
     }
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from grids.entries.calibration import CalibrationFile, ModelError
 from sweep.calibration.accuracy import accuracies
-from sweep.calibration.cross_validation import fitted, left_out
-from sweep.calibration.model_error import DEFAULT, model_error, residuals
+from sweep.calibration.cross_validation import leave_out, predict_fitted
+from sweep.calibration.model_error import DEFAULT, find_model_error, find_residuals
 from sweep.calibration.observations import Observations, observe
-from sweep.calibration.posterior import machine
+from sweep.calibration.posterior import calibrate_machine
 from sweep.engine.compile_cache import keep_programs
 from sweep.measured.runs import read_measured
 
@@ -24,25 +24,25 @@ def calibrate(
     the accuracy is that of the fit. InputError tells file and line; RunError: there is no fit.
     """
     keep_programs()
-    seen = observe(read_measured(Path(path)), system)
-    found = machine(seen, np.ones(len(seen), bool), DEFAULT)
-    left = left_out(seen) if cross_validation else None
-    of_left = None if left is None else residuals(seen, left)
-    error: ModelError = DEFAULT if of_left is None else model_error(of_left)
-    accuracy = accuracies(residuals(seen, fitted(seen, found)), error)
+    observations = observe(read_measured(Path(path)), system)
+    file = calibrate_machine(observations, np.ones(len(observations), bool), DEFAULT)
+    left = leave_out(observations) if cross_validation else None
+    of_left = None if left is None else find_residuals(observations, left)
+    error: ModelError = DEFAULT if of_left is None else find_model_error(of_left)
+    accuracy = accuracies(find_residuals(observations, predict_fitted(observations, file)), error)
     if of_left is not None:
         accuracy |= accuracies(of_left, error)
-    return found.model_copy(
+    return file.model_copy(
         update={
-            "title": f"{seen.system}, calibrated from {len(seen)} measured runs",
-            "source": (_sources(Path(path), seen),),
+            "title": f"{observations.system}, calibrated from {len(observations)} measured runs",
+            "source": (_sources(Path(path), observations),),
             "error": error,
             "accuracy": accuracy,
         }
     )
 
 
-def _sources(path: Path, seen: Observations) -> str:
+def _sources(path: Path, observations: Observations) -> str:
     """The file, and how many of its runs are from where."""
-    counts = Counter(run.source for run in seen.runs if run.source)
+    counts = Counter(run.source for run in observations.runs if run.source)
     return ", ".join([path.name, *(f"{count} of {name}" for name, count in counts.items())])

@@ -7,9 +7,7 @@ of the curvature of the log-posterior at its mode. Coordinates: (ln value - ln m
 the prior, of the parameters and then of the models.
 """
 
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +18,11 @@ from scipy.optimize import Bounds, minimize
 from grids.entries.calibration import PRIORS, SerialTime
 from grids.models.layers import Floats
 from kernels import calibrated
+from kernels.arrays import Cells
 from kernels.calibration import Calibration
-from kernels.compiled import compiled
-from kernels.run import Options
-from sweep.calibration.observations import Inputs, Mask, Observations
+from kernels.case import Case
+from kernels.compiled import compiled, put_on_device
+from sweep.calibration.observations import Mask, Observations, slow_down
 from sweep.errors import RunError
 from sweep.measured.runs import PARTS
 
@@ -66,38 +65,63 @@ class Scale:
     bounds: Bounds
 
 
-@compiled("options")
-def log_times(known: Calibration, inputs: Inputs, options: Options) -> Array:
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Data:
+    """What the posterior density depends on, beside where it is asked for.
+
+    broader: factor on the errors' scales. median, spread: of the priors' logarithms [parameter].
+    of_model [model, run]. logs, weights [part, run]: of the measured seconds, 1 where they count.
+    """
+
+    broader: Cells
+    median: Floats
+    spread: Floats
+    case: Case
+    of_model: Floats
+    logs: Floats
+    weights: Floats
+
+
+@compiled()
+def log_times(case: Case) -> Array:
     """ln of seconds an iteration [part, run] in the order of PARTS."""
-    terms = calibrated.iteration_terms(
-        inputs.work, inputs.run, inputs.network, inputs.pe, known, options
-    )
+    terms = calibrated.iteration_terms(case)
     comp, comm = terms.compute, terms.communication
     return jnp.log(jnp.stack([comp + comm, comp, comm]) + NANOSECOND)
 
 
-def fit(seen: Observations, train: Mask) -> Posterior:
+def fit(observations: Observations, train: Mask) -> Posterior:
     """The posterior of the runs in `train`. RunError: there is none."""
-    scale = _scale(seen)
-    data = scale.median, scale.spread, seen.inputs, seen.of_model, *_weighed(seen, train)
-    with jax.enable_x64(True):
-        problem = (*jax.device_put(data), seen.options)  # once, not at each step
-        at = _best_mode(scale, problem)
-        curvature = np.asarray(_curvature()(at, 1.0, *problem))
+    scale = _find_scale(observations)
+    logs, weights = _weigh(observations, train)
+    data = put_on_device(  # once, not at each step
+        Data(
+            broader=np.ones(()),
+            median=scale.median,
+            spread=scale.spread,
+            case=observations.case,
+            of_model=observations.of_model,
+            logs=logs,
+            weights=weights,
+        )
+    )
+    at = _find_best_mode(scale, data)
+    curvature = np.asarray(_find_curvature(at, data))
     values = np.exp(scale.median + scale.spread * at)
-    covariance = _inverse(curvature) * scale.spread * scale.spread[:, None]
+    covariance = _invert(curvature) * scale.spread * scale.spread[:, None]
     return Posterior(
         values[:SIZE],
         covariance[:SIZE, :SIZE],
-        _serial(seen, train, values[SIZE:], np.diag(covariance)[SIZE:] ** 0.5),
+        _serial_times(observations, train, values[SIZE:], np.diag(covariance)[SIZE:] ** 0.5),
     )
 
 
-def _scale(seen: Observations) -> Scale:
+def _find_scale(observations: Observations) -> Scale:
     priors = PRIORS.values()
-    profiled = (seen.of_model * seen.profiled).any(axis=1)
-    models = np.zeros(len(seen.models))
-    anywhere = np.full(len(seen.models), np.inf)
+    profiled = (observations.of_model * observations.profiled).any(axis=1)
+    models = np.zeros(len(observations.models))
+    anywhere = np.full(len(observations.models), np.inf)
     median = np.concatenate([np.log([each.median for each in priors]), models])
     spread = np.concatenate(
         [[each.spread for each in priors], np.where(profiled, PROFILE, ROOFLINE)]
@@ -107,84 +131,77 @@ def _scale(seen: Observations) -> Scale:
     return Scale(median, spread, Bounds((low - median) / spread, (high - median) / spread))
 
 
-def _weighed(seen: Observations, train: Mask) -> tuple[Floats, Floats]:
+def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
     """ln of the measured seconds [part, run], and 1 where they count."""
-    known = np.isfinite(seen.seconds)
-    return np.log(np.where(known, seen.seconds, 1.0)), (known & train).astype(float)
+    measured = np.isfinite(observations.seconds)
+    logs = np.log(np.where(measured, observations.seconds, 1.0))
+    return logs, (measured & train).astype(float)
 
 
-def _best_mode(scale: Scale, problem: tuple[Any, ...]) -> Floats:
+def _find_best_mode(scale: Scale, data: Data) -> Floats:
     first = np.zeros_like(scale.median)
     for broader in BROADER:
-        _, first = _mode(first, scale.bounds, (broader, *problem))
+        _, first = _find_mode(first, scale.bounds, replace(data, broader=np.asarray(broader)))
     random = np.random.default_rng(0)
     others = AROUND * random.standard_normal((STARTS, first.size))
-    found = [_mode(start, scale.bounds, (1.0, *problem)) for start in (first, *others)]
+    modes = [_find_mode(start, scale.bounds, data) for start in (first, *others)]
     # Of modes that are equal but for rounding the first.
-    return min(found, key=lambda each: round(each[0], 6))[1]
+    return min(modes, key=lambda each: round(each[0], 6))[1]
 
 
-def _mode(start: Floats, bounds: Bounds, problem: tuple[Any, ...]) -> tuple[float, Floats]:
+def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats]:
     """The least surprise near a start, and where it is."""
 
     def value_and_slope(at: Floats) -> tuple[float, Floats]:
-        value, slope = _value_and_slope()(at, *problem)
+        value, slope = _find_value_and_slope(at, data)
         return float(value), np.asarray(slope)
 
     inside = np.clip(start, bounds.lb, bounds.ub)
     # Truncated Newton: SciPy's L-BFGS-B waits for BLAS threads, which a busy machine keeps waiting.
-    found = minimize(
+    least = minimize(
         value_and_slope, inside, jac=True, method="TNC", bounds=bounds, options={"maxfun": STEPS}
     )
-    if not np.isfinite(found.fun):
+    if not np.isfinite(least.fun):
         raise RunError("the fit found no parameters; are the measured times in seconds?")
-    return float(found.fun), np.asarray(found.x)
+    return float(least.fun), np.asarray(least.x)
 
 
-def _surprise(
-    at: Array,
-    broader: float,
-    median: Array,
-    spread: Array,
-    inputs: Inputs,
-    of_model: Array,
-    logs: Array,
-    weights: Array,
-    options: Options,
-) -> Array:
+def _surprise(at: Array, data: Data) -> Array:
     """-ln of the posterior density, up to a constant."""
-    values = jnp.exp(median + spread * at)
-    slower = inputs.slower(values[SIZE:] @ of_model)
-    expected = log_times(Calibration(*values[:SIZE]), slower, options)
-    errors = broader * np.array([[NOISE[part]] for part in PARTS])
-    student = (FREEDOM + 1) / 2 * jnp.log1p(jnp.square((expected - logs) / errors) / FREEDOM)
-    return jnp.sum(jnp.square(at)) / 2 + jnp.sum(weights * student)
+    values = jnp.exp(data.median + data.spread * at)
+    slower = slow_down(data.case, values[SIZE:] @ data.of_model)
+    expected = log_times(replace(slower, calibration=Calibration(*values[:SIZE])))
+    errors = data.broader * np.array([[NOISE[part]] for part in PARTS])
+    student = (FREEDOM + 1) / 2 * jnp.log1p(jnp.square((expected - data.logs) / errors) / FREEDOM)
+    return jnp.sum(jnp.square(at)) / 2 + jnp.sum(data.weights * student)
 
 
-@cache
-def _value_and_slope() -> Any:
-    return jax.jit(jax.value_and_grad(_surprise), static_argnames="options")
+@compiled()
+def _find_value_and_slope(at: Floats, data: Data) -> tuple[Array, Array]:
+    value_and_slope: tuple[Array, Array] = jax.value_and_grad(_surprise)(jnp.asarray(at), data)
+    return value_and_slope
 
 
-@cache
-def _curvature() -> Any:
-    return jax.jit(jax.hessian(_surprise), static_argnames="options")
+@compiled()
+def _find_curvature(at: Floats, data: Data) -> Array:
+    curvature: Array = jax.hessian(_surprise)(jnp.asarray(at), data)
+    return curvature
 
 
-def _inverse(curvature: Floats) -> Floats:
-    """Of a curvature that is at least the prior's, 1: no run makes one less sure."""
+def _invert(curvature: Floats) -> Floats:
+    """The inverse of a curvature that is at least the prior's, 1: no run makes one less sure."""
     values, axes = np.linalg.eigh(curvature)
     return np.asarray((axes / np.maximum(values, 1.0)) @ axes.T)
 
 
-def _serial(
-    seen: Observations, train: Mask, factors: Floats, spreads: Floats
+def _serial_times(
+    observations: Observations, train: Mask, factors: Floats, spreads: Floats
 ) -> dict[str, SerialTime]:
-    """Of the models that ran."""
-    ran = {run.model for run, used in zip(seen.runs, train, strict=True) if used}
-    found = zip(seen.models, factors.tolist(), spreads.tolist(), strict=True)
+    """The time on one PE of each model that ran."""
+    ran = {run.model for run, used in zip(observations.runs, train, strict=True) if used}
+    times = zip(observations.models, factors.tolist(), spreads.tolist(), strict=True)
     return {
         model: SerialTime(factor=factor, spread=spread)
-        for model, factor, spread in found
+        for model, factor, spread in times
         if model in ran
     }

@@ -8,7 +8,6 @@ way runs are left out, LEVEL of their times lie in the 80 % intervals, communica
 
 from dataclasses import dataclass, replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -18,10 +17,11 @@ from scipy.optimize import minimize
 from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
 from kernels.arrays import Cells
+from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.run import Options
-from kernels.uncertainty import STEPS, Uncertainty, spread
-from sweep.calibration.cross_validation import LeftOut, Unseen
+from kernels.percentiles import PERCENTILES
+from kernels.uncertainty import spread
+from sweep.calibration.cross_validation import LeftOut, Predicted
 from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Observations
 from sweep.measured.runs import PARTS
@@ -66,85 +66,87 @@ class Residuals:
 
     def within(self, error: ModelError) -> Floats:
         """1 where the measured time lies in its 80 % interval, else 0; NaN where there is none."""
-        inside = np.abs(self.off) <= STEPS[90] * self.spread(error)
+        inside = np.abs(self.off) <= PERCENTILES[90] * self.spread(error)
         return np.where(np.isfinite(self.off), inside, np.nan)
 
 
-def residuals(seen: Observations, left: LeftOut) -> Residuals:
+def find_residuals(observations: Observations, left: LeftOut) -> Residuals:
     """How far off the left-out runs are, and how far one could have known."""
-    cases = left.cases
-    with jax.enable_x64(True):
-        expected = np.asarray(log_times(cases.known, cases.inputs, seen.options))
-        spreads = [np.asarray(_spreads(cases, each, seen.options)) for each in _doubts(cases)]
-    sure, *errors = np.square(spreads)
+    predicted = left.predicted
+    expected = np.asarray(log_times(predicted.case))
+    sure, *errors = np.square([np.asarray(_find_spreads(each)) for each in _vary_errors(predicted)])
     return Residuals(
-        off=np.log(seen.seconds[:, left.rows]) - expected,
+        off=np.log(observations.seconds[:, left.rows]) - expected,
         sure=sure,
         errors=np.array(errors) - sure,
-        unseen=cases.unseen,
-        away=cases.away,
+        unseen=predicted.unseen,
+        away=predicted.away,
         schemes=left.schemes,
         runs=np.unique(left.rows).size,
     )
 
 
-def model_error(found: Residuals) -> ModelError:
+def find_model_error(residuals: Residuals) -> ModelError:
     """The scales of the errors, by what was left out."""
-    error = _most_probable(found)
-    choices = (_widened(error, factor) for factor in WIDER)
-    return next((each for each in choices if _covers(found, each)), _widened(error, WIDER[-1]))
+    error = _find_most_probable(residuals)
+    choices = (_widen(error, factor) for factor in WIDER)
+    return next((each for each in choices if _covers(residuals, each)), _widen(error, WIDER[-1]))
 
 
-def _widened(error: ModelError, factor: float) -> ModelError:
+def _widen(error: ModelError, factor: float) -> ModelError:
     wider = {"reduce": factor * error.reduce, "exchange": factor * error.exchange}
     return error.model_copy(update=wider)
 
 
-def _covers(found: Residuals, error: ModelError) -> bool:
-    within = found.within(error)[[PARTS.index(part) for part in ("total", "comm")]]
-    for scheme in np.unique(found.schemes):
-        own = within[:, found.schemes == scheme]
+def _covers(residuals: Residuals, error: ModelError) -> bool:
+    """Whether intervals hold LEVEL of the times, in whatever way runs were left out."""
+    within = residuals.within(error)[[PARTS.index(part) for part in ("total", "comm")]]
+    for scheme in np.unique(residuals.schemes):
+        own = within[:, residuals.schemes == scheme]
         # One that leaves but some runs out has too few to tell.
-        if own.shape[1] == found.runs and any(_mean(each) < LEVEL for each in own):
+        if own.shape[1] == residuals.runs and any(_mean(each) < LEVEL for each in own):
             return False
     return True
 
 
 def _mean(within: Floats) -> float:
-    """1 where nothing was measured."""
-    known = within[np.isfinite(within)]
-    return float(known.mean()) if known.size else 1.0
+    """The mean of what was measured, 1 where nothing was."""
+    measured = within[np.isfinite(within)]
+    return float(measured.mean()) if measured.size else 1.0
 
 
-def _most_probable(found: Residuals) -> ModelError:
+def _find_most_probable(residuals: Residuals) -> ModelError:
     median, width = np.array(list(PRIOR.values())).T
-    known = np.isfinite(found.off)
-    times = found.off.shape[1] ** 0.5 / found.runs**0.5  # a run is left out by several schemes
+    measured = np.isfinite(residuals.off)
+    times = residuals.off.shape[1] ** 0.5 / residuals.runs**0.5  # schemes leave a run out by turns
 
     def surprise(at: Floats) -> float:
-        scale = found.spread(_named(at))[known]
-        away = np.log1p(np.square(found.off[known] / scale) / FREEDOM)
+        scale = residuals.spread(_name_scales(at))[measured]
+        away = np.log1p(np.square(residuals.off[measured] / scale) / FREEDOM)
         student = (FREEDOM + 1) / 2 * away + np.log(scale)
         return float(np.sum(np.square((at - np.log(median)) / width)) / 2 + student.sum() / times)
 
     low, high = np.log(BOUNDS)
     best = minimize(surprise, np.log(median), method="TNC", bounds=[(low, high)] * len(PRIOR))
-    return _named(best.x)
+    return _name_scales(best.x)
 
 
-def _named(logs: Floats) -> ModelError:
+def _name_scales(logs: Floats) -> ModelError:
     return ModelError(**dict(zip(PRIOR, np.exp(logs).tolist(), strict=True)))
 
 
-def _doubts(cases: Unseen) -> list[Uncertainty]:
-    """Without any error, and with one of them at a time."""
-    one, none = np.ones_like(cases.away), np.zeros_like(cases.away)
-    nothing = replace(cases.doubt, widening=one, **dict.fromkeys(SCALES, none))
-    return [nothing, *(replace(nothing, **{name: one}) for name in SCALES)]
+def _vary_errors(predicted: Predicted) -> list[Case]:
+    """The cases without any error of the model's own, and with one of them at a time."""
+    one, none = np.ones_like(predicted.away), np.zeros_like(predicted.away)
+    uncertainty = predicted.case.uncertainty
+    assert uncertainty is not None  # each was predicted with its uncertainty
+    nothing = replace(uncertainty, widening=one, **dict.fromkeys(SCALES, none))
+    each = [nothing, *(replace(nothing, **{name: one}) for name in SCALES)]
+    return [replace(predicted.case, uncertainty=some) for some in each]
 
 
-@compiled("options")
-def _spreads(cases: Unseen, doubt: Uncertainty, options: Options) -> Array:
-    given = cases.inputs
-    found = spread(given.work, given.run, given.network, given.pe, cases.known, options, doubt)
-    return jnp.stack([found.total, found.compute, found.communication])
+@compiled()
+def _find_spreads(case: Case) -> Array:
+    """Spreads [part, run] in the order of PARTS."""
+    spreads = spread(case)
+    return jnp.stack([spreads.total, spreads.compute, spreads.communication])

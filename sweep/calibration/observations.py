@@ -14,44 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy, parse
-from grids.inputs.problem import Problem
-from grids.inputs.reduction import reduced
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, plain, shorten
 from kernels.arrays import Cells
-from kernels.compute import PE
-from kernels.group import GroupWork, slower
-from kernels.network import Network
-from kernels.run import Options, Run
+from kernels.case import Case
+from kernels.group import slower
 from sweep.measured.predicted_runs import AS_MEASURED, Conditions, configured, told_by_column
 from sweep.measured.runs import PARTS, MeasuredRun
 
 Mask = NDArray[np.bool_]
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Inputs:
-    """Arguments of `kernels.calibrated`, one run along the last dimension of each."""
-
-    work: GroupWork
-    run: Run
-    network: Network
-    pe: PE
-
-    def slower(self, factors: Cells) -> "Inputs":
-        """The same runs, of models that take `factors` [run] times as long on one PE."""
-        return replace(self, work=slower(self.work, factors))
-
-
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """`profiled`: whether a run's model has a measured time on one PE of this system."""
+    """Measured runs, and the case of them all, one run along the last dimension of each part.
+
+    profiled: whether a run's model has a measured time on one PE of this system.
+    """
 
     system: str
     runs: tuple[MeasuredRun, ...]
-    inputs: Inputs
-    options: Options
+    case: Case
     profiled: Mask
 
     def __len__(self) -> int:
@@ -65,12 +48,12 @@ class Observations:
     @cached_property
     def seconds(self) -> Floats:
         """[part, run] in the order of PARTS; NaN where nothing was measured, or nothing is sent."""
-        found = np.array(
+        seconds = np.array(
             [[getattr(each.measured, part) or np.nan for each in self.runs] for part in PARTS],
             float,
         )
-        found[PARTS.index("comm"), self.inputs.run.p == 1] = np.nan
-        return found
+        seconds[PARTS.index("comm"), np.equal(self.case.run.p, 1)] = np.nan
+        return seconds
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -91,8 +74,7 @@ class Observations:
 class _Observed:
     """One configuration; `system` by its name, however it was referred to."""
 
-    inputs: Inputs
-    options: Options
+    case: Case
     profiled: bool
     system: str
 
@@ -103,22 +85,26 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
     InputError: an unknown name, or a run that cannot be.
     """
     conditions = Conditions(system, "none", AS_MEASURED)
-    found: dict[tuple[object, ...], _Observed] = {}
+    observed: dict[tuple[object, ...], _Observed] = {}
     for run in runs:
-        if configured(run) not in found:
-            found[configured(run)] = _observed(run, conditions)
-    rows = [found[configured(run)] for run in runs]
-    _of_one_system(runs, [row.system for row in rows])
+        if configured(run) not in observed:
+            observed[configured(run)] = _observe_one(run, conditions)
+    rows = [observed[configured(run)] for run in runs]
+    _expect_one_system(runs, [row.system for row in rows])
     return Observations(
         system=rows[0].system,
         runs=tuple(runs),
-        inputs=jax.tree.map(_stacked, *(row.inputs for row in rows)),
-        options=rows[0].options,
+        case=jax.tree.map(_stack, *(row.case for row in rows)),
         profiled=np.array([row.profiled for row in rows]),
     )
 
 
-def _of_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
+def slow_down(case: Case, factors: Cells) -> Case:
+    """The same runs, of models that take `factors` [run] times as long on one PE."""
+    return replace(case, work=slower(case.work, factors))
+
+
+def _expect_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
     for run, system in zip(runs, systems, strict=True):
         if system != systems[0]:
             raise InputError(
@@ -129,28 +115,27 @@ def _of_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
             )
 
 
-def _observed(run: MeasuredRun, conditions: Conditions) -> _Observed:
+def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
     with told_by_column(run):
         grid = conditions.configuration(run).grid()
-    problem, workload = grid.problem((0, 0, 0, 0)), grid.workload(0, 0, 0)
-    if problem is None or workload is None:
+    case, workload = grid.case((0, 0, 0, 0)), grid.workload(0, 0, 0)
+    if case is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
-    _can_be(run, problem)
-    found = reduced(problem, grid.options)
+    _expect_possible(run, case)
     # Memory is not calibrated; its stages would be as many as a pipeline has.
-    work = replace(found.work, activations=np.zeros(1), parameters=np.zeros(1))
-    inputs: Inputs = jax.tree.map(_at_its_cell, Inputs(work, found.run, found.network, found.pe))
-    return _Observed(inputs, grid.options, workload.seconds is not None, grid.systems[0].name)
+    work = replace(case.work, activations=np.zeros(1), parameters=np.zeros(1))
+    of_run: Case = jax.tree.map(_drop_cells, replace(case, work=work))
+    return _Observed(of_run, workload.seconds is not None, grid.systems[0].name)
 
 
-def _can_be(run: MeasuredRun, problem: Problem) -> None:
-    if problem.choices:
+def _expect_possible(run: MeasuredRun, case: Case) -> None:
+    if case.has_choices:
         raise InputError(
             f"expected the group that ran, got {shorten(run.strategy)}",
             where=run.where,
             advice="write its size, such as data+filter:group=4",
         )
-    replicas, group = float(np.max(problem.run.p1)), float(np.max(problem.run.p2))
+    replicas, group = float(np.max(case.run.p1)), float(np.max(case.run.p2))
     if replicas * group != run.p:
         raise InputError(
             f"no such run can be: {plain(run.strategy)} on {run.p} PEs",
@@ -159,11 +144,11 @@ def _can_be(run: MeasuredRun, problem: Problem) -> None:
         )
 
 
-def _at_its_cell(leaf: Floats) -> Floats:
-    """Without the dimensions of PEs and batches, of which a run has one."""
-    array = np.asarray(leaf, float)
+def _drop_cells(leaf: Floats) -> Floats:
+    """The values without the dimensions of PEs and batches, of which a run has one."""
+    array = np.asarray(leaf)
     return array.reshape(array.shape[:-2]) if array.ndim > 1 else array
 
 
-def _stacked(*leaves: Floats) -> Floats:
+def _stack(*leaves: Floats) -> Floats:
     return np.stack(leaves, axis=-1)

@@ -20,21 +20,23 @@ from sweep.measured.runs import MeasuredRun
 DETERMINED = 0.5
 
 
-def machine(seen: Observations, train: Mask, error: ModelError) -> CalibrationFile:
+def calibrate_machine(
+    observations: Observations, train: Mask, error: ModelError
+) -> CalibrationFile:
     """The calibration by the runs in `train`."""
-    posterior = fit(seen, train)
+    posterior = fit(observations, train)
     spreads = np.sqrt(np.diag(posterior.covariance))
     correlation = posterior.covariance / spreads / spreads[:, None]
     return CalibrationFile(
-        name=seen.system,
-        system=seen.system,
+        name=observations.system,
+        system=observations.system,
         parameters=_parameters(posterior, spreads),
         correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),
         serial=posterior.serial,
         profile_spread=PROFILE,
         roofline_spread=ROOFLINE,
         error=error,
-        series=_series(seen, train),
+        series=_series(observations, train),
     )
 
 
@@ -49,12 +51,12 @@ def _parameters(posterior: Posterior, spreads: Floats) -> Mapping[str, Parameter
     }
 
 
-def _series(seen: Observations, train: Mask) -> tuple[Series, ...]:
+def _series(observations: Observations, train: Mask) -> tuple[Series, ...]:
     """The runs of a model and strategy together, in the order of the rows."""
-    found: dict[tuple[str, str, str], list[MeasuredRun]] = {}
-    for run, strategy, used in zip(seen.runs, seen.strategies, train, strict=True):
+    groups: dict[tuple[str, str, str], list[MeasuredRun]] = {}
+    for run, strategy, used in zip(observations.runs, observations.strategies, train, strict=True):
         if used:
-            found.setdefault((run.model, run.dataset, strategy.base), []).append(run)
+            groups.setdefault((run.model, run.dataset, strategy.base), []).append(run)
     return tuple(
         Series(
             model=model,
@@ -63,5 +65,5 @@ def _series(seen: Observations, train: Mask) -> tuple[Series, ...]:
             pe=tuple(sorted({run.p for run in runs})),
             batch=tuple(sorted({run.samples_per_replica for run in runs})),
         )
-        for (model, dataset, strategy), runs in found.items()
+        for (model, dataset, strategy), runs in groups.items()
     )

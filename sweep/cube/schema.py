@@ -44,8 +44,6 @@ LONG_NAMES = {
     "group_size": "PEs in a group, p2",
 }
 
-# What a summary reads of a block's answers.
-SUMMARISED = ("comp_time", "comm_time", "memory", "limit")
 # What a summary keeps of a line of PE counts: type, what an incompatible pair reads as, meaning.
 SUMMARY: dict[str, tuple[str, float, str]] = {
     "fastest_pe": ("int64", 0, "PE count with the least epoch time; 0: nothing is feasible"),

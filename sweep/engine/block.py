@@ -21,8 +21,7 @@ from sweep.cube.schema import Arrays
 from sweep.cube.store import Cube, shared_cube
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluate import evaluate
-from sweep.engine.fill import fill
+from sweep.engine.evaluate import evaluate, fill
 from sweep.engine.resources import blocks_at_once
 
 # Runs blocks of a cube, and yields the number of each when it is done.

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grids.inputs.groups import divided
 from grids.reading.units import prefixed
 from kernels.calibration import LARGE_MESSAGE
+from kernels.oracle import choose_group
 from sweep.measured.predicted_runs import Case
-from sweep.questions.choice import with_group
 from sweep.questions.predict import ONLY, number, prediction
 
 # Far from an interval: half again beyond its end, in log time from the median. Of a normal error
@@ -225,9 +224,9 @@ def _large_messages(case: Case) -> str | None:
     # Hybrids of filter and channel reduce between PEs directly.
     if inside != "spatial" and case.found["replicas"] > 1:
         return None
-    problem = with_group(case.grid, ONLY, group)
-    assert problem is not None  # it has a prediction that the run deviates from
-    (work, _), delta = divided(problem.groups, case.grid.options), case.found["parameters"]["delta"]
+    asked = case.grid.case(ONLY)
+    assert asked is not None  # it has a prediction that the run deviates from
+    work, delta = choose_group(asked).work, case.found["parameters"]["delta"]
     messages = {"gradients": delta * number(work.undivided)}
     if inside == "spatial":
         messages["samples"] = delta * case.run.samples_per_replica * number(work.sample)

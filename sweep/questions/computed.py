@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import jax
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 from grids.grid import LABELS
 from grids.reading.errors import InputError
 from kernels.compiled import compiled
-from kernels.statistics import STATISTICS
+from kernels.statistics import STATISTICS, SUMMARISED
 from kernels.summary import Line, tabulate_line
-from sweep.cube.schema import SUMMARISED, typed
+from sweep.cube.schema import typed
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.lines import Lines
 
@@ -39,16 +38,15 @@ def computed(cube: xr.Dataset, efficiency: float) -> Lines:
 
 def _of_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:
     """The statistics [statistic, others] of one model, dataset, system and strategy."""
-    with jax.enable_x64(True):
-        line = Line(
-            p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),
-            comp_time=part["comp_time"].values.astype(float),
-            comm_time=part["comm_time"].values.astype(float),
-            memory=part["memory"].values.astype(float),
-            limit=part["limit"].values,
-            enough=part["serial_time"].values.astype(float)[None] / efficiency,
-        )
-        return np.asarray(_tabulate(line))
+    line = Line(
+        p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),
+        comp_time=part["comp_time"].values.astype(float),
+        comm_time=part["comm_time"].values.astype(float),
+        memory=part["memory"].values.astype(float),
+        limit=part["limit"].values,
+        enough=part["serial_time"].values.astype(float)[None] / efficiency,
+    )
+    return np.asarray(_tabulate(line))
 
 
 _tabulate = compiled()(tabulate_line)

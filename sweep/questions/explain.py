@@ -1,23 +1,22 @@
 """Explain: one configuration's formulas with their numbers, term by term and layer by layer."""
 
+from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from grids.grid import Grid
-from grids.inputs.groups import divided
-from grids.inputs.problem import Problem
+from grids.inputs.groups import Groups
 from grids.spec import TERMS
-from kernels.arrays import Cells, PerLayer
+from kernels.arrays import PerLayer
+from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.compute import PE, Optimizer, layer_times
+from kernels.compute import layer_times
+from kernels.division import Division
 from kernels.filter_channel import exchanged
 from kernels.group import GroupWork, Placement, share
-from kernels.layers import Layers
+from kernels.oracle import choose_group
 from kernels.spatial import layer_halo
-from kernels.strategy import GroupStrategy
-from sweep.questions.choice import with_group
 from sweep.questions.formulas import formulas
 from sweep.questions.predict import ONLY, Configuration, prediction
 
@@ -34,22 +33,25 @@ def explanation(grid: Grid) -> Row:
     predicted = prediction(grid)
     if predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
-    problem = with_group(grid, ONLY, predicted["group"])
-    assert problem is not None  # it has a time
-    work, _ = divided(problem.groups, grid.options)
+    strategy = grid.strategies[0]
+    if strategy.group == "best":
+        strategy = replace(strategy, group=predicted["group"])
+    case, groups = grid.case(ONLY), grid.groups(ONLY, strategy)
+    assert case is not None  # it has a time
+    assert groups is not None
     return predicted | {
-        "formulas": _formulas(grid, problem, work, predicted),
-        "layers": _layers(grid, problem),
+        "formulas": _formulas(grid, choose_group(case), predicted),
+        "layers": _layers(grid, groups),
     }
 
 
-def _formulas(grid: Grid, problem: Problem, work: GroupWork, predicted: Row) -> list[Row]:
+def _formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     """A row for each term that takes time."""
-    values = _values(problem, work, predicted)
+    values = _values(case.work, predicted)
     algorithm = grid.options.algorithm
     rows = []
-    group = problem.groups.strategy.group_strategy
-    for name, formula in formulas(group, calibrated=problem.known is not None).items():
+    group = grid.strategies[0].group_strategy
+    for name, formula in formulas(group, calibrated=case.calibration is not None).items():
         seconds = predicted["terms"][name]
         if seconds:
             once = seconds / _passes(name, predicted)
@@ -76,7 +78,7 @@ def _passes(term: str, predicted: Row) -> float:
     return passes if per_sample else float(predicted["iterations"])
 
 
-def _values(problem: Problem, work: GroupWork, predicted: Row) -> dict[str, float]:
+def _values(work: GroupWork, predicted: Row) -> dict[str, float]:
     """Every number that a formula names."""
     b, delta = predicted["batch"], predicted["parameters"]["delta"]
     number = {
@@ -100,20 +102,10 @@ def _values(problem: Problem, work: GroupWork, predicted: Row) -> dict[str, floa
     }
 
 
-def _layers(grid: Grid, problem: Problem) -> list[Row]:
+def _layers(grid: Grid, groups: Groups) -> list[Row]:
     """A row for each layer: sizes, split, and what one PE computes and sends of it."""
-    groups = problem.groups
     table, (placement, _) = groups.table, groups.place()
-    with jax.enable_x64(True):
-        amounts = _amounts(
-            groups.layers,
-            groups.pe,
-            placement,
-            groups.sizes,
-            groups.delta,
-            group=groups.strategy.group_strategy,
-            optimizer=grid.options.optimizer,
-        )
+    amounts = _find_amounts(groups.divide(placement, grid.options))
     flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
     stage = _stage(placement, len(table))
     return [
@@ -134,24 +126,16 @@ def _layers(grid: Grid, problem: Problem) -> list[Row]:
     ]
 
 
-@compiled("group", "optimizer")
-def _amounts(
-    layers: Layers,
-    pe: PE,
-    placement: Placement,
-    p2: Cells,
-    delta: Cells,
-    *,
-    group: GroupStrategy,
-    optimizer: Optimizer,
-) -> dict[str, PerLayer]:
+@compiled()
+def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """What one PE computes and sends of a sample: one program loads faster than each operation."""
-    times = layer_times(layers, pe, delta, optimizer)
+    layers, placement, group = division.layers, division.placement, division.group
+    times = layer_times(layers, division.pe, division.delta, division.optimizer)
     halo = placement.split * layer_halo(layers, placement.factors)
     sent = exchanged(placement.split) * layers.y
     return {
         "split": placement.split,
-        "seconds": (times.forward + times.backward) * share(placement.split, p2),
+        "seconds": (times.forward + times.backward) * share(placement.split, division.p2),
         "halo_items": halo * float(group == "spatial"),
         "gathered_items": sent * float(group in ("filter", "channel")),
     }

@@ -5,50 +5,52 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from grids.inputs.problem import Problem
 from kernels.oracle import Answer
-from kernels.uncertainty import STEPS
+from kernels.percentiles import PERCENTILES
+from kernels.uncertainty import quantile
 
 
-def intervals(grid: Grid, problem: Problem, found: Answer, iterations: float) -> dict[str, Any]:
+def intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     """The calibration's name, 10th, 50th and 90th percentiles [s per iteration] of each time, and
     in what respects the configuration lies beyond the calibrated runs.
     """
-    if found.spread is None or grid.calibration is None:
+    if answer.spread is None or grid.calibration is None:
         return {"calibration": None, "intervals": None, "extrapolation": []}
-    compute, communication = found.compute, found.communication
+    compute, communication = answer.compute, answer.communication
     times = {
-        "iteration_time": (compute + communication, found.spread.total),
-        "iteration_comp_time": (compute, found.spread.compute),
-        "iteration_comm_time": (communication, found.spread.communication),
+        "iteration_time": (compute + communication, answer.spread.total),
+        "iteration_comp_time": (compute, answer.spread.compute),
+        "iteration_comm_time": (communication, answer.spread.communication),
     }
     return {
         "calibration": grid.calibration.name,
         "intervals": {
-            name: _percentiles(_one(time) / iterations, _one(sigma))
+            name: _percentiles(_one(time) / _one(answer.iterations), _one(sigma))
             for name, (time, sigma) in times.items()
         },
-        "extrapolation": _extrapolation(grid, problem),
+        "extrapolation": _extrapolation(grid, answer),
     }
 
 
-def _extrapolation(grid: Grid, problem: Problem) -> list[str]:
+def _extrapolation(grid: Grid, answer: Answer) -> list[str]:
     workload = grid.workload(0, 0, 0)
     if workload is None or workload.calibrated is None:
         return []
-    run, machine, calibrated = problem.run, grid.systems[0].name, workload.calibrated
+    machine, calibrated = grid.systems[0].name, workload.calibrated
     elsewhere = (
         []
         if calibrated.file.system == machine
         else [f"runs of {calibrated.file.system} were calibrated, not of {machine}"]
     )
-    return elsewhere + calibrated.extrapolation(grid.strategies[0], _one(run.p), _one(run.batch))
+    return elsewhere + calibrated.extrapolation(
+        grid.strategies[0], float(grid.axes["pe"][0]), _one(answer.batch)
+    )
 
 
 def _percentiles(time: float, sigma: float) -> dict[str, float | None]:
     if not np.isfinite(time):
-        return {f"p{percent}": None for percent in STEPS}
-    return {f"p{percent}": float(time * np.exp(step * sigma)) for percent, step in STEPS.items()}
+        return {f"p{percent}": None for percent in PERCENTILES}
+    return {f"p{percent}": _one(quantile(time, sigma, percent)) for percent in PERCENTILES}
 
 
 def _one(value: Any) -> float:

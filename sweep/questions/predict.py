@@ -6,22 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from grids.grid import Grid, Index
-from grids.inputs.problem import Problem
 from grids.reading.errors import InputError
 from grids.spec import TERMS, Spec, validated
 from kernels.arrays import Cells
+from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.flags import FORBIDS
 from kernels.network import Link, Network, link, staged_link
-from kernels.oracle import Answer
+from kernels.oracle import Answer, answer_case, choose_group
 from sweep.cube.schema import names
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.evaluate import ask
-from sweep.questions.choice import with_group
 from sweep.questions.intervals import intervals
 
 ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
@@ -91,21 +88,18 @@ def predict(
 def prediction(grid: Grid) -> dict[str, Any]:
     """The answer for the one configuration of `grid`."""
     keep_programs()
-    problem = grid.problem(ONLY)
+    case = grid.case(ONLY)
     asked = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},
         "pe": int(grid.axes["pe"][0]),
     }
-    if problem is None:
-        return asked | _impossible()
-    found = ask(problem, grid.options)
-    if problem.choices:
-        problem = with_group(grid, ONLY, number(found.group))
-        assert problem is not None  # the samples fit, whatever the group
-    return asked | _answered(grid, problem, found)
+    if case is None:
+        return asked | _describe_misfit()
+    chosen = choose_group(case)
+    return asked | _describe(grid, chosen, answer_case(chosen))
 
 
-def _impossible() -> dict[str, Any]:
+def _describe_misfit() -> dict[str, Any]:
     """What is known of samples that do not fit the model."""
     nothing = dict.fromkeys(
         ("replicas", "group", "batch", "global_batch", "comp_time", "comm_time", "epoch_time")
@@ -125,21 +119,17 @@ def _impossible() -> dict[str, Any]:
     }
 
 
-def _answered(grid: Grid, problem: Problem, found: Answer) -> dict[str, Any]:
-    replicas, group = number(found.replicas), number(found.group)
-    strong = grid.spec.scaling == "strong"
-    asked = float(grid.axes["batch"][0])
-    batch, global_batch = (asked / replicas, asked) if strong else (asked, asked * replicas)
-    passes = number(problem.run.samples) / global_batch
-    iterations = float(np.ceil(passes)) if grid.options.iterations == "ceil" else passes
-    comp, comm = number(found.compute), number(found.communication)
-    flags = int(number(found.limit))
+def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
+    """The answer for a case of one cell and one group size."""
+    iterations = number(answer.iterations)
+    comp, comm = number(answer.compute), number(answer.communication)
+    flags = int(number(answer.limit))
     return {
-        "replicas": int(replicas),
-        "group": int(group),
-        "batch": batch,
-        "global_batch": global_batch,
-        "samples": number(problem.run.samples),
+        "replicas": int(number(answer.replicas)),
+        "group": int(number(answer.group)),
+        "batch": number(answer.batch),
+        "global_batch": number(answer.global_batch),
+        "samples": number(case.run.samples),
         "iterations": iterations,
         "comp_time": finite(comp),
         "comm_time": finite(comm),
@@ -147,20 +137,19 @@ def _answered(grid: Grid, problem: Problem, found: Answer) -> dict[str, Any]:
         "iteration_time": finite((comp + comm) / iterations),
         "iteration_comp_time": finite(comp / iterations),
         "iteration_comm_time": finite(comm / iterations),
-        "memory": finite(number(found.memory)),
+        "memory": finite(number(answer.memory)),
         "feasible": not flags & FORBIDS,
         "limit": names(flags),
-        "terms": {name: finite(number(getattr(found.terms, name))) for name in TERMS},
-        "parameters": parameters(problem, group),
-        **intervals(grid, problem, found, iterations),
+        "terms": {name: finite(number(getattr(answer.terms, name))) for name in TERMS},
+        "parameters": parameters(case),
+        **intervals(grid, answer),
     }
 
 
-def parameters(problem: Problem, group: float) -> dict[str, float | None]:
+def parameters(case: Case) -> dict[str, float | None]:
     """The numbers that the formulas were evaluated with, in SI units."""
-    run, network, pe = problem.run, problem.network, problem.pe
-    with jax.enable_x64(True):
-        in_group, across, staged = _links(network, np.asarray(group), run.p)
+    run, network, pe = case.run, case.network, case.pe
+    in_group, across, staged = _find_links(network, run.p2, run.p)
     return {
         "group_latency": number(in_group.alpha),
         "group_bandwidth": _bandwidth(in_group),
@@ -182,7 +171,7 @@ def parameters(problem: Problem, group: float) -> dict[str, float | None]:
 
 
 @compiled()
-def _links(network: Network, p2: Cells, p: Cells) -> tuple[Link, Link, Link]:
+def _find_links(network: Network, p2: Cells, p: Cells) -> tuple[Link, Link, Link]:
     """In a group, across all PEs, and of a halo: one program loads faster than each operation."""
     return link(network, p2), link(network, p), staged_link(network, p2)
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.grid import Grid
-from kernels.statistics import COUNTS
+from kernels.statistics import COUNTS, SUMMARISED
 from sweep.cube import schema
 from sweep.cube.create import coordinates
 from sweep.cube.dimensions import restore_axes
 from sweep.cube.layout import SERIAL, SUMMARY
 from sweep.cube.object_store import locate_store
-from sweep.cube.schema import EFFICIENCY, SUMMARISED, Arrays
+from sweep.cube.schema import EFFICIENCY, Arrays
 from sweep.cube.store import Cube, open_cube
 from sweep.questions.lines import Lines
 from sweep.questions.missing_files import check_files

@@ -1,0 +1,193 @@
+"""Cases: the kernels' inputs for one model, dataset, system and strategy over numeric cells.
+
+Every numeric axis of the grid is one dimension of the cells, in the grid's order; a value that does
+not vary along an axis has size 1 there. The group size `best` adds a leading dimension of choices.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.strategies import Strategy
+from grids.entries.systems import System
+from grids.inputs.calibrated import Calibrated
+from grids.inputs.groups import Groups, reduce_groups
+from grids.inputs.machine import build_network, build_pe
+from grids.inputs.placement import Mask, kernel_layers
+from grids.inputs.runs import build_run, find_contention
+from grids.inputs.stages import STAGES
+from grids.inputs.values import Settings, Values
+from grids.models.layers import Floats, LayerTable
+from kernels.case import Case
+from kernels.compute import slowdown
+from kernels.group import Bounds, GroupWork
+from kernels.layers import Layers
+from kernels.run import Run
+
+# PE counts that are so few that it spares no work to tell their group sizes apart.
+FEW = 64
+# Cells of memory that are so few that stages more or less cost no time.
+FEW_CELLS = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """The layers of a model for one dataset on one system, and what was measured of them.
+
+    seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
+    known. mask: the layers that a group splits, None for each strategy's own choice. calibrated:
+    what runs on this machine told; None: the paper's formulas.
+    """
+
+    table: LayerTable
+    samples: int
+    system: System
+    seconds: Floats | None = None
+    mask: Mask = None
+    calibrated: Calibrated | None = None
+
+    @property
+    def serial(self) -> float:
+        """Time on one PE, of what the profile or the roofline says."""
+        return self.calibrated.serial.factor if self.calibrated else 1.0
+
+
+def build_case(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+) -> Case:
+    """The case over the outer product of `axes`, which are in the grid's order, `pe` first.
+
+    Its layers are reduced. All that may depend on p has the shape of p, so that one compiled
+    program serves all strategies.
+    """
+    values = _look_up(strategy, axes, settings)
+    network = build_network(workload.system, values)
+    run = _run(strategy, values, workload, settings)
+    run = replace(run, phi=find_contention(strategy, values, network, run))
+    groups, position = _distinguish(strategy, workload, values, run)
+    work, bounds = _over_all_p(
+        reduce_groups(groups, settings.options, _count_stages(run)), position, values.leading, run
+    )
+    if strategy.serial:  # its group is one PE whatever p is
+        bounds = replace(bounds, fits=_like_p(np.equal(run.p, 1), run))
+    calibrated = workload.calibrated
+    return Case(
+        work=work,
+        bounds=bounds,
+        run=replace(
+            run, p1=_like_p(run.p1, run), p2=_like_p(run.p2, run), phi=_like_p(run.phi, run)
+        ),
+        network=network,
+        pe=groups.pe,
+        calibration=calibrated.calibration(values.rank) if calibrated else None,
+        uncertainty=calibrated.uncertainty(strategy, np.asarray(run.p)) if calibrated else None,
+        options=settings.options,
+        has_choices=strategy.group == "best",
+    )
+
+
+def build_groups(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+) -> Groups:
+    """The layers of the same case in its groups, before they are reduced."""
+    values = _look_up(strategy, axes, settings)
+    return _distinguish(strategy, workload, values, _run(strategy, values, workload, settings))[0]
+
+
+def _run(strategy: Strategy, values: Values, workload: Workload, settings: Settings) -> Run:
+    return build_run(strategy, values, workload.system, workload.samples, settings.scaling)
+
+
+def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings) -> Values:
+    return Values(axes, settings, leading=int(strategy.group == "best"))
+
+
+def _distinguish(
+    strategy: Strategy, workload: Workload, values: Values, run: Run
+) -> tuple[Groups, NDArray[np.int64]]:
+    """The groups of the distinct sizes, and where each cell's p2 is among these [cells]."""
+    sizes, position = _distinct(_sizes_that_matter(strategy, workload, run), values.leading)
+    layers, pe = _layers(workload, values), build_pe(workload.system, values)
+    delta = np.asarray(run.delta)
+    return Groups(workload.table, workload.mask, strategy, layers, pe, sizes, delta), position
+
+
+def _over_all_p(
+    reduced: tuple[GroupWork, Bounds], position: NDArray[np.int64], leading: int, run: Run
+) -> tuple[GroupWork, Bounds]:
+    """What was found for each group size, for each PE count."""
+
+    def spread(leaf: Floats) -> Floats:
+        return _like_p(_at_cells(leaf, position, leading), run)
+
+    work, bounds = jax.tree.map(spread, reduced)
+    return work, bounds
+
+
+def _like_p(leaf: Any, run: Run) -> Floats:
+    """The values with the dimensions of p."""
+    return np.broadcast_to(leaf, np.broadcast_shapes(np.shape(leaf), np.shape(run.p)))
+
+
+def _count_stages(run: Run) -> int:
+    """How many stages there are at least: few cells bear some more, and share a program."""
+    cells = np.broadcast_shapes(*map(np.shape, (run.p, run.spec_batch, run.delta, run.gamma)))
+    return STAGES if math.prod(cells) <= FEW_CELLS else 1
+
+
+def _sizes_that_matter(strategy: Strategy, workload: Workload, run: Run) -> Floats:
+    """p2 as far as it matters: more stages than layers are all the same, and cannot be."""
+    p2 = np.asarray(run.p2)
+    pipeline = strategy.group_strategy == "pipeline"
+    return np.minimum(p2, len(workload.table) + 1) if pipeline else p2
+
+
+def _distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
+    """The distinct group sizes along the dimension of pe, and where each cell's is.
+
+    Of few PE counts there are as many sizes, some of them twice: programs then are shared, too.
+    """
+    sizes, position = np.unique(p2, return_inverse=True)
+    if p2.shape[leading] <= FEW:
+        sizes = np.pad(sizes, (0, max(0, p2.shape[leading] - sizes.size)), "edge")
+    along_pe = [1] * p2.ndim
+    along_pe[leading] = sizes.size
+    return sizes.reshape(along_pe), position.reshape(p2.shape)
+
+
+def _layers(workload: Workload, values: Values) -> Layers:
+    """The layers with their slowdown: measured over roofline time on the system as it stands.
+
+    A faster PE speeds a measured layer up as it does the roofline; the bytes of an item are part of
+    the measurement, and change it not.
+    """
+    layers = _over_cells(kernel_layers(workload.table), values.rank)
+    if workload.seconds is None:
+        return replace(layers, slowdown=workload.serial * layers.slowdown)
+    nominal = build_pe(workload.system, Values({}, Settings({}), leading=0))
+    seconds = workload.seconds.reshape(-1, *[1] * values.rank)
+    slower = slowdown(layers, nominal, values.get("delta"), seconds)
+    return replace(layers, slowdown=workload.serial * np.asarray(slower))
+
+
+def _over_cells(layers: Layers, rank: int) -> Layers:
+    cells = (1,) * rank
+    spread: Layers = jax.tree.map(lambda each: each.reshape(*each.shape, *cells), layers)
+    return spread
+
+
+def _at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
+    """What was found for each group size, for each cell.
+
+    values [..., cells with sizes in the place of pe]; `leading` dimensions of choices come first.
+    """
+    pe = values.ndim - position.ndim + leading
+    if pe < 0 or values.shape[pe] == 1:  # the same for all sizes
+        return values
+    index = position.reshape((1,) * (values.ndim - position.ndim) + position.shape)
+    return np.take_along_axis(values, index, axis=pe)

@@ -1,0 +1,75 @@
+"""Runs: how the PEs of every cell divide into replicas and groups, and what samples they take."""
+
+import numpy as np
+
+from grids.entries.strategies import Strategy
+from grids.entries.systems import System
+from grids.inputs.divisors import divisors
+from grids.inputs.values import Values
+from grids.models.layers import Floats
+from kernels.batches import Scaling
+from kernels.network import Network, shared_links
+from kernels.run import Run
+
+
+def build_run(
+    strategy: Strategy, values: Values, system: System, samples: int, scaling: Scaling
+) -> Run:
+    """The run of every cell: how PEs and samples divide. Its phi is 1."""
+    p = values.get("pe")
+    # Of the shape of p, also where it is constant: all strategies then share one compiled program.
+    size = _group_size(strategy, values, system, p)
+    p2 = np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
+    p1 = np.maximum(p // p2, 1) if strategy.replicated else np.ones((1,) * values.rank)
+    return Run(
+        p=p,
+        p1=p1,
+        p2=p2,
+        spec_batch=values.get("batch"),
+        samples=np.asarray(float(samples)),
+        segments=_segments(strategy, values),
+        delta=values.get("delta"),
+        gamma=values.get("gamma"),
+        phi=np.ones((1,) * values.rank),
+        scaling=scaling,
+    )
+
+
+def _segments(strategy: Strategy, values: Values) -> Floats:
+    if strategy.segments is None:
+        return values.get("segments")
+    return np.full((1,) * values.rank, float(strategy.segments))
+
+
+def _group_size(strategy: Strategy, values: Values, system: System, p: Floats) -> Floats:
+    """p2: one PE, all of them, or the group that the user or the node gives a hybrid."""
+    if strategy.group_strategy == "none":
+        return np.ones((1,) * values.rank)
+    if not strategy.hybrid:
+        return p
+    if strategy.group == "best":
+        return _divisors(p)
+    if strategy.group is not None:
+        return np.full((1,) * values.rank, float(strategy.group))
+    return values.get("group", system.pes_per_node)
+
+
+def _divisors(p: Floats) -> Floats:
+    """All group sizes above 1 that divide p, along the leading dimension; the last one repeats."""
+    counts = p.ravel().astype(int)
+    each = [divisors(count)[1:] or (1,) for count in counts.tolist()]
+    most = max(map(len, each))
+    table = np.array([some + some[-1:] * (most - len(some)) for some in each], float)
+    return table.T.reshape(most, *p.shape[1:])
+
+
+def find_contention(strategy: Strategy, values: Values, network: Network, run: Run) -> Floats:
+    """phi of the gradient exchange: as given, else of the p2 rings that share a node's links.
+
+    Whole weights, on every PE or in a spatial group, are one ring, with the links to itself.
+    """
+    if "phi" in values:
+        return values.get("phi")
+    if strategy.group_strategy in ("none", "spatial"):
+        return np.ones((1,) * values.rank)
+    return np.asarray(shared_links(network, run.p, run.p1, run.p2))

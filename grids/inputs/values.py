@@ -1,0 +1,41 @@
+"""Values of parameters over the cells: what a user swept or fixed, else the default."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grids.entries.parameters import DEFAULTS
+from grids.models.layers import Floats
+from kernels.batches import Scaling
+from kernels.run import Options
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user fixed: parameters by name, in SI units, how batches scale, and formulas."""
+
+    parameters: Mapping[str, float]
+    scaling: Scaling = "weak"
+    options: Options = field(default_factory=Options)
+
+
+class Values:
+    """Looks a parameter up: an axis of the grid, else fixed by the user, else the default."""
+
+    def __init__(self, axes: Mapping[str, Floats], settings: Settings, leading: int) -> None:
+        self.leading, self.rank = leading, len(axes) + leading
+        self._given = {name: np.asarray(value) for name, value in settings.parameters.items()}
+        for position, (name, values) in enumerate(axes.items()):
+            shape = [1] * self.rank
+            shape[leading + position] = values.size
+            self._given[name] = values.reshape(shape)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._given
+
+    def get(self, name: str, default: float | None = None) -> Floats:
+        """The values [cells], all dimensions present."""
+        value = self._given.get(name, DEFAULTS.get(name, default))
+        array = np.asarray(value, float)
+        return array if array.ndim == self.rank else array.reshape((1,) * self.rank)

@@ -1,0 +1,41 @@
+"""A case: all that the oracle is asked at once, one configuration a cell.
+
+Every numeric axis of a sweep is one dimension of the cells, and a value that does not vary along
+an axis has size 1 there (`kernels.arrays`).
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import jax
+
+from kernels.calibration import Calibration, Uncertainty
+from kernels.compute import PE
+from kernels.group import Bounds, GroupWork
+from kernels.network import Network
+from kernels.run import Options, Run
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("work", "bounds", "run", "network", "pe", "calibration", "uncertainty"),
+    meta_fields=("options", "has_choices"),
+)
+@dataclass(frozen=True)
+class Case:
+    """The layers' work in a group, and the run, machine and formulas that it is asked about.
+
+    calibration: None for Table III's formulas. uncertainty: None where no spread is asked for.
+    has_choices: whether a dimension of group sizes leads those of the cells, of which the best
+    counts (`group=best`).
+    """
+
+    work: GroupWork
+    bounds: Bounds
+    run: Run
+    network: Network
+    pe: PE
+    calibration: Calibration | None = None
+    uncertainty: Uncertainty | None = None
+    options: Options = field(default_factory=Options)
+    has_choices: bool = False

@@ -1,0 +1,172 @@
+"""Fill: a case's outputs, tile after tile, into memory that is there, and their summary.
+
+The arrays of a block are given up to the program and returned by it: fresh pages from the system
+cost several times what the answers do.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from kernels.arrays import Cells
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.oracle import Invariants, find_invariants
+from kernels.outputs import select_outputs
+from kernels.statistics import SUMMARISED
+from kernels.summary import (
+    REPEATED,
+    Line,
+    Summary,
+    extend_summary,
+    summarise_nothing,
+    tabulate,
+)
+from kernels.tiles import TILE_CELLS, Starts, Tiles, repeat, tiles
+
+Buffers = dict[str, Array]
+Outputs = dict[str, Array]
+Filled = tuple[Buffers, Summary]
+
+# Invariants are found ahead of the tiles where they have at most one in so many of the cells.
+FEW = 4
+
+
+@compiled("shape", donated=("buffers",))
+def fill_buffers(
+    buffers: Buffers,
+    place: Cells,
+    case: Case,
+    enough: Cells,
+    *,
+    shape: tuple[int, ...],
+) -> tuple[Buffers, Array]:
+    """The buffers [places, cells] with a case's outputs at `place`, and the table of its summary.
+
+    enough [1, cells but for PEs]: PE seconds in which an epoch is still efficient. shape: of the
+    cells. The table is [statistic, cells but for PEs].
+    """
+    block = Block(
+        case=case,
+        invariants=_find_few_invariants(case, math.prod(shape)),
+        enough=jnp.asarray(enough, jnp.float32),
+        place=place,
+        names=tuple(dict.fromkeys((*buffers, *SUMMARISED))),
+        cut=tiles(shape, TILE_CELLS // _count_choices(case)),
+    )
+    columns = math.prod(block.cut.counts[1:])
+    into, summary = repeat(columns, block.fill_column, (buffers, block.summarise_nothing(shape)))
+    return into, tabulate(summary)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block's cells inside the compiled program, and how they are cut into tiles.
+
+    enough: PE seconds in which an epoch is still efficient. names: the outputs that are read.
+    """
+
+    case: Case
+    invariants: Invariants | None
+    enough: Array
+    place: Cells
+    names: tuple[str, ...]
+    cut: Tiles
+
+    def fill_column(self, number: Cells, so_far: Filled) -> Filled:
+        """All tiles along the PE counts, for a tile of the other dimensions."""
+        along = tuple(jnp.unravel_index(jnp.asarray(number), self.cut.counts[1:]))
+
+        def fill(row: Cells, so_far: Filled) -> Filled:
+            return self.fill_tile((row, *along), so_far)
+
+        at_first = so_far[0], self.summarise_nothing(self.cut.size)
+        into, summary = repeat(self.cut.counts[0], fill, at_first)
+        return into, _put_summary(so_far[1], summary, self.cut.starts((0, *along))[1:])
+
+    def fill_tile(self, number: Starts, so_far: Filled) -> Filled:
+        """One tile: evaluated, written, and added to the summary."""
+        cut, starts = self.cut, self.cut.starts(number)
+        case, invariants = cut.cut((self.case, self.invariants), starts)
+        outputs = select_outputs(case, self.names, invariants)
+        into = _write(so_far[0], outputs, (self.place, *starts), cut.size)
+        outputs = _read_back(into, outputs, (self.place, *starts), cut.size)
+        line = Line(
+            p=cut.cut(self.p, starts),
+            enough=cut.cut(self.enough, starts),
+            **{name: outputs[name] for name in SUMMARISED},
+        )
+        if cut.overlap:
+            is_repeated = line.row < number[0] * cut.size[0] - starts[0]
+            line = replace(line, limit=jnp.where(is_repeated, jnp.uint8(REPEATED), line.limit))
+        return into, extend_summary(so_far[1], line)
+
+    def summarise_nothing(self, shape: tuple[int, ...]) -> Summary:
+        """The summary of no PE counts, for cells of this shape."""
+        return summarise_nothing(shape[1:], tuple(map(min, shape[1:], self.limits)))
+
+    @cached_property
+    def limits(self) -> tuple[int, ...]:
+        """The shape, across the PE counts, of what flags tell apart."""
+        outputs = jax.eval_shape(
+            lambda case, invariants: select_outputs(case, ("limit",), invariants),
+            self.case,
+            self.invariants,
+        )
+        shape: tuple[int, ...] = outputs["limit"].shape
+        return shape[1:]
+
+    @property
+    def p(self) -> Array:
+        """PE counts, of the cells' rank: without the dimension of choices."""
+        return jnp.asarray(self.case.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
+
+
+def _count_choices(case: Case) -> int:
+    """Group sizes that each cell is answered for: a tile of many choices has fewer cells."""
+    return int(jnp.shape(case.run.p2)[0]) if case.has_choices else 1
+
+
+def _find_few_invariants(case: Case, cells: int) -> Invariants | None:
+    """What is the same for many cells, where it is little beside them; else each tile finds it."""
+    invariants = find_invariants(case)
+    largest = max(each.size for each in jax.tree.leaves(invariants))
+    return invariants if largest * FEW <= cells else None
+
+
+def _write(buffers: Buffers, outputs: Outputs, starts: Starts, size: tuple[int, ...]) -> Buffers:
+    """The buffers with a tile's outputs in their place."""
+    return {
+        name: jax.lax.dynamic_update_slice(
+            buffer, jnp.broadcast_to(outputs[name], (1, *size)), starts
+        )
+        for name, buffer in buffers.items()
+    }
+
+
+def _read_back(
+    buffers: Buffers, outputs: Outputs, starts: Starts, size: tuple[int, ...]
+) -> Outputs:
+    """The same outputs, those that fill the tile from where they are now.
+
+    Else the compiler would compute them again for the summary.
+    """
+    whole = (name for name in buffers if outputs[name].shape == size)
+    return outputs | {
+        name: jax.lax.dynamic_slice(buffers[name], starts, (1, *size))[0] for name in whole
+    }
+
+
+def _put_summary(all_of_them: Summary, summary: Summary, starts: Starts) -> Summary:
+    """Summaries with a tile's in its place; the counts have limits in front."""
+
+    def put(whole: Array, part: Array) -> Array:
+        first = (0,) * (whole.ndim - len(starts)) + tuple(starts)
+        return jax.lax.dynamic_update_slice(whole, part.astype(whole.dtype), first)
+
+    placed: Summary = jax.tree.map(put, all_of_them, summary)
+    return placed

@@ -1,0 +1,61 @@
+"""Outputs: what a cube stores of an answer, by name.
+
+Computed in double precision and kept in single: rounded once, an answer is the same however a cube
+is cut into blocks, and whatever order of operations the compiler then finds best.
+"""
+
+import jax.numpy as jnp
+from jax import Array
+
+from kernels.arrays import Cells
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.oracle import Answer, Invariants, evaluate
+from kernels.terms import TERMS
+from kernels.uncertainty import quantile
+
+# What stores call an answer's parts, where it is another name; and those that have the same.
+PARTS = {"comp_time": "compute", "comm_time": "communication", "group_size": "group"}
+SAME = ("memory", "limit", "replicas")
+
+
+@compiled("names")
+def compute_outputs(case: Case, *, names: tuple[str, ...]) -> dict[str, Array]:
+    """What a block stores, and no more: the compiler drops what is not asked for."""
+    return select_outputs(case, names)
+
+
+def select_outputs(
+    case: Case, names: tuple[str, ...], invariants: Invariants | None = None
+) -> dict[str, Array]:
+    """The outputs as they are stored; of size 1 along dimensions where they do not vary."""
+    answer = evaluate(case, invariants)
+    return {name: _as_stored(name, read_output(answer, name)) for name in names}
+
+
+def read_output(answer: Answer, name: str) -> Cells:
+    """One of the cube's variables out of an answer."""
+    time, _, percent = name.rpartition("_p")
+    if percent.isdigit():
+        return _percentile(answer, time, int(percent))
+    if name in TERMS:
+        term: Cells = getattr(answer.terms, name)
+        return term
+    assert name in PARTS or name in SAME, name
+    value: Cells = getattr(answer, PARTS.get(name, name))
+    return value
+
+
+def _percentile(answer: Answer, time: str, percent: int) -> Cells:
+    """A percentile of one of an epoch's times."""
+    assert answer.spread is not None  # the spec's check: only a calibrated oracle has any
+    times = {
+        "comp_time": (answer.compute, answer.spread.compute),
+        "comm_time": (answer.communication, answer.spread.communication),
+        "epoch_time": (answer.compute + answer.communication, answer.spread.total),
+    }
+    return quantile(*times[time], percent)
+
+
+def _as_stored(name: str, values: Cells) -> Array:
+    return jnp.asarray(values).astype(jnp.uint8 if name == "limit" else jnp.float32)
