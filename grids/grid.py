@@ -193,16 +193,20 @@ class Grid:
         chosen = strategy or self.strategies[index[3]]
         return build_case(workload, chosen, axes or self.axes, self._settings)
 
-    def groups(self, index: Index, strategy: Strategy | None = None) -> "Groups | None":
+    def groups(
+        self,
+        index: Index,
+        axes: Mapping[str, Floats] | None = None,
+        strategy: Strategy | None = None,
+    ) -> "Groups | None":
         """The layers of a case in its groups, before they are reduced; None: it cannot exist."""
         from grids.inputs.case import build_groups
 
         workload = self.workload(*index[:3])
         if workload is None:
             return None
-        return build_groups(
-            workload, strategy or self.strategies[index[3]], self.axes, self._settings
-        )
+        chosen = strategy or self.strategies[index[3]]
+        return build_groups(workload, chosen, axes or self.axes, self._settings)
 
     @cached_property
     def _workloads(self) -> "dict[tuple[int, int, int], Workload | None]":

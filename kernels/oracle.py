@@ -87,10 +87,13 @@ def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
     `kernels.calibrated`. invariants: where they are at hand.
     """
     answer = _evaluate_all(case, invariants or find_invariants(case))
-    if not case.has_choices:
-        return answer
-    pick = _pick_group(answer)
-    chosen: Answer = jax.tree.map(lambda leaf: _take_choice(leaf, pick, pick.ndim + 1), answer)
+    return choose_answer(answer) if case.has_choices else answer
+
+
+def choose_answer(choices: Answer) -> Answer:
+    """Of answers for several group sizes, along the leading dimension, the best in each cell."""
+    pick = _pick_group(choices)
+    chosen: Answer = jax.tree.map(lambda leaf: _take_choice(leaf, pick, pick.ndim + 1), choices)
     return chosen
 
 

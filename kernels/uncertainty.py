@@ -32,7 +32,9 @@ class Spread:
 
 def spread(case: Case) -> Spread:
     """The spreads of an iteration's times. The case has a calibration, and its uncertainty."""
-    calibration, uncertainty = _expect_uncertainty(case)
+    calibration, uncertainty = case.calibration, case.uncertainty
+    assert calibration is not None  # whoever asks for a spread has a calibrated case
+    assert uncertainty is not None
     nowhere = jax.tree.map(lambda value: jnp.zeros_like(jnp.asarray(value)), calibration)
     still = jnp.zeros_like(jnp.asarray(uncertainty.serial_time))
     here = nowhere, still
@@ -55,7 +57,8 @@ def move_times(case: Case, offsets: Calibration, serial: Cells) -> tuple[Cells, 
 
     offsets, serial: of the logarithms of the parameters, and of the time on one PE.
     """
-    calibration, _ = _expect_uncertainty(case)
+    calibration = case.calibration
+    assert calibration is not None  # whoever moves its parameters has some
     moved: Calibration = jax.tree.map(lambda value, by: value * jnp.exp(by), calibration, offsets)
     slower_work = slower(case.work, jnp.exp(serial))
     terms = calibrated.iteration_terms(replace(case, work=slower_work, calibration=moved))
@@ -64,15 +67,9 @@ def move_times(case: Case, offsets: Calibration, serial: Cells) -> tuple[Cells, 
 
 def own_error(terms: Terms, case: Case) -> Cells:
     """The spread of the logarithm of the time in all that is the model's own error alone."""
-    _, uncertainty = _expect_uncertainty(case)
-    errors = _own_errors(terms, case, uncertainty)
+    assert case.uncertainty is not None  # whoever asks for an error has its size
+    errors = _own_errors(terms, case, case.uncertainty)
     return jnp.hypot(*errors) / (terms.compute + terms.communication)
-
-
-def _expect_uncertainty(case: Case) -> tuple[Calibration, Uncertainty]:
-    assert case.calibration is not None  # whoever asks for a spread has a calibrated case
-    assert case.uncertainty is not None
-    return case.calibration, case.uncertainty
 
 
 def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:

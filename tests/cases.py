@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from grids.entries.strategies import Strategy
 from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
-from grids.inputs.problem import Settings, Workload
+from grids.inputs.case import Workload
+from grids.inputs.values import Settings
 from grids.models.layers import Layer, LayerTable
 
 KINDS = ("conv", "pool", "fc", "relu", "norm", "add")
@@ -152,7 +153,7 @@ def reference_setup(
         delta=parameters.get("delta", 4.0),
         gamma=parameters.get("gamma", 1.0),
         phi=parameters.get("phi"),
-        scaling="strong" if settings.strong else "weak",
+        scaling=settings.scaling,
         layers=strategy.layers,
         mask=workload.mask,
         dims=strategy.dims,

@@ -13,8 +13,7 @@ import pytest
 
 from grids.grid import Grid
 from grids.spec import Spec
-from kernels.oracle import Answer
-from sweep.engine.evaluate import ask
+from kernels.oracle import Answer, answer_case
 
 AUTHORS = Path(__file__).parent / "data" / "paradl"
 TOLERANCE = 1e-3
@@ -45,7 +44,7 @@ def answers(net: str, layers: str, strategy: str, batch: int) -> tuple[tuple[flo
         }
     )
     grid = Grid.from_spec(spec, AUTHORS)
-    return spec.axes.pe.values, ask(grid.problem((0, 0, 0, 0)), grid.options)
+    return spec.axes.pe.values, answer_case(grid.case((0, 0, 0, 0)))
 
 
 def predicted(row: dict[str, str]) -> tuple[float, float]:

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grids.entries.strategies import MEANING, Strategy, parse
-from grids.inputs.problem import Settings, Workload, build
+from grids.inputs.case import Workload, build_case
+from grids.inputs.values import Settings
 from grids.spec import TERMS
 from kernels.flags import Limit
+from kernels.oracle import answer_case
 from kernels.run import Options
-from sweep.engine.evaluate import ask
 
 TOLERANCE = 1e-9  # the promise is 1e-5; float64 leaves no excuse
 
@@ -66,9 +67,9 @@ def test_every_cell_agrees_with_the_scalar_reference(
     workload: Workload, strategy, options, fixed, strong, p, batch
 ) -> None:
     chosen = Options(**options)
-    setting = Settings(fixed, strong, chosen.optimizer)
+    setting = Settings(fixed, "strong" if strong else "weak", chosen)
     axes = {"pe": np.array(p, float), "batch": np.array(batch, float)}
-    found = ask(build(workload, strategy, axes, setting), chosen)
+    found = answer_case(build_case(workload, strategy, axes, setting))
     rows, machine = reference_layers(workload), reference_machine(workload.system)
     question = reference_setup(workload, strategy, setting, options)
     for i, j in np.ndindex(len(p), len(batch)):

@@ -67,7 +67,7 @@ def run(p1=1.0, p2=1.0, batch=2.0, **changes: object) -> Run:
         p=p1 * p2,
         p1=p1,
         p2=p2,
-        size=batch,
+        spec_batch=batch,
         samples=16.0,
         segments=2.0,
         delta=4.0,

@@ -36,7 +36,7 @@ def explanation(grid: Grid) -> Row:
     strategy = grid.strategies[0]
     if strategy.group == "best":
         strategy = replace(strategy, group=predicted["group"])
-    case, groups = grid.case(ONLY), grid.groups(ONLY, strategy)
+    case, groups = grid.case(ONLY), grid.groups(ONLY, strategy=strategy)
     assert case is not None  # it has a time
     assert groups is not None
     return predicted | {

@@ -11,9 +11,8 @@ import yaml
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import Spec
-from kernels.oracle import Answer
+from kernels.oracle import Answer, answer_case
 from kernels.run import Options, Terms
-from sweep.engine.evaluate import ask
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 
@@ -93,17 +92,17 @@ def test_options_are_the_specs() -> None:
 
 def test_samples_that_do_not_fit_a_model_are_no_problem() -> None:
     found = grid()
-    assert found.problem((0, 0, 0, 0)) is not None
-    assert found.problem((0, 1, 0, 0)) is None  # a plane network, samples with a depth
-    assert found.problem((1, 0, 0, 0)) is None
-    assert found.problem((1, 1, 0, 0)) is not None
+    assert found.case((0, 0, 0, 0)) is not None
+    assert found.case((0, 1, 0, 0)) is None  # a plane network, samples with a depth
+    assert found.case((1, 0, 0, 0)) is None
+    assert found.case((1, 1, 0, 0)) is not None
 
 
 def test_a_block_is_a_part_of_the_whole() -> None:
     found = grid()
-    whole = ask(found.problem((0, 0, 0, 1)), found.options)
+    whole = answer_case(found.case((0, 0, 0, 1)))
     axes = {"pe": found.axes["pe"][3:5], "batch": found.axes["batch"][1:]}
-    block = ask(found.problem((0, 0, 0, 1), axes), found.options)
+    block = answer_case(found.case((0, 0, 0, 1), axes))
     np.testing.assert_array_equal(block.compute, whole.compute[3:5, 1:])
     np.testing.assert_array_equal(block.limit, whole.limit[3:5, 1:])
 
@@ -126,14 +125,14 @@ def test_the_definition_gives_the_same_grid(strategy) -> None:
     )
     assert again.definition() == found.definition()
     index = (0, 0, 0, strategy)
-    same(ask(again.problem(index), again.options), ask(found.problem(index), found.options))
+    same(answer_case(again.case(index)), answer_case(found.case(index)))
 
 
 def test_a_users_files(files: Path) -> None:
     names = {"model": "./tiny.yaml", "dataset": "./squares.yaml", "system": "./pair.yaml"}
     found = grid(files, **names, strategy=["filter"], pe=[1, 2], batch=4)
     assert [found.labels[dim][0] for dim in names] == ["tiny", "squares", "pair"]
-    answer = ask(found.problem((0, 0, 0, 0)), found.options)
+    answer = answer_case(found.case((0, 0, 0, 0)))
     # AG + AR of the convolution's 8 x 16 x 16 items, for 250 iterations
     gathered = 3 * (1e-6 + 4 * 4 * 2048 / 2 / 10e9)
     assert answer.terms.layer_collectives.ravel() == pytest.approx([0, 250 * gathered])
@@ -146,8 +145,8 @@ def test_a_definition_needs_no_files(files: Path) -> None:
         (files / name).unlink()
     again = written_and_read(found)
     same(
-        ask(again.problem((0, 0, 0, 1)), again.options),
-        ask(found.problem((0, 0, 0, 1)), found.options),
+        answer_case(again.case((0, 0, 0, 1))),
+        answer_case(found.case((0, 0, 0, 1))),
     )
 
 
@@ -161,8 +160,8 @@ def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
     again = written_and_read(found)
     assert again.workload(0, 0, 0).mask == mask
     same(
-        ask(again.problem((0, 0, 0, 0)), again.options),
-        ask(found.problem((0, 0, 0, 0)), found.options),
+        answer_case(again.case((0, 0, 0, 0))),
+        answer_case(found.case((0, 0, 0, 0))),
     )
 
 

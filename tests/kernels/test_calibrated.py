@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from kernels.calibrated import iteration_terms
 from kernels.calibration import LARGE_MESSAGE, Calibration
+from kernels.case import Case
 from kernels.compute import PE
-from kernels.group import GroupWork
+from kernels.group import Bounds, GroupWork
 from kernels.network import Network
 from kernels.run import Options, Run, Terms
 
@@ -31,7 +32,7 @@ class Question:
     run: Run
     network: Network
     pe: PE
-    known: Calibration
+    calibration: Calibration
     algorithm: str
 
 
@@ -45,7 +46,7 @@ def questions(draw: st.DrawFn) -> Question:
         p=float(p1 * p2),
         p1=float(p1),
         p2=float(p2),
-        size=draw(st.floats(0.5, 512)),
+        spec_batch=draw(st.floats(0.5, 512)),
         samples=1e6,
         segments=draw(st.sampled_from((1.0, 4.0))),
         delta=draw(st.sampled_from((2.0, 4.0))),
@@ -54,8 +55,8 @@ def questions(draw: st.DrawFn) -> Question:
     )
     pe = PE(1e13, 0.5, 16e9, draw(st.floats(1e11, 1e13)))
     algorithm = draw(st.sampled_from(("ring", "tree", "best")))
-    known = Calibration(*(draw(st.floats(0.01, 3)) for _ in fields(Calibration)))
-    return Question(group, draw(works(group)), run, draw(networks()), pe, known, algorithm)
+    calibration = Calibration(*(draw(st.floats(0.01, 3)) for _ in fields(Calibration)))
+    return Question(group, draw(works(group)), run, draw(networks()), pe, calibration, algorithm)
 
 
 @st.composite
@@ -118,13 +119,17 @@ class ByHand:
 
     def __init__(self, asked: Question) -> None:
         self.work, self.run, self.network = asked.work, asked.run, asked.network
-        self.group, self.known, self.algorithm = asked.group, asked.known, asked.algorithm
+        self.group, self.calibration, self.algorithm = (
+            asked.group,
+            asked.calibration,
+            asked.algorithm,
+        )
         self.memory = float(asked.pe.memory_bandwidth)
         self.p, self.p1, self.p2 = (float(each) for each in (self.run.p, self.run.p1, self.run.p2))
-        self.bytes = self.run.size * self.run.delta  # of one item of each sample
+        self.bytes = self.run.spec_batch * self.run.delta  # of one item of each sample
         self.n = max(1.0, self.p / 4)
         self.elsewhere = (self.n - 1) / self.n
-        self.congested = 1 + self.known.congestion * self.elsewhere
+        self.congested = 1 + self.calibration.congestion * self.elsewhere
 
     def level(self, q: float) -> tuple[float, float]:
         place = next((n for n in range(LEVELS) if q <= self.network.span[n]), LEVELS - 1)
@@ -139,9 +144,9 @@ class ByHand:
         """A gradient all-reduce of q PEs that are spread over `spanned` ones."""
         alpha, bandwidth = self.level(spanned)
         if spanned <= 4:
-            return 2 * self.gather(q, m, alpha, self.known.node_reduce * bandwidth / slower)
-        alpha *= self.known.reduce_latency
-        return 2 * self.gather(q, m, alpha, self.known.reduce * bandwidth / slower)
+            return 2 * self.gather(q, m, alpha, self.calibration.node_reduce * bandwidth / slower)
+        alpha *= self.calibration.reduce_latency
+        return 2 * self.gather(q, m, alpha, self.calibration.reduce * bandwidth / slower)
 
     @property
     def staged(self) -> float:
@@ -152,7 +157,7 @@ class ByHand:
 
     def large(self, m: float) -> float:
         """Seconds of what is beyond a large message."""
-        speed = self.known.large_message * self.network.staging_bandwidth
+        speed = self.calibration.large_message * self.network.staging_bandwidth
         return max(0.0, m - LARGE_MESSAGE) / speed
 
     @property
@@ -160,10 +165,10 @@ class ByHand:
         return 2 * self.elsewhere * self.large(self.staged)
 
     def forward_backward(self) -> float:
-        serial = self.run.size * self.work.serial
+        serial = self.run.spec_batch * self.work.serial
         moved = self.bytes * self.work.elementwise
-        elementwise = self.known.elementwise_passes * moved / self.memory
-        overhead = self.known.layer_overhead * self.work.layers
+        elementwise = self.calibration.elementwise_passes * moved / self.memory
+        overhead = self.calibration.layer_overhead * self.work.layers
         if elementwise + overhead > 0.8 * serial:
             most = 0.8 * serial / (elementwise + overhead)
             elementwise, overhead = most * elementwise, most * overhead
@@ -174,7 +179,7 @@ class ByHand:
             case "none":
                 return serial
             case "pipeline":
-                return self.run.size * self.work.forward_backward
+                return self.run.spec_batch * self.work.forward_backward
             case "spatial":
                 return (convolutions + elementwise) / self.p2 + others + overhead
         return convolutions / self.p2 + elementwise + others + overhead
@@ -182,23 +187,26 @@ class ByHand:
     def split_overhead(self) -> float:
         times = {"filter": 2, "channel": 1}.get(self.group, 0)
         outputs = self.bytes * float(sum(self.work.gathered)) * (self.p2 - 1) / self.p2
-        assembled = times * outputs / (self.known.assembly * self.memory)
+        assembled = times * outputs / (self.calibration.assembly * self.memory)
         chunks = 2 * float(sum(self.work.gathers)) * (self.p2 - 1) if self.group == "filter" else 0
-        packed = 2 * self.staged / (self.known.packing * self.network.staging_bandwidth)
+        packed = 2 * self.staged / (self.calibration.packing * self.network.staging_bandwidth)
         again = self.slow if self.group == "channel" else 0.0
-        return assembled + chunks * self.known.chunk_overhead + packed + again
+        return assembled + chunks * self.calibration.chunk_overhead + packed + again
 
     def gradient_exchange(self) -> float:
         rings = 0.0
         if self.group != "spatial":
-            several = self.known.contention if self.p2 > 1 else 1.0
+            several = self.calibration.contention if self.p2 > 1 else 1.0
             phi = max(1.0, several * self.run.phi)
             rings = self.reduce(self.p1, self.run.delta * self.work.gradient, self.p, phi)
         inside = min(self.p, 4.0)
         levels = 0.0
         if self.staged > 0:
             alpha, bandwidth = self.level(self.p)
-            alpha, bandwidth = alpha * self.known.reduce_latency, bandwidth * self.known.reduce
+            alpha, bandwidth = (
+                alpha * self.calibration.reduce_latency,
+                bandwidth * self.calibration.reduce,
+            )
             levels = self.reduce(inside, self.staged, inside)
             levels += 2 * self.gather(self.n, self.staged, alpha, bandwidth)
         return self.congested * (rings + levels + self.slow)
@@ -206,9 +214,12 @@ class ByHand:
     def layer_collectives(self) -> float:
         alpha, bandwidth = self.level(self.p2)
         if self.p2 <= 4:
-            bandwidth *= self.known.node_collective
+            bandwidth *= self.calibration.node_collective
         else:
-            alpha, bandwidth = alpha * self.known.reduce_latency, bandwidth * self.known.collective
+            alpha, bandwidth = (
+                alpha * self.calibration.reduce_latency,
+                bandwidth * self.calibration.collective,
+            )
         once = sum(
             self.gather(self.p2, self.bytes * float(items), alpha, bandwidth, float(times))
             for items, times in zip(self.work.gathered, self.work.gathers, strict=True)
@@ -217,7 +228,7 @@ class ByHand:
 
     def halo_exchange(self) -> float:
         alpha, bandwidth = self.level(self.p2)
-        alpha = max(alpha, self.known.halo_latency * self.network.staging_latency)
+        alpha = max(alpha, self.calibration.halo_latency * self.network.staging_latency)
         bandwidth = min(bandwidth, self.network.staging_bandwidth) / self.network.phi_halo
         starts = 4 * self.work.halo_exchanges * alpha
         return self.congested * (starts + 2 * self.bytes * self.work.halo_items / bandwidth)
@@ -246,12 +257,15 @@ class ByHand:
 
 def answer(asked: Question) -> Terms:
     return iteration_terms(
-        asked.work,
-        asked.run,
-        asked.network,
-        asked.pe,
-        asked.known,
-        Options(algorithm=asked.algorithm),
+        Case(
+            work=asked.work,
+            bounds=Bounds(True, True, True),
+            run=asked.run,
+            network=asked.network,
+            pe=asked.pe,
+            calibration=asked.calibration,
+            options=Options(algorithm=asked.algorithm),
+        )
     )
 
 
@@ -271,7 +285,9 @@ def test_terms_by_hand(asked: Question) -> None:
 def test_one_pe_is_serial(asked: Question) -> None:
     found = answer(asked)
     if asked.group != "pipeline":  # whose one stage is what the reduction of layers says
-        assert float(found.forward_backward) == pytest.approx(asked.run.size * asked.work.serial)
+        assert float(found.forward_backward) == pytest.approx(
+            asked.run.spec_batch * asked.work.serial
+        )
     assert float(found.communication) == pytest.approx(0, abs=halo_starts(asked))
     assert float(found.split_overhead) == pytest.approx(0, abs=1e-300)
 
@@ -284,9 +300,9 @@ def halo_starts(asked: Question) -> float:
 @settings(max_examples=30)
 @given(questions())
 def test_only_peers_in_other_nodes_congest(asked: Question) -> None:
-    quiet = replace(asked, known=replace(asked.known, congestion=0.0))
+    quiet = replace(asked, calibration=replace(asked.calibration, congestion=0.0))
     more, less = answer(asked).communication, answer(quiet).communication
-    longer = 1 + asked.known.congestion * (1 - 1 / max(1.0, asked.run.p / 4))
+    longer = 1 + asked.calibration.congestion * (1 - 1 / max(1.0, asked.run.p / 4))
     assert float(more) == pytest.approx(longer * float(less), rel=1e-9)
 
 
@@ -299,8 +315,8 @@ def test_nothing_gets_faster_by_a_greater_overhead(asked: Question, name: str) -
     which the rest does not.
     """
     assume((asked.group, name) != ("spatial", "elementwise_passes"))
-    value = getattr(asked.known, name)
-    after = answer(replace(asked, known=replace(asked.known, **{name: 1.5 * value})))
+    value = getattr(asked.calibration, name)
+    after = answer(replace(asked, calibration=replace(asked.calibration, **{name: 1.5 * value})))
     before = answer(asked)
     change = float(after.compute + after.communication - before.compute - before.communication)
     slower = ("overhead", "latency", "contention", "congestion", "passes")

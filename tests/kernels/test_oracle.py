@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
 
+from kernels.case import Case
+from kernels.division import Division
 from kernels.flags import FORBIDS, Limit
-from kernels.oracle import Answer, answer, best_group, reduce_layers
-from kernels.run import Options, Terms
+from kernels.oracle import Answer, choose_answer, evaluate, reduce_layers
+from kernels.run import Terms
 
 GROUPS = ("spatial", "pipeline", "filter", "channel")
 NAMES = [each.name for each in fields(Terms)]
@@ -19,8 +21,8 @@ NAMES = [each.name for each in fields(Terms)]
 def ask(group, p1=1.0, p2=1.0, places=None, kept=None, layers=LAYERS, **changes) -> Answer:
     setup = run(p1, p2, **changes)
     places = placement() if places is None else places
-    work = reduce_layers(layers, PROCESSOR, places, setup.p2, 4.0, group=group)
-    return answer(work, kept or bounds(), setup, NETWORK, PROCESSOR, Options())
+    work = reduce_layers(Division(layers, PROCESSOR, places, setup.p2, 4.0, group))
+    return evaluate(Case(work, kept or bounds(), setup, NETWORK, PROCESSOR))
 
 
 def numbers(found: Answer) -> list[float]:
@@ -92,6 +94,9 @@ def choice(times: np.ndarray, limit: np.ndarray) -> Answer:
         limit=limit,
         replicas=12 / group,
         group=group,
+        batch=nothing,
+        global_batch=nothing,
+        iterations=nothing,
     )
 
 
@@ -104,7 +109,7 @@ def test_the_best_group_is_the_fastest_that_is_allowed(cells) -> None:
     """Three group sizes of two cells; where none is allowed, the fastest of all."""
     times = np.array([time for time, _ in cells]).reshape(3, 2)
     limit = np.array([int(flag) for _, flag in cells], np.uint8).reshape(3, 2)
-    found = best_group(choice(times, limit))
+    found = choose_answer(choice(times, limit))
     for cell in range(2):
         order = [np.inf if np.isnan(each) else each for each in times[:, cell]]
         allowed = [n for n in range(3) if not limit[n, cell] & FORBIDS and np.isfinite(order[n])]

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import LAYERS, NETWORK, PROCESSOR, placement, run
+from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
 
+from kernels.case import Case
+from kernels.division import Division
 from kernels.oracle import reduce_layers
-from kernels.rates import are_constant, iteration, rates_of
+from kernels.rates import are_constant, find_rates, iteration_times
 from kernels.run import Options, Terms
 from kernels.strategy import iteration_terms
 
@@ -30,10 +32,11 @@ STAGED = replace(NETWORK, staging_latency=3.0, staging_bandwidth=4.0)
 def test_together_they_are_the_formula(group, algorithm, p1, batch, network) -> None:
     p2 = 1.0 if group == "none" else 2.0
     places = PLACES.get(group, placement())
-    work = reduce_layers(LAYERS, PROCESSOR, places, p2, 4.0, group=group, algorithm=algorithm)
+    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, algorithm=algorithm)
     setup, options = run(p1, p2, batch=batch), Options(algorithm=algorithm)
-    apart = iteration(rates_of(work, setup, network, options), batch)
-    whole = iteration_terms(work, setup, network, options)
+    case = Case(reduce_layers(division), bounds(), setup, network, PROCESSOR, options=options)
+    apart = iteration_times(find_rates(case), batch)
+    whole = iteration_terms(case)
     for each in fields(Terms):
         expected = float(getattr(whole, each.name))
         assert float(getattr(apart.terms, each.name)) == pytest.approx(expected, rel=1e-12)
@@ -42,19 +45,19 @@ def test_together_they_are_the_formula(group, algorithm, p1, batch, network) -> 
 
 
 def test_no_rate_varies_with_the_batch_and_only_start_ups_with_latency() -> None:
-    work = reduce_layers(LAYERS, PROCESSOR, placement(), 2.0, 4.0, group="filter")
+    work = reduce_layers(Division(LAYERS, PROCESSOR, placement(), 2.0, 4.0, "filter"))
     cells = {"p": (3, 1, 1), "batch": (1, 4, 1), "latency": (1, 1, 5)}
     setup = replace(
         run(p2=2.0, p1=jnp.ones(cells["p"])),
         p=jnp.full(cells["p"], 2.0),
-        size=jnp.ones(cells["batch"]),
+        spec_batch=jnp.ones(cells["batch"]),
     )
     slow = replace(NETWORK, latency=jnp.ones((2, *cells["latency"])))
-    found = rates_of(work, setup, slow, Options())
+    found = find_rates(Case(work, bounds(), setup, slow, PROCESSOR))
     assert found.startup.communication.shape == (3, 1, 5)
     assert np.shape(found.sample.communication) == (3, 1, 1)
     assert np.shape(found.fixed.communication) == (3, 1, 1)
-    together = iteration(found, setup.batch)
+    together = iteration_times(found, setup.batch)
     assert together.communication.shape == (3, 4, 5)
 
 

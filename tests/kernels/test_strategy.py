@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toys import LAYERS, NETWORK, TIMES, placement, run
+from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
+from kernels.case import Case
+from kernels.division import Division
 from kernels.run import Options, Terms, epoch, summed
 from kernels.strategy import group_work, iteration_terms
 
@@ -26,8 +28,9 @@ def terms(group, p1=1.0, p2=1.0, network=NETWORK, options=None, **changes) -> Te
     options = options or Options()
     setup = run(p1, p2, **changes)
     places = GROUPS[group] if p2 > 1 else placement()
-    work = group_work(group, LAYERS, TIMES, places, p2, options.algorithm)
-    return iteration_terms(work, setup, network, options)
+    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, algorithm=options.algorithm)
+    work = group_work(division, TIMES)
+    return iteration_terms(Case(work, bounds(), setup, network, PROCESSOR, options=options))
 
 
 def test_one_pe_computes_and_is_alone() -> None:

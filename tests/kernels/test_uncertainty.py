@@ -6,15 +6,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from toys import LAYERS, NETWORK, PROCESSOR, TIMES, placement, run
+from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
 from kernels.calibrated import iteration_terms
-from kernels.calibration import Calibration
-from kernels.run import Options
+from kernels.calibration import Calibration, Uncertainty
+from kernels.case import Case
+from kernels.division import Division
+from kernels.percentiles import PERCENTILES
 from kernels.strategy import group_work
-from kernels.uncertainty import STEPS, Uncertainty, moved_times, own_error, quantile, spread
+from kernels.uncertainty import move_times, own_error, quantile, spread
 
-KNOWN = Calibration(
+CALIBRATION = Calibration(
     **{each.name: np.array(0.5 + 0.1 * n) for n, each in enumerate(fields(Calibration))}
 )
 SIZE = len(fields(Calibration))
@@ -31,23 +33,23 @@ SURE = Uncertainty(
 CASES = [("none", 4.0, 1.0), ("filter", 1.0, 2.0), ("channel", 3.0, 2.0), ("spatial", 2.0, 2.0)]
 
 
-def asked(group, p1, p2):
+def case(group, p1, p2, uncertainty=SURE) -> Case:
     places = placement(factors=(1, 1, 2)) if group == "spatial" else placement()
-    work = group_work(group, LAYERS, TIMES, places, p2, "ring")
-    return work, run(p1, p2), STAGED, PROCESSOR, KNOWN, Options()
+    work = group_work(Division(LAYERS, PROCESSOR, places, p2, 4.0, group), TIMES)
+    return Case(work, bounds(), run(p1, p2), STAGED, PROCESSOR, CALIBRATION, uncertainty)
 
 
 @pytest.mark.parametrize(("group", "p1", "p2"), CASES)
 def test_the_first_order_is_what_draws_show(group, p1, p2) -> None:
     draw = np.random.default_rng(1)
     directions = draw.normal(size=(SIZE, SIZE)) * 0.01
-    doubt = replace(SURE, directions=directions, serial_time=np.array(0.02))
-    found = spread(*asked(group, p1, p2), doubt)
+    uncertain = replace(SURE, directions=directions, serial_time=np.array(0.02))
+    found = spread(case(group, p1, p2, uncertain))
     steps, slower = draw.normal(size=(4000, SIZE)), draw.normal(size=4000)
 
     def times(step, serial):
         offsets = Calibration(*(step @ directions))
-        return jnp.stack(moved_times(*asked(group, p1, p2), offsets, 0.02 * serial))
+        return jnp.stack(move_times(case(group, p1, p2), offsets, 0.02 * serial))
 
     compute, communication = np.asarray(jax.vmap(times)(steps, slower)).T
     for name, values in (
@@ -61,12 +63,12 @@ def test_the_first_order_is_what_draws_show(group, p1, p2) -> None:
 
 @pytest.mark.parametrize(("group", "p1", "p2"), CASES)
 def test_who_is_sure_has_no_spread(group, p1, p2) -> None:
-    found = spread(*asked(group, p1, p2), SURE)
+    found = spread(case(group, p1, p2))
     assert [float(each) for each in vars(found).values()] == [0, 0, 0]
 
 
 def test_errors_are_of_the_flows_that_they_name() -> None:
-    doubt = replace(
+    uncertain = replace(
         SURE,
         serial=np.array(0.1),
         group=np.array(0.2),
@@ -74,30 +76,30 @@ def test_errors_are_of_the_flows_that_they_name() -> None:
         exchange=np.array(0.4),
         widening=np.array(2.0),
     )
-    data = spread(*asked("none", 4.0, 1.0), doubt)
+    data = spread(case("none", 4.0, 1.0, uncertain))
     assert (float(data.compute), float(data.communication)) == pytest.approx((0.2, 0.6))
-    alone = spread(*asked("filter", 1.0, 2.0), doubt)
+    alone = spread(case("filter", 1.0, 2.0, uncertain))
     assert (float(alone.compute), float(alone.communication)) == pytest.approx((0.4, 0.8))
-    terms = iteration_terms(*asked("filter", 3.0, 2.0))
-    hybrid = spread(*asked("filter", 3.0, 2.0), doubt)
+    terms = iteration_terms(case("filter", 3.0, 2.0))
+    hybrid = spread(case("filter", 3.0, 2.0, uncertain))
     reduced, exchanged = float(terms.gradient_exchange), float(terms.layer_collectives)
     expected = 2 * np.hypot(0.3 * reduced, 0.4 * exchanged) / (reduced + exchanged)
     assert float(hybrid.communication) == pytest.approx(expected)
-    work, setup, *_ = asked("filter", 3.0, 2.0)
-    assert float(hybrid.total) == pytest.approx(float(own_error(terms, work, setup, doubt)))
+    whole = own_error(terms, case("filter", 3.0, 2.0, uncertain))
+    assert float(hybrid.total) == pytest.approx(float(whole))
 
 
 @pytest.mark.parametrize(("group", "p1", "p2"), [*CASES, ("filter", 3.0, 2.0), ("none", 1.0, 1.0)])
 def test_a_machine_without_a_path_through_host_memory_has_derivatives(group, p1, p2) -> None:
     """It is told as one without start-up and of infinite bandwidth."""
     direct = replace(NETWORK, staging_latency=np.array(0.0), staging_bandwidth=np.array(np.inf))
-    work, setup, _, pe, known, options = asked(group, p1, p2)
+    asked = replace(case(group, p1, p2), network=direct)
 
     @jax.jit
     def derivatives(offsets, serial):
         def times(offsets, serial):
             at = Calibration(*offsets)
-            return jnp.stack(moved_times(work, setup, direct, pe, known, options, at, serial))
+            return jnp.stack(move_times(asked, at, serial))
 
         slopes = jax.jacrev(times, (0, 1))(offsets, serial)
         return *slopes, jax.hessian(lambda at: times(at, serial).sum())(offsets)
@@ -111,12 +113,12 @@ def test_a_machine_without_a_path_through_host_memory_has_derivatives(group, p1,
 
 
 def test_one_pe_does_not_communicate() -> None:
-    doubt = replace(SURE, exchange=np.array(0.4))
-    assert float(spread(*asked("none", 1.0, 1.0), doubt).communication) == 0
+    uncertain = replace(SURE, exchange=np.array(0.4))
+    assert float(spread(case("none", 1.0, 1.0, uncertain)).communication) == 0
 
 
 def test_percentiles_lie_about_the_median() -> None:
-    low, median, high = (float(quantile(2.0, 0.1, percent)) for percent in STEPS)
+    low, median, high = (float(quantile(2.0, 0.1, percent)) for percent in PERCENTILES)
     assert median == 2
     assert low * high == pytest.approx(4)
     assert high == pytest.approx(2 * np.exp(0.15332))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grids.grid import Grid
-from grids.inputs.groups import Groups, divided
+from grids.inputs.groups import Groups, reduce_groups
 from sweep.engine.run import read_grid
 
 AXES = {
@@ -27,9 +27,9 @@ def grid() -> Grid:
 def groups(grid: Grid, strategy: int = 0, **parts: slice) -> Groups:
     """Of a block: a part of some axes, all of the others."""
     axes = {name: values[parts.get(name, slice(None))] for name, values in grid.axes.items()}
-    problem = grid.problem((0, 0, 0, strategy), axes)
-    assert problem is not None
-    return problem.groups
+    of_block = grid.groups((0, 0, 0, strategy), axes)
+    assert of_block is not None
+    return of_block
 
 
 def test_blocks_that_differ_in_batch_or_bandwidth_share_their_groups(grid) -> None:
@@ -37,7 +37,9 @@ def test_blocks_that_differ_in_batch_or_bandwidth_share_their_groups(grid) -> No
     for part in ({"batch": slice(1)}, {"inter_bandwidth": slice(1, 2)}):
         assert groups(grid, **part) == whole
         assert hash(groups(grid, **part)) == hash(whole)
-        assert divided(groups(grid, **part), grid.options) is divided(whole, grid.options)
+        assert reduce_groups(groups(grid, **part), grid.options) is reduce_groups(
+            whole, grid.options
+        )
 
 
 def test_others_do_not(grid) -> None:
@@ -61,6 +63,6 @@ def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
 
 
 def test_by_channel_is_marked_as_such_though_it_reduces_as_by_filter(grid) -> None:
-    by_filter, by_channel = (divided(groups(grid, n), grid.options)[0] for n in (0, 1))
+    by_filter, by_channel = (reduce_groups(groups(grid, n), grid.options)[0] for n in (0, 1))
     assert (by_filter.by_filter, by_filter.by_channel) == (1, 0)
     assert (by_channel.by_filter, by_channel.by_channel) == (0, 1)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sweep.calibration.accuracy import accuracies
-from sweep.calibration.cross_validation import fitted, left_out, schemes
-from sweep.calibration.model_error import DEFAULT, residuals
-from sweep.calibration.posterior import machine
+from sweep.calibration.cross_validation import leave_out, predict_fitted, schemes
+from sweep.calibration.model_error import DEFAULT, find_residuals
+from sweep.calibration.posterior import calibrate_machine
 from sweep.measured.accuracy import accuracy
 
 
@@ -30,7 +30,7 @@ def test_a_scheme_that_leaves_nothing_is_none(observed, shipped) -> None:
     rows = [row for row in shipped if row["model"] == "alexnet"]
     assert "model" not in schemes(observed(rows))
     assert schemes(observed(rows[:1])) == {}
-    assert left_out(observed(rows[:1])) is None
+    assert leave_out(observed(rows[:1])) is None
 
 
 def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
@@ -47,16 +47,16 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
             for row, vgg in zip(dozen, own, strict=True)
         ]
         seen = observed(changed)
-        left = left_out(seen)
+        left = leave_out(seen)
         assert left.rows.tolist() == np.flatnonzero(own).tolist()
-        off.append(residuals(seen, left).off)
+        off.append(find_residuals(seen, left).off)
     assert off[1] - off[0] == pytest.approx(np.log(3.0))
 
 
 def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
     seen = observed(dozen)
-    found = machine(seen, np.ones(len(seen), bool), DEFAULT)
-    of_fit = residuals(seen, fitted(seen, found))
+    found = calibrate_machine(seen, np.ones(len(seen), bool), DEFAULT)
+    of_fit = find_residuals(seen, predict_fitted(seen, found))
     table = accuracies(of_fit, DEFAULT)["fit"]
     predicted = seen.seconds / np.exp(of_fit.off)
     for part, ours, measured in zip(
@@ -70,6 +70,6 @@ def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
 
 def test_what_was_not_measured_has_no_accuracy(observed, dozen) -> None:
     seen = observed([row | {"comp_s": "", "comm_s": ""} for row in dozen])
-    found = machine(seen, np.ones(len(seen), bool), DEFAULT)
-    table = accuracies(residuals(seen, fitted(seen, found)), DEFAULT)["fit"]
+    found = calibrate_machine(seen, np.ones(len(seen), bool), DEFAULT)
+    table = accuracies(find_residuals(seen, predict_fitted(seen, found)), DEFAULT)["fit"]
     assert set(table) == {"rows", "total", "total_in_interval"}

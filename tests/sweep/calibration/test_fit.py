@@ -1,8 +1,8 @@
 """Fit: known parameters are found again, and what no run tells stays at its prior."""
 
 import math
+from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 
@@ -10,7 +10,8 @@ from grids.entries.calibration import PRIORS
 from kernels.calibration import Calibration
 from sweep.calibration.fit import PROFILE, fit, log_times
 from sweep.calibration.model_error import DEFAULT
-from sweep.calibration.posterior import machine
+from sweep.calibration.observations import slow_down
+from sweep.calibration.posterior import calibrate_machine
 from sweep.errors import RunError
 from sweep.measured.runs import PARTS
 
@@ -24,9 +25,8 @@ def everything(seen) -> np.ndarray:
 
 def rewritten(seen, rows, values, factor=1.0) -> list[dict[str, str]]:
     """The rows, as a machine with these parameters would have measured them."""
-    with jax.enable_x64(True):
-        given = seen.inputs.slower(np.full(len(rows), factor))
-        seconds = np.exp(np.asarray(log_times(Calibration(*values), given, seen.options)))
+    slower = slow_down(seen.case, np.full(len(rows), factor))
+    seconds = np.exp(np.asarray(log_times(replace(slower, calibration=Calibration(*values)))))
     return [
         row | {f"{part}_s": repr(float(column[n])) for n, part in enumerate(PARTS)}
         for row, column in zip(rows, seconds.T, strict=True)
@@ -39,7 +39,7 @@ def test_known_parameters_are_found_again(observed, dozen) -> None:
     signs = np.resize([1, -1, -1], medians.size)
     true = medians * np.exp(0.5 * signs * spreads)
     seen = observed(rewritten(observed(dozen), dozen, true, factor=1.1))
-    found = machine(seen, everything(seen), DEFAULT)
+    found = calibrate_machine(seen, everything(seen), DEFAULT)
     determined = [n for n, each in enumerate(found.parameters.values()) if each.determined]
     assert len(determined) >= 7  # of 14, by a dozen runs
     for n in determined:
@@ -51,7 +51,7 @@ def test_known_parameters_are_found_again(observed, dozen) -> None:
 
 def test_what_no_run_tells_stays_at_its_prior(observed, data_only) -> None:
     seen = observed(data_only)
-    found = machine(seen, everything(seen), DEFAULT)
+    found = calibrate_machine(seen, everything(seen), DEFAULT)
     assert found.parameters["reduce"].determined
     for name, prior in PRIORS.items():
         if name not in DATA_TELLS:
@@ -64,17 +64,16 @@ def test_totals_alone_are_enough(observed, dozen) -> None:
     """A serial time is then told apart from the communication by its growth with p."""
     seen = observed([row | {"comp_s": "", "comm_s": ""} for row in dozen])
     found = fit(seen, everything(seen))
-    with jax.enable_x64(True):
-        factors = np.array([found.serial[run.model].factor for run in seen.runs])
-        given = seen.inputs.slower(factors)
-        times = np.asarray(log_times(Calibration(*found.values), given, seen.options))
+    factors = np.array([found.serial[run.model].factor for run in seen.runs])
+    case = replace(slow_down(seen.case, factors), calibration=Calibration(*found.values))
+    times = np.asarray(log_times(case))
     assert np.abs(times[0] - np.log(seen.seconds[0])).max() < 0.25
 
 
 def test_one_run_moves_little(observed, dozen) -> None:
     seen = observed(dozen)
     only = np.arange(len(seen)) == 0
-    found = machine(seen, only, DEFAULT)
+    found = calibrate_machine(seen, only, DEFAULT)
     assert list(found.serial) == ["resnet50"]
     assert found.serial["resnet50"].spread < PROFILE
     assert [each.strategy for each in found.series] == ["data"]
@@ -106,6 +105,6 @@ def test_values_stay_within_their_bounds(observed, dozen) -> None:
 
 def test_a_fit_that_fails_says_so(observed, dozen) -> None:
     seen = observed(dozen)
-    seen.inputs.work.serial[:] = np.nan
+    seen.case.work.serial[:] = np.nan
     with pytest.raises(RunError, match="the fit found no parameters"):
         fit(seen, everything(seen))

@@ -5,7 +5,7 @@ import pytest
 
 from grids.entries.calibration import ModelError
 from kernels.uncertainty import STEPS
-from sweep.calibration.model_error import DEFAULT, LEVEL, SCALES, Residuals, model_error
+from sweep.calibration.model_error import DEFAULT, LEVEL, SCALES, Residuals, find_model_error
 
 RUNS = 400
 TRUE = ModelError(serial=0.02, group=0.1, reduce=0.1, exchange=0.3, unseen=1.0, distance=0.5)
@@ -33,7 +33,7 @@ def made_up(scale: float = 1.0) -> Residuals:
 
 
 def test_errors_are_found_again() -> None:
-    found = model_error(made_up())
+    found = find_model_error(made_up())
     for name, value in TRUE:
         assert getattr(found, name) == pytest.approx(value, rel=0.35), name
 
@@ -49,7 +49,7 @@ def test_a_spread_is_of_independent_causes() -> None:
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 def test_intervals_cover_what_they_should(scale) -> None:
     given = made_up(scale)
-    within = given.within(model_error(given))
+    within = given.within(find_model_error(given))
     assert (np.nanmean(within[[0, 2]], axis=1) >= LEVEL).all()
     assert np.nanmean(within) < 0.95
 
@@ -58,7 +58,10 @@ def test_outliers_of_communication_widen_it_alone() -> None:
     given = made_up()
     off = given.off.copy()
     off[2, ::3] = 5.0
-    found, usual = model_error(Residuals(**vars(given) | {"off": off})), model_error(given)
+    found, usual = (
+        find_model_error(Residuals(**vars(given) | {"off": off})),
+        find_model_error(given),
+    )
     assert found.exchange > 2 * usual.exchange
     assert found.group < 2 * usual.group
 
@@ -66,4 +69,4 @@ def test_outliers_of_communication_widen_it_alone() -> None:
 def test_without_runs_the_errors_are_the_assumed_ones() -> None:
     given = made_up()
     nothing = Residuals(**vars(given) | {"off": np.full((3, RUNS), np.nan)})
-    assert vars(model_error(nothing)) == pytest.approx(vars(DEFAULT), rel=1e-3)
+    assert vars(find_model_error(nothing)) == pytest.approx(vars(DEFAULT), rel=1e-3)

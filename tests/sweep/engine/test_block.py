@@ -3,12 +3,12 @@ import pytest
 from cubes import SMALL
 
 import sweep
+from kernels.fill import fill_buffers
 from sweep.cube.create import create
 from sweep.cube.plan import make_plan
 from sweep.cube.store import Cube, plan_of
 from sweep.engine.block import compute, run_blocks
 from sweep.engine.evaluate import evaluate
-from sweep.engine.fill import filled
 from sweep.engine.run import read_grid
 
 
@@ -94,6 +94,6 @@ def test_strategies_and_machines_share_the_program_that_fills_blocks(tmp_path):
     """All ten on two machines: whatever a program costs to compile, it is paid once."""
     spec = SMALL["axes"] | {"model": "alexnet", "system": ["abci", "dgx-h100"]}
     spec = {"axes": {name: value for name, value in spec.items() if name != "strategy"}}
-    filled.clear_cache()
+    fill_buffers.clear()
     sweep.run(spec, tmp_path / "cube.zarr")
-    assert filled._cache_size() == 1
+    assert fill_buffers.programs == 1

@@ -4,14 +4,14 @@ import jax
 import numpy as np
 import pytest
 
-import sweep.engine.fill
+import kernels.fill
 from grids.grid import Grid
+from kernels.fill import fill_buffers
 from kernels.summary import Line, tabulate_line
 from kernels.tiles import TILE_CELLS, Tiles, tiles
 from sweep.cube.schema import EFFICIENCY
 from sweep.engine.buffer_pool import Spare
-from sweep.engine.evaluate import evaluate
-from sweep.engine.fill import fill
+from sweep.engine.evaluate import evaluate, fill
 from sweep.engine.run import read_grid
 
 NAMES = ("comp_time", "comm_time", "memory", "limit", "replicas")
@@ -49,8 +49,8 @@ def filled(grid: Grid, strategy: int):
 @pytest.mark.parametrize("strategy", range(4))
 @pytest.mark.parametrize("cells", [1, 24, 60, 150, 10_000])
 def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, cells) -> None:
-    monkeypatch.setattr(sweep.engine.fill, "tiles", lambda shape, _: tiles(shape, cells))
-    sweep.engine.fill.filled.clear_cache()
+    monkeypatch.setattr(kernels.fill, "tiles", lambda shape, _: tiles(shape, cells))
+    fill_buffers.clear()
     arrays, table, serial = filled(grid, strategy)
     expected = evaluate(grid, (0, 0, 0, strategy))
     for name, values in arrays.items():
@@ -72,8 +72,8 @@ def test_a_tile_of_many_group_sizes_has_fewer_cells(grid, monkeypatch) -> None:
         asked.append(cells)
         return tiles(shape, cells)
 
-    monkeypatch.setattr(sweep.engine.fill, "tiles", noted)
-    sweep.engine.fill.filled.clear_cache()
+    monkeypatch.setattr(kernels.fill, "tiles", noted)
+    fill_buffers.clear()
     for strategy in (0, 3):
         filled(grid, strategy)
     assert asked == [TILE_CELLS, TILE_CELLS // 8]

@@ -11,11 +11,11 @@ import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.flags import Limit
-from kernels.oracle import Answer
+from kernels.oracle import Answer, answer_case
+from kernels.outputs import read_output
 from sweep.cube.create import create
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube
-from sweep.engine.evaluate import ask, output
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute
@@ -26,8 +26,8 @@ INLINE = Where()
 
 def answers(grid: Grid, index: tuple[int, ...], cell: dict[str, float]) -> Answer | None:
     """The oracle asked about one cell alone."""
-    problem = grid.problem(index, {name: np.array([value]) for name, value in cell.items()})
-    return None if problem is None else ask(problem, grid.options)
+    case = grid.case(index, {name: np.array([value]) for name, value in cell.items()})
+    return None if case is None else answer_case(case)
 
 
 def assert_same(grid: Grid, url: str) -> None:
@@ -40,7 +40,7 @@ def assert_same(grid: Grid, url: str) -> None:
         }
         found = answers(grid, index[:4], cell)
         for name, values in stored.items():
-            expected = np.nan if found is None else np.asarray(output(found, name)).item()
+            expected = np.nan if found is None else np.asarray(read_output(found, name)).item()
             if name == "limit":
                 expected = int(Limit.INCOMPATIBLE) if found is None else expected
             np.testing.assert_allclose(values[index], expected, 1e-6, err_msg=f"{name} {index}")

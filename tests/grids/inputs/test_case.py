@@ -1,4 +1,4 @@
-"""Problems: what settings change of the kernels' inputs, and what follows of the answers."""
+"""Cases: what settings change of the kernels' inputs, and what follows of the answers."""
 
 from pathlib import Path
 
@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from grids.entries.strategies import parse
+from grids.inputs.case import Workload, build_case, build_groups
 from grids.inputs.divisors import divisors
-from grids.inputs.problem import Problem, Settings, Workload, build
+from grids.inputs.values import Settings
 from grids.library import find
 from grids.spec import TERMS
+from kernels.case import Case
 from kernels.flags import FORBIDS
-from kernels.oracle import Answer
-from kernels.run import Options
-from sweep.engine.evaluate import ask
+from kernels.layers import Layers
+from kernels.oracle import Answer, answer_case
 
 
 def workload(model="resnet50", dataset="imagenet-226", system="abci", measured=True) -> Workload:
@@ -26,14 +27,21 @@ def workload(model="resnet50", dataset="imagenet-226", system="abci", measured=T
 WORKLOAD = workload()
 
 
-def problem(strategy="data", pe=(64,), batch=(32,), strong=False, of=WORKLOAD, axes=None, **fixed):
+def case(
+    strategy="data", pe=(64,), batch=(32,), scaling="weak", of=WORKLOAD, axes=None, **fixed
+) -> Case:
     axes = {"pe": np.array(pe, float), "batch": np.array(batch, float)} | (axes or {})
-    return build(of, parse(strategy), axes, Settings(fixed, strong))
+    return build_case(of, parse(strategy), axes, Settings(fixed, scaling))
 
 
-def numbers(asked: Problem, options=None) -> np.ndarray:
-    """All terms, and the memory, of a problem of one cell."""
-    found = ask(asked, options or Options())
+def layers(of: Workload) -> Layers:
+    axes = {"pe": np.array([64.0]), "batch": np.array([32.0])}
+    return build_groups(of, parse("data"), axes, Settings({})).layers
+
+
+def numbers(asked: Case) -> np.ndarray:
+    """All terms, and the memory, of a case of one cell."""
+    found = answer_case(asked)
     return np.array([*(getattr(found.terms, name).item() for name in TERMS), found.memory.item()])
 
 
@@ -41,7 +49,7 @@ def numbers(asked: Problem, options=None) -> np.ndarray:
 
 
 def test_a_system_as_it_stands() -> None:
-    network, pe = problem().network, problem().pe
+    network, pe = case().network, case().pe
     assert network.span.tolist() == [4, 68, 136, 4352]
     assert network.latency.ravel().tolist() == [9e-6, 40.31e-6, 40.49e-6, 40.98e-6]
     assert network.bandwidth.ravel().tolist() == [50e9, 12.5e9, 12.5e9, 12.5e9]
@@ -53,10 +61,10 @@ def test_a_system_as_it_stands() -> None:
 
 def test_intra_is_the_node_and_inter_all_levels_beyond() -> None:
     fixed = {"intra_latency": 1.0, "intra_bandwidth": 2.0}
-    network = problem(**fixed).network
+    network = case(**fixed).network
     assert network.latency.ravel().tolist() == [1, 40.31e-6, 40.49e-6, 40.98e-6]
     assert network.bandwidth.ravel().tolist() == [2, 12.5e9, 12.5e9, 12.5e9]
-    network = problem(inter_latency=1.0, inter_bandwidth=2.0).network
+    network = case(inter_latency=1.0, inter_bandwidth=2.0).network
     assert network.latency.ravel().tolist() == [9e-6, 1, 1, 1]
     assert network.bandwidth.ravel().tolist() == [50e9, 2, 2, 2]
 
@@ -79,27 +87,27 @@ def test_intra_is_the_node_and_inter_all_levels_beyond() -> None:
     ],
 )
 def test_a_parameter_is_fixed_or_an_axis(name, part) -> None:
-    fixed = problem(**{name: 3.0})
+    fixed = case(**{name: 3.0})
     assert getattr(getattr(fixed, part), name).item() == 3
-    axis = problem(axes={name: np.array([3.0, 5.0])})
+    axis = case(axes={name: np.array([3.0, 5.0])})
     values = getattr(getattr(axis, part), name)
     assert values.shape[:2] == (1, 1)
     assert values.ravel().tolist() == [3, 5]
 
 
 def test_an_axis_of_bandwidths_spares_the_other_levels() -> None:
-    bandwidth = problem(axes={"inter_bandwidth": np.array([1e9, 2e9])}).network.bandwidth
+    bandwidth = case(axes={"inter_bandwidth": np.array([1e9, 2e9])}).network.bandwidth
     assert bandwidth.shape == (4, 1, 1, 2)
     assert bandwidth[:, 0, 0, 1].tolist() == [50e9, 2e9, 2e9, 2e9]
 
 
 def test_a_system_without_staging_has_none() -> None:
-    network = problem(of=workload(system="dgx-h100")).network
+    network = case(of=workload(system="dgx-h100")).network
     assert (network.staging_latency.item(), network.staging_bandwidth.item()) == (0, np.inf)
 
 
 def test_defaults_of_what_nobody_says() -> None:
-    run = problem("data+pipeline").run
+    run = case("data+pipeline").run
     assert (run.delta.item(), run.gamma.item(), run.segments.item()) == (4, 1, 4)
 
 
@@ -119,28 +127,28 @@ def test_defaults_of_what_nobody_says() -> None:
     ],
 )
 def test_replicas_and_groups(strategy, fixed, replicas, group) -> None:
-    run = problem(strategy, **fixed).run
+    run = case(strategy, **fixed).run
     assert (run.p1.item(), run.p2.item()) == (replicas, group)
 
 
 def test_segments_of_the_strategy_go_first() -> None:
-    assert problem("pipeline:segments=16", segments=8.0).run.segments.item() == 16
-    assert problem("pipeline", segments=8.0).run.segments.item() == 8
+    assert case("pipeline:segments=16", segments=8.0).run.segments.item() == 16
+    assert case("pipeline", segments=8.0).run.segments.item() == 8
 
 
 def test_weak_scaling_counts_a_replicas_samples() -> None:
-    run = problem("data+filter").run
+    run = case("data+filter").run
     assert (run.batch.item(), run.global_batch.item()) == (32, 32 * 16)
 
 
 def test_strong_scaling_divides_the_batch_among_replicas() -> None:
-    run = problem("data+filter", batch=[1024], strong=True).run
+    run = case("data+filter", batch=[1024], scaling="strong").run
     assert (run.batch.item(), run.global_batch.item()) == (64, 1024)
 
 
 def test_strong_scaling_asks_the_same_as_weak() -> None:
-    strong = problem("data+filter", batch=[1024], strong=True)
-    np.testing.assert_array_equal(numbers(strong), numbers(problem("data+filter", batch=[64])))
+    strong = case("data+filter", batch=[1024], scaling="strong")
+    np.testing.assert_array_equal(numbers(strong), numbers(case("data+filter", batch=[64])))
 
 
 @pytest.mark.parametrize(
@@ -156,8 +164,8 @@ def test_strong_scaling_asks_the_same_as_weak() -> None:
     ],
 )
 def test_contention_of_the_gradient_exchange(strategy, pe, phi) -> None:
-    assert problem(strategy, pe=[pe]).run.phi.item() == phi
-    assert problem(strategy, pe=[pe], phi=3.0).run.phi.item() == 3
+    assert case(strategy, pe=[pe]).run.phi.item() == phi
+    assert case(strategy, pe=[pe], phi=3.0).run.phi.item() == 3
 
 
 # Compute times.
@@ -166,14 +174,14 @@ def test_contention_of_the_gradient_exchange(strategy, pe, phi) -> None:
 def test_measured_layers_take_what_was_measured() -> None:
     """ResNet-50 on V100: 3.1195 ms a sample, whatever the bytes of an item."""
     for delta in (2.0, 4.0):
-        epoch = ask(problem("serial", pe=[1], delta=delta), Options())
+        epoch = answer_case(case("serial", pe=[1], delta=delta))
         seconds = epoch.terms.forward_backward.item() / WORKLOAD.samples
         assert seconds == pytest.approx(3.119502e-3, rel=1e-12)
 
 
 def test_a_faster_pe_speeds_measured_layers_up() -> None:
     usual, twice = (
-        numbers(problem("serial", pe=[1], peak_flops=n * 15.7e12, memory_bandwidth=n * 900e9))[0]
+        numbers(case("serial", pe=[1], peak_flops=n * 15.7e12, memory_bandwidth=n * 900e9))[0]
         for n in (1, 2)
     )
     assert usual / twice == pytest.approx(2)
@@ -181,8 +189,8 @@ def test_a_faster_pe_speeds_measured_layers_up() -> None:
 
 def test_the_roofline_where_nothing_was_measured() -> None:
     known, unknown = WORKLOAD, workload(measured=False)
-    assert (problem(of=unknown).groups.layers.slowdown == 1).all()
-    assert not (problem(of=known).groups.layers.slowdown == 1).any()
+    assert (layers(unknown).slowdown == 1).all()
+    assert not (layers(known).slowdown == 1).any()
 
 
 # Exact reductions, and the best group.
@@ -190,26 +198,26 @@ def test_the_roofline_where_nothing_was_measured() -> None:
 
 @pytest.mark.parametrize("strategy", ["data", "filter", "channel", "spatial"])
 def test_on_one_pe_every_strategy_is_serial(strategy) -> None:
-    serial = numbers(problem("serial", pe=[1]))
-    np.testing.assert_array_equal(numbers(problem(strategy, pe=[1])), serial)
+    serial = numbers(case("serial", pe=[1]))
+    np.testing.assert_array_equal(numbers(case(strategy, pe=[1])), serial)
 
 
 def test_a_pipeline_of_one_pe_and_one_segment_is_serial() -> None:
-    serial = numbers(problem("serial", pe=[1]))
-    found = numbers(problem("pipeline:segments=1", pe=[1]))
+    serial = numbers(case("serial", pe=[1]))
+    found = numbers(case("pipeline:segments=1", pe=[1]))
     np.testing.assert_allclose(found, serial, rtol=1e-12)
 
 
 @pytest.mark.parametrize("group", ["filter", "channel", "spatial", "pipeline"])
 def test_one_replica_is_its_group(group) -> None:
-    hybrid = numbers(problem(f"data+{group}:group=8", pe=[8]))
-    np.testing.assert_array_equal(hybrid, numbers(problem(group, pe=[8])))
+    hybrid = numbers(case(f"data+{group}:group=8", pe=[8]))
+    np.testing.assert_array_equal(hybrid, numbers(case(group, pe=[8])))
 
 
 @pytest.mark.parametrize("group", ["filter", "channel", "spatial"])
 def test_groups_of_one_are_data_parallelism(group) -> None:
-    hybrid = numbers(problem(f"data+{group}:group=1"))
-    np.testing.assert_array_equal(hybrid, numbers(problem("data")))
+    hybrid = numbers(case(f"data+{group}:group=1"))
+    np.testing.assert_array_equal(hybrid, numbers(case("data")))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +232,7 @@ def test_groups_of_one_are_data_parallelism(group) -> None:
     ],
 )
 def test_the_best_group_is_the_fastest_allowed_divisor(strategy, pe) -> None:
-    best = ask(problem(f"{strategy}:group=best", pe=[pe]), Options())
+    best = answer_case(case(f"{strategy}:group=best", pe=[pe]))
     each = by_group(strategy, pe)
     allowed = [found for found in each if not found.limit.item() & FORBIDS]
     fastest = min(allowed or each, key=time)
@@ -235,7 +243,7 @@ def test_the_best_group_is_the_fastest_allowed_divisor(strategy, pe) -> None:
 def by_group(strategy, pe, **fixed) -> list[Answer]:
     """The answers for every group size that divides p."""
     groups = divisors(pe)[1:] or (1,)
-    return [ask(problem(f"{strategy}:group={n}", pe=[pe], **fixed), Options()) for n in groups]
+    return [answer_case(case(f"{strategy}:group={n}", pe=[pe], **fixed)) for n in groups]
 
 
 def test_the_best_group_is_not_the_fastest_where_that_does_not_fit() -> None:
@@ -243,8 +251,8 @@ def test_the_best_group_is_not_the_fastest_where_that_does_not_fit() -> None:
     halves, quarters, *_ = by_group("data+filter", 8)
     assert time(halves) < time(quarters)
     capacity = (halves.memory + quarters.memory).item() / 2
-    asked = problem("data+filter:group=best", pe=[8], memory_capacity=capacity)
-    assert ask(asked, Options()).group == 4
+    asked = case("data+filter:group=best", pe=[8], memory_capacity=capacity)
+    assert answer_case(asked).group == 4
 
 
 def time(found) -> float:
@@ -253,8 +261,8 @@ def time(found) -> float:
 
 def test_best_groups_of_many_pes_at_once() -> None:
     pes = [1, 6, 7, 12]
-    at_once = ask(problem("data+filter:group=best", pe=pes), Options())
-    apart = [ask(problem("data+filter:group=best", pe=[pe]), Options()) for pe in pes]
+    at_once = answer_case(case("data+filter:group=best", pe=pes))
+    apart = [answer_case(case("data+filter:group=best", pe=[pe])) for pe in pes]
     assert at_once.group.ravel().tolist() == [each.group.item() for each in apart]
     np.testing.assert_array_equal(
         at_once.terms.gradient_exchange.ravel(),

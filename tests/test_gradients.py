@@ -16,10 +16,9 @@ import pytest
 from jax import Array
 
 from grids.grid import Grid
-from grids.inputs.problem import Problem
 from grids.spec import Spec
-from kernels.oracle import answer, reduce_layers
-from kernels.run import Options
+from kernels.case import Case
+from kernels.oracle import evaluate, reduce_layers
 
 PARAMETERS = ("alpha", "beta", "peak_flops", "memory_bandwidth", "b", "p", "gamma", "delta", "phi")
 TIME = tuple(name for name in PARAMETERS if name != "gamma")
@@ -37,32 +36,29 @@ STEP = 1e-5
 TOLERANCE = 1e-5
 
 
-def problem(strategy: str) -> Problem:
-    spec = Spec.model_validate(
-        {
-            "axes": {
-                "model": "resnet50",
-                "dataset": "imagenet-226",
-                "system": "abci",
-                "strategy": strategy,
-                "pe": 64,
-                "batch": 32,
-            },
-            "parameters": {"gamma": 0.7, "phi": 1.5},
-        }
-    )
-    found = Grid.from_spec(spec).problem((0, 0, 0, 0))
-    assert found is not None
-    return found
+def read_grid(strategy: str) -> Grid:
+    """ResNet-50 on 64 PEs under one strategy."""
+    spec = {
+        "axes": {
+            "model": "resnet50",
+            "dataset": "imagenet-226",
+            "system": "abci",
+            "strategy": strategy,
+            "pe": 64,
+            "batch": 32,
+        },
+        "parameters": {"gamma": 0.7, "phi": 1.5},
+    }
+    return Grid.from_spec(Spec.model_validate(spec))
 
 
-def scaled(problem: Problem, theta: Array) -> Problem:
-    """The problem with each parameter times its theta; p changes the number of replicas alone."""
+def scale(case: Case, theta: Array) -> Case:
+    """The case with each parameter times its theta; p changes the number of replicas alone."""
     factor = dict(zip(PARAMETERS, theta, strict=True))
-    run, network, pe = problem.run, problem.network, problem.pe
-    p, b = run.p * factor["p"], run.size * factor["b"]
+    run, network, pe = case.run, case.network, case.pe
+    p, b = run.p * factor["p"], run.spec_batch * factor["b"]
     return replace(
-        problem,
+        case,
         pe=replace(
             pe,
             peak_flops=pe.peak_flops * factor["peak_flops"],
@@ -79,7 +75,7 @@ def scaled(problem: Problem, theta: Array) -> Problem:
             run,
             p=p,
             p1=p / run.p2,
-            size=b,
+            spec_batch=b,
             gamma=run.gamma * factor["gamma"],
             delta=run.delta * factor["delta"],
             phi=run.phi * factor["phi"],
@@ -90,30 +86,23 @@ def scaled(problem: Problem, theta: Array) -> Problem:
 @cache
 def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
     """Epoch time and memory of theta, and their gradients."""
-    at_one = problem(strategy)
-    groups = at_one.groups
-    placement, bounds = groups.place()
+    grid = read_grid(strategy)
+    case, groups = grid.case((0, 0, 0, 0)), grid.groups((0, 0, 0, 0))
+    assert case is not None
+    assert groups is not None
+    division = groups.divide(groups.place()[0], grid.options)
 
-    def found(theta: Array) -> tuple[Array, Array]:
-        asked = scaled(at_one, theta)
-        run = asked.run
-        work = reduce_layers(
-            groups.layers,
-            asked.pe,
-            placement,
-            run.p2,
-            run.delta,
-            group=groups.strategy.group_strategy,
-        )
-        said = answer(work, bounds, run, asked.network, asked.pe, Options())
-        epoch = said.compute + said.communication
-        return jnp.sum(epoch), jnp.sum(said.memory)
+    def answer(theta: Array) -> tuple[Array, Array]:
+        asked = scale(case, theta)
+        divided = replace(division, pe=asked.pe, p2=asked.run.p2, delta=asked.run.delta)
+        said = evaluate(replace(asked, work=reduce_layers(divided)))
+        return jnp.sum(said.compute + said.communication), jnp.sum(said.memory)
 
     return {
-        "time": jax.jit(lambda theta: found(theta)[0]),
-        "memory": jax.jit(lambda theta: found(theta)[1]),
-        "time gradient": jax.jit(jax.grad(lambda theta: found(theta)[0])),
-        "memory gradient": jax.jit(jax.grad(lambda theta: found(theta)[1])),
+        "time": jax.jit(lambda theta: answer(theta)[0]),
+        "memory": jax.jit(lambda theta: answer(theta)[1]),
+        "time gradient": jax.jit(jax.grad(lambda theta: answer(theta)[0])),
+        "memory gradient": jax.jit(jax.grad(lambda theta: answer(theta)[1])),
     }
 
 
