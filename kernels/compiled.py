@@ -8,6 +8,7 @@ from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import jax
+import numpy as np
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -51,6 +52,12 @@ def compiled(
         return Compiled(function, program)
 
     return decorate
+
+
+def fetch(tree: Tree) -> Tree:
+    """The same numbers as numpy's arrays, which keep double precision outside of programs, too."""
+    fetched: Tree = jax.tree.map(np.asarray, tree)
+    return fetched
 
 
 def put_on_device(tree: Tree) -> Tree:

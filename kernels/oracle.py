@@ -14,7 +14,7 @@ from jax import Array
 from kernels import calibrated
 from kernels.arrays import Cells, Flags, Limits
 from kernels.case import Case
-from kernels.compiled import compiled
+from kernels.compiled import compiled, fetch
 from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.flags import FORBIDS
@@ -97,17 +97,23 @@ def choose_answer(choices: Answer) -> Answer:
     return chosen
 
 
-@compiled()
 def answer_case(case: Case) -> Answer:
-    """The whole answer, compiled."""
+    """The whole answer, in numpy's arrays."""
+    return fetch(_evaluate(case))
+
+
+def choose_group(case: Case) -> Case:
+    """The case with the one group size that is the best in each cell, and no other choice."""
+    return fetch(_choose_group(case)) if case.has_choices else case
+
+
+@compiled()
+def _evaluate(case: Case) -> Answer:
     return evaluate(case)
 
 
 @compiled()
-def choose_group(case: Case) -> Case:
-    """The case with the one group size that is the best in each cell, and no other choice."""
-    if not case.has_choices:
-        return case
+def _choose_group(case: Case) -> Case:
     pick = _pick_group(_evaluate_all(case, find_invariants(case)))
     rank = jnp.ndim(case.run.p)
     chosen: Case = jax.tree.map(lambda leaf: _take_choice(leaf, pick, rank), case)

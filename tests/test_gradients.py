@@ -18,6 +18,7 @@ from jax import Array
 from grids.grid import Grid
 from grids.spec import Spec
 from kernels.case import Case
+from kernels.compiled import compiled
 from kernels.oracle import evaluate, reduce_layers
 
 PARAMETERS = ("alpha", "beta", "peak_flops", "memory_bandwidth", "b", "p", "gamma", "delta", "phi")
@@ -99,10 +100,10 @@ def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
         return jnp.sum(said.compute + said.communication), jnp.sum(said.memory)
 
     return {
-        "time": jax.jit(lambda theta: answer(theta)[0]),
-        "memory": jax.jit(lambda theta: answer(theta)[1]),
-        "time gradient": jax.jit(jax.grad(lambda theta: answer(theta)[0])),
-        "memory gradient": jax.jit(jax.grad(lambda theta: answer(theta)[1])),
+        "time": compiled()(lambda theta: answer(theta)[0]),
+        "memory": compiled()(lambda theta: answer(theta)[1]),
+        "time gradient": compiled()(jax.grad(lambda theta: answer(theta)[0])),
+        "memory gradient": compiled()(jax.grad(lambda theta: answer(theta)[1])),
     }
 
 

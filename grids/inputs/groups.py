@@ -7,13 +7,13 @@ others share what was found.
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-import jax
 import numpy as np
 
 from grids.entries.strategies import Strategy
 from grids.inputs.placement import Mask, Placed, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
+from kernels.compiled import fetch
 from kernels.compute import PE, layer_times
 from kernels.division import Division
 from kernels.group import Bounds, GroupWork, Placement
@@ -91,7 +91,7 @@ def reduce_groups(groups: Groups, options: Options, stages: int = 1) -> tuple[Gr
     division = groups.divide(placement, options)
     # Channel reduces as by filter: one compiled program serves both.
     shared = replace(division, group="filter") if group == "channel" else division
-    work: GroupWork = jax.tree.map(np.asarray, reduce_layers(shared))
+    work = fetch(reduce_layers(shared))
     if group == "channel":
         work = replace(work, by_filter=work.by_channel, by_channel=work.by_filter)
     return fullest(work, stages), bounds

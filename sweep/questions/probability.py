@@ -34,7 +34,7 @@ def chance(grid: Grid, first: Row, second: Row) -> float:
     cases = [choose_group(_case(grid, row)) for row in (first, second)]
     uncertainty = cases[0].uncertainty
     assert uncertainty is not None  # the caller's check: the grid is calibrated
-    parameters, serial = draw((DRAWS, len(jnp.asarray(uncertainty.directions)))), draw(DRAWS)
+    parameters, serial = draw((DRAWS, len(uncertainty.directions))), draw(DRAWS)
     return float(_find_chance(*(_draw_times(each, parameters, serial) for each in cases)))
 
 

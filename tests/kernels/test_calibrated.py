@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from toys import bounds
 
 from kernels.calibrated import iteration_terms
 from kernels.calibration import LARGE_MESSAGE, Calibration
 from kernels.case import Case
 from kernels.compute import PE
-from kernels.group import Bounds, GroupWork
+from kernels.group import GroupWork
 from kernels.network import Network
 from kernels.run import Options, Run, Terms
 
@@ -259,7 +260,7 @@ def answer(asked: Question) -> Terms:
     return iteration_terms(
         Case(
             work=asked.work,
-            bounds=Bounds(True, True, True),
+            bounds=bounds(),
             run=asked.run,
             network=asked.network,
             pe=asked.pe,

@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
-from toys import LAYERS, TIMES, placement
+from toys import LAYERS, PROCESSOR, TIMES, placement
 
+from kernels.division import Division
 from kernels.filter_channel import exchanged, work
+from kernels.group import GroupWork
 
-PLACEMENT = placement(split=(1, 1, 0))
+
+def by_filter(algorithm="ring") -> GroupWork:
+    places = placement(split=(1, 1, 0))
+    division = Division(LAYERS, PROCESSOR, places, 2.0, 4.0, "filter", algorithm=algorithm)
+    return work(division, TIMES, "filter")
 
 
 def test_the_last_layer_is_not_exchanged() -> None:
@@ -14,7 +20,7 @@ def test_the_last_layer_is_not_exchanged() -> None:
 
 
 def test_split_layers_are_shared_and_the_rest_is_not() -> None:
-    found = work(LAYERS, TIMES, PLACEMENT, 2.0, "ring", "filter")
+    found = by_filter()
     assert found.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
     assert found.update == (0.5 + 1) / 2 + 3
     assert found.gradient == (72 + 288) / 2 + 1280
@@ -22,12 +28,12 @@ def test_split_layers_are_shared_and_the_rest_is_not() -> None:
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree"])
 def test_collectives_of_one_cost_add_up(algorithm) -> None:
-    found = work(LAYERS, TIMES, PLACEMENT, 2.0, algorithm, "filter")
+    found = by_filter(algorithm)
     assert found.gathered.tolist() == [64 + 128]
     assert found.gathers.tolist() == [2]
 
 
 def test_the_best_algorithm_is_chosen_layer_by_layer() -> None:
-    found = work(LAYERS, TIMES, PLACEMENT, 2.0, "best", "filter")
+    found = by_filter("best")
     assert found.gathered.tolist() == [64, 128, 0]
     assert found.gathers.tolist() == [1, 1, 0]

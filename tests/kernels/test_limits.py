@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from toys import LAYERS, TIMES, bounds, placement, run
+from toys import LAYERS, PROCESSOR, TIMES, bounds, placement, run
 
+from kernels.division import Division
 from kernels.flags import FORBIDS, MARKS, Limit
 from kernels.limits import early, limits
 from kernels.strategy import group_work
 
 
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
-    work = group_work(group, LAYERS, TIMES, placement(), 1.0, "ring")
+    work = group_work(Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, group), TIMES)
     setup = setup or run()
     return Limit(int(limits(work, early(bounds(**kept), setup), setup, memory, capacity)))
 

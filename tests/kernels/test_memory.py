@@ -1,8 +1,9 @@
 """Memory: the formula's factors, and what each strategy divides of it."""
 
 import pytest
-from toys import LAYERS, TIMES, placement
+from toys import LAYERS, PROCESSOR, TIMES, placement
 
+from kernels.division import Division
 from kernels.memory import memory
 from kernels.strategy import group_work
 
@@ -12,7 +13,7 @@ WHOLE = 4 * (2 * 2 * (224 + 202) + 2 * 1640 + 22)  # b = 2, 4 bytes an item
 def needed(group, split=(1, 1, 0), factors=(1, 1, 1), ends=(3,), p2=1.0, gamma=1.0):
     """Bytes of the toy for 2 samples."""
     places = placement(split, factors, ends)
-    work = group_work(group, LAYERS, TIMES, places, p2, "ring")
+    work = group_work(Division(LAYERS, PROCESSOR, places, p2, 4.0, group), TIMES)
     return memory(work, 2.0, 4.0, gamma)
 
 

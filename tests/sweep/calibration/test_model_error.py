@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grids.entries.calibration import ModelError
-from kernels.uncertainty import STEPS
+from kernels.percentiles import PERCENTILES
 from sweep.calibration.model_error import DEFAULT, LEVEL, SCALES, Residuals, find_model_error
 
 RUNS = 400
@@ -43,7 +43,7 @@ def test_a_spread_is_of_independent_causes() -> None:
     widening = 1 + TRUE.unseen * given.unseen + TRUE.distance * given.away
     expected = np.sqrt(1e-4 + (widening * np.where(np.arange(RUNS) % 2, 0.1, 0.02)) ** 2)
     assert given.spread(TRUE)[1] == pytest.approx(expected)
-    assert STEPS[90] == pytest.approx(1.5332)
+    assert PERCENTILES[90] == pytest.approx(1.5332)
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0])

@@ -1,6 +1,7 @@
 """Runs as arrays: the same answers as one by one, and what cannot be observed."""
 
-import jax
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ from grids.library import CATALOGUE
 from grids.reading.errors import InputError
 from kernels.calibration import Calibration
 from sweep.calibration.fit import log_times
-from sweep.calibration.observations import observe
+from sweep.calibration.observations import observe, slow_down
 from sweep.measured.runs import PARTS, read_measured
 
 NAMES = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
@@ -32,9 +33,8 @@ def test_all_runs_at_once_are_as_one_by_one(observed, dozen) -> None:
     }
     seen = observed(dozen)
     factors = np.array([serial[run.model] for run in seen.runs])
-    with jax.enable_x64(True):
-        given = seen.inputs.slower(factors)
-        found = np.exp(np.asarray(log_times(Calibration(**values), given, seen.options)))
+    slower = slow_down(seen.case, factors)
+    found = np.exp(np.asarray(log_times(replace(slower, calibration=Calibration(**values)))))
     for position, run in enumerate(seen.runs):
         expected = sweep.predict(
             run.model,
