@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from kernels import calibrated
-from kernels.arrays import Cells, Flags, Limits
+from kernels.arrays import AnyArray, Cells, Flags, Limits
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.compute import layer_times
@@ -161,7 +161,7 @@ def _pick_group(choices: Answer) -> Array:
     return jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
 
 
-def _take_choice(leaf: Cells, pick: Array, rank: int) -> Array:
+def _take_choice(leaf: AnyArray, pick: Array, rank: int) -> Array:
     """A leaf [..., choice, cells] at the choice that each cell picks: [..., cells].
 
     rank: dimensions of the choice and the cells together; constants have fewer.

@@ -15,6 +15,7 @@ from kernels import calibrated
 from kernels.arrays import Cells
 from kernels.calibration import Calibration, Uncertainty
 from kernels.case import Case
+from kernels.compiled import compiled
 from kernels.group import slower
 from kernels.percentiles import PERCENTILES
 from kernels.run import Terms
@@ -75,6 +76,12 @@ def own_error(terms: Terms, case: Case) -> Cells:
 def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:
     """The 10th, 50th or 90th percentile of a time whose logarithm has the spread `sigma`."""
     return jnp.asarray(time * jnp.exp(PERCENTILES[percent] * sigma))
+
+
+@compiled()
+def percentiles(time: Cells, sigma: Cells) -> dict[int, Cells]:
+    """All of them, by their percent, for who is outside of compiled programs."""
+    return {percent: quantile(time, sigma, percent) for percent in PERCENTILES}
 
 
 def _own_errors(terms: Terms, case: Case, uncertainty: Uncertainty) -> tuple[Cells, Cells]:

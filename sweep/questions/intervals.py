@@ -7,7 +7,7 @@ import numpy as np
 from grids.grid import Grid
 from kernels.oracle import Answer
 from kernels.percentiles import PERCENTILES
-from kernels.uncertainty import quantile
+from kernels.uncertainty import percentiles
 
 
 def intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _extrapolation(grid: Grid, answer: Answer) -> list[str]:
 def _percentiles(time: float, sigma: float) -> dict[str, float | None]:
     if not np.isfinite(time):
         return {f"p{percent}": None for percent in PERCENTILES}
-    return {f"p{percent}": _one(quantile(time, sigma, percent)) for percent in PERCENTILES}
+    return {f"p{percent}": _one(each) for percent, each in percentiles(time, sigma).items()}
 
 
 def _one(value: Any) -> float:
