@@ -23,7 +23,7 @@ from grids.models.inception import Inception
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile, nearest_profile
 from grids.models.resnet import ResNet
-from grids.models.shapes import layer_table
+from grids.models.shapes import infer_layers
 from grids.models.steps import Steps
 from grids.reading.errors import ShapeError
 
@@ -74,7 +74,7 @@ class Architecture(Entry):
             raise ShapeError(
                 f"{self.name} takes samples of {self.rank} spatial dimensions, got {len(shape) - 1}"
             )
-        return _inferred(self, shape, targets)
+        return _infer_once(self, shape, targets)
 
     def seconds(self, dataset: Dataset, device: str) -> Floats | None:
         """Measured FW_l + BW_l a sample [G] on a device, None where it was not measured."""
@@ -96,5 +96,5 @@ class Architecture(Entry):
 
 
 @lru_cache(maxsize=256)  # a measured time is spread over the layers of each sweep's every part
-def _inferred(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
-    return layer_table(model.name, model.steps, shape, targets)
+def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
+    return infer_layers(model.name, model.steps, shape, targets)

@@ -9,7 +9,7 @@ auxiliary head wants extents of at least 17 in the middle: images of 299, as in 
 from typing import Literal
 
 from grids.entries.entry import Record
-from grids.models.steps import AdaptivePool, Concat, Conv, Fc, Plain, Pool, Side, Step, Steps
+from grids.models.steps import AdaptivePool, Concat, Conv, Fc, Pool, Side, Step, Steps, make_plain
 
 ONE = (1, 1)
 ROW3, COLUMN3 = (1, 3), (3, 1)
@@ -38,7 +38,7 @@ class Inception(Record):
             _mixed_8("Mixed_7b"),
             _mixed_8("Mixed_7c"),
             Step(adaptive_avgpool=AdaptivePool(name="avgpool", extent=(1,))),
-            Step(dropout=Plain(name="dropout")),
+            make_plain("dropout", "dropout"),
             Step(fc=Fc(name="fc", outputs="targets")),
         )
 
@@ -138,7 +138,7 @@ def _conv(
     padding: tuple[int, ...] | Literal["same"] = "same",
 ) -> Steps:
     conv = Conv(filters=filters, kernel=kernel, stride=(stride,), padding=padding, bias=False)
-    return Step(conv=conv), Step(batchnorm=Plain()), Step(relu=Plain())
+    return Step(conv=conv), make_plain("batchnorm"), make_plain("relu")
 
 
 def _shrink() -> Step:

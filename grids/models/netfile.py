@@ -22,16 +22,16 @@ from pydantic import ValidationError
 
 from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
-from grids.models.layers import DIMENSIONS, MOST_LAYERS, Floats, Layer, LayerTable
+from grids.models.kinds import Sizes
+from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dimensions
 from grids.models.netlines import (
     HEADERS,
     Line,
-    Sizes,
-    product,
     read_header,
     read_line,
     read_rows,
 )
+from grids.models.tensors import format_sizes
 from grids.reading.errors import InputError, ShapeError, plain, shorten
 from grids.reading.textfile import read_text
 from grids.reading.yamlfile import explain
@@ -54,8 +54,8 @@ class NetModel:
         """The layers; ShapeError for samples of another shape than the file's."""
         if dataset.shape != self.own_dataset.shape:
             raise ShapeError(
-                f"{self.name} is written for samples of {product(self.own_dataset.shape)}, "
-                f"got {product(dataset.shape)}"
+                f"{self.name} is written for samples of {format_sizes(self.own_dataset.shape)}, "
+                f"got {format_sizes(dataset.shape)}"
             )
         return self.layers
 
@@ -144,21 +144,24 @@ def _warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
     for before, line in zip(written, lines, strict=True):
         if before.x != line.x:
             yield (
-                f"{line.where}: {line.name}: the input {product(before.x)} is not the output "
-                f"before it, {product(line.x)}; going on with the latter"
+                f"{line.where}: {line.name}: the input {format_sizes(before.x)} is not the output "
+                f"before it, {format_sizes(line.x)}; going on with the latter"
             )
         yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _oddities(line))
 
 
 def _oddities(line: Line) -> Iterator[str]:
     """What is strange about a line that can be read."""
-    if line.kind != "pool" and line.w[0] != line.x[0]:
+    kind = line.kind
+    pools = kind.windowed and not kind.multiplies  # what a pool says of weights, nobody reads
+    if not pools and line.w[0] != line.x[0]:
         yield f"weights for {line.w[0]} channels, input of {line.x[0]}"
-    if line.kind != "pool" and line.w[1] != line.y[0]:
+    if not pools and line.w[1] != line.y[0]:
         yield f"weights for {line.w[1]} filters, output of {line.y[0]}"
-    if line.kind == "fc" and line.w[2:] != line.x[1:]:
-        yield f"weights for extents {product(line.w[2:])}, input of {product(line.x[1:])}"
-    if line.kind in ("conv", "fc") and line.weights == 0:
+    if kind.flattens and line.w[2:] != line.x[1:]:
+        weights, inputs = format_sizes(line.w[2:]), format_sizes(line.x[1:])
+        yield f"weights for extents {weights}, input of {inputs}"
+    if kind.multiplies and line.weights == 0:
         yield "no weights"
 
 
@@ -172,37 +175,22 @@ def _table(lines: list[Line], where: str) -> LayerTable:
 
 
 def _layer(line: Line) -> Layer:
-    fc = line.kind == "fc"
+    flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
     return Layer(
         name=line.name,
-        kind=line.kind,
+        kind=line.kind.name,
         x=math.prod(line.x),
         y=math.prod(line.y),
         w=line.weights,
         bias=0,  # the files have none
-        flops=_flops(line),
-        channels=line.w[0] * math.prod(line.w[2:]) if fc else line.x[0],
+        flops=line.kind.count_operations(line.weights, line.y, line.kernel),
+        channels=line.w[0] * math.prod(line.w[2:]) if flat else line.x[0],
         filters=line.y[0],
-        extents_x=_three(ones if fc else line.x[1:]),
-        extents_y=_three(ones if fc else line.y[1:]),
-        kernel=_three(line.kernel),
+        extents_x=pad_dimensions(ones if flat else line.x[1:]),
+        extents_y=pad_dimensions(ones if flat else line.y[1:]),
+        kernel=pad_dimensions(line.kernel),
     )
-
-
-def _flops(line: Line) -> int:
-    """Forward operations a sample, counted as shape inference does."""
-    match line.kind:
-        case "conv":
-            return 2 * line.weights * math.prod(line.y[1:])
-        case "fc":
-            return 2 * line.weights
-    return math.prod(line.y) * math.prod(line.kernel)
-
-
-def _three(sizes: Sizes) -> tuple[float, float, float]:
-    d, h, w = (1,) * (DIMENSIONS - len(sizes)) + sizes
-    return d, h, w
 
 
 def _spread(lines: list[Line], flops: list[float]) -> Floats | None:

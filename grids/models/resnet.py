@@ -14,11 +14,11 @@ from grids.models.steps import (
     AdaptivePool,
     Conv,
     Fc,
-    Plain,
     Pool,
     Residual,
     Step,
     Steps,
+    make_plain,
 )
 
 Blocks = Annotated[Count, Field(le=400)]
@@ -43,7 +43,7 @@ class ResNet(Record):
         )
         return (
             *_convolution("1", self.width, kernel=7, stride=2),
-            Step(relu=Plain(name="relu")),
+            make_plain("relu", "relu"),
             Step(maxpool=Pool(name="maxpool", kernel=(3,), stride=(2,), padding=(1,))),
             *(step for stage in stages for step in stage),
             Step(adaptive_avgpool=AdaptivePool(name="avgpool", extent=(1,))),
@@ -64,15 +64,15 @@ def _block(name: str, width: int, stride: int, *, projects: bool) -> Steps:
     outputs = width * EXPANSION
     body = (
         *_convolution("1", width, kernel=1),
-        Step(relu=Plain(name="relu1")),
+        make_plain("relu", "relu1"),
         *_convolution("2", width, kernel=3, stride=stride),
-        Step(relu=Plain(name="relu2")),
+        make_plain("relu", "relu2"),
         *_convolution("3", outputs, kernel=1),
     )
     shortcut = _convolution("", outputs, kernel=1, stride=stride) if projects else ()
     return (
         Step(residual=Residual(name=name, body=body, shortcut=shortcut)),
-        Step(relu=Plain(name=f"{name}.relu3")),
+        make_plain("relu", f"{name}.relu3"),
     )
 
 
@@ -85,4 +85,4 @@ def _convolution(number: str, filters: int, *, kernel: int, stride: int = 1) -> 
         padding=(kernel // 2,),
         bias=False,
     )
-    return Step(conv=conv), Step(batchnorm=Plain(name=f"bn{number}"))
+    return Step(conv=conv), make_plain("batchnorm", f"bn{number}")
