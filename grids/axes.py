@@ -12,7 +12,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from grids.entries.parameters import PARAMETERS, Parameter
+from grids.entries.parameters import Parameter
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, nearest, shorten
 from grids.reading.units import parse
@@ -49,13 +49,13 @@ class Axis:
 class AxisOf:
     """Tells pydantic how to read the axis of one parameter."""
 
-    name: str
+    parameter: Parameter
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            lambda form: form if isinstance(form, Axis) else expand(form, PARAMETERS[self.name]),
+            lambda form: form if isinstance(form, Axis) else expand(form, self.parameter),
             serialization=core_schema.plain_serializer_function_ser_schema(lambda axis: axis.form),
         )
 
@@ -64,10 +64,9 @@ class AxisOf:
     ) -> JsonSchemaValue:
         generators = [_schema(name, each.fewest, each.most) for name, each in GENERATORS.items()]
         item = {"anyOf": [_SCALAR, *generators]}
-        parameter = PARAMETERS[self.name]
         return {
             "anyOf": [{"type": "array", "items": item, "minItems": 1}, item],
-            "description": f"{parameter.meaning} [{parameter.unit}]",
+            "description": f"{self.parameter.meaning} [{self.parameter.unit}]",
         }
 
 

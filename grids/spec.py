@@ -5,23 +5,23 @@ its units are read and its axes are expanded.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     ValidationError,
     ValidationInfo,
+    create_model,
     field_validator,
 )
 
 from grids.axes import Axis, AxisOf
-from grids.entries.entry import Name
-from grids.entries.parameters import PARAMETERS
+from grids.entries.choices import Choices
+from grids.entries.entry import Name, Record
+from grids.entries.parameters import FREE, PARAMETERS
 from grids.entries.strategies import MEANING, parse
 from grids.reading.errors import nearest, shorten
 from grids.reading.yamlfile import Document, explain, load
@@ -81,55 +81,47 @@ StrategyNames = Annotated[
 ]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+AnyAxes = TypeVar("AnyAxes", bound=Record)
 
 
-class Axes(_Form):
+def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
+    """The form with an axis for each oracle parameter, required where it cannot be fixed."""
+    numeric: dict[str, Any] = {
+        name: (Annotated[Axis | None, AxisOf(parameter)], None)
+        if parameter.free
+        else (Annotated[Axis, AxisOf(parameter)], ...)
+        for name, parameter in PARAMETERS.items()
+    }
+    return create_model(
+        form.__name__, __base__=form, __module__=form.__module__, __doc__=form.__doc__, **numeric
+    )
+
+
+@_add_numeric_axes
+class Axes(Record):
     """The dimensions of the cube. `dataset` may be left out where model files bring their own."""
 
     model: References
     dataset: References | None = None
     system: References
     strategy: StrategyNames = tuple(MEANING)
-    pe: Annotated[Axis, AxisOf("pe")]
-    batch: Annotated[Axis, AxisOf("batch")]
-    intra_bandwidth: Annotated[Axis | None, AxisOf("intra_bandwidth")] = None
-    inter_bandwidth: Annotated[Axis | None, AxisOf("inter_bandwidth")] = None
-    intra_latency: Annotated[Axis | None, AxisOf("intra_latency")] = None
-    inter_latency: Annotated[Axis | None, AxisOf("inter_latency")] = None
-    staging_bandwidth: Annotated[Axis | None, AxisOf("staging_bandwidth")] = None
-    staging_latency: Annotated[Axis | None, AxisOf("staging_latency")] = None
-    peak_flops: Annotated[Axis | None, AxisOf("peak_flops")] = None
-    efficiency: Annotated[Axis | None, AxisOf("efficiency")] = None
-    memory_bandwidth: Annotated[Axis | None, AxisOf("memory_bandwidth")] = None
-    memory_capacity: Annotated[Axis | None, AxisOf("memory_capacity")] = None
-    delta: Annotated[Axis | None, AxisOf("delta")] = None
-    gamma: Annotated[Axis | None, AxisOf("gamma")] = None
-    phi: Annotated[Axis | None, AxisOf("phi")] = None
-    phi_halo: Annotated[Axis | None, AxisOf("phi_halo")] = None
-    phi_gather: Annotated[Axis | None, AxisOf("phi_gather")] = None
-    segments: Annotated[Axis | None, AxisOf("segments")] = None
-    group: Annotated[Axis | None, AxisOf("group")] = None
 
     @property
     def numeric(self) -> dict[str, Axis]:
-        """The numeric axes that the spec has: pe and batch first, whatever the spec's order."""
-        written = {name: getattr(self, name) for name in self.model_fields_set}
-        order = ["pe", "batch", *(name for name in PARAMETERS if name not in ("pe", "batch"))]
-        return {name: written[name] for name in order if isinstance(written.get(name), Axis)}
+        """The numeric axes that the spec has, in the order of PARAMETERS, whatever the spec's."""
+        axes = {name: getattr(self, name) for name in PARAMETERS}
+        return {name: axis for name, axis in axes.items() if isinstance(axis, Axis)}
 
 
 def _parameters(value: object) -> object:
     """Fixed parameters in SI units."""
     if not isinstance(value, dict):
         raise ValueError(f"expected 'name: value' lines, got {shorten(value)}")
-    known = set(PARAMETERS) - {"pe", "batch"}
     for name in value:
-        if name in ("pe", "batch"):
+        if name in PARAMETERS and name not in FREE:
             raise ValueError(f"{name!r} is always an axis; write it under 'axes'")
-        if name not in known:
-            raise ValueError(f"unknown parameter {shorten(name)}; {nearest(str(name), known)}")
+        if name not in FREE:
+            raise ValueError(f"unknown parameter {shorten(name)}; {nearest(str(name), FREE)}")
     return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}
 
 
@@ -149,25 +141,33 @@ def _outputs(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-class Spec(_Form):
-    """A design space: axes, what is fixed, which formulas, and what to keep of the answers.
-
-    Without any `outputs`, only the summaries are kept.
-    """
+class _Space(Record):
+    """What is asked about: the axes, and what is fixed."""
 
     name: Name = "sweep"
-    scaling: Literal["weak", "strong"] = "weak"
     axes: Axes
     parameters: Annotated[
         dict[str, float],
         BeforeValidator(_parameters, json_schema_input_type=dict[str, float | str]),
         PlainSerializer(_written, when_used="json"),
-    ] = {}
-    times: Literal["measured", "roofline"] = "measured"
-    collectives: Literal["ring", "tree", "best"] = "ring"
-    allreduce: Literal["ring", "hierarchical"] = "ring"
-    iterations: Literal["exact", "ceil"] = "exact"
-    optimizer: Literal["sgd", "adam", "none"] = "sgd"
+    ] = Field(default={})
+
+    @field_validator("parameters")
+    @classmethod
+    def _fixed_or_axis(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+        axes = info.data.get("axes")  # None where the axes have mistakes of their own
+        both = sorted(set(fixed) & set(axes.numeric)) if axes else []
+        if both:
+            raise ValueError(f"{both[0]!r} is an axis too; keep one of the two")
+        return fixed
+
+
+class Spec(Choices, _Space):
+    """A design space: axes, what is fixed, which formulas, and what to keep of the answers.
+
+    Without any `outputs`, only the summaries are kept.
+    """
+
     calibration: Reference = "none"
     outputs: Annotated[
         tuple[str, ...],
@@ -182,15 +182,6 @@ class Spec(_Form):
         if asked and info.data.get("calibration") == "none":
             raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")
         return names
-
-    @field_validator("parameters")
-    @classmethod
-    def _fixed_or_axis(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
-        axes = info.data.get("axes")  # None where the axes have mistakes of their own
-        both = sorted(set(fixed) & set(axes.numeric)) if axes else []
-        if both:
-            raise ValueError(f"{both[0]!r} is an axis too; keep one of the two")
-        return fixed
 
 
 def read_spec(path: Path) -> tuple[Spec, Document]:

@@ -45,7 +45,7 @@ def answers(net: str, layers: str, strategy: str, batch: int) -> tuple[tuple[flo
         }
     )
     grid = Grid.from_spec(spec, AUTHORS)
-    return spec.axes.pe.values, ask(grid.problem((0, 0, 0, 0)), grid.options)
+    return spec.axes.numeric["pe"].values, ask(grid.problem((0, 0, 0, 0)), grid.options)
 
 
 def predicted(row: dict[str, str]) -> tuple[float, float]:

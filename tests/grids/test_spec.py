@@ -1,9 +1,12 @@
 """Specs: what a user writes, and where each mistake is pointed at."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from grids.entries.choices import Choices
+from grids.entries.parameters import PARAMETERS, Parameter
 from grids.entries.strategies import MEANING
 from grids.reading.errors import InputError
 from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validated
@@ -63,6 +66,41 @@ def test_what_is_not_written_has_a_default() -> None:
     assert spec.axes.strategy == tuple(MEANING)
     assert (spec.axes.dataset, spec.outputs) == (None, MAIN_OUTPUTS)
     assert (spec.scaling, spec.times, spec.collectives) == ("weak", "measured", "ring")
+
+
+def spec_of(axes: dict[str, object], **keys: object) -> Spec:
+    usual = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
+    return validated({"axes": usual | axes, **keys}, "the spec")
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS.values(), ids=lambda parameter: parameter.name)
+def test_every_parameter_is_an_axis_or_fixed(parameter: Parameter) -> None:
+    """As the table has it: a row that is added there is a key of every spec."""
+    name, value = parameter.name, parameter.write(1.0)
+    assert spec_of({name: value}).axes.numeric[name].values == (1.0,)
+    if parameter.free:
+        assert spec_of({}, parameters={name: value}).parameters == {name: 1.0}
+    else:
+        with pytest.raises(InputError, match=f"'{name}' is always an axis; write it under 'axes'"):
+            spec_of({}, parameters={name: value})
+
+
+WORDS = [
+    (name, word)
+    for name, field in Choices.model_fields.items()
+    for word in get_args(field.annotation)
+]
+
+
+@pytest.mark.parametrize(("name", "word"), WORDS)
+def test_every_choice_is_a_key(name: str, word: str) -> None:
+    assert getattr(spec_of({}, **{name: word}), name) == word
+
+
+@pytest.mark.parametrize("name", Choices.model_fields)
+def test_a_choice_that_is_not_there_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"the spec: {name}: input should be '.*got 'other'"):
+        spec_of({}, **{name: "other"})
 
 
 @pytest.mark.parametrize(
