@@ -22,9 +22,9 @@ from grids.axes import Axis, AxisOf
 from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
 from grids.entries.parameters import FREE, PARAMETERS
-from grids.entries.strategies import MEANING, parse
-from grids.reading.errors import nearest, shorten
-from grids.reading.yamlfile import Document, explain, load
+from grids.entries.strategies import MEANING, parse_strategy
+from grids.reading.errors import shorten, suggest_name
+from grids.reading.yamlfile import Document, explain_error, load
 
 TERMS = (
     "forward_backward",
@@ -44,40 +44,40 @@ MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
 
 
-def _listed(value: object) -> object:
+def _list_one(value: object) -> object:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def _some(value: object) -> object:
+def _expect_some(value: object) -> object:
     if value in ([], ()):
         raise ValueError("expected at least one entry, got an empty list")
-    return _listed(value)
+    return _list_one(value)
 
 
-def _named_or_defined(value: object) -> object:
+def _expect_reference(value: object) -> object:
     if not isinstance(value, str | dict):
         raise ValueError(f"expected a name, a file or a definition, got {shorten(value)}")
     return value
 
 
-def _strategy(text: str) -> str:
-    parse(text)
+def _check_strategy(text: str) -> str:
+    parse_strategy(text)
     return text
 
 
 # A name of the catalogue, a file, or a definition written out in the spec.
-Reference = Annotated[str | dict[str, object], BeforeValidator(_named_or_defined)]
-StrategyName = Annotated[str, AfterValidator(_strategy)]
+Reference = Annotated[str | dict[str, object], BeforeValidator(_expect_reference)]
+StrategyName = Annotated[str, AfterValidator(_check_strategy)]
 # Each has to be the only one of its name, and comparing thousands takes long.
 Some = Field(min_length=1, max_length=1000)
 ListedReferences = Annotated[tuple[Reference, ...], Some]
 ListedNames = Annotated[tuple[StrategyName, ...], Some]
 References = Annotated[
     ListedReferences,
-    BeforeValidator(_some, json_schema_input_type=Reference | ListedReferences),
+    BeforeValidator(_expect_some, json_schema_input_type=Reference | ListedReferences),
 ]
 StrategyNames = Annotated[
-    ListedNames, BeforeValidator(_some, json_schema_input_type=StrategyName | ListedNames)
+    ListedNames, BeforeValidator(_expect_some, json_schema_input_type=StrategyName | ListedNames)
 ]
 
 
@@ -113,28 +113,28 @@ class Axes(Record):
         return {name: axis for name, axis in axes.items() if isinstance(axis, Axis)}
 
 
-def _parameters(value: object) -> object:
-    """Fixed parameters in SI units."""
+def _read_parameters(value: object) -> object:
+    """Fixed parameters by name, in SI units."""
     if not isinstance(value, dict):
         raise ValueError(f"expected 'name: value' lines, got {shorten(value)}")
     for name in value:
         if name in PARAMETERS and name not in FREE:
             raise ValueError(f"{name!r} is always an axis; write it under 'axes'")
         if name not in FREE:
-            raise ValueError(f"unknown parameter {shorten(name)}; {nearest(str(name), FREE)}")
+            raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(str(name), FREE)}")
     return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}
 
 
-def _written(parameters: dict[str, float]) -> dict[str, float | str]:
-    """Fixed parameters as `_parameters` reads them."""
+def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
+    """Fixed parameters by name, as `_read_parameters` takes them."""
     return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
 
 
-def _outputs(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_outputs(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in (*OUTPUTS, *INTERVALS):
             raise ValueError(
-                f"unknown output {shorten(name)}; {nearest(name, (*OUTPUTS, *INTERVALS))}"
+                f"unknown output {shorten(name)}; {suggest_name(name, (*OUTPUTS, *INTERVALS))}"
             )
     if len(set(names)) != len(names):
         raise ValueError(f"expected each output once, got {shorten(list(names))}")
@@ -148,13 +148,13 @@ class _Space(Record):
     axes: Axes
     parameters: Annotated[
         dict[str, float],
-        BeforeValidator(_parameters, json_schema_input_type=dict[str, float | str]),
-        PlainSerializer(_written, when_used="json"),
+        BeforeValidator(_read_parameters, json_schema_input_type=dict[str, float | str]),
+        PlainSerializer(_write_parameters, when_used="json"),
     ] = Field(default={})
 
     @field_validator("parameters")
     @classmethod
-    def _fixed_or_axis(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+    def _refuse_fixed_axes(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
         axes = info.data.get("axes")  # None where the axes have mistakes of their own
         both = sorted(set(fixed) & set(axes.numeric)) if axes else []
         if both:
@@ -171,13 +171,13 @@ class Spec(Choices, _Space):
     calibration: Reference = "none"
     outputs: Annotated[
         tuple[str, ...],
-        BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
-        AfterValidator(_outputs),
+        BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),
+        AfterValidator(_check_outputs),
     ] = MAIN_OUTPUTS
 
     @field_validator("outputs")
     @classmethod
-    def _intervals_need_runs(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         asked = [name for name in names if name in INTERVALS]
         if asked and info.data.get("calibration") == "none":
             raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")
@@ -185,14 +185,14 @@ class Spec(Choices, _Space):
 
 
 def read_spec(path: Path) -> tuple[Spec, Document]:
-    """Read and validate a spec file; InputError points at file, line and key."""
+    """The spec of a file, and where its keys stand; InputError points at file, line and key."""
     document = load(path)
-    return validated(document.data, document), document
+    return validate_spec(document.data, document), document
 
 
-def validated(data: dict[str, object], source: Document | str) -> Spec:
-    """Validate a spec from plain data."""
+def validate_spec(data: dict[str, object], source: Document | str) -> Spec:
+    """The spec of plain data; InputError begins with `source`."""
     try:
         return Spec.model_validate(data)
     except ValidationError as error:
-        raise explain(error, source, Spec) from None
+        raise explain_error(error, source, Spec) from None

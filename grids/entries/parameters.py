@@ -11,7 +11,7 @@ from functools import partial
 from typing import Literal
 
 from grids.reading.errors import InputError, shorten
-from grids.reading.units import EXAMPLES, has_unit, parse
+from grids.reading.units import EXAMPLES, has_unit, parse_quantity
 
 Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
 
@@ -36,7 +36,7 @@ class Scale:
 
     def read(self, value: object, where: str = "") -> float:
         """The value in SI units; one without a unit must be of the quantity's size, or 0."""
-        number = parse(value, self.unit, where)
+        number = parse_quantity(value, self.unit, where)
         if number > 0 and not self.low <= number <= self.high and not has_unit(value):
             meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
             raise InputError(
@@ -75,7 +75,7 @@ class Parameter:
 
     def read(self, value: object, where: str = "") -> float:
         """The value in SI units, checked against the bounds."""
-        read = self.scale.read if self.scale else partial(parse, unit=self.unit)
+        read = self.scale.read if self.scale else partial(parse_quantity, unit=self.unit)
         number = read(value, where=where)
         if self.whole and number != round(number):
             raise InputError(

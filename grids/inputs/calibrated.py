@@ -30,7 +30,7 @@ class Calibrated:
     def known(self, rank: int) -> Calibration:
         """The parameters, with all dimensions of the cells."""
         found: Calibration = jax.tree.map(
-            lambda value: np.full((1,) * rank, value), self.file.known()
+            lambda value: np.full((1,) * rank, value), self.file.make_calibration()
         )
         return found
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.kinds import KINDS
-from grids.reading.errors import InputError, nearest, shorten
+from grids.reading.errors import InputError, shorten, suggest_name
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -70,7 +70,7 @@ class LayerTable:
                 raise InputError(
                     f"unknown kind {shorten(kind)}",
                     where=f"layer {shorten(name)}",
-                    advice=nearest(kind, KINDS),
+                    advice=suggest_name(kind, KINDS),
                 )
 
     @classmethod

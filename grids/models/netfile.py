@@ -32,9 +32,9 @@ from grids.models.netlines import (
     read_rows,
 )
 from grids.models.tensors import format_sizes
-from grids.reading.errors import InputError, ShapeError, plain, shorten
+from grids.reading.errors import InputError, ShapeError, format_text, shorten
 from grids.reading.textfile import read_text
-from grids.reading.yamlfile import explain
+from grids.reading.yamlfile import explain_error
 
 MOST_ROWS = MOST_LAYERS + len(HEADERS)
 
@@ -75,11 +75,11 @@ class NetModel:
 
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "NetModel":
-        where = f"model {plain(definition.get('name', 'net'))}"
+        where = f"model {format_text(definition.get('name', 'net'))}"
         try:
             form = _Definition.model_validate(definition)
         except ValidationError as error:
-            raise explain(error, where, _Definition) from None
+            raise explain_error(error, where, _Definition) from None
         model = parse_net(form.net, form.name, form.name)
         if form.mask is not None and len(form.mask) != len(model.layers):
             raise InputError(
@@ -99,7 +99,7 @@ class _Definition(Record):
 
 
 def read_net(path: Path) -> NetModel:
-    """Read a model file of ParaDL's."""
+    """The model of a file of ParaDL's."""
     return parse_net(read_text(path), path.name, str(path))
 
 
@@ -116,41 +116,41 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
     written = [read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
     if not written:
         raise InputError("no layers", where=where, advice="write lines of NAME|x|w|y|seconds")
-    lines = _chained(written, shape)
+    lines = _chain_inputs(written, shape)
     return NetModel(
         name=name,
         text=text,
-        own_dataset=_dataset(title or name, samples, shape, math.prod(lines[-1].y), where),
-        layers=_table(lines, where),
-        warnings=tuple(_warnings(written, lines)),
+        own_dataset=_make_dataset(title or name, samples, shape, math.prod(lines[-1].y), where),
+        layers=_make_table(lines, where),
+        warnings=tuple(_list_warnings(written, lines)),
     )
 
 
-def _dataset(name: str, samples: int, shape: Sizes, targets: int, where: str) -> Dataset:
+def _make_dataset(name: str, samples: int, shape: Sizes, targets: int, where: str) -> Dataset:
     source = (f"the model file {Path(where).name}",)
     try:
         return Dataset(name=name, samples=samples, shape=shape, targets=targets, source=source)
     except ValidationError as error:
-        raise explain(error, where, Dataset) from None
+        raise explain_error(error, where, Dataset) from None
 
 
-def _chained(lines: list[Line], shape: Sizes) -> list[Line]:
+def _chain_inputs(lines: list[Line], shape: Sizes) -> list[Line]:
     """The lines, each with its predecessor's output as input, whatever the file says."""
     inputs = [shape, *(line.y for line in lines[:-1])]
     return [replace(line, x=x) for line, x in zip(lines, inputs, strict=True)]
 
 
-def _warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
+def _list_warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
     for before, line in zip(written, lines, strict=True):
         if before.x != line.x:
             yield (
                 f"{line.where}: {line.name}: the input {format_sizes(before.x)} is not the output "
                 f"before it, {format_sizes(line.x)}; going on with the latter"
             )
-        yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _oddities(line))
+        yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _list_oddities(line))
 
 
-def _oddities(line: Line) -> Iterator[str]:
+def _list_oddities(line: Line) -> Iterator[str]:
     """What is strange about a line that can be read."""
     kind = line.kind
     pools = kind.windowed and not kind.multiplies  # what a pool says of weights, nobody reads
@@ -165,16 +165,16 @@ def _oddities(line: Line) -> Iterator[str]:
         yield "no weights"
 
 
-def _table(lines: list[Line], where: str) -> LayerTable:
-    layers = [_layer(line) for line in lines]
-    seconds = _spread(lines, [layer.flops for layer in layers])
+def _make_table(lines: list[Line], where: str) -> LayerTable:
+    layers = [_make_layer(line) for line in lines]
+    seconds = _spread_seconds(lines, [layer.flops for layer in layers])
     try:
         return LayerTable.from_layers(layers, seconds)
     except InputError as error:
         raise InputError(str(error), where=where) from None
 
 
-def _layer(line: Line) -> Layer:
+def _make_layer(line: Line) -> Layer:
     flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
     return Layer(
@@ -193,7 +193,7 @@ def _layer(line: Line) -> Layer:
     )
 
 
-def _spread(lines: list[Line], flops: list[float]) -> Floats | None:
+def _spread_seconds(lines: list[Line], flops: list[float]) -> Floats | None:
     """Seconds a layer; None where the file has no times."""
     seconds = np.array([line.seconds for line in lines])
     if not seconds.any():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grids.entries.entry import MOST_NAME
 from grids.entries.parameters import SECONDS
 from grids.models.kinds import KIND_OF_PREFIX, Kind, Sizes
-from grids.reading.errors import InputError, nearest, shorten
+from grids.reading.errors import InputError, shorten, suggest_name
 
 HEADERS = ("Dataset", "Input", "Model")
 FIELDS = 5  # NAME|x|w|y|seconds
@@ -99,7 +99,7 @@ def _read_kind(where: str, name: str) -> Kind:
         raise InputError(
             f"unknown kind of layer {shorten(name)}",
             where=where,
-            advice=f"a name begins with its kind; {nearest(upper, KIND_OF_PREFIX)}",
+            advice=f"a name begins with its kind; {suggest_name(upper, KIND_OF_PREFIX)}",
         )
     return kind
 

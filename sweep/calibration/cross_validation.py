@@ -133,7 +133,7 @@ def _cases(seen: Observations, found: CalibrationFile, rows: NDArray[np.int64]) 
         doubt, distant = (_doubt(seen, found, row, error) for error in (UNSEEN, DISTANT))
         yield Unseen(
             inputs=inputs,
-            known=jax.tree.map(np.asarray, found.known()),
+            known=jax.tree.map(np.asarray, found.make_calibration()),
             doubt=doubt,
             unseen=doubt.widening - 1,
             away=distant.widening - 1,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from grids.inputs.groups import divided
-from grids.reading.units import prefixed
+from grids.reading.units import format_quantity
 from kernels.calibration import LARGE_MESSAGE
 from sweep.measured.predicted_runs import Case
 from sweep.questions.choice import with_group
@@ -235,7 +235,7 @@ def _large_messages(case: Case) -> str | None:
     if messages[name] <= LARGE_MESSAGE:
         return None
     return (
-        f"large messages: {prefixed(messages[name], 'B')} of {name} go through host memory, "
+        f"large messages: {format_quantity(messages[name], 'B')} of {name} go through host memory, "
         "far slower than the path's bandwidth"
     )
 

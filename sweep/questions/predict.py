@@ -12,7 +12,7 @@ import numpy as np
 from grids.grid import Grid, Index
 from grids.inputs.problem import Problem
 from grids.reading.errors import InputError
-from grids.spec import TERMS, Spec, validated
+from grids.spec import TERMS, Spec, validate_spec
 from kernels.arrays import Cells
 from kernels.compiled import compiled
 from kernels.flags import FORBIDS
@@ -52,7 +52,7 @@ class Configuration:
         }
         if self.dataset is not None:
             axes["dataset"] = [self.dataset]
-        spec: Spec = validated(
+        spec: Spec = validate_spec(
             {"axes": axes, "parameters": dict(self.parameters), **self.settings}, ""
         )
         return Grid.from_spec(spec, base)

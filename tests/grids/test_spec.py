@@ -9,7 +9,7 @@ from grids.entries.choices import Choices
 from grids.entries.parameters import PARAMETERS, Parameter
 from grids.entries.strategies import MEANING
 from grids.reading.errors import InputError
-from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validated
+from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validate_spec
 
 SPEC = """\
 name: interconnect study
@@ -70,7 +70,7 @@ def test_what_is_not_written_has_a_default() -> None:
 
 def spec_of(axes: dict[str, object], **keys: object) -> Spec:
     usual = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
-    return validated({"axes": usual | axes, **keys}, "the spec")
+    return validate_spec({"axes": usual | axes, **keys}, "the spec")
 
 
 @pytest.mark.parametrize("parameter", PARAMETERS.values(), ids=lambda parameter: parameter.name)
@@ -142,25 +142,25 @@ def test_mistakes_have_their_line(file: Path, old: str, new: str, expected: str)
 def test_parameters_that_are_no_mapping() -> None:
     axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
     with pytest.raises(InputError, match="parameters: expected 'name: value' lines, got 3"):
-        validated({"axes": axes, "parameters": 3}, "the spec")
+        validate_spec({"axes": axes, "parameters": 3}, "the spec")
 
 
 def test_a_mistake_in_plain_data_has_its_source() -> None:
     with pytest.raises(InputError, match=r"^the store's spec: axes: this key is missing$"):
-        validated({"name": "empty"}, "the store's spec")
+        validate_spec({"name": "empty"}, "the store's spec")
 
 
 def test_a_spec_that_is_written_down_is_read_again() -> None:
     fixed = {"inter_bandwidth": "25 B/s", "intra_bandwidth": "25 GB/s", "intra_latency": 0}
     axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
-    spec = validated({"axes": axes, "parameters": fixed}, "the spec")
+    spec = validate_spec({"axes": axes, "parameters": fixed}, "the spec")
     plain = spec.model_dump(mode="json", exclude_unset=True)
     assert plain["parameters"] == {
         "inter_bandwidth": "25.0 B/s",
         "intra_bandwidth": 25e9,
         "intra_latency": 0,
     }
-    assert validated(plain, "the store's spec") == spec
+    assert validate_spec(plain, "the store's spec") == spec
 
 
 def test_a_spec_is_frozen() -> None:

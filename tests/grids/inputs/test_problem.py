@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.entries.strategies import parse
+from grids.entries.strategies import parse_strategy
 from grids.inputs.divisors import divisors
 from grids.inputs.problem import Problem, Settings, Workload, build
 from grids.library import find
@@ -28,7 +28,7 @@ WORKLOAD = workload()
 
 def problem(strategy="data", pe=(64,), batch=(32,), strong=False, of=WORKLOAD, axes=None, **fixed):
     axes = {"pe": np.array(pe, float), "batch": np.array(batch, float)} | (axes or {})
-    return build(of, parse(strategy), axes, Settings(fixed, strong))
+    return build(of, parse_strategy(strategy), axes, Settings(fixed, strong))
 
 
 def numbers(asked: Problem, options=None) -> np.ndarray:
