@@ -28,6 +28,7 @@ _SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
 
 def _describe_generator(name: str, fewest: int, most: int) -> JsonSchemaValue:
+    """JSON schema of a generator and its list of arguments."""
     numbers = {"type": "array", "items": _SCALAR, "minItems": fewest, "maxItems": most}
     return {
         "type": "object",
@@ -86,6 +87,7 @@ def expand_axis(form: object, parameter: Parameter) -> Axis:
 
 
 def _expand_item(item: object, parameter: Parameter) -> Floats:
+    """The values of one entry: a quantity, or a generator's."""
     if not isinstance(item, dict):
         return np.array([parameter.read(item)])
     if len(item) != 1 or next(iter(item)) not in GENERATORS:
@@ -107,6 +109,7 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
 
 
 def _make_powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
+    """Powers of two from the first to the last; what is no power of two cannot be the first."""
     first, last = _read_positive_ends(arguments, parameter)
     exponents = np.arange(np.ceil(np.log2(first)), np.floor(np.log2(last)) + 1)
     if not exponents.size:
@@ -122,6 +125,7 @@ def _make_powers_of_two(arguments: list[object], parameter: Parameter) -> Floats
 
 
 def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
+    """Equal steps up to the last value, which is among them if a step leads there."""
     first, last = _read_ends(arguments, parameter)
     step = _read_step(arguments[2], parameter) if len(arguments) > 2 else 1.0
     if last > first and step > (last - first) * (1 + SLACK):
@@ -134,6 +138,7 @@ def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
 
 
 def _read_step(value: object, parameter: Parameter) -> float:
+    """The step of a range, above 0; InputError where it is not."""
     step = parse_quantity(value, parameter.unit, "")
     if step <= 0 or (parameter.whole and step != round(step)):
         kind = "whole" if parameter.whole else "positive"
@@ -142,6 +147,7 @@ def _read_step(value: object, parameter: Parameter) -> float:
 
 
 def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
+    """As many values as are asked for, with equal differences."""
     first, last = _read_ends(arguments, parameter)
     count = _read_count(arguments[2], first, last)
     if parameter.whole and count > last - first + 1:
@@ -153,11 +159,13 @@ def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
 
 
 def _make_geomspace(arguments: list[object], parameter: Parameter) -> Floats:
+    """As many values as are asked for, with equal ratios."""
     first, last = _read_positive_ends(arguments, parameter)
     return np.geomspace(first, last, _read_count(arguments[2], first, last))
 
 
 def _read_ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
+    """The first value and the last, which is not below it."""
     first, last = parameter.read(arguments[0]), parameter.read(arguments[1])
     if first > last:
         raise InputError(
@@ -168,6 +176,7 @@ def _read_ends(arguments: list[object], parameter: Parameter) -> tuple[float, fl
 
 
 def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
+    """The first value, above 0, and the last: ratios and powers begin at no 0."""
     first, last = _read_ends(arguments, parameter)
     if first <= 0:
         raise InputError(
@@ -178,6 +187,7 @@ def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[
 
 
 def _read_count(value: object, first: float, last: float) -> int:
+    """How many values lie from the first to the last, both among them."""
     count = _check_count(int(COUNT.read(value)))
     if first == last:
         raise InputError(
@@ -188,6 +198,7 @@ def _read_count(value: object, first: float, last: float) -> int:
 
 
 def _check_count(count: int) -> int:
+    """The count of values, before an array of that size is made."""
     if count > MOST_VALUES:
         raise InputError(f"expected at most {MOST_VALUES:,} values, got {count:,}")
     return count

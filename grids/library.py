@@ -73,15 +73,18 @@ def list_names(kind: Kind) -> tuple[str, ...]:
 
 @cache
 def _load_catalogued(kind: Kind, name: str) -> Entry:
+    """The entry of a name, read once a process."""
     return _load(kind, CATALOGUE / f"{kind}s" / f"{name}.yaml")
 
 
 def _load(kind: Kind, path: Path) -> Entry:
+    """The entry that a YAML file holds."""
     document = load(path)
     return _validate(kind, document.data, document)
 
 
 def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
+    """The entry that a mapping defines, or the file that it names."""
     if kind == "model" and "net" in definition:
         return NetModel.from_definition(definition)
     if kind == "model" and "file" in definition:
@@ -113,6 +116,7 @@ def _read_split_model(definition: dict[str, object], base: Path) -> Model:
 
 
 def _validate(kind: Kind, data: dict[str, object], source: Document | str) -> Entry:
+    """The entry of plain data; InputError begins with the place in `source`."""
     try:
         return ENTRIES[kind].from_definition(data)
     except ValidationError as error:
@@ -120,9 +124,11 @@ def _validate(kind: Kind, data: dict[str, object], source: Document | str) -> En
 
 
 def _is_path(reference: str) -> bool:
+    """Whether a reference is a file rather than a name."""
     path = Path(reference)
     return "/" in reference or path.suffix in (".yaml", ".yml") or _is_net(path)
 
 
 def _is_net(path: Path) -> bool:
+    """Whether a file is one of ParaDL's models, by its ending."""
     return path.suffix.startswith(".net")

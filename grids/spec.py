@@ -45,22 +45,26 @@ OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
 
 
 def _list_one(value: object) -> object:
+    """One value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 def _expect_some(value: object) -> object:
+    """The entries of an axis, which has at least one; one alone needs no list."""
     if value in ([], ()):
         raise ValueError("expected at least one entry, got an empty list")
     return _list_one(value)
 
 
 def _expect_reference(value: object) -> object:
+    """The value, if it can refer to an entry at all."""
     if not isinstance(value, str | dict):
         raise ValueError(f"expected a name, a file or a definition, got {shorten(value)}")
     return value
 
 
 def _check_strategy(text: str) -> str:
+    """The text, if it is a strategy."""
     parse_strategy(text)
     return text
 
@@ -86,6 +90,7 @@ AnyAxes = TypeVar("AnyAxes", bound=Record)
 
 def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
     """The form with an axis for each oracle parameter, required where it cannot be fixed."""
+    # As a decorator, type checkers take the class for the one that is written below.
     numeric: dict[str, Any] = {
         name: (Annotated[Axis | None, AxisOf(parameter)], None)
         if parameter.free
@@ -131,6 +136,7 @@ def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
 
 
 def _check_outputs(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, if each is an output and stands once."""
     for name in names:
         if name not in (*OUTPUTS, *INTERVALS):
             raise ValueError(
@@ -155,6 +161,7 @@ class _Space(Record):
     @field_validator("parameters")
     @classmethod
     def _refuse_fixed_axes(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+        """The fixed parameters, none of which may be an axis, too."""
         axes = info.data.get("axes")  # None where the axes have mistakes of their own
         both = sorted(set(fixed) & set(axes.numeric)) if axes else []
         if both:
@@ -178,6 +185,7 @@ class Spec(Choices, _Space):
     @field_validator("outputs")
     @classmethod
     def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        """The outputs, of which percentiles need a calibration."""
         asked = [name for name in names if name in INTERVALS]
         if asked and info.data.get("calibration") == "none":
             raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")

@@ -114,6 +114,7 @@ class CalibrationFile(Entry):
 
     @model_validator(mode="after")
     def _check_complete(self) -> Self:
+        """The calibration, if it has all parameters and no others."""
         for name in self.parameters:
             if name not in PRIORS:
                 raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(name, PRIORS)}")

@@ -28,10 +28,12 @@ def _refuse_bool(value: object) -> object:
 
 
 def _list_text(value: object) -> object:
+    """One text as a list of one."""
     return (value,) if isinstance(value, str) else value
 
 
 def _expect_one_line(name: str) -> str:
+    """The name, which tables and messages have on one line."""
     if not name.isprintable():
         raise ValueError(f"expected a name on one line, got {shorten(name)}")
     return name

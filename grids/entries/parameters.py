@@ -96,6 +96,7 @@ class Parameter:
         return self.scale.write(number) if self.scale else number
 
     def _describe_bounds(self) -> str:
+        """The bounds in words, with the unit."""
         unit = "" if self.unit == "1" else f" {self.unit}"
         low = "more than 0" if self.low == ABOVE_ZERO else f"at least {self.low:g}"
         high = "" if math.isinf(self.high) else f" and at most {self.high:g}"

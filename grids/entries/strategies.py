@@ -81,7 +81,7 @@ class Strategy:
 
     @property
     def label(self) -> str:
-        """As the user writes it, settings in a fixed order."""
+        """As the user writes it, settings in a fixed order: labels are coordinates of the cube."""
         layers = None if self.layers == "default" else self.layers
         settings = {
             "group": self.group,
@@ -119,6 +119,7 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
 
 
 def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
+    """The strategy of `base` and the settings behind it, as written; each has to belong to it."""
     bare = Strategy(base)
     names = _list_settings(bare)
     for key in settings:
@@ -153,14 +154,17 @@ def _list_settings(strategy: Strategy) -> list[str]:
 
 
 def _read_group(value: str | None, where: str) -> int | Literal["best"] | None:
+    """PEs of a group, or `best`; None where the user leaves it open."""
     return "best" if value == "best" else _read_count("group", value, where)
 
 
 def _read_count(name: str, value: str | None, where: str) -> int | None:
+    """The whole number of a setting, within the bounds of the parameter of that name."""
     return None if value is None else int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
 
 
 def _read_dims(value: str | None, where: str) -> str | None:
+    """The spatial dimensions to split, in the order d, h, w; None for those with the least halo."""
     if value is None or value == "auto":
         return None
     if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
@@ -174,6 +178,7 @@ def _read_dims(value: str | None, where: str) -> str | None:
 
 
 def _read_layers(value: str | None, where: str) -> Which:
+    """Which layers a group splits."""
     if value not in (None, "default", "all"):
         raise InputError(f"layers: expected 'default' or 'all', got {shorten(value)}", where=where)
     return "all" if value == "all" else "default"

@@ -80,6 +80,7 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_nesting(self) -> Self:
+        """The system, if each level holds more PEs than the one inside it."""
         if self.levels[0].pes != self.pes_per_node:
             raise ValueError(
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "

@@ -42,12 +42,14 @@ class Architecture(Entry):
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
+        """The architecture, if it says its steps in one way."""
         if (self.layers is None) == (self.family is None):
             raise ValueError("expected either 'layers' or 'family', got both or neither")
         return self
 
     @model_validator(mode="after")
     def _check_profiles(self) -> Self:
+        """The architecture, if every shape that was measured fits it."""
         for index, profile in enumerate(self.profiles):
             try:
                 self.layers_for(profile.shape, targets=1)
@@ -98,4 +100,5 @@ class Architecture(Entry):
 
 @lru_cache(maxsize=256)  # a measured time is spread over the layers of each sweep's every part
 def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
+    """The layers of a model for one shape, kept for who asks again."""
     return infer_layers(model.name, model.steps, shape, targets)

@@ -34,6 +34,7 @@ def read_layers(path: Path, table: LayerTable) -> tuple[bool, ...]:
 
 
 def _read_flag(where: str, content: str, index: int, name: str) -> bool:
+    """Whether the line splits its layer, which has to be the model's layer of that index."""
     match = LINE.fullmatch(content)
     if match is None:
         raise InputError(

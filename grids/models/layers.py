@@ -46,6 +46,7 @@ class Layer:
     kernel: tuple[float, float, float]
 
 
+# Without equality, a table hashes by identity: placements are kept for each table.
 @dataclass(frozen=True, eq=False)
 class LayerTable:
     """A network for one sample shape, column by column: [G], or [G, 3] for extents."""
@@ -75,6 +76,7 @@ class LayerTable:
 
     @classmethod
     def from_layers(cls, layers: Sequence[Layer], seconds: Floats | None = None) -> "LayerTable":
+        """The table of at least one layer, with measured seconds [G] where there are some."""
         _expect_countable(layers)
         columns = {
             each.name: np.array([getattr(layer, each.name) for layer in layers], np.float64)

@@ -127,6 +127,7 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
 
 
 def _make_dataset(name: str, samples: int, shape: Sizes, targets: int, where: str) -> Dataset:
+    """The data set that the header tells of; targets: outputs of the last layer."""
     source = (f"the model file {Path(where).name}",)
     try:
         return Dataset(name=name, samples=samples, shape=shape, targets=targets, source=source)
@@ -141,6 +142,7 @@ def _chain_inputs(lines: list[Line], shape: Sizes) -> list[Line]:
 
 
 def _list_warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
+    """What is odd about the file, line by line."""
     for before, line in zip(written, lines, strict=True):
         if before.x != line.x:
             yield (
@@ -166,6 +168,7 @@ def _list_oddities(line: Line) -> Iterator[str]:
 
 
 def _make_table(lines: list[Line], where: str) -> LayerTable:
+    """The layers of the lines, with their times."""
     layers = [_make_layer(line) for line in lines]
     seconds = _spread_seconds(lines, [layer.flops for layer in layers])
     try:
@@ -175,6 +178,7 @@ def _make_table(lines: list[Line], where: str) -> LayerTable:
 
 
 def _make_layer(line: Line) -> Layer:
+    """One row of the table, of a line whose input is its predecessor's output."""
     flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
     return Layer(

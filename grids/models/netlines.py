@@ -92,6 +92,7 @@ def read_line(where: str, fields: list[str], rank: int) -> Line:
 
 
 def _read_kind(where: str, name: str) -> Kind:
+    """The kind with which a layer's name begins."""
     upper = name.upper()
     kinds = (kind for prefix, kind in KIND_OF_PREFIX.items() if upper.startswith(prefix))
     kind = next(kinds, None)
@@ -105,6 +106,7 @@ def _read_kind(where: str, name: str) -> Kind:
 
 
 def _read_sizes(where: str, what: str, text: str, *, least: int, count: int | None = None) -> Sizes:
+    """The sizes of `3x226x226`, `count` of them, none below `least`."""
     sizes = tuple(int(part) for part in text.split("x")) if SIZES.fullmatch(text) else ()
     if not sizes or min(sizes) < least or count not in (None, len(sizes)):
         numbers = "whole numbers" if count is None else f"{count} whole numbers"

@@ -27,6 +27,7 @@ def infer_layers(model: str, steps: Steps, shape: tuple[int, ...], targets: int)
 
 
 def _refuse_twins(layers: list[Layer]) -> None:
+    """InputError for a name that two layers have: messages point at layers by name."""
     twins = [name for name, count in Counter(layer.name for layer in layers).items() if count > 1]
     if twins:
         raise InputError(
@@ -72,6 +73,7 @@ class _Walk:
         return x.flat
 
     def _take_residual(self, name: str, residual: Residual, x: Tensor) -> Tensor:
+        """The sum of the body and the shortcut, which have to give the same sizes."""
         y = self.follow(f"{name}.", residual.body, x)
         shortcut = self.follow(f"{name}.shortcut.", residual.shortcut, x)
         if y != shortcut:
@@ -79,6 +81,7 @@ class _Walk:
         return self._add(f"{name}.add", KINDS["add"], Passage(y, y, inputs=2))
 
     def _take_concat(self, name: str, concat: Concat, x: Tensor) -> Tensor:
+        """The branches' outputs side by side, of which only the channels may differ."""
         ends = [
             self.follow(f"{name}.branch{number}.", branch, x)
             for number, branch in enumerate(concat.branches, start=1)
@@ -90,11 +93,13 @@ class _Walk:
         return self._add(f"{name}.concat", KINDS["concat"], Passage(y, y))
 
     def _add(self, name: str, kind: Kind, passage: Passage) -> Tensor:
+        """What comes out of a layer, which joins the collection."""
         self.layers.append(_make_layer(name, kind, passage))
         return passage.y
 
 
 def _make_layer(name: str, kind: Kind, passage: Passage) -> Layer:
+    """One row of the table, of a layer and what passes through it."""
     x, y, kernel = passage.x, passage.y, passage.kernel
     weights = kind.count_weights(x.channels, y.channels, kernel)
     return Layer(

@@ -38,6 +38,7 @@ from grids.reading.errors import shorten
 
 
 def _list_one(value: object) -> object:
+    """One size for all dimensions as a list of one."""
     return (value,) if isinstance(value, int) else value
 
 
@@ -174,6 +175,7 @@ AnyStep = TypeVar("AnyStep", bound=Record)
 
 def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
     """The form with every word of an element-wise kind as a plain layer."""
+    # As a decorator, type checkers take the class for the one that is written below.
     words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise]
     plain: dict[str, Any] = dict.fromkeys(words, (Plain | None, None))
     return create_model(

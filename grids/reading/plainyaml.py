@@ -93,4 +93,5 @@ def _expect_text(node: yaml.Node) -> None:
 
 
 def _make_error(problem: str, mark: Any) -> yaml.YAMLError:
+    """The error of `problem`, with its place in the text."""
     return yaml.constructor.ConstructorError(None, None, problem, mark)

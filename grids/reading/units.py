@@ -114,6 +114,7 @@ def _read_quantity(text: str, unit: str) -> float | None:
 
 
 def _multiply(number: str, factor: Decimal) -> float:
+    """The product in decimal arithmetic; infinite where it is too large."""
     try:
         return float(Decimal(number) * factor)
     except DecimalException:  # an exponent of a million
@@ -135,6 +136,7 @@ def _find_factor(suffix: str, unit: str) -> Decimal | None:
 
 @cache
 def _load_registry() -> "pint.UnitRegistry[Decimal]":
+    """pint with our units alone, loaded when the first suffix is read."""
     import pint
 
     registry: pint.UnitRegistry[Decimal] = pint.UnitRegistry(None, non_int_type=Decimal)

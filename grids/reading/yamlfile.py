@@ -74,6 +74,7 @@ def load(path: Path) -> Document:
 
 
 def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
+    """The error of a text that is no YAML, with its line."""
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     problem = (
         error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error).splitlines()[0]
@@ -109,6 +110,7 @@ def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def _explain_one(
     error: Mapping[str, object], source: Document | str, model: type[pydantic.BaseModel] | None
 ) -> str:
+    """One mistake as file:line: key: message."""
     keypath = cast(KeyPath, error["loc"])
     where = source if isinstance(source, str) else source.where(keypath)
     # Where a value may be of several types, pydantic adds the type it tried: "literal['same']".
@@ -119,6 +121,7 @@ def _explain_one(
 def _write_message(
     error: Mapping[str, object], keypath: KeyPath, model: type[pydantic.BaseModel] | None
 ) -> str:
+    """What is wrong with one value, in words of ours where pydantic's need its manual."""
     text = str(error["msg"]).removeprefix("Value error, ")
     match error["type"]:
         case "extra_forbidden":
