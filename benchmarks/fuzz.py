@@ -13,7 +13,7 @@ from benchmarks.corpus import Reader, fault, list_readers, make_cases
 from benchmarks.effort import Effort
 from benchmarks.report import Goal, Report, Row
 from grids.grid import Grid
-from grids.spec import validated
+from grids.spec import validate_spec
 from sweep.cli.preview import preview
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluate import evaluate
@@ -68,12 +68,12 @@ def _predict_with(kind: str, path: Path) -> None:
     """Predict a configuration in which the file takes part."""
     own = path.suffix.startswith(".net")  # such a file brings its data set
     others = {name: value for name, value in AXES.items() if not (own and name == "dataset")}
-    grid = Grid.from_spec(validated({"axes": others | {kind: str(path)}}, "fuzz"))
+    grid = Grid.from_spec(validate_spec({"axes": others | {kind: str(path)}}, "fuzz"))
     prediction(grid)
 
 
 def _predict_calibrated(path: Path) -> None:
-    prediction(Grid.from_spec(validated({"axes": AXES, "calibration": str(path)}, "fuzz")))
+    prediction(Grid.from_spec(validate_spec({"axes": AXES, "calibration": str(path)}, "fuzz")))
 
 
 def _evaluate_first_cell(path: Path) -> None:

@@ -43,7 +43,7 @@ def search_rate(effort: Effort) -> SearchRate:
     grid = spaces.space(spaces.ALL, effort.searched, 64, 64)
     with TemporaryDirectory() as folder:
         store = Path(folder) / "answers.zarr"
-        action = partial(_search, grid.reduced(), store)
+        action = partial(_search, grid.drop_outputs(), store)
         prepare = partial(rmtree, store, ignore_errors=True)
         timing = interleaved({"search": action}, effort.rounds, prepare)["search"]
     cells = int(np.prod(grid.shape))

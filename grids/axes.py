@@ -12,10 +12,10 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from grids.entries.parameters import PARAMETERS, Parameter
+from grids.entries.parameters import Parameter
 from grids.models.layers import Floats
-from grids.reading.errors import InputError, nearest, shorten
-from grids.reading.units import parse
+from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.units import parse_quantity
 
 # An axis beyond this is a slip of the pen: a million values take 40 MB before anything is computed.
 MOST_VALUES = 1_000_000
@@ -27,7 +27,8 @@ SLACK = 1e-6  # steps
 _SCALAR = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
 
-def _schema(name: str, fewest: int, most: int) -> JsonSchemaValue:
+def _describe_generator(name: str, fewest: int, most: int) -> JsonSchemaValue:
+    """JSON schema of a generator and its list of arguments."""
     numbers = {"type": "array", "items": _SCALAR, "minItems": fewest, "maxItems": most}
     return {
         "type": "object",
@@ -49,29 +50,30 @@ class Axis:
 class AxisOf:
     """Tells pydantic how to read the axis of one parameter."""
 
-    name: str
+    parameter: Parameter
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            lambda form: form if isinstance(form, Axis) else expand(form, PARAMETERS[self.name]),
+            lambda form: form if isinstance(form, Axis) else expand_axis(form, self.parameter),
             serialization=core_schema.plain_serializer_function_ser_schema(lambda axis: axis.form),
         )
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        generators = [_schema(name, each.fewest, each.most) for name, each in GENERATORS.items()]
+        generators = [
+            _describe_generator(name, each.fewest, each.most) for name, each in GENERATORS.items()
+        ]
         item = {"anyOf": [_SCALAR, *generators]}
-        parameter = PARAMETERS[self.name]
         return {
             "anyOf": [{"type": "array", "items": item, "minItems": 1}, item],
-            "description": f"{parameter.meaning} [{parameter.unit}]",
+            "description": f"{self.parameter.meaning} [{self.parameter.unit}]",
         }
 
 
-def expand(form: object, parameter: Parameter) -> Axis:
+def expand_axis(form: object, parameter: Parameter) -> Axis:
     """The values that a user's list, generator, or single value stands for."""
     items = form if isinstance(form, list | tuple) else [form]
     if not items:
@@ -79,19 +81,20 @@ def expand(form: object, parameter: Parameter) -> Axis:
     parts: list[Floats] = []
     count = 0
     for item in items:
-        parts.append(_values(item, parameter))
-        count = _bounded(count + parts[-1].size)
+        parts.append(_expand_item(item, parameter))
+        count = _check_count(count + parts[-1].size)
     return Axis(form, tuple(np.unique(np.concatenate(parts)).tolist()))
 
 
-def _values(item: object, parameter: Parameter) -> Floats:
+def _expand_item(item: object, parameter: Parameter) -> Floats:
+    """The values of one entry: a quantity, or a generator's."""
     if not isinstance(item, dict):
         return np.array([parameter.read(item)])
     if len(item) != 1 or next(iter(item)) not in GENERATORS:
         name = str(next(iter(item), ""))
         raise InputError(
             f"expected a value or one generator, got {shorten(item)}",
-            advice=nearest(name, GENERATORS),
+            advice=suggest_name(name, GENERATORS),
         )
     (name, arguments), *_ = item.items()
     generator = GENERATORS[name]
@@ -105,8 +108,9 @@ def _values(item: object, parameter: Parameter) -> Floats:
     return np.round(values) if parameter.whole else values
 
 
-def _powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
-    first, last = _positive_ends(arguments, parameter)
+def _make_powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
+    """Powers of two from the first to the last; what is no power of two cannot be the first."""
+    first, last = _read_positive_ends(arguments, parameter)
     exponents = np.arange(np.ceil(np.log2(first)), np.floor(np.log2(last)) + 1)
     if not exponents.size:
         raise InputError(f"no power of two lies from {first:g} to {last:g}")
@@ -120,29 +124,32 @@ def _powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:
     return values
 
 
-def _range(arguments: list[object], parameter: Parameter) -> Floats:
-    first, last = _ends(arguments, parameter)
-    step = _step(arguments[2], parameter) if len(arguments) > 2 else 1.0
+def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
+    """Equal steps up to the last value, which is among them if a step leads there."""
+    first, last = _read_ends(arguments, parameter)
+    step = _read_step(arguments[2], parameter) if len(arguments) > 2 else 1.0
     if last > first and step > (last - first) * (1 + SLACK):
         raise InputError(
             f"range: the step {step:g} goes beyond the last value, {last:g}",
             advice="write a smaller step, or only the first value",
         )
     count = int((last - first) / step + SLACK) + 1
-    return np.minimum(first + step * np.arange(_bounded(count), dtype=float), last)
+    return np.minimum(first + step * np.arange(_check_count(count), dtype=float), last)
 
 
-def _step(value: object, parameter: Parameter) -> float:
-    step = parse(value, parameter.unit, "")
+def _read_step(value: object, parameter: Parameter) -> float:
+    """The step of a range, above 0; InputError where it is not."""
+    step = parse_quantity(value, parameter.unit, "")
     if step <= 0 or (parameter.whole and step != round(step)):
         kind = "whole" if parameter.whole else "positive"
         raise InputError(f"range: expected a {kind} step above 0, got {shorten(value)}")
     return step
 
 
-def _linspace(arguments: list[object], parameter: Parameter) -> Floats:
-    first, last = _ends(arguments, parameter)
-    count = _count(arguments[2], first, last)
+def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
+    """As many values as are asked for, with equal differences."""
+    first, last = _read_ends(arguments, parameter)
+    count = _read_count(arguments[2], first, last)
     if parameter.whole and count > last - first + 1:
         raise InputError(
             f"linspace: only {last - first + 1:g} whole numbers lie from {first:g} to {last:g}",
@@ -151,12 +158,14 @@ def _linspace(arguments: list[object], parameter: Parameter) -> Floats:
     return np.linspace(first, last, count)
 
 
-def _geomspace(arguments: list[object], parameter: Parameter) -> Floats:
-    first, last = _positive_ends(arguments, parameter)
-    return np.geomspace(first, last, _count(arguments[2], first, last))
+def _make_geomspace(arguments: list[object], parameter: Parameter) -> Floats:
+    """As many values as are asked for, with equal ratios."""
+    first, last = _read_positive_ends(arguments, parameter)
+    return np.geomspace(first, last, _read_count(arguments[2], first, last))
 
 
-def _ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
+def _read_ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
+    """The first value and the last, which is not below it."""
     first, last = parameter.read(arguments[0]), parameter.read(arguments[1])
     if first > last:
         raise InputError(
@@ -166,8 +175,9 @@ def _ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
     return first, last
 
 
-def _positive_ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
-    first, last = _ends(arguments, parameter)
+def _read_positive_ends(arguments: list[object], parameter: Parameter) -> tuple[float, float]:
+    """The first value, above 0, and the last: ratios and powers begin at no 0."""
+    first, last = _read_ends(arguments, parameter)
     if first <= 0:
         raise InputError(
             f"expected a first value above 0, got {shorten(arguments[0])}",
@@ -176,8 +186,9 @@ def _positive_ends(arguments: list[object], parameter: Parameter) -> tuple[float
     return first, last
 
 
-def _count(value: object, first: float, last: float) -> int:
-    count = _bounded(int(COUNT.read(value)))
+def _read_count(value: object, first: float, last: float) -> int:
+    """How many values lie from the first to the last, both among them."""
+    count = _check_count(int(COUNT.read(value)))
     if first == last:
         raise InputError(
             f"expected a last value above the first, got {first:g} twice",
@@ -186,7 +197,8 @@ def _count(value: object, first: float, last: float) -> int:
     return count
 
 
-def _bounded(count: int) -> int:
+def _check_count(count: int) -> int:
+    """The count of values, before an array of that size is made."""
     if count > MOST_VALUES:
         raise InputError(f"expected at most {MOST_VALUES:,} values, got {count:,}")
     return count
@@ -204,10 +216,12 @@ class Generator:
 
 
 GENERATORS = {
-    "pow2": Generator(_powers_of_two, 2, 2, "[first, last]", "{pow2: [1, 1024]}"),
-    "range": Generator(_range, 2, 3, "[first, last] or [first, last, step]", "{range: [1, 1024]}"),
-    "linspace": Generator(_linspace, 3, 3, "[first, last, count]", "{linspace: [1, 100, 12]}"),
+    "pow2": Generator(_make_powers_of_two, 2, 2, "[first, last]", "{pow2: [1, 1024]}"),
+    "range": Generator(
+        _make_range, 2, 3, "[first, last] or [first, last, step]", "{range: [1, 1024]}"
+    ),
+    "linspace": Generator(_make_linspace, 3, 3, "[first, last, count]", "{linspace: [1, 100, 12]}"),
     "geomspace": Generator(
-        _geomspace, 3, 3, "[first, last, count]", "{geomspace: [1e9, 1e12, 50]}"
+        _make_geomspace, 3, 3, "[first, last, count]", "{geomspace: [1e9, 1e12, 50]}"
     ),
 }

@@ -6,12 +6,12 @@ so that a store is complete: the same grid comes back where the user's files, or
 not. JAX is imported where kernel inputs are made: who asks for names and sizes does without it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,11 +20,18 @@ from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.library import Model, find
+from grids.library import Model
+from grids.lookup import (
+    Where,
+    collect_datasets,
+    join_keys,
+    look_up,
+    look_up_calibration,
+    refuse_twins,
+)
 from grids.models.layers import Floats, LayerTable
 from grids.reading.errors import InputError, ShapeError, shorten
-from grids.reading.yamlfile import KeyPath
-from grids.spec import Reference, Spec, validated
+from grids.spec import Spec, validate_spec
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload
@@ -33,17 +40,9 @@ if TYPE_CHECKING:
     from kernels.case import Case
     from kernels.run import Options
 
-Where = Callable[[KeyPath], str]
-References = tuple[Reference, ...]
-
 LABELS = ("model", "dataset", "system", "strategy")
 
 Index = tuple[int, int, int, int]  # a position along each of the labelled dimensions
-
-
-def in_spec(keypath: KeyPath) -> str:
-    """The place of a key where there is no file."""
-    return ".".join(map(str, keypath))
 
 
 @dataclass(frozen=True)
@@ -58,29 +57,29 @@ class Grid:
     calibration: CalibrationFile | None = None
 
     @classmethod
-    def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = in_spec) -> "Grid":
-        """Look up what the spec names; files are relative to `base`.
+    def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = join_keys) -> "Grid":
+        """The grid of what the spec names; files are relative to `base`.
 
         InputError tells the place of a key, as `where` gives it, that names what is not there.
         """
-        models = _looked_up("model", spec.axes.model, base, where)
-        systems = _looked_up("system", spec.axes.system, base, where)
+        models = look_up("model", spec.axes.model, base, where)
+        systems = look_up("system", spec.axes.system, base, where)
         datasets = (
-            _brought(models, where)
+            collect_datasets(models, where)
             if spec.axes.dataset is None
-            else _looked_up("dataset", spec.axes.dataset, base, where)
+            else look_up("dataset", spec.axes.dataset, base, where)
         )
-        chosen = tuple(strategies.parse(each) for each in spec.axes.strategy)
-        calibration = _calibration(spec.calibration, base, where)
-        found = cls(spec, models, datasets, systems, chosen, calibration)
-        for dim, labels in found.labels.items():
-            _once(labels, where(("axes", dim)))
-        return found
+        chosen = tuple(strategies.parse_strategy(each) for each in spec.axes.strategy)
+        calibration = look_up_calibration(spec.calibration, base, where)
+        grid = cls(spec, models, datasets, systems, chosen, calibration)
+        for dim, labels in grid.labels.items():
+            refuse_twins(labels, where(("axes", dim)))
+        return grid
 
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "Grid":
         """The grid that wrote `definition`. InputError: it refers to what is not inside."""
-        spec = validated(definition, "the store's spec")
+        spec = validate_spec(definition, "the store's spec")
         _check_self_contained(spec)
         return cls.from_spec(spec)
 
@@ -97,7 +96,7 @@ class Grid:
             plain["calibration"] = self.calibration.definition()
         return plain
 
-    def reduced(self) -> "Grid":
+    def drop_outputs(self) -> "Grid":
         """The same design space, of which only the summaries are kept."""
         return replace(self, spec=self.spec.model_copy(update={"outputs": ()}))
 
@@ -147,9 +146,11 @@ class Grid:
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
+        # Every block of a sweep asks for its pair's.
         return {}
 
-    def _table(self, model: int, dataset: int) -> LayerTable | ShapeError:
+    def _infer_table(self, model: int, dataset: int) -> LayerTable | ShapeError:
+        """The layers of a pair, or why its samples do not fit; of each pair inferred once."""
         key = (model, dataset)
         if key not in self._tables:
             try:
@@ -160,8 +161,8 @@ class Grid:
 
     def table(self, model: int, dataset: int) -> LayerTable | None:
         """The layer table of a pair, None where the samples do not fit the model."""
-        found = self._table(model, dataset)
-        return found if isinstance(found, LayerTable) else None
+        table = self._infer_table(model, dataset)
+        return table if isinstance(table, LayerTable) else None
 
     @cached_property
     def fitting(self) -> dict[tuple[int, int], LayerTable]:
@@ -171,8 +172,8 @@ class Grid:
 
     def misfit(self, model: int, dataset: int) -> str | None:
         """Why the samples do not fit the model, None where they do."""
-        found = self._table(model, dataset)
-        return str(found) if isinstance(found, ShapeError) else None
+        error = self._infer_table(model, dataset)
+        return str(error) if isinstance(error, ShapeError) else None
 
     def case(
         self,
@@ -216,10 +217,10 @@ class Grid:
         """A model's layers with their measured times, None where the samples do not fit."""
         key = (model, dataset, system)
         if key not in self._workloads:
-            self._workloads[key] = self._workload(*key)
+            self._workloads[key] = self._make_workload(*key)
         return self._workloads[key]
 
-    def _workload(self, model: int, dataset: int, system: int) -> "Workload | None":
+    def _make_workload(self, model: int, dataset: int, system: int) -> "Workload | None":
         from grids.inputs.calibrated import Calibrated
         from grids.inputs.case import Workload
 
@@ -228,38 +229,13 @@ class Grid:
             return None
         machine = self.systems[system]
         chosen, data = self.models[model], self.datasets[dataset]
-        known = self.spec.times == "measured"
-        seconds = chosen.seconds(data, machine.pe.device) if known else None
+        profiled = self.spec.times == "measured"
+        seconds = chosen.seconds(data, machine.pe.device) if profiled else None
         calibrated = None
         if self.calibration is not None:
             measured = seconds is not None
             calibrated = Calibrated(self.calibration, chosen.name, data.name, measured)
         return Workload(table, data.samples, machine, seconds, chosen.mask, calibrated)
-
-
-@overload
-def _looked_up(
-    kind: Literal["model"], references: References, base: Path, where: Where
-) -> tuple[Model, ...]: ...
-@overload
-def _looked_up(
-    kind: Literal["dataset"], references: References, base: Path, where: Where
-) -> tuple[Dataset, ...]: ...
-@overload
-def _looked_up(
-    kind: Literal["system"], references: References, base: Path, where: Where
-) -> tuple[System, ...]: ...
-def _looked_up(
-    kind: Literal["model", "dataset", "system"], references: References, base: Path, where: Where
-) -> tuple[Model | Dataset | System, ...]:
-    """The entries that an axis names."""
-    found = []
-    for position, reference in enumerate(references):
-        try:
-            found.append(find(kind, reference, base))
-        except InputError as error:
-            raise InputError(str(error), where=where(("axes", kind, position))) from None
-    return tuple(found)
 
 
 def _check_self_contained(spec: Spec) -> None:
@@ -276,31 +252,3 @@ def _check_self_contained(spec: Spec) -> None:
                     where=f"the store's spec: {key}",
                     advice="do not trust this store",
                 )
-
-
-def _calibration(reference: Reference, base: Path, where: Where) -> CalibrationFile | None:
-    if reference == "none":
-        return None
-    try:
-        return find("calibration", reference, base)
-    except InputError as error:
-        raise InputError(str(error), where=where(("calibration",))) from None
-
-
-def _brought(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:
-    """The datasets that model files bring."""
-    for model in models:
-        if model.own_dataset is None:
-            raise InputError(
-                f"no dataset is given, and model {model.name!r} brings none of its own",
-                where=where(("axes", "dataset")),
-                advice="name one, such as 'dataset: imagenet'",
-            )
-    own = {each.name: each for model in models if (each := model.own_dataset)}
-    return tuple(own.values())
-
-
-def _once(labels: tuple[str, ...], where: str) -> None:
-    twice = next((each for each in labels if labels.count(each) > 1), None)
-    if twice is not None:
-        raise InputError(f"{twice!r} stands twice", where=where, advice="keep one")

@@ -20,8 +20,8 @@ from grids.entries.systems import System
 from grids.models.architecture import Architecture
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import NetModel, read_net
-from grids.reading.errors import InputError, nearest, plain, shorten
-from grids.reading.yamlfile import Document, explain, load
+from grids.reading.errors import InputError, format_text, shorten, suggest_name
+from grids.reading.yamlfile import Document, explain_error, load
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
@@ -54,47 +54,50 @@ def find(
 def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     """The entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
-        return _written_out(kind, dict(reference), base)
+        return _read_definition(kind, dict(reference), base)
     if _is_path(reference):
         path = base / os.path.expanduser(reference)
         return read_net(path) if kind == "model" and _is_net(path) else _load(kind, path)
-    if reference not in names(kind):
+    if reference not in list_names(kind):
         raise InputError(
-            f"unknown {kind} {shorten(reference)}", advice=nearest(reference, names(kind))
+            f"unknown {kind} {shorten(reference)}", advice=suggest_name(reference, list_names(kind))
         )
-    return _catalogued(kind, reference)
+    return _load_catalogued(kind, reference)
 
 
 @cache
-def names(kind: Kind) -> tuple[str, ...]:
+def list_names(kind: Kind) -> tuple[str, ...]:
     """The names of the catalogue."""
     return tuple(sorted(path.stem for path in (CATALOGUE / f"{kind}s").glob("*.yaml")))
 
 
 @cache
-def _catalogued(kind: Kind, name: str) -> Entry:
+def _load_catalogued(kind: Kind, name: str) -> Entry:
+    """The entry of a name, read once a process."""
     return _load(kind, CATALOGUE / f"{kind}s" / f"{name}.yaml")
 
 
 def _load(kind: Kind, path: Path) -> Entry:
+    """The entry that a YAML file holds."""
     document = load(path)
-    return _validated(kind, document.data, document)
+    return _validate(kind, document.data, document)
 
 
-def _written_out(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
+def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
+    """The entry that a mapping defines, or the file that it names."""
     if kind == "model" and "net" in definition:
         return NetModel.from_definition(definition)
     if kind == "model" and "file" in definition:
-        return _with_layers(definition, base)
-    name = plain(definition.get("name", "without a name"))
-    return _validated(kind, definition, f"{kind} {name}")
+        return _read_split_model(definition, base)
+    name = format_text(definition.get("name", "without a name"))
+    return _validate(kind, definition, f"{kind} {name}")
 
 
-def _with_layers(definition: dict[str, object], base: Path) -> Model:
+def _read_split_model(definition: dict[str, object], base: Path) -> Model:
     """`{file: MODEL.net_sc, layers: SPLIT.lc}`: a file of ParaDL's and the layers to split."""
     unknown = set(definition) - {"file", "layers"}
     if unknown:
-        advice = nearest(str(min(unknown)), ("file", "layers"))
+        advice = suggest_name(str(min(unknown)), ("file", "layers"))
         raise InputError(f"unknown key {shorten(min(unknown))} beside 'file'", advice=advice)
     file, layers = definition["file"], definition.get("layers")
     for key, value in (("file", file), ("layers", layers or "")):
@@ -112,17 +115,20 @@ def _with_layers(definition: dict[str, object], base: Path) -> Model:
     return replace(model, mask=read_layers(path, model.layers))
 
 
-def _validated(kind: Kind, data: dict[str, object], source: Document | str) -> Entry:
+def _validate(kind: Kind, data: dict[str, object], source: Document | str) -> Entry:
+    """The entry of plain data; InputError begins with the place in `source`."""
     try:
         return ENTRIES[kind].from_definition(data)
     except ValidationError as error:
-        raise explain(error, source, ENTRIES[kind]) from None
+        raise explain_error(error, source, ENTRIES[kind]) from None
 
 
 def _is_path(reference: str) -> bool:
+    """Whether a reference is a file rather than a name."""
     path = Path(reference)
     return "/" in reference or path.suffix in (".yaml", ".yml") or _is_net(path)
 
 
 def _is_net(path: Path) -> bool:
+    """Whether a file is one of ParaDL's models, by its ending."""
     return path.suffix.startswith(".net")

@@ -5,26 +5,26 @@ its units are read and its axes are expanded.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     ValidationError,
     ValidationInfo,
+    create_model,
     field_validator,
 )
 
 from grids.axes import Axis, AxisOf
-from grids.entries.entry import Name
-from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import MEANING, parse
-from grids.reading.errors import nearest, shorten
-from grids.reading.yamlfile import Document, explain, load
+from grids.entries.choices import Choices
+from grids.entries.entry import Name, Record
+from grids.entries.parameters import FREE, PARAMETERS
+from grids.entries.strategies import MEANING, parse_strategy
+from grids.reading.errors import shorten, suggest_name
+from grids.reading.yamlfile import Document, explain_error, load
 
 TERMS = (
     "forward_backward",
@@ -44,148 +44,124 @@ MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
 
 
-def _listed(value: object) -> object:
+def _list_one(value: object) -> object:
+    """One value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
-def _some(value: object) -> object:
+def _expect_some(value: object) -> object:
+    """The entries of an axis, which has at least one; one alone needs no list."""
     if value in ([], ()):
         raise ValueError("expected at least one entry, got an empty list")
-    return _listed(value)
+    return _list_one(value)
 
 
-def _named_or_defined(value: object) -> object:
+def _expect_reference(value: object) -> object:
+    """The value, if it can refer to an entry at all."""
     if not isinstance(value, str | dict):
         raise ValueError(f"expected a name, a file or a definition, got {shorten(value)}")
     return value
 
 
-def _strategy(text: str) -> str:
-    parse(text)
+def _check_strategy(text: str) -> str:
+    """The text, if it is a strategy."""
+    parse_strategy(text)
     return text
 
 
 # A name of the catalogue, a file, or a definition written out in the spec.
-Reference = Annotated[str | dict[str, object], BeforeValidator(_named_or_defined)]
-StrategyName = Annotated[str, AfterValidator(_strategy)]
+Reference = Annotated[str | dict[str, object], BeforeValidator(_expect_reference)]
+StrategyName = Annotated[str, AfterValidator(_check_strategy)]
 # Each has to be the only one of its name, and comparing thousands takes long.
 Some = Field(min_length=1, max_length=1000)
 ListedReferences = Annotated[tuple[Reference, ...], Some]
 ListedNames = Annotated[tuple[StrategyName, ...], Some]
 References = Annotated[
     ListedReferences,
-    BeforeValidator(_some, json_schema_input_type=Reference | ListedReferences),
+    BeforeValidator(_expect_some, json_schema_input_type=Reference | ListedReferences),
 ]
 StrategyNames = Annotated[
-    ListedNames, BeforeValidator(_some, json_schema_input_type=StrategyName | ListedNames)
+    ListedNames, BeforeValidator(_expect_some, json_schema_input_type=StrategyName | ListedNames)
 ]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+AnyAxes = TypeVar("AnyAxes", bound=Record)
 
 
-class Axes(_Form):
+def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
+    """The form with an axis for each oracle parameter, required where it cannot be fixed."""
+    # As a decorator, type checkers take the class for the one that is written below.
+    numeric: dict[str, Any] = {
+        name: (Annotated[Axis | None, AxisOf(parameter)], None)
+        if parameter.free
+        else (Annotated[Axis, AxisOf(parameter)], ...)
+        for name, parameter in PARAMETERS.items()
+    }
+    return create_model(
+        form.__name__, __base__=form, __module__=form.__module__, __doc__=form.__doc__, **numeric
+    )
+
+
+@_add_numeric_axes
+class Axes(Record):
     """The dimensions of the cube. `dataset` may be left out where model files bring their own."""
 
     model: References
     dataset: References | None = None
     system: References
     strategy: StrategyNames = tuple(MEANING)
-    pe: Annotated[Axis, AxisOf("pe")]
-    batch: Annotated[Axis, AxisOf("batch")]
-    intra_bandwidth: Annotated[Axis | None, AxisOf("intra_bandwidth")] = None
-    inter_bandwidth: Annotated[Axis | None, AxisOf("inter_bandwidth")] = None
-    intra_latency: Annotated[Axis | None, AxisOf("intra_latency")] = None
-    inter_latency: Annotated[Axis | None, AxisOf("inter_latency")] = None
-    staging_bandwidth: Annotated[Axis | None, AxisOf("staging_bandwidth")] = None
-    staging_latency: Annotated[Axis | None, AxisOf("staging_latency")] = None
-    peak_flops: Annotated[Axis | None, AxisOf("peak_flops")] = None
-    efficiency: Annotated[Axis | None, AxisOf("efficiency")] = None
-    memory_bandwidth: Annotated[Axis | None, AxisOf("memory_bandwidth")] = None
-    memory_capacity: Annotated[Axis | None, AxisOf("memory_capacity")] = None
-    delta: Annotated[Axis | None, AxisOf("delta")] = None
-    gamma: Annotated[Axis | None, AxisOf("gamma")] = None
-    phi: Annotated[Axis | None, AxisOf("phi")] = None
-    phi_halo: Annotated[Axis | None, AxisOf("phi_halo")] = None
-    phi_gather: Annotated[Axis | None, AxisOf("phi_gather")] = None
-    segments: Annotated[Axis | None, AxisOf("segments")] = None
-    group: Annotated[Axis | None, AxisOf("group")] = None
 
     @property
     def numeric(self) -> dict[str, Axis]:
-        """The numeric axes that the spec has: pe and batch first, whatever the spec's order."""
-        written = {name: getattr(self, name) for name in self.model_fields_set}
-        order = ["pe", "batch", *(name for name in PARAMETERS if name not in ("pe", "batch"))]
-        return {name: written[name] for name in order if isinstance(written.get(name), Axis)}
+        """The numeric axes that the spec has, in the order of PARAMETERS, whatever the spec's."""
+        axes = {name: getattr(self, name) for name in PARAMETERS}
+        return {name: axis for name, axis in axes.items() if isinstance(axis, Axis)}
 
 
-def _parameters(value: object) -> object:
-    """Fixed parameters in SI units."""
+def _read_parameters(value: object) -> object:
+    """Fixed parameters by name, in SI units."""
     if not isinstance(value, dict):
         raise ValueError(f"expected 'name: value' lines, got {shorten(value)}")
-    known = set(PARAMETERS) - {"pe", "batch"}
     for name in value:
-        if name in ("pe", "batch"):
+        if name in PARAMETERS and name not in FREE:
             raise ValueError(f"{name!r} is always an axis; write it under 'axes'")
-        if name not in known:
-            raise ValueError(f"unknown parameter {shorten(name)}; {nearest(str(name), known)}")
+        if name not in FREE:
+            raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(str(name), FREE)}")
     return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}
 
 
-def _written(parameters: dict[str, float]) -> dict[str, float | str]:
-    """Fixed parameters as `_parameters` reads them."""
+def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
+    """Fixed parameters by name, as `_read_parameters` takes them."""
     return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
 
 
-def _outputs(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_outputs(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, if each is an output and stands once."""
     for name in names:
         if name not in (*OUTPUTS, *INTERVALS):
             raise ValueError(
-                f"unknown output {shorten(name)}; {nearest(name, (*OUTPUTS, *INTERVALS))}"
+                f"unknown output {shorten(name)}; {suggest_name(name, (*OUTPUTS, *INTERVALS))}"
             )
     if len(set(names)) != len(names):
         raise ValueError(f"expected each output once, got {shorten(list(names))}")
     return names
 
 
-class Spec(_Form):
-    """A design space: axes, what is fixed, which formulas, and what to keep of the answers.
-
-    Without any `outputs`, only the summaries are kept.
-    """
+class _Space(Record):
+    """What is asked about: the axes, and what is fixed."""
 
     name: Name = "sweep"
-    scaling: Literal["weak", "strong"] = "weak"
     axes: Axes
     parameters: Annotated[
         dict[str, float],
-        BeforeValidator(_parameters, json_schema_input_type=dict[str, float | str]),
-        PlainSerializer(_written, when_used="json"),
-    ] = {}
-    times: Literal["measured", "roofline"] = "measured"
-    collectives: Literal["ring", "tree", "best"] = "ring"
-    allreduce: Literal["ring", "hierarchical"] = "ring"
-    iterations: Literal["exact", "ceil"] = "exact"
-    optimizer: Literal["sgd", "adam", "none"] = "sgd"
-    calibration: Reference = "none"
-    outputs: Annotated[
-        tuple[str, ...],
-        BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
-        AfterValidator(_outputs),
-    ] = MAIN_OUTPUTS
-
-    @field_validator("outputs")
-    @classmethod
-    def _intervals_need_runs(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        asked = [name for name in names if name in INTERVALS]
-        if asked and info.data.get("calibration") == "none":
-            raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")
-        return names
+        BeforeValidator(_read_parameters, json_schema_input_type=dict[str, float | str]),
+        PlainSerializer(_write_parameters, when_used="json"),
+    ] = Field(default={})
 
     @field_validator("parameters")
     @classmethod
-    def _fixed_or_axis(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+    def _refuse_fixed_axes(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
+        """The fixed parameters, none of which may be an axis, too."""
         axes = info.data.get("axes")  # None where the axes have mistakes of their own
         both = sorted(set(fixed) & set(axes.numeric)) if axes else []
         if both:
@@ -193,15 +169,38 @@ class Spec(_Form):
         return fixed
 
 
+class Spec(Choices, _Space):
+    """A design space: axes, what is fixed, which formulas, and what to keep of the answers.
+
+    Without any `outputs`, only the summaries are kept.
+    """
+
+    calibration: Reference = "none"
+    outputs: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),
+        AfterValidator(_check_outputs),
+    ] = MAIN_OUTPUTS
+
+    @field_validator("outputs")
+    @classmethod
+    def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        """The outputs, of which percentiles need a calibration."""
+        asked = [name for name in names if name in INTERVALS]
+        if asked and info.data.get("calibration") == "none":
+            raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")
+        return names
+
+
 def read_spec(path: Path) -> tuple[Spec, Document]:
-    """Read and validate a spec file; InputError points at file, line and key."""
+    """The spec of a file, and where its keys stand; InputError points at file, line and key."""
     document = load(path)
-    return validated(document.data, document), document
+    return validate_spec(document.data, document), document
 
 
-def validated(data: dict[str, object], source: Document | str) -> Spec:
-    """Validate a spec from plain data."""
+def validate_spec(data: dict[str, object], source: Document | str) -> Spec:
+    """The spec of plain data; InputError begins with `source`."""
     try:
         return Spec.model_validate(data)
     except ValidationError as error:
-        raise explain(error, source, Spec) from None
+        raise explain_error(error, source, Spec) from None

@@ -10,7 +10,7 @@ from cases import at, reference_layers, reference_machine, reference_setup, work
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grids.entries.strategies import MEANING, Strategy, parse
+from grids.entries.strategies import MEANING, Strategy, parse_strategy
 from grids.inputs.case import Workload, build_case
 from grids.inputs.values import Settings
 from grids.spec import TERMS
@@ -41,10 +41,10 @@ def strategies() -> st.SearchStrategy[Strategy]:
     """All ten, with each of their settings."""
     texts = []
     for base in MEANING:
-        for setting in SETTINGS[parse(base).group_strategy]:
+        for setting in SETTINGS[parse_strategy(base).group_strategy]:
             group = ["", "group=3"] if "+" in base else [""]
             texts += [f"{base}:{','.join(filter(None, (setting, g)))}" for g in group]
-    return st.sampled_from(texts).map(parse)
+    return st.sampled_from(texts).map(parse_strategy)
 
 
 parameters = st.fixed_dictionaries(

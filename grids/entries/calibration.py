@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record
-from grids.reading.errors import nearest, shorten
+from grids.reading.errors import shorten, suggest_name
 
 if TYPE_CHECKING:
     from kernels.calibration import Calibration
@@ -28,7 +28,7 @@ Figure = Annotated[float, Field(allow_inf_nan=False)]
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of a parameter before any run: log-normal, cut off at its bounds."""
+    """A parameter before any run: log-normal, cut off at its bounds."""
 
     median: float
     spread: float
@@ -113,10 +113,11 @@ class CalibrationFile(Entry):
     accuracy: Mapping[str, dict[str, Figure]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _complete(self) -> Self:
+    def _check_complete(self) -> Self:
+        """The calibration, if it has all parameters and no others."""
         for name in self.parameters:
             if name not in PRIORS:
-                raise ValueError(f"unknown parameter {shorten(name)}; {nearest(name, PRIORS)}")
+                raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(name, PRIORS)}")
         missing = [name for name in PRIORS if name not in self.parameters]
         if missing:
             raise ValueError(f"parameters: expected {missing[0]!r}, which is missing")
@@ -130,7 +131,7 @@ class CalibrationFile(Entry):
 
     @property
     def covariance(self) -> NDArray[np.float64]:
-        """Of the logarithms of the parameters, in the order of PRIORS [n, n]."""
+        """Covariance of the parameters' logarithms [n, n], in the order of PRIORS."""
         size = len(PRIORS)
         correlations = np.eye(size)
         for row, values in enumerate(self.correlation):
@@ -138,7 +139,7 @@ class CalibrationFile(Entry):
         spreads = np.array([self.parameters[name].spread for name in PRIORS])
         return np.asarray(correlations * spreads * spreads[:, None])
 
-    def known(self) -> "Calibration":
+    def make_calibration(self) -> "Calibration":
         """The parameters as the kernels take them."""
         from kernels.calibration import Calibration
 

@@ -20,27 +20,29 @@ class Record(pydantic.BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _not_bool(value: object) -> object:
-    """Python takes True for 1; a user who writes it has made a mistake."""
+def _refuse_bool(value: object) -> object:
+    """The value, but no bool: Python takes True for 1; a user who writes it made a mistake."""
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {shorten(value)}")
     return value
 
 
-def _as_tuple(value: object) -> object:
+def _list_text(value: object) -> object:
+    """One text as a list of one."""
     return (value,) if isinstance(value, str) else value
 
 
-def _on_one_line(name: str) -> str:
+def _expect_one_line(name: str) -> str:
+    """The name, which tables and messages have on one line."""
     if not name.isprintable():
         raise ValueError(f"expected a name on one line, got {shorten(name)}")
     return name
 
 
 # float64 counts exactly to 2**53.
-Count = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=2**53)]
-Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_on_one_line)]
-Sources = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+Count = Annotated[int, BeforeValidator(_refuse_bool), Field(gt=0, le=2**53)]
+Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_expect_one_line)]
+Sources = Annotated[tuple[str, ...], BeforeValidator(_list_text)]
 
 
 class Entry(Record):

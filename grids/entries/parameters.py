@@ -1,6 +1,7 @@
 """Oracle parameters: every number that a spec may fix or make an axis of the cube.
 
-One table serves axes, fixed values, command-line settings and the cube's attributes. A parameter
+One table serves axes, fixed values, command-line settings and the cube's attributes: a row that is
+added here may be written in every spec, and grids/inputs/ looks its value up by name. A parameter
 that is not given keeps the system's (or the strategy's) own value.
 """
 
@@ -10,7 +11,7 @@ from functools import partial
 from typing import Literal
 
 from grids.reading.errors import InputError, shorten
-from grids.reading.units import EXAMPLES, has_unit, parse
+from grids.reading.units import EXAMPLES, has_unit, parse_quantity
 
 Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
 
@@ -35,7 +36,7 @@ class Scale:
 
     def read(self, value: object, where: str = "") -> float:
         """The value in SI units; one without a unit must be of the quantity's size, or 0."""
-        number = parse(value, self.unit, where)
+        number = parse_quantity(value, self.unit, where)
         if number > 0 and not self.low <= number <= self.high and not has_unit(value):
             meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
             raise InputError(
@@ -53,7 +54,13 @@ class Scale:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number with its unit and bounds; `whole` ones are counts."""
+    """A number with its unit and bounds.
+
+    whole: a count. scale: its usual size, where one without a unit is suspect. default: its value
+    where neither system nor strategy says anything. layered: what layers take, or how they are
+    split, depends on it, so that they are reduced anew for each of its values. free: it may also be
+    fixed; else it is an axis of every cube.
+    """
 
     name: str
     unit: Unit
@@ -62,10 +69,13 @@ class Parameter:
     high: float = math.inf
     whole: bool = False
     scale: Scale | None = None
+    default: float | None = None
+    layered: bool = False
+    free: bool = True
 
     def read(self, value: object, where: str = "") -> float:
         """The value in SI units, checked against the bounds."""
-        read = self.scale.read if self.scale else partial(parse, unit=self.unit)
+        read = self.scale.read if self.scale else partial(parse_quantity, unit=self.unit)
         number = read(value, where=where)
         if self.whole and number != round(number):
             raise InputError(
@@ -75,7 +85,7 @@ class Parameter:
             )
         if not self.low <= number <= self.high:
             raise InputError(
-                f"expected {self._bounds()}, got {shorten(value)}",
+                f"expected {self._describe_bounds()}, got {shorten(value)}",
                 where=where,
                 advice=f"{self.name} is {self.meaning}",
             )
@@ -85,7 +95,8 @@ class Parameter:
         """The value in SI units as `read` takes it."""
         return self.scale.write(number) if self.scale else number
 
-    def _bounds(self) -> str:
+    def _describe_bounds(self) -> str:
+        """The bounds in words, with the unit."""
         unit = "" if self.unit == "1" else f" {self.unit}"
         low = "more than 0" if self.low == ABOVE_ZERO else f"at least {self.low:g}"
         high = "" if math.isinf(self.high) else f" and at most {self.high:g}"
@@ -101,7 +112,16 @@ CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")
 SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
 
 _ALL = (
-    Parameter("pe", "1", "the number of processing elements (PEs)", 1, MOST, whole=True),
+    Parameter(
+        "pe",
+        "1",
+        "the number of processing elements (PEs)",
+        1,
+        MOST,
+        whole=True,
+        layered=True,
+        free=False,
+    ),
     Parameter(
         "batch",
         "1",
@@ -109,6 +129,7 @@ _ALL = (
         1,
         MOST,
         whole=True,
+        free=False,
     ),
     Parameter("intra_bandwidth", "B/s", "bandwidth inside a node", ABOVE_ZERO, scale=BANDWIDTH),
     Parameter(
@@ -128,27 +149,44 @@ _ALL = (
         scale=BANDWIDTH,
     ),
     Parameter("staging_latency", "s", "start-up through host memory (halo)", 0, scale=LATENCY),
-    Parameter("peak_flops", "FLOP/s", "peak FLOP/s of a PE", ABOVE_ZERO, scale=SPEED),
-    Parameter("efficiency", "1", "the part of the peak FLOP/s that layers reach", ABOVE_ZERO, 1),
-    Parameter("memory_bandwidth", "B/s", "memory bandwidth of a PE", ABOVE_ZERO, scale=BANDWIDTH),
+    Parameter("peak_flops", "FLOP/s", "peak FLOP/s of a PE", ABOVE_ZERO, scale=SPEED, layered=True),
+    Parameter(
+        "efficiency",
+        "1",
+        "the part of the peak FLOP/s that layers reach",
+        ABOVE_ZERO,
+        1,
+        layered=True,
+    ),
+    Parameter(
+        "memory_bandwidth",
+        "B/s",
+        "memory bandwidth of a PE",
+        ABOVE_ZERO,
+        scale=BANDWIDTH,
+        layered=True,
+    ),
     Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
-    Parameter("delta", "B", "bytes an item", ABOVE_ZERO, 1024),
-    Parameter("gamma", "1", "the part of the memory that buffer reuse leaves", ABOVE_ZERO, 1),
+    # By default single precision.
+    Parameter("delta", "B", "bytes an item", ABOVE_ZERO, 1024, default=4.0, layered=True),
+    # By default no buffer is reused.
+    Parameter(
+        "gamma", "1", "the part of the memory that buffer reuse leaves", ABOVE_ZERO, 1, default=1.0
+    ),
     Parameter("phi", "1", "contention of the gradient exchange", 1),
     Parameter("phi_halo", "1", "contention of the halo exchange", 1),
     Parameter("phi_gather", "1", "contention of the gather where a spatial split ends", 1),
-    Parameter("segments", "1", "segments (micro-batches) of a pipeline", 1, MOST, whole=True),
-    Parameter("group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True),
+    Parameter(
+        "segments", "1", "segments (micro-batches) of a pipeline", 1, MOST, whole=True, default=4.0
+    ),
+    Parameter(
+        "group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True, layered=True
+    ),
 )
 
 PARAMETERS = {parameter.name: parameter for parameter in _ALL}
 
-# Of what neither system nor strategy says anything.
-DEFAULTS = {
-    "delta": 4.0,  # single precision
-    "gamma": 1.0,  # no buffer is reused
-    "segments": 4.0,
-}
-
-# The axes along which every layer is reduced anew: what its time depends on, and how it is split.
-LAYERED = ("pe", "group", "peak_flops", "efficiency", "memory_bandwidth", "delta")
+# By one fact each, so that who asks for it names no parameter.
+DEFAULTS = {each.name: each.default for each in _ALL if each.default is not None}
+LAYERED = tuple(each.name for each in _ALL if each.layered)
+FREE = tuple(each.name for each in _ALL if each.free)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from grids.entries.parameters import PARAMETERS
-from grids.reading.errors import InputError, nearest, shorten
+from grids.reading.errors import InputError, shorten, suggest_name
 
 GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
 
@@ -81,7 +81,7 @@ class Strategy:
 
     @property
     def label(self) -> str:
-        """As the user writes it, settings in a fixed order."""
+        """As the user writes it, settings in a fixed order: labels are coordinates of the cube."""
         layers = None if self.layers == "default" else self.layers
         settings = {
             "group": self.group,
@@ -93,14 +93,17 @@ class Strategy:
         return f"{self.base}:{written}" if written else self.base
 
 
-def parse(text: object, where: str = "") -> Strategy:
-    """Read `base[:key=value,...]`; InputError names what is unknown or does not belong."""
+def parse_strategy(text: object, where: str = "") -> Strategy:
+    """The strategy of `base[:key=value,...]`, such as `data+filter:group=8`.
+
+    InputError names what is unknown or does not belong.
+    """
     if not isinstance(text, str):
         raise InputError(f"expected a strategy's name, got {shorten(text)}", where=where)
     base, _, rest = (part.strip() for part in text.partition(":"))
     if base not in MEANING:
         raise InputError(
-            f"unknown strategy {shorten(base)}", where=where, advice=nearest(base, MEANING)
+            f"unknown strategy {shorten(base)}", where=where, advice=suggest_name(base, MEANING)
         )
     settings: dict[str, str] = {}
     for item in filter(None, rest.split(",")):
@@ -112,15 +115,16 @@ def parse(text: object, where: str = "") -> Strategy:
                 advice="write it like 'data+filter:group=8'",
             )
         settings[key] = value
-    return _strategy(base, settings, where)
+    return _make_strategy(base, settings, where)
 
 
-def _strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
+def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
+    """The strategy of `base` and the settings behind it, as written; each has to belong to it."""
     bare = Strategy(base)
-    known = _settings_of(bare)
+    names = _list_settings(bare)
     for key in settings:
-        if key not in known:
-            advice = nearest(key, known) if known else f"{base} has no settings"
+        if key not in names:
+            advice = suggest_name(key, names) if names else f"{base} has no settings"
             raise InputError(
                 f"strategy {shorten(base)} has no setting {shorten(key)}",
                 where=where,
@@ -131,32 +135,36 @@ def _strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         layers, dims = "all", None
     return Strategy(
         base,
-        group=_group(settings.get("group"), where),
-        segments=_count("segments", settings.get("segments"), where),
-        dims=_dims(dims, where),
-        layers=_layers(layers, where),
+        group=_read_group(settings.get("group"), where),
+        segments=_read_count("segments", settings.get("segments"), where),
+        dims=_read_dims(dims, where),
+        layers=_read_layers(layers, where),
     )
 
 
-def _settings_of(strategy: Strategy) -> list[str]:
-    known = ["group"] if strategy.hybrid else []
+def _list_settings(strategy: Strategy) -> list[str]:
+    """The keys that a user may set of a strategy."""
+    group = ["group"] if strategy.hybrid else []
     match strategy.group_strategy:
         case "pipeline":
-            return [*known, "segments"]
+            return [*group, "segments"]
         case "none":
-            return known
-    return [*known, "split", "layers"]
+            return group
+    return [*group, "split", "layers"]
 
 
-def _group(value: str | None, where: str) -> int | Literal["best"] | None:
-    return "best" if value == "best" else _count("group", value, where)
+def _read_group(value: str | None, where: str) -> int | Literal["best"] | None:
+    """PEs of a group, or `best`; None where the user leaves it open."""
+    return "best" if value == "best" else _read_count("group", value, where)
 
 
-def _count(name: str, value: str | None, where: str) -> int | None:
+def _read_count(name: str, value: str | None, where: str) -> int | None:
+    """The whole number of a setting, within the bounds of the parameter of that name."""
     return None if value is None else int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
 
 
-def _dims(value: str | None, where: str) -> str | None:
+def _read_dims(value: str | None, where: str) -> str | None:
+    """The spatial dimensions to split, in the order d, h, w; None for those with the least halo."""
     if value is None or value == "auto":
         return None
     if not value or set(value) - set(DIMENSIONS) or len(set(value)) != len(value):
@@ -169,7 +177,8 @@ def _dims(value: str | None, where: str) -> str | None:
     return "".join(sorted(value))
 
 
-def _layers(value: str | None, where: str) -> Which:
+def _read_layers(value: str | None, where: str) -> Which:
+    """Which layers a group splits."""
     if value not in (None, "default", "all"):
         raise InputError(f"layers: expected 'default' or 'all', got {shorten(value)}", where=where)
     return "all" if value == "all" else "default"

@@ -14,22 +14,24 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from grids.entries.entry import Count, Entry, Name, Record
 from grids.entries.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.reading.errors import shorten
-from grids.reading.units import parse
+from grids.reading.units import parse_quantity
 
 MOST_LEVELS = 16
 
 
-def _written(scale: Scale) -> PlainSerializer:
+def _serialise_with(scale: Scale) -> PlainSerializer:
     """As `scale` reads it, where a definition is plain data."""
     return PlainSerializer(scale.write, when_used="json")
 
 
 Positive = Field(gt=0.0)
-Number = BeforeValidator(partial(parse, unit="1", where=""))
-Seconds = Annotated[float, BeforeValidator(LATENCY.read), _written(LATENCY), Field(ge=0.0)]
-Bytes = Annotated[float, BeforeValidator(CAPACITY.read), _written(CAPACITY), Positive]
-BytesPerSecond = Annotated[float, BeforeValidator(BANDWIDTH.read), _written(BANDWIDTH), Positive]
-FlopPerSecond = Annotated[float, BeforeValidator(SPEED.read), _written(SPEED), Positive]
+Number = BeforeValidator(partial(parse_quantity, unit="1", where=""))
+Seconds = Annotated[float, BeforeValidator(LATENCY.read), _serialise_with(LATENCY), Field(ge=0.0)]
+Bytes = Annotated[float, BeforeValidator(CAPACITY.read), _serialise_with(CAPACITY), Positive]
+BytesPerSecond = Annotated[
+    float, BeforeValidator(BANDWIDTH.read), _serialise_with(BANDWIDTH), Positive
+]
+FlopPerSecond = Annotated[float, BeforeValidator(SPEED.read), _serialise_with(SPEED), Positive]
 Contended = Annotated[float, Number, Field(ge=1.0)]
 
 
@@ -77,7 +79,8 @@ class System(Entry):
     contention: Contention = Contention()
 
     @model_validator(mode="after")
-    def _levels_nest(self) -> Self:
+    def _check_nesting(self) -> Self:
+        """The system, if each level holds more PEs than the one inside it."""
         if self.levels[0].pes != self.pes_per_node:
             raise ValueError(
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "

@@ -29,7 +29,7 @@ class Calibrated:
     def calibration(self, rank: int) -> Calibration:
         """The parameters, with all dimensions of the cells."""
         parameters: Calibration = jax.tree.map(
-            lambda value: np.full((1,) * rank, value), self.file.known()
+            lambda value: np.full((1,) * rank, value), self.file.make_calibration()
         )
         return parameters
 

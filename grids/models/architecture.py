@@ -21,9 +21,9 @@ from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry
 from grids.models.inception import Inception
 from grids.models.layers import Floats, LayerTable
-from grids.models.profiles import Profile, nearest_profile
+from grids.models.profiles import Profile, find_nearest_profile
 from grids.models.resnet import ResNet
-from grids.models.shapes import layer_table
+from grids.models.shapes import infer_layers
 from grids.models.steps import Steps
 from grids.reading.errors import ShapeError
 
@@ -41,13 +41,15 @@ class Architecture(Entry):
     customary: str | None = None  # the data set for which its size is usually quoted
 
     @model_validator(mode="after")
-    def _one_form(self) -> Self:
+    def _check_form(self) -> Self:
+        """The architecture, if it says its steps in one way."""
         if (self.layers is None) == (self.family is None):
             raise ValueError("expected either 'layers' or 'family', got both or neither")
         return self
 
     @model_validator(mode="after")
-    def _profiles_fit(self) -> Self:
+    def _check_profiles(self) -> Self:
+        """The architecture, if every shape that was measured fits it."""
         for index, profile in enumerate(self.profiles):
             try:
                 self.layers_for(profile.shape, targets=1)
@@ -57,7 +59,8 @@ class Architecture(Entry):
 
     @property
     def steps(self) -> Steps:
-        return self.layers or (self.family.steps() if self.family else ())
+        """The network's steps, as they are written or as its family writes them."""
+        return self.layers or (self.family.make_steps() if self.family else ())
 
     @property
     def own_dataset(self) -> Dataset | None:
@@ -74,11 +77,11 @@ class Architecture(Entry):
             raise ShapeError(
                 f"{self.name} takes samples of {self.rank} spatial dimensions, got {len(shape) - 1}"
             )
-        return _inferred(self, shape, targets)
+        return _infer_once(self, shape, targets)
 
     def seconds(self, dataset: Dataset, device: str) -> Floats | None:
         """Measured FW_l + BW_l a sample [G] on a device, None where it was not measured."""
-        profile = nearest_profile(self.profiles, device, dataset.shape)
+        profile = find_nearest_profile(self.profiles, device, dataset.shape)
         if profile is None:
             return None
         measured = self.layers_for(profile.shape, dataset.targets)
@@ -96,5 +99,6 @@ class Architecture(Entry):
 
 
 @lru_cache(maxsize=256)  # a measured time is spread over the layers of each sweep's every part
-def _inferred(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
-    return layer_table(model.name, model.steps, shape, targets)
+def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
+    """The layers of a model for one shape, kept for who asks again."""
+    return infer_layers(model.name, model.steps, shape, targets)

@@ -9,7 +9,7 @@ auxiliary head wants extents of at least 17 in the middle: images of 299, as in 
 from typing import Literal
 
 from grids.entries.entry import Record
-from grids.models.steps import AdaptivePool, Concat, Conv, Fc, Plain, Pool, Side, Step, Steps
+from grids.models.steps import AdaptivePool, Concat, Conv, Fc, Pool, Side, Step, Steps, make_plain
 
 ONE = (1, 1)
 ROW3, COLUMN3 = (1, 3), (3, 1)
@@ -22,115 +22,119 @@ class Inception(Record):
     name: Literal["inception"]
     aux: bool = True
 
-    def steps(self) -> Steps:
+    def make_steps(self) -> Steps:
         return (
-            *_stem(),
-            _mixed_35("Mixed_5b", pool=32),
-            _mixed_35("Mixed_5c", pool=64),
-            _mixed_35("Mixed_5d", pool=64),
-            _reduction_17("Mixed_6a"),
-            _mixed_17("Mixed_6b", width=128),
-            _mixed_17("Mixed_6c", width=160),
-            _mixed_17("Mixed_6d", width=160),
-            _mixed_17("Mixed_6e", width=192),
-            *([_auxiliary_head()] if self.aux else []),
-            _reduction_8("Mixed_7a"),
-            _mixed_8("Mixed_7b"),
-            _mixed_8("Mixed_7c"),
+            *_make_stem(),
+            _make_mixed_35("Mixed_5b", pool=32),
+            _make_mixed_35("Mixed_5c", pool=64),
+            _make_mixed_35("Mixed_5d", pool=64),
+            _make_reduction_17("Mixed_6a"),
+            _make_mixed_17("Mixed_6b", width=128),
+            _make_mixed_17("Mixed_6c", width=160),
+            _make_mixed_17("Mixed_6d", width=160),
+            _make_mixed_17("Mixed_6e", width=192),
+            *([_make_auxiliary_head()] if self.aux else []),
+            _make_reduction_8("Mixed_7a"),
+            _make_mixed_8("Mixed_7b"),
+            _make_mixed_8("Mixed_7c"),
             Step(adaptive_avgpool=AdaptivePool(name="avgpool", extent=(1,))),
-            Step(dropout=Plain(name="dropout")),
+            make_plain("dropout", "dropout"),
             Step(fc=Fc(name="fc", outputs="targets")),
         )
 
 
-def _stem() -> Steps:
+def _make_stem() -> Steps:
     return (
-        *_conv(32, (3, 3), stride=2, padding=(0,)),
-        *_conv(32, (3, 3), padding=(0,)),
-        *_conv(64, (3, 3)),
+        *_convolve(32, (3, 3), stride=2, padding=(0,)),
+        *_convolve(32, (3, 3), padding=(0,)),
+        *_convolve(64, (3, 3)),
         _shrink(),
-        *_conv(80, ONE),
-        *_conv(192, (3, 3), padding=(0,)),
+        *_convolve(80, ONE),
+        *_convolve(192, (3, 3), padding=(0,)),
         _shrink(),
     )
 
 
-def _mixed_35(name: str, pool: int) -> Step:
+def _make_mixed_35(name: str, pool: int) -> Step:
     return _concat(
         name,
-        _conv(64, ONE),
-        (*_conv(48, ONE), *_conv(64, (5, 5))),
-        (*_conv(64, ONE), *_conv(96, (3, 3)), *_conv(96, (3, 3))),
-        (_smooth(), *_conv(pool, ONE)),
+        _convolve(64, ONE),
+        (*_convolve(48, ONE), *_convolve(64, (5, 5))),
+        (*_convolve(64, ONE), *_convolve(96, (3, 3)), *_convolve(96, (3, 3))),
+        (_smooth(), *_convolve(pool, ONE)),
     )
 
 
-def _reduction_17(name: str) -> Step:
+def _make_reduction_17(name: str) -> Step:
     return _concat(
         name,
-        _conv(384, (3, 3), stride=2, padding=(0,)),
-        (*_conv(64, ONE), *_conv(96, (3, 3)), *_conv(96, (3, 3), stride=2, padding=(0,))),
-        (_shrink(),),
-    )
-
-
-def _mixed_17(name: str, width: int) -> Step:
-    return _concat(
-        name,
-        _conv(192, ONE),
-        (*_conv(width, ONE), *_conv(width, ROW7), *_conv(192, COLUMN7)),
+        _convolve(384, (3, 3), stride=2, padding=(0,)),
         (
-            *_conv(width, ONE),
-            *_conv(width, COLUMN7),
-            *_conv(width, ROW7),
-            *_conv(width, COLUMN7),
-            *_conv(192, ROW7),
-        ),
-        (_smooth(), *_conv(192, ONE)),
-    )
-
-
-def _reduction_8(name: str) -> Step:
-    return _concat(
-        name,
-        (*_conv(192, ONE), *_conv(320, (3, 3), stride=2, padding=(0,))),
-        (
-            *_conv(192, ONE),
-            *_conv(192, ROW7),
-            *_conv(192, COLUMN7),
-            *_conv(192, (3, 3), stride=2, padding=(0,)),
+            *_convolve(64, ONE),
+            *_convolve(96, (3, 3)),
+            *_convolve(96, (3, 3), stride=2, padding=(0,)),
         ),
         (_shrink(),),
     )
 
 
-def _mixed_8(name: str) -> Step:
+def _make_mixed_17(name: str, width: int) -> Step:
     return _concat(
         name,
-        _conv(320, ONE),
-        (*_conv(384, ONE), _fork()),
-        (*_conv(448, ONE), *_conv(384, (3, 3)), _fork()),
-        (_smooth(), *_conv(192, ONE)),
+        _convolve(192, ONE),
+        (*_convolve(width, ONE), *_convolve(width, ROW7), *_convolve(192, COLUMN7)),
+        (
+            *_convolve(width, ONE),
+            *_convolve(width, COLUMN7),
+            *_convolve(width, ROW7),
+            *_convolve(width, COLUMN7),
+            *_convolve(192, ROW7),
+        ),
+        (_smooth(), *_convolve(192, ONE)),
+    )
+
+
+def _make_reduction_8(name: str) -> Step:
+    return _concat(
+        name,
+        (*_convolve(192, ONE), *_convolve(320, (3, 3), stride=2, padding=(0,))),
+        (
+            *_convolve(192, ONE),
+            *_convolve(192, ROW7),
+            *_convolve(192, COLUMN7),
+            *_convolve(192, (3, 3), stride=2, padding=(0,)),
+        ),
+        (_shrink(),),
+    )
+
+
+def _make_mixed_8(name: str) -> Step:
+    return _concat(
+        name,
+        _convolve(320, ONE),
+        (*_convolve(384, ONE), _fork()),
+        (*_convolve(448, ONE), *_convolve(384, (3, 3)), _fork()),
+        (_smooth(), *_convolve(192, ONE)),
     )
 
 
 def _fork() -> Step:
     """A 3x3 convolution as a row beside a column."""
-    return _concat("fork", _conv(384, ROW3), _conv(384, COLUMN3))
+    return _concat("fork", _convolve(384, ROW3), _convolve(384, COLUMN3))
 
 
-def _auxiliary_head() -> Step:
+def _make_auxiliary_head() -> Step:
     head = (
         Step(avgpool=Pool(kernel=(5,), stride=(3,))),
-        *_conv(128, ONE),
-        *_conv(768, (5, 5), padding=(0,)),
+        *_convolve(128, ONE),
+        *_convolve(768, (5, 5), padding=(0,)),
         Step(adaptive_avgpool=AdaptivePool(extent=(1,))),
         Step(fc=Fc(name="fc", outputs="targets")),
     )
     return Step(side=Side(name="AuxLogits", layers=head))
 
 
-def _conv(
+def _convolve(
     filters: int,
     kernel: tuple[int, int],
     *,
@@ -138,7 +142,7 @@ def _conv(
     padding: tuple[int, ...] | Literal["same"] = "same",
 ) -> Steps:
     conv = Conv(filters=filters, kernel=kernel, stride=(stride,), padding=padding, bias=False)
-    return Step(conv=conv), Step(batchnorm=Plain()), Step(relu=Plain())
+    return Step(conv=conv), make_plain("batchnorm"), make_plain("relu")
 
 
 def _shrink() -> Step:

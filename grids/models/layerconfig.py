@@ -28,12 +28,13 @@ def read_layers(path: Path, table: LayerTable) -> tuple[bool, ...]:
             advice="write one line a layer of the model",
         )
     return tuple(
-        _flag(f"{path}:{number}", content, index, table.names[index])
+        _read_flag(f"{path}:{number}", content, index, table.names[index])
         for index, (number, content) in enumerate(lines)
     )
 
 
-def _flag(where: str, content: str, index: int, name: str) -> bool:
+def _read_flag(where: str, content: str, index: int, name: str) -> bool:
+    """Whether the line splits its layer, which has to be the model's layer of that index."""
     match = LINE.fullmatch(content)
     if match is None:
         raise InputError(

@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.reading.errors import InputError, nearest, shorten
+from grids.models.kinds import KINDS
+from grids.reading.errors import InputError, shorten, suggest_name
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -28,36 +29,11 @@ COUNTED = {"x": "input items", "y": "output items", "w": "weights", "flops": "op
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What the oracle knows of a kind of layer.
-
-    multiplies: its operations are multiply-accumulates with weights; else it is element-wise, and
-    takes as long as its memory traffic. windowed: a kernel slides over the extents, which a spatial
-    strategy may then split.
-    """
-
-    multiplies: bool = False
-    windowed: bool = False
-
-
-KINDS = {
-    "conv": Kind(multiplies=True, windowed=True),
-    "fc": Kind(multiplies=True),
-    "pool": Kind(windowed=True),
-    "norm": Kind(),
-    "relu": Kind(),
-    "add": Kind(),
-    "concat": Kind(),
-    "dropout": Kind(),
-}
-
-
-@dataclass(frozen=True)
 class Layer:
     """One row: a layer as shape inference, or a file of ParaDL's, describes it."""
 
     name: str
-    kind: str
+    kind: str  # of `kinds.KINDS`
     x: float  # items of all inputs together: an addition of two tensors has x = 2 y
     y: float
     w: float  # weights without biases; a batch normalisation has C of each
@@ -70,6 +46,7 @@ class Layer:
     kernel: tuple[float, float, float]
 
 
+# Without equality, a table hashes by identity: placements are kept for each table.
 @dataclass(frozen=True, eq=False)
 class LayerTable:
     """A network for one sample shape, column by column: [G], or [G, 3] for extents."""
@@ -94,11 +71,12 @@ class LayerTable:
                 raise InputError(
                     f"unknown kind {shorten(kind)}",
                     where=f"layer {shorten(name)}",
-                    advice=nearest(kind, KINDS),
+                    advice=suggest_name(kind, KINDS),
                 )
 
     @classmethod
     def from_layers(cls, layers: Sequence[Layer], seconds: Floats | None = None) -> "LayerTable":
+        """The table of at least one layer, with measured seconds [G] where there are some."""
         _expect_countable(layers)
         columns = {
             each.name: np.array([getattr(layer, each.name) for layer in layers], np.float64)
@@ -127,18 +105,24 @@ class LayerTable:
 
     @property
     def multiplying(self) -> Flags:
-        """Which layers multiply by weights [G]; the others are element-wise."""
+        """Which layers multiply by weights [G]; the others take as long as their traffic."""
         return np.array([KINDS[kind].multiplies for kind in self.kinds])
 
     @property
     def windowed(self) -> Flags:
-        """Over which layers a kernel slides [G]."""
+        """Over which layers a kernel slides [G]: those that a spatial group may split."""
         return np.array([KINDS[kind].windowed for kind in self.kinds])
 
     @property
     def convolutions(self) -> Flags:
-        """Which layers are convolutions [G]."""
-        return self.multiplying & self.windowed
+        """Which layers are convolutions [G]: those whose filters or channels a group may split."""
+        return np.array([KINDS[kind].convolves for kind in self.kinds])
+
+
+def pad_dimensions(sizes: tuple[int, ...]) -> tuple[float, float, float]:
+    """Sizes along d, h, w, with 1 for the dimensions that a network of fewer has not."""
+    d, h, w = (1,) * (DIMENSIONS - len(sizes)) + sizes
+    return d, h, w
 
 
 def _expect_countable(layers: Sequence[Layer]) -> None:

@@ -22,19 +22,19 @@ from pydantic import ValidationError
 
 from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
-from grids.models.layers import DIMENSIONS, MOST_LAYERS, Floats, Layer, LayerTable
+from grids.models.kinds import Sizes
+from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dimensions
 from grids.models.netlines import (
     HEADERS,
     Line,
-    Sizes,
-    product,
     read_header,
     read_line,
     read_rows,
 )
-from grids.reading.errors import InputError, ShapeError, plain, shorten
+from grids.models.tensors import format_sizes
+from grids.reading.errors import InputError, ShapeError, format_text, shorten
 from grids.reading.textfile import read_text
-from grids.reading.yamlfile import explain
+from grids.reading.yamlfile import explain_error
 
 MOST_ROWS = MOST_LAYERS + len(HEADERS)
 
@@ -54,8 +54,8 @@ class NetModel:
         """The layers; ShapeError for samples of another shape than the file's."""
         if dataset.shape != self.own_dataset.shape:
             raise ShapeError(
-                f"{self.name} is written for samples of {product(self.own_dataset.shape)}, "
-                f"got {product(dataset.shape)}"
+                f"{self.name} is written for samples of {format_sizes(self.own_dataset.shape)}, "
+                f"got {format_sizes(dataset.shape)}"
             )
         return self.layers
 
@@ -75,11 +75,11 @@ class NetModel:
 
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "NetModel":
-        where = f"model {plain(definition.get('name', 'net'))}"
+        where = f"model {format_text(definition.get('name', 'net'))}"
         try:
             form = _Definition.model_validate(definition)
         except ValidationError as error:
-            raise explain(error, where, _Definition) from None
+            raise explain_error(error, where, _Definition) from None
         model = parse_net(form.net, form.name, form.name)
         if form.mask is not None and len(form.mask) != len(model.layers):
             raise InputError(
@@ -99,7 +99,7 @@ class _Definition(Record):
 
 
 def read_net(path: Path) -> NetModel:
-    """Read a model file of ParaDL's."""
+    """The model of a file of ParaDL's."""
     return parse_net(read_text(path), path.name, str(path))
 
 
@@ -116,96 +116,88 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
     written = [read_line(at, fields, rank=len(shape) - 1) for at, fields in layer_rows]
     if not written:
         raise InputError("no layers", where=where, advice="write lines of NAME|x|w|y|seconds")
-    lines = _chained(written, shape)
+    lines = _chain_inputs(written, shape)
     return NetModel(
         name=name,
         text=text,
-        own_dataset=_dataset(title or name, samples, shape, math.prod(lines[-1].y), where),
-        layers=_table(lines, where),
-        warnings=tuple(_warnings(written, lines)),
+        own_dataset=_make_dataset(title or name, samples, shape, math.prod(lines[-1].y), where),
+        layers=_make_table(lines, where),
+        warnings=tuple(_list_warnings(written, lines)),
     )
 
 
-def _dataset(name: str, samples: int, shape: Sizes, targets: int, where: str) -> Dataset:
+def _make_dataset(name: str, samples: int, shape: Sizes, targets: int, where: str) -> Dataset:
+    """The data set that the header tells of; targets: outputs of the last layer."""
     source = (f"the model file {Path(where).name}",)
     try:
         return Dataset(name=name, samples=samples, shape=shape, targets=targets, source=source)
     except ValidationError as error:
-        raise explain(error, where, Dataset) from None
+        raise explain_error(error, where, Dataset) from None
 
 
-def _chained(lines: list[Line], shape: Sizes) -> list[Line]:
+def _chain_inputs(lines: list[Line], shape: Sizes) -> list[Line]:
     """The lines, each with its predecessor's output as input, whatever the file says."""
     inputs = [shape, *(line.y for line in lines[:-1])]
     return [replace(line, x=x) for line, x in zip(lines, inputs, strict=True)]
 
 
-def _warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
+def _list_warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
+    """What is odd about the file, line by line."""
     for before, line in zip(written, lines, strict=True):
         if before.x != line.x:
             yield (
-                f"{line.where}: {line.name}: the input {product(before.x)} is not the output "
-                f"before it, {product(line.x)}; going on with the latter"
+                f"{line.where}: {line.name}: the input {format_sizes(before.x)} is not the output "
+                f"before it, {format_sizes(line.x)}; going on with the latter"
             )
-        yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _oddities(line))
+        yield from (f"{line.where}: {line.name}: {oddity}" for oddity in _list_oddities(line))
 
 
-def _oddities(line: Line) -> Iterator[str]:
+def _list_oddities(line: Line) -> Iterator[str]:
     """What is strange about a line that can be read."""
-    if line.kind != "pool" and line.w[0] != line.x[0]:
+    kind = line.kind
+    pools = kind.windowed and not kind.multiplies  # what a pool says of weights, nobody reads
+    if not pools and line.w[0] != line.x[0]:
         yield f"weights for {line.w[0]} channels, input of {line.x[0]}"
-    if line.kind != "pool" and line.w[1] != line.y[0]:
+    if not pools and line.w[1] != line.y[0]:
         yield f"weights for {line.w[1]} filters, output of {line.y[0]}"
-    if line.kind == "fc" and line.w[2:] != line.x[1:]:
-        yield f"weights for extents {product(line.w[2:])}, input of {product(line.x[1:])}"
-    if line.kind in ("conv", "fc") and line.weights == 0:
+    if kind.flattens and line.w[2:] != line.x[1:]:
+        weights, inputs = format_sizes(line.w[2:]), format_sizes(line.x[1:])
+        yield f"weights for extents {weights}, input of {inputs}"
+    if kind.multiplies and line.weights == 0:
         yield "no weights"
 
 
-def _table(lines: list[Line], where: str) -> LayerTable:
-    layers = [_layer(line) for line in lines]
-    seconds = _spread(lines, [layer.flops for layer in layers])
+def _make_table(lines: list[Line], where: str) -> LayerTable:
+    """The layers of the lines, with their times."""
+    layers = [_make_layer(line) for line in lines]
+    seconds = _spread_seconds(lines, [layer.flops for layer in layers])
     try:
         return LayerTable.from_layers(layers, seconds)
     except InputError as error:
         raise InputError(str(error), where=where) from None
 
 
-def _layer(line: Line) -> Layer:
-    fc = line.kind == "fc"
+def _make_layer(line: Line) -> Layer:
+    """One row of the table, of a line whose input is its predecessor's output."""
+    flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
     return Layer(
         name=line.name,
-        kind=line.kind,
+        kind=line.kind.name,
         x=math.prod(line.x),
         y=math.prod(line.y),
         w=line.weights,
         bias=0,  # the files have none
-        flops=_flops(line),
-        channels=line.w[0] * math.prod(line.w[2:]) if fc else line.x[0],
+        flops=line.kind.count_operations(line.weights, line.y, line.kernel),
+        channels=line.w[0] * math.prod(line.w[2:]) if flat else line.x[0],
         filters=line.y[0],
-        extents_x=_three(ones if fc else line.x[1:]),
-        extents_y=_three(ones if fc else line.y[1:]),
-        kernel=_three(line.kernel),
+        extents_x=pad_dimensions(ones if flat else line.x[1:]),
+        extents_y=pad_dimensions(ones if flat else line.y[1:]),
+        kernel=pad_dimensions(line.kernel),
     )
 
 
-def _flops(line: Line) -> int:
-    """Forward operations a sample, counted as shape inference does."""
-    match line.kind:
-        case "conv":
-            return 2 * line.weights * math.prod(line.y[1:])
-        case "fc":
-            return 2 * line.weights
-    return math.prod(line.y) * math.prod(line.kernel)
-
-
-def _three(sizes: Sizes) -> tuple[float, float, float]:
-    d, h, w = (1,) * (DIMENSIONS - len(sizes)) + sizes
-    return d, h, w
-
-
-def _spread(lines: list[Line], flops: list[float]) -> Floats | None:
+def _spread_seconds(lines: list[Line], flops: list[float]) -> Floats | None:
     """Seconds a layer; None where the file has no times."""
     seconds = np.array([line.seconds for line in lines])
     if not seconds.any():

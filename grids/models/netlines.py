@@ -7,29 +7,14 @@ from dataclasses import dataclass
 
 from grids.entries.entry import MOST_NAME
 from grids.entries.parameters import SECONDS
-from grids.reading.errors import InputError, nearest, shorten
+from grids.models.kinds import KIND_OF_PREFIX, Kind, Sizes
+from grids.reading.errors import InputError, shorten, suggest_name
 
 HEADERS = ("Dataset", "Input", "Model")
 FIELDS = 5  # NAME|x|w|y|seconds
 
-# The kind of a layer, by how its name begins.
-KINDS = {
-    "CONV": "conv",
-    "FC": "fc",
-    "MPOOL": "pool",
-    "APOOL": "pool",
-    "POOL": "pool",
-    "BNORM": "norm",
-    "RELU": "relu",
-    "ADD": "add",
-    "CONCAT": "concat",
-    "DROPOUT": "dropout",
-}
-
 # Nine digits a size: an extent beyond that is a slip of the pen, not a tensor.
 SIZES = re.compile(r" *[0-9]{1,9} *(?:x *[0-9]{1,9} *)*")
-
-Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +23,7 @@ class Line:
 
     where: str
     name: str
-    kind: str
+    kind: Kind
     x: Sizes
     w: Sizes
     y: Sizes
@@ -46,11 +31,13 @@ class Line:
 
     @property
     def weights(self) -> int:
+        """|w|, as the line has them."""
         return math.prod(self.w)
 
     @property
     def kernel(self) -> Sizes:
-        return self.w[2:] if self.kind in ("conv", "pool") else tuple(1 for _ in self.w[2:])
+        """K, of what slides over the input; of anything else, 1 a dimension."""
+        return self.w[2:] if self.kind.windowed else tuple(1 for _ in self.w[2:])
 
 
 def read_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
@@ -75,7 +62,7 @@ def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int
             "no 'Input' line", where=where, advice="write one like Input|1280000x3x226x226"
         )
     at, fields = header["Input"]
-    samples, *shape = _sizes(at, "Input", "|".join(fields), least=1)
+    samples, *shape = _read_sizes(at, "Input", "|".join(fields), least=1)
     if len(shape) not in (3, 4):
         raise InputError(
             f"expected samples x C x 2 or 3 extents, got {shorten('|'.join(fields))}", where=at
@@ -96,27 +83,30 @@ def read_line(where: str, fields: list[str], rank: int) -> Line:
     return Line(
         where=where,
         name=name,
-        kind=_kind(where, name),
-        x=_sizes(where, "x", x, least=1, count=1 + rank),
-        w=_sizes(where, "w", w, least=0, count=2 + rank),
-        y=_sizes(where, "y", y, least=1, count=1 + rank),
-        seconds=_seconds(where, seconds),
+        kind=_read_kind(where, name),
+        x=_read_sizes(where, "x", x, least=1, count=1 + rank),
+        w=_read_sizes(where, "w", w, least=0, count=2 + rank),
+        y=_read_sizes(where, "y", y, least=1, count=1 + rank),
+        seconds=_read_seconds(where, seconds),
     )
 
 
-def _kind(where: str, name: str) -> str:
+def _read_kind(where: str, name: str) -> Kind:
+    """The kind with which a layer's name begins."""
     upper = name.upper()
-    kind = next((kind for start, kind in KINDS.items() if upper.startswith(start)), None)
+    kinds = (kind for prefix, kind in KIND_OF_PREFIX.items() if upper.startswith(prefix))
+    kind = next(kinds, None)
     if kind is None or len(name) > MOST_NAME:
         raise InputError(
             f"unknown kind of layer {shorten(name)}",
             where=where,
-            advice=f"a name begins with its kind; {nearest(upper, KINDS)}",
+            advice=f"a name begins with its kind; {suggest_name(upper, KIND_OF_PREFIX)}",
         )
     return kind
 
 
-def _sizes(where: str, what: str, text: str, *, least: int, count: int | None = None) -> Sizes:
+def _read_sizes(where: str, what: str, text: str, *, least: int, count: int | None = None) -> Sizes:
+    """The sizes of `3x226x226`, `count` of them, none below `least`."""
     sizes = tuple(int(part) for part in text.split("x")) if SIZES.fullmatch(text) else ()
     if not sizes or min(sizes) < least or count not in (None, len(sizes)):
         numbers = "whole numbers" if count is None else f"{count} whole numbers"
@@ -126,7 +116,7 @@ def _sizes(where: str, what: str, text: str, *, least: int, count: int | None = 
     return sizes
 
 
-def _seconds(where: str, text: str) -> float:
+def _read_seconds(where: str, text: str) -> float:
     """Seconds a sample; 0 where they were not measured."""
     try:
         seconds = float(text)
@@ -135,8 +125,3 @@ def _seconds(where: str, text: str) -> float:
     if not (seconds == 0 or SECONDS.low <= seconds <= SECONDS.high):
         raise InputError(f"expected seconds a sample, got {shorten(text)}", where=where)
     return seconds
-
-
-def product(sizes: Sizes) -> str:
-    """Sizes as the files write them."""
-    return "x".join(str(each) for each in sizes)

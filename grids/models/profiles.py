@@ -23,7 +23,7 @@ class Profile(Record):
     source: Sources = ()
 
 
-def nearest_profile(
+def find_nearest_profile(
     profiles: Iterable[Profile], device: Name, shape: tuple[int, ...]
 ) -> Profile | None:
     """The profile of this device for `shape`, or else for the shape with the nearest items.

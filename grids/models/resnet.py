@@ -14,11 +14,11 @@ from grids.models.steps import (
     AdaptivePool,
     Conv,
     Fc,
-    Plain,
     Pool,
     Residual,
     Step,
     Steps,
+    make_plain,
 )
 
 Blocks = Annotated[Count, Field(le=400)]
@@ -36,47 +36,50 @@ class ResNet(Record):
         64  # filters of the stem, and of the 3x3 convolutions of the first stage
     )
 
-    def steps(self) -> Steps:
+    def make_steps(self) -> Steps:
         stages = (
-            self._stage(index, blocks, self.width * 2**index)
+            self._make_stage(index, blocks, self.width * 2**index)
             for index, blocks in enumerate(self.stages)
         )
         return (
-            *_convolution("1", self.width, kernel=7, stride=2),
-            Step(relu=Plain(name="relu")),
+            *_convolve("1", self.width, kernel=7, stride=2),
+            make_plain("relu", "relu"),
             Step(maxpool=Pool(name="maxpool", kernel=(3,), stride=(2,), padding=(1,))),
             *(step for stage in stages for step in stage),
             Step(adaptive_avgpool=AdaptivePool(name="avgpool", extent=(1,))),
             Step(fc=Fc(name="fc", outputs="targets")),
         )
 
-    def _stage(self, index: int, blocks: int, width: int) -> Steps:
-        """A stage halves the extents, but for the first: there the pooling has done it."""
+    def _make_stage(self, index: int, blocks: int, width: int) -> Steps:
+        """Blocks of one width, of which the first halves the extents.
+
+        Not those of the first stage: there the pooling has done it.
+        """
         strides = (1 if index == 0 else 2, *(1 for _ in range(blocks - 1)))
         return tuple(
             step
             for block, stride in enumerate(strides)
-            for step in _block(f"layer{index + 1}.{block}", width, stride, projects=block == 0)
+            for step in _make_block(f"layer{index + 1}.{block}", width, stride, projects=block == 0)
         )
 
 
-def _block(name: str, width: int, stride: int, *, projects: bool) -> Steps:
+def _make_block(name: str, width: int, stride: int, *, projects: bool) -> Steps:
     outputs = width * EXPANSION
     body = (
-        *_convolution("1", width, kernel=1),
-        Step(relu=Plain(name="relu1")),
-        *_convolution("2", width, kernel=3, stride=stride),
-        Step(relu=Plain(name="relu2")),
-        *_convolution("3", outputs, kernel=1),
+        *_convolve("1", width, kernel=1),
+        make_plain("relu", "relu1"),
+        *_convolve("2", width, kernel=3, stride=stride),
+        make_plain("relu", "relu2"),
+        *_convolve("3", outputs, kernel=1),
     )
-    shortcut = _convolution("", outputs, kernel=1, stride=stride) if projects else ()
+    shortcut = _convolve("", outputs, kernel=1, stride=stride) if projects else ()
     return (
         Step(residual=Residual(name=name, body=body, shortcut=shortcut)),
-        Step(relu=Plain(name=f"{name}.relu3")),
+        make_plain("relu", f"{name}.relu3"),
     )
 
 
-def _convolution(number: str, filters: int, *, kernel: int, stride: int = 1) -> Steps:
+def _convolve(number: str, filters: int, *, kernel: int, stride: int = 1) -> Steps:
     conv = Conv(
         name=f"conv{number}",
         filters=filters,
@@ -85,4 +88,4 @@ def _convolution(number: str, filters: int, *, kernel: int, stride: int = 1) -> 
         padding=(kernel // 2,),
         bias=False,
     )
-    return Step(conv=conv), Step(batchnorm=Plain(name=f"bn{number}"))
+    return Step(conv=conv), make_plain("batchnorm", f"bn{number}")

@@ -15,7 +15,7 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
           - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
       - side: [{fc: targets}]       # a head of its own; the trunk goes on from its input
       - adaptive_avgpool: 1         # to this extent, whatever comes in
-      - dropout
+      - dropout                     # and the other words of grids/models/kinds.py
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # as many outputs as the dataset has targets
 
@@ -25,24 +25,29 @@ divided by the stride and rounded up. Any step takes a `name`; without one it ge
 number.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+import math
+from abc import abstractmethod
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from grids.entries.entry import Count, Name, Record
+from grids.models.kinds import KIND_OF_STEP, Kind
+from grids.models.tensors import Passage, Tensor, size_dimensions, slide
 from grids.reading.errors import shorten
 
 
-def _one_or_more(value: object) -> object:
+def _list_one(value: object) -> object:
+    """One size for all dimensions as a list of one."""
     return (value,) if isinstance(value, int) else value
 
 
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
-Sizes = Annotated[tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_one_or_more)]
+Sizes = Annotated[tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one)]
 Paddings = Annotated[
     tuple[Annotated[int, Field(ge=0, le=2**53)], ...],
     A_DIMENSION_EACH,
-    BeforeValidator(_one_or_more),
+    BeforeValidator(_list_one),
 ]
 
 
@@ -61,7 +66,15 @@ class Settings(Record):
         return value if isinstance(value, dict | cls) else {cls.bare: value}
 
 
-class Conv(Settings):
+class LayerSettings(Settings):
+    """The settings of a step that is one layer; its word says of which kind."""
+
+    @abstractmethod
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        """The way of `x` through the layer; ShapeError, InputError: it does not fit `layer`."""
+
+
+class Conv(LayerSettings):
     """A convolution."""
 
     bare: ClassVar[str] = "filters"
@@ -72,8 +85,13 @@ class Conv(Settings):
     padding: Paddings | Literal["same"] = (0,)
     bias: bool = True
 
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        kernel = size_dimensions(layer, "kernel", self.kernel, x)
+        y = Tensor(self.filters, slide(layer, x, kernel, self.stride, self.padding))
+        return Passage(x, y, kernel, bias=self.bias)
 
-class Fc(Settings):
+
+class Fc(LayerSettings):
     """A fully connected layer, of all items that come in."""
 
     bare: ClassVar[str] = "outputs"
@@ -81,8 +99,12 @@ class Fc(Settings):
     outputs: Count | Literal["targets"]
     bias: bool = True
 
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        outputs = targets if self.outputs == "targets" else self.outputs
+        return Passage(x.flat, Tensor(outputs, x.flat.extents), bias=self.bias)
 
-class Pool(Settings):
+
+class Pool(LayerSettings):
     """The largest, or the mean, of each window."""
 
     bare: ClassVar[str] = "kernel"
@@ -92,17 +114,35 @@ class Pool(Settings):
     padding: Paddings | Literal["same"] = (0,)
     ceil: bool = False  # whether a last window may hang over the edge
 
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        kernel = size_dimensions(layer, "kernel", self.kernel, x)
+        stride = self.stride or self.kernel
+        extents = slide(layer, x, kernel, stride, self.padding, self.ceil)
+        return Passage(x, Tensor(x.channels, extents), kernel)
 
-class AdaptivePool(Settings):
+
+class AdaptivePool(LayerSettings):
     """An average pool with the windows that give a wanted extent."""
 
     bare: ClassVar[str] = "extent"
 
     extent: Sizes
 
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        y = Tensor(x.channels, size_dimensions(layer, "extent", self.extent, x))
+        kernel = tuple(math.ceil(a / b) for a, b in zip(x.extents, y.extents, strict=True))
+        return Passage(x, y, kernel)
 
-class Plain(Settings):
-    """A step with nothing to set."""
+
+class Plain(LayerSettings):
+    """A layer with nothing to set, which keeps the sizes of what comes in."""
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        return Passage(x, x)
+
+
+class Flatten(Settings):
+    """All items in one column. A view: no layer, nothing to compute or to keep."""
 
 
 class Residual(Settings):
@@ -130,6 +170,20 @@ class Side(Settings):
     layers: "Steps"
 
 
+AnyStep = TypeVar("AnyStep", bound=Record)
+
+
+def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
+    """The form with every word of an element-wise kind as a plain layer."""
+    # As a decorator, type checkers take the class for the one that is written below.
+    words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise]
+    plain: dict[str, Any] = dict.fromkeys(words, (Plain | None, None))
+    return create_model(
+        form.__name__, __base__=form, __module__=form.__module__, __doc__=form.__doc__, **plain
+    )
+
+
+@_add_plain_words
 class Step(Record):
     """One word and its settings; exactly one is there."""
 
@@ -138,10 +192,7 @@ class Step(Record):
     maxpool: Pool | None = None
     avgpool: Pool | None = None
     adaptive_avgpool: AdaptivePool | None = None
-    batchnorm: Plain | None = None
-    relu: Plain | None = None
-    dropout: Plain | None = None
-    flatten: Plain | None = None
+    flatten: Flatten | None = None
     residual: Residual | None = None
     concat: Concat | None = None
     side: Side | None = None
@@ -161,14 +212,26 @@ class Step(Record):
 
     @property
     def word(self) -> str:
+        """The one word that is there."""
         (word,) = self.model_fields_set
         return word
 
     @property
     def settings(self) -> Settings:
+        """What stands behind the word."""
         settings = getattr(self, self.word)
         assert isinstance(settings, Settings)
         return settings
 
+    @property
+    def kind(self) -> Kind:
+        """The kind of layer that the word makes, if it makes one."""
+        return KIND_OF_STEP[self.word]
+
 
 Steps = tuple[Step, ...]
+
+
+def make_plain(word: str, name: str | None = None) -> Step:
+    """A step with nothing to set but its name, such as `relu`."""
+    return Step.model_validate({word: {"name": name}})

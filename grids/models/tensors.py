@@ -1,4 +1,4 @@
-"""What flows between layers, and what sliding a window over it gives.
+"""What flows between layers, what a layer makes of it, and what sliding a window over it gives.
 
 A window of K items with stride S and P items of padding in all turns an extent X into
 floor((X + P - K) / S) + 1.
@@ -6,8 +6,9 @@ floor((X + P - K) / S) + 1.
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
-from grids.models.steps import Conv, Pool
+from grids.models.kinds import Sizes
 from grids.reading.errors import InputError, ShapeError
 
 
@@ -22,32 +23,60 @@ class Tensor:
     def items(self) -> int:
         return self.channels * math.prod(self.extents)
 
+    @property
+    def sizes(self) -> Sizes:
+        """C x extents."""
+        return (self.channels, *self.extents)
+
+    @property
     def flat(self) -> "Tensor":
+        """The same items, a channel each."""
         return Tensor(self.items, tuple(1 for _ in self.extents))
 
     def __str__(self) -> str:
-        return _times((self.channels, *self.extents))
+        return format_sizes(self.sizes)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A sample's way through one layer: what comes in, what goes out, what slides over it.
+
+    inputs: how many tensors of x's sizes come in together. bias: whether the layer adds biases,
+    if its kind has any.
+    """
+
+    x: Tensor
+    y: Tensor
+    kernel: Sizes = ()
+    inputs: int = 1
+    bias: bool = True
 
 
 def slide(
-    name: str, window: Conv | Pool, stride: tuple[int, ...], x: Tensor, ceil: bool = False
-) -> tuple[int, ...]:
-    """The extents that a sliding window gives."""
-    kernels = sizes(name, "kernel", window.kernel, x)
-    strides = sizes(name, "stride", stride, x)
-    if window.padding == "same":
-        paddings = tuple(kernel - 1 for kernel in kernels)
+    name: str,
+    x: Tensor,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes | Literal["same"],
+    ceil: bool = False,
+) -> Sizes:
+    """The extents that a kernel gives which slides over `x`; ShapeError where it does not fit."""
+    strides = size_dimensions(name, "stride", stride, x)
+    if padding == "same":
+        paddings = tuple(each - 1 for each in kernel)
     else:
-        paddings = tuple(2 * each for each in sizes(name, "padding", window.padding, x))
+        paddings = tuple(2 * each for each in size_dimensions(name, "padding", padding, x))
     extents = tuple(
-        _windows(*each, ceil) for each in zip(x.extents, kernels, strides, paddings, strict=True)
+        _count_windows(*each, ceil)
+        for each in zip(x.extents, kernel, strides, paddings, strict=True)
     )
     if min(extents) < 1:
-        raise ShapeError(f"{name}: a window of {_times(kernels)} does not fit an input of {x}")
+        raise ShapeError(f"{name}: a window of {format_sizes(kernel)} does not fit an input of {x}")
     return extents
 
 
-def _windows(extent: int, kernel: int, stride: int, padding: int, ceil: bool) -> int:
+def _count_windows(extent: int, kernel: int, stride: int, padding: int, ceil: bool) -> int:
+    """Windows along one dimension; with `ceil`, the last may hang over the edge."""
     room = extent + padding - kernel
     if not ceil or room < 0:
         return room // stride + 1
@@ -56,8 +85,8 @@ def _windows(extent: int, kernel: int, stride: int, padding: int, ceil: bool) ->
     return windows - 1 if (windows - 1) * stride >= extent + padding // 2 else windows
 
 
-def sizes(name: str, setting: str, given: tuple[int, ...], x: Tensor) -> tuple[int, ...]:
-    """A size a dimension; one alone counts for all of them."""
+def size_dimensions(name: str, setting: str, given: Sizes, x: Tensor) -> Sizes:
+    """A size for each dimension of `x`; one alone counts for all of them."""
     rank = len(x.extents)
     if len(given) not in (1, rank):
         raise InputError(
@@ -68,5 +97,6 @@ def sizes(name: str, setting: str, given: tuple[int, ...], x: Tensor) -> tuple[i
     return given * rank if len(given) == 1 else given
 
 
-def _times(sizes: tuple[int, ...]) -> str:
+def format_sizes(sizes: Sizes) -> str:
+    """Sizes as ParaDL's files write them: (3, 226, 226) as 3x226x226."""
     return "x".join(str(each) for each in sizes)

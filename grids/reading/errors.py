@@ -51,19 +51,19 @@ def shorten(value: object) -> str:
     return _cut_middle(_Short().repr(value), MOST_VALUE)
 
 
-def plain(name: object) -> str:
-    """A name of the user's without quotes, where it is a short text on one line."""
-    usual = isinstance(name, str) and name.isprintable() and len(name) <= MOST_VALUE
-    return str(name) if usual else shorten(name)
+def format_text(text: object) -> str:
+    """A text of the user's without quotes, where it is short and on one line."""
+    usual = isinstance(text, str) and text.isprintable() and len(text) <= MOST_VALUE
+    return str(text) if usual else shorten(text)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Advice on a misspelt name: the nearest known one, then all of them, or the first."""
-    names = sorted(islice(known, NAMES_COMPARED))
-    folded = {each.casefold(): each for each in names}
+def suggest_name(name: str, names: Iterable[str]) -> str:
+    """Advice on a misspelt name: the nearest that exists, then all of them, or the first."""
+    listed = sorted(islice(names, NAMES_COMPARED))
+    folded = {each.casefold(): each for each in listed}
     close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
     hint = f"did you mean {shorten(folded[close[0]])}? " if close else ""
-    return f"{hint}known: {_cut_end(', '.join(names), MOST_NAMES) or 'none'}"
+    return f"{hint}known: {_cut_end(', '.join(listed), MOST_NAMES) or 'none'}"
 
 
 def _cut_middle(text: str, most: int) -> str:

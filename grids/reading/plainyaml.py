@@ -49,18 +49,18 @@ class _Loader(yaml.SafeLoader):
         parser: Any = self  # whose stubs say nothing of events
         event, before = parser.peek_event(), self._nodes
         if getattr(event, "tag", None) is not None:
-            raise _refusal("expected a plain value, got a tag", event.start_mark)
+            raise _make_error("expected a plain value, got a tag", event.start_mark)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise _refusal(f"nested deeper than {DEEPEST} levels", event.start_mark)
+            raise _make_error(f"nested deeper than {DEEPEST} levels", event.start_mark)
         node = super().compose_node(parent, index)
         assert node is not None
         self._depth -= 1
         if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
-            raise _refusal("an alias stands inside what it stands for", event.start_mark)
+            raise _make_error("an alias stands inside what it stands for", event.start_mark)
         self._nodes += self._sizes.get(node, 1)
         if self._nodes > MOST_NODES:
-            raise _refusal(f"more than {MOST_NODES:,} values", event.start_mark)
+            raise _make_error(f"more than {MOST_NODES:,} values", event.start_mark)
         self._sizes.setdefault(node, self._nodes - before)
         _expect_text(node)
         return node
@@ -72,9 +72,9 @@ class _Loader(yaml.SafeLoader):
         names: set[str] = set()
         for key, _ in node.value:
             if key.tag not in NAMES:
-                raise _refusal("expected a name as a key; quote it", key.start_mark)
+                raise _make_error("expected a name as a key; quote it", key.start_mark)
             if key.value in names:
-                raise _refusal(f"the key {shorten(key.value)} stands twice", key.start_mark)
+                raise _make_error(f"the key {shorten(key.value)} stands twice", key.start_mark)
             names.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -87,10 +87,11 @@ def _expect_text(node: yaml.Node) -> None:
     if not isinstance(node, yaml.ScalarNode):
         return
     if odd := NO_TEXT.search(node.value):
-        raise _refusal(f"a character that is no text: {shorten(odd[0])}", node.start_mark)
+        raise _make_error(f"a character that is no text: {shorten(odd[0])}", node.start_mark)
     if node.tag in NUMBERS and len(node.value) > MOST_DIGITS:
-        raise _refusal(f"a number of {len(node.value):,} characters", node.start_mark)
+        raise _make_error(f"a number of {len(node.value):,} characters", node.start_mark)
 
 
-def _refusal(problem: str, mark: Any) -> yaml.YAMLError:
+def _make_error(problem: str, mark: Any) -> yaml.YAMLError:
+    """The error of `problem`, with its place in the text."""
     return yaml.constructor.ConstructorError(None, None, problem, mark)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from grids.reading.errors import InputError
 
-# A table of 40,000 measured runs is as large. The most hostile text of this size that was found
-# takes 0.9 s and 230 MB.
+# A table of 40,000 measured runs is as large. The most hostile text of this size that we
+# know takes 0.9 s and 230 MB.
 MOST_BYTES = 4 * 2**20
 
 

@@ -68,12 +68,12 @@ QUANTITY = re.compile(
 MOST_TEXT = 400
 
 
-def parse(value: object, unit: str, where: str) -> float:
+def parse_quantity(value: object, unit: str, where: str) -> float:
     """The value in `unit` ("B/s", "s", "B", "FLOP/s" or "1"); a bare number is in it already."""
     if isinstance(value, str):
-        number = _read(value, unit)
+        number = _read_quantity(value, unit)
     elif isinstance(value, Real) and not isinstance(value, bool):
-        number = _float(value)
+        number = _convert_float(value)
     else:
         number = None
     if number is None or not math.isfinite(number):
@@ -93,25 +93,28 @@ def has_unit(value: object) -> bool:
     return match is not None and match["unit"] is not None
 
 
-def _float(value: Real) -> float:
+def _convert_float(value: Real) -> float:
+    """The number in float64, infinite where it is too large for that."""
     try:
         return float(value)
     except OverflowError:  # an integer of more than 308 digits
         return math.inf
 
 
-def _read(text: str, unit: str) -> float | None:
+def _read_quantity(text: str, unit: str) -> float | None:
+    """The number in `unit`, None where the text is no such quantity."""
     match = QUANTITY.fullmatch(text) if len(text) <= MOST_TEXT else None
     if match is None:
         return None
     number, suffix = match["number"], match["unit"]
     if suffix is None:
         return float(number)
-    factor = None if unit == "1" else _factor(suffix, unit)
-    return None if factor is None else _times(number, factor)
+    factor = None if unit == "1" else _find_factor(suffix, unit)
+    return None if factor is None else _multiply(number, factor)
 
 
-def _times(number: str, factor: Decimal) -> float:
+def _multiply(number: str, factor: Decimal) -> float:
+    """The product in decimal arithmetic; infinite where it is too large."""
     try:
         return float(Decimal(number) * factor)
     except DecimalException:  # an exponent of a million
@@ -119,20 +122,21 @@ def _times(number: str, factor: Decimal) -> float:
 
 
 @lru_cache(maxsize=1024)  # a list of 30,000 quantities has few units
-def _factor(suffix: str, unit: str) -> Decimal | None:
+def _find_factor(suffix: str, unit: str) -> Decimal | None:
     """How many `unit` one `suffix` is; None where it is no unit or has another dimension."""
     import pint
 
     try:
-        given = _registry().parse_units(suffix)
-        quantity = _registry().Quantity(Decimal(1), given)
-        return Decimal(quantity.to(_registry().parse_units(unit)).magnitude)
+        given = _load_registry().parse_units(suffix)
+        quantity = _load_registry().Quantity(Decimal(1), given)
+        return Decimal(quantity.to(_load_registry().parse_units(unit)).magnitude)
     except (pint.PintError, ValueError):
         return None
 
 
 @cache
-def _registry() -> "pint.UnitRegistry[Decimal]":
+def _load_registry() -> "pint.UnitRegistry[Decimal]":
+    """pint with our units alone, loaded when the first suffix is read."""
     import pint
 
     registry: pint.UnitRegistry[Decimal] = pint.UnitRegistry(None, non_int_type=Decimal)
@@ -141,7 +145,7 @@ def _registry() -> "pint.UnitRegistry[Decimal]":
     return registry
 
 
-def prefixed(value: float, unit: str) -> str:
-    """16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
+def format_quantity(value: float, unit: str) -> str:
+    """A quantity as a person reads it: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
     size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), (1.0, ""))
     return f"{value / size:.4g} {prefix}{unit}"

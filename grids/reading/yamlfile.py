@@ -12,7 +12,7 @@ from typing import Any, cast, get_args
 import pydantic
 import yaml
 
-from grids.reading.errors import MOST_TEXT, InputError, nearest, plain, shorten
+from grids.reading.errors import MOST_TEXT, InputError, format_text, shorten, suggest_name
 from grids.reading.plainyaml import MOST_BYTES, read_nodes
 from grids.reading.textfile import read_text
 
@@ -34,16 +34,17 @@ class Document:
         """The line of the key, or of the nearest part above it that is in the file."""
         node, line = self.root, None
         for part in keypath:
-            mark, node = _child(node, part)
+            mark, node = _find_child(node, part)
             line = line if mark is None else mark.line + 1
         return line
 
     def where(self, keypath: KeyPath = ()) -> str:
+        """The file and the line of a key, as messages begin with them."""
         line = self.line(keypath)
         return str(self.path) if line is None else f"{self.path}:{line}"
 
 
-def _child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Node]:
+def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Node]:
     """Where `part` of a node begins; (None, node) where it has no such part."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
@@ -56,12 +57,12 @@ def _child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Nod
 
 
 def load(path: Path) -> Document:
-    """Read a YAML file that holds one mapping."""
+    """The document of a YAML file that holds one mapping; InputError where it does not."""
     text = read_text(path, MOST_BYTES)
     try:
         root, data = read_nodes(text)
     except yaml.YAMLError as error:
-        raise _syntax(path, error) from None
+        raise _explain_syntax(path, error) from None
     except (ValueError, ArithmeticError) as error:
         raise InputError(f"no YAML that can be read: {error}", where=str(path)) from None
     if root is None or not isinstance(data, dict):
@@ -72,7 +73,8 @@ def load(path: Path) -> Document:
     return Document(path, data, root)
 
 
-def _syntax(path: Path, error: yaml.YAMLError) -> InputError:
+def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
+    """The error of a text that is no YAML, with its line."""
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     problem = (
         error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error).splitlines()[0]
@@ -81,16 +83,16 @@ def _syntax(path: Path, error: yaml.YAMLError) -> InputError:
     return InputError(f"YAML syntax: {problem}", where=where)
 
 
-def explain(
+def explain_error(
     error: pydantic.ValidationError,
     source: Document | str,
     model: type[pydantic.BaseModel] | None = None,
 ) -> InputError:
-    """What pydantic found, as one "file:line: key: message" a line.
+    """The error of what is wrong with the user's input, one "file:line: key: message" a line.
 
     `model` is what was validated; with it, a misspelt key gets the nearest one that exists.
     """
-    errors = _without_echoes(error.errors(include_url=False, include_context=False))
+    errors = _drop_echoes(error.errors(include_url=False, include_context=False))
     lines = [_explain_one(each, source, model) for each in errors[:ERRORS_SHOWN]]
     while sum(map(len, lines)) > MOST_TEXT and len(lines) > 1:
         lines.pop()
@@ -99,7 +101,7 @@ def explain(
     return InputError("\n".join(lines))
 
 
-def _without_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The errors, but for lists that are too short only because an entry of theirs is wrong."""
     wrong = {each["loc"][:end] for each in errors for end in range(len(each["loc"]))}
     return [each for each in errors if each["type"] != "too_short" or each["loc"] not in wrong]
@@ -108,21 +110,25 @@ def _without_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
 def _explain_one(
     error: Mapping[str, object], source: Document | str, model: type[pydantic.BaseModel] | None
 ) -> str:
+    """One mistake as file:line: key: message."""
     keypath = cast(KeyPath, error["loc"])
     where = source if isinstance(source, str) else source.where(keypath)
     # Where a value may be of several types, pydantic adds the type it tried: "literal['same']".
-    key = ".".join(plain(str(part)) for part in keypath if "[" not in str(part))
-    return ": ".join(part for part in (where, key, _message(error, keypath, model)) if part)
+    key = ".".join(format_text(str(part)) for part in keypath if "[" not in str(part))
+    return ": ".join(part for part in (where, key, _write_message(error, keypath, model)) if part)
 
 
-def _message(
+def _write_message(
     error: Mapping[str, object], keypath: KeyPath, model: type[pydantic.BaseModel] | None
 ) -> str:
+    """What is wrong with one value, in words of ours where pydantic's need its manual."""
     text = str(error["msg"]).removeprefix("Value error, ")
     match error["type"]:
         case "extra_forbidden":
-            known = _fields(model, keypath[:-1])
-            return f"unknown key; {nearest(str(keypath[-1]), known)}" if known else "unknown key"
+            names = _list_fields(model, keypath[:-1])
+            return (
+                f"unknown key; {suggest_name(str(keypath[-1]), names)}" if names else "unknown key"
+            )
         case "missing":
             return "this key is missing"
         case "model_type":
@@ -134,18 +140,18 @@ def _message(
     return f"{text[:1].lower()}{text[1:MOST_CAUSE]}, got {shorten(error['input'])}"
 
 
-def _fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> list[str]:
+def _list_fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> list[str]:
     """The keys of the model that `keypath` leads to, from `model` down."""
     for part in keypath:
         annotation = None if model is None else model.model_fields.get(str(part))
         if annotation is not None:
-            model = _model_in(annotation.annotation)
+            model = _find_model(annotation.annotation)
     return [] if model is None else list(model.model_fields)
 
 
-def _model_in(annotation: object) -> type[pydantic.BaseModel] | None:
+def _find_model(annotation: object) -> type[pydantic.BaseModel] | None:
     """The first pydantic model in an annotation such as `tuple[Level, ...] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
-    models = (_model_in(part) for part in get_args(annotation))
+    models = (_find_model(part) for part in get_args(annotation))
     return next((each for each in models if each is not None), None)

@@ -130,7 +130,7 @@ def _predict(
         for run in observations.runs
     ]
     slower = slow_down(observations.case, np.array(factors))
-    calibration = jax.tree.map(np.asarray, file.known())
+    calibration = jax.tree.map(np.asarray, file.make_calibration())
     for row in rows.tolist():
         case: Case = jax.tree.map(lambda leaf, row=row: leaf[..., row], slower)
         uncertainty, distant = (

@@ -13,9 +13,9 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.strategies import Strategy, parse
+from grids.entries.strategies import Strategy, parse_strategy
 from grids.models.layers import Floats
-from grids.reading.errors import InputError, plain, shorten
+from grids.reading.errors import InputError, format_text, shorten
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.group import slower
@@ -43,7 +43,7 @@ class Observations:
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
         """Of each run."""
-        return tuple(parse(each.strategy) for each in self.runs)
+        return tuple(parse_strategy(each.strategy) for each in self.runs)
 
     @cached_property
     def seconds(self) -> Floats:
@@ -138,7 +138,7 @@ def _expect_possible(run: MeasuredRun, case: Case) -> None:
     replicas, group = float(np.max(case.run.p1)), float(np.max(case.run.p2))
     if replicas * group != run.p:
         raise InputError(
-            f"no such run can be: {plain(run.strategy)} on {run.p} PEs",
+            f"no such run can be: {format_text(run.strategy)} on {run.p} PEs",
             where=run.where,
             advice="serial runs on 1 PE, a hybrid on a multiple of its group",
         )

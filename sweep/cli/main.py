@@ -107,7 +107,7 @@ def sweep(
     from sweep.engine.run import Where, read_grid
     from sweep.engine.run import sweep as run
 
-    grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
+    grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
     processes = workers or int(scheduler is not None)  # of a scheduler's workers, one is planned
     if dry_run:
         print(visible_lines(preview(store, grid, processes, extend)))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from grids.grid import Grid
-from grids.reading.units import prefixed
+from grids.reading.units import format_quantity
 from sweep.cube.extend import unfinished
 from sweep.cube.plan import Plan
 from sweep.cube.store import plan_of
@@ -30,9 +30,9 @@ def outline(grid: Grid, plan: Plan, workers: int) -> str:
         [
             f"{grid.spec.name}: {sizes}",
             f"  cells   {plan.cells:,}{idle if fitting < pairs else ''}",
-            f"  bytes   {prefixed(plan.nbytes, 'B')} before compression",
+            f"  bytes   {format_quantity(plan.nbytes, 'B')} before compression",
             f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
-            f"  memory  {prefixed(needed_memory(grid, plan, workers), 'B')} at most, "
+            f"  memory  {format_quantity(needed_memory(grid, plan, workers), 'B')} at most, "
             f"{_hands(grid, plan, workers)}",
         ]
     )

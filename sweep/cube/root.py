@@ -25,8 +25,8 @@ from zarr.registry import get_pipeline_class
 
 from grids.entries.entry import Count, Record
 from grids.grid import Grid
-from grids.reading.errors import InputError, plain
-from grids.reading.yamlfile import explain
+from grids.reading.errors import InputError, format_text
+from grids.reading.yamlfile import explain_error
 from sweep.cube import provenance
 from sweep.cube.object_store import is_remote, opening
 
@@ -76,7 +76,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         raise InputError(f"cannot be opened: {error.strerror}", where=url) from None
     except NO_METADATA as error:
         raise InputError(
-            f"not a Zarr group that can be read ({plain(str(error))})",
+            f"not a Zarr group that can be read ({format_text(str(error))})",
             where=url,
             advice="check the path",
         ) from None
@@ -106,7 +106,8 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
     version = group.attrs.get("paradl_format")
     if version != provenance.FORMAT:
         raise InputError(
-            f"a cube of format {plain(version)}, and this paradl reads format {provenance.FORMAT}",
+            f"a cube of format {format_text(version)}, "
+            f"and this paradl reads format {provenance.FORMAT}",
             where=url,
             advice=f"use paradl {_writer(group)}, or sweep again into another store",
         )
@@ -124,7 +125,7 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
     try:
         plan = StoredPlan.model_validate(read_json(url, group, "paradl_plan"))
     except ValidationError as error:
-        what = "; ".join(str(explain(error, "")).splitlines())
+        what = "; ".join(str(explain_error(error, "")).splitlines())
         raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
     tiled = all(size % each == 0 for size, each in zip(plan.shard, plan.chunk, strict=False))
     if not len(plan.shard) == len(plan.chunk) == rank or not tiled:
@@ -139,7 +140,7 @@ def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise TypeError(f"expected a mapping, got a {type(value).__name__}")
     except (KeyError, ValueError, TypeError, RecursionError) as error:
-        what = "it is gone" if isinstance(error, KeyError) else plain(str(error))
+        what = "it is gone" if isinstance(error, KeyError) else format_text(str(error))
         raise InputError(
             f"the cube's attribute {name} cannot be read ({what})", where=url, advice=ANEW
         ) from None
@@ -200,4 +201,4 @@ def _empty(url: str) -> bool:
 
 
 def _writer(group: zarr.Group) -> str:
-    return plain(str(group.attrs.get("source", "of that version")).removeprefix("paradl "))
+    return format_text(str(group.attrs.get("source", "of that version")).removeprefix("paradl "))

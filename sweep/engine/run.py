@@ -15,7 +15,7 @@ import numpy as np
 
 from grids.grid import Grid
 from grids.reading.errors import InputError, shorten
-from grids.spec import read_spec, validated
+from grids.spec import read_spec, validate_spec
 from sweep.cube.create import create
 from sweep.cube.difference import beyond_added, difference
 from sweep.cube.extend import Extension, extended, extension
@@ -74,7 +74,7 @@ def run(
     RunError: the run failed, and can be resumed.
     """
     url = locate_store(store)
-    grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
+    grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
     sweep(grid, url, overwrite, Where(workers, scheduler), progress, extend)
     return open_dataset(url)
 
@@ -82,7 +82,7 @@ def run(
 def read_grid(spec: Source) -> Grid:
     """The design space of a spec file or mapping."""
     if isinstance(spec, Mapping):
-        return Grid.from_spec(validated(dict(spec), "spec"))
+        return Grid.from_spec(validate_spec(dict(spec), "spec"))
     if not isinstance(spec, str | Path):
         raise InputError(f"expected a YAML file or a mapping, got {shorten(spec)}", where="spec")
     path = Path(spec)

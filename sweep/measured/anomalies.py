@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grids.reading.units import prefixed
+from grids.reading.units import format_quantity
 from kernels.calibration import LARGE_MESSAGE
 from kernels.oracle import choose_group
 from sweep.measured.predicted_runs import Case
@@ -234,7 +234,7 @@ def _large_messages(case: Case) -> str | None:
     if messages[name] <= LARGE_MESSAGE:
         return None
     return (
-        f"large messages: {prefixed(messages[name], 'B')} of {name} go through host memory, "
+        f"large messages: {format_quantity(messages[name], 'B')} of {name} go through host memory, "
         "far slower than the path's bandwidth"
     )
 

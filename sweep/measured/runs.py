@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grids.entries.parameters import PARAMETERS, SECONDS
-from grids.reading.errors import InputError, nearest, shorten
+from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.textfile import read_text
-from grids.reading.units import parse
+from grids.reading.units import parse_quantity
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")
@@ -94,7 +94,9 @@ def _header(fields: list[str], where: str) -> list[str]:
     for name in REQUIRED:
         if name not in names:
             raise InputError(
-                f"the column {shorten(name)} is missing", where=where, advice=nearest(name, names)
+                f"the column {shorten(name)} is missing",
+                where=where,
+                advice=suggest_name(name, names),
             )
     counts = Counter(filter(None, names))
     twice = next((each for each, count in counts.items() if count > 1), None)
@@ -153,7 +155,7 @@ def _times(record: Record, prefix: str, where: str) -> Times:
 def _seconds(text: str, where: str, *, required: bool) -> float | None:
     if not text and not required:
         return None
-    seconds = parse(text, "1", where)
+    seconds = parse_quantity(text, "1", where)
     if seconds < 0 or (required and seconds == 0):
         least = "more than 0 s" if required else "at least 0 s"
         raise InputError(f"expected {least}, got {shorten(text)}", where=where)

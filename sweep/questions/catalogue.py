@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from grids.entries.strategies import LIMIT, MEANING
-from grids.library import find, names
+from grids.library import find, list_names
 from grids.models.architecture import Architecture
 
 Row = dict[str, Any]
@@ -14,7 +14,7 @@ HERE = Path()
 def models() -> list[Row]:
     """Architectures, with parameters and multiply-accumulates at a customary sample."""
     rows = []
-    for name in names("model"):
+    for name in list_names("model"):
         model = find("model", name, HERE)
         assert isinstance(model, Architecture)  # the catalogue holds no files of ParaDL's
         assert model.customary is not None
@@ -36,7 +36,7 @@ def models() -> list[Row]:
 
 def datasets() -> list[Row]:
     """Data sets: samples an epoch, and one sample's shape."""
-    found = [find("dataset", name, HERE) for name in names("dataset")]
+    found = [find("dataset", name, HERE) for name in list_names("dataset")]
     return [
         {
             "dataset": each.name,
@@ -51,7 +51,7 @@ def datasets() -> list[Row]:
 
 def systems() -> list[Row]:
     """Machines: a PE, and the levels of the network."""
-    found = [find("system", name, HERE) for name in names("system")]
+    found = [find("system", name, HERE) for name in list_names("system")]
     return [
         {
             "system": each.name,

@@ -10,7 +10,7 @@ import numpy as np
 
 from grids.grid import Grid, Index
 from grids.reading.errors import InputError
-from grids.spec import TERMS, Spec, validated
+from grids.spec import TERMS, Spec, validate_spec
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
@@ -49,7 +49,7 @@ class Configuration:
         }
         if self.dataset is not None:
             axes["dataset"] = [self.dataset]
-        spec: Spec = validated(
+        spec: Spec = validate_spec(
             {"axes": axes, "parameters": dict(self.parameters), **self.settings}, ""
         )
         return Grid.from_spec(spec, base)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
-from grids.reading.errors import InputError, nearest
+from grids.reading.errors import InputError, suggest_name
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,7 +45,7 @@ def positions(coordinates: Coordinates, selection: Selection) -> dict[str, Posit
 def _along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
     if axis not in coordinates:
         raise InputError(
-            f"no axis {axis!r} in this cube", where="--sel", advice=nearest(axis, coordinates)
+            f"no axis {axis!r} in this cube", where="--sel", advice=suggest_name(axis, coordinates)
         )
     coordinate = coordinates[axis]
     given = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -65,7 +65,7 @@ def _listed(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]
 def _position(coordinate: NDArray[Any], axis: str, value: object) -> int:
     if axis in LABELS:
         positions = np.flatnonzero(coordinate == str(value))
-        advice = nearest(str(value), map(str, coordinate.tolist()))
+        advice = suggest_name(str(value), map(str, coordinate.tolist()))
     else:
         number = PARAMETERS[axis].read(value, f"--sel {axis}")
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from grids.reading.units import prefixed
+from grids.reading.units import format_quantity
 from kernels.flags import FORBIDS
 from sweep.cube.layout import DONE
 from sweep.cube.schema import names
@@ -62,7 +62,10 @@ def _entry(row: Row, hidden: set[str]) -> dict[str, Any]:
 
 
 def _level(level: Row) -> str:
-    latency, bandwidth = prefixed(level["latency"], "s"), prefixed(level["bandwidth"], "B/s")
+    latency, bandwidth = (
+        format_quantity(level["latency"], "s"),
+        format_quantity(level["bandwidth"], "B/s"),
+    )
     return f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}"
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grids.entries.parameters import PARAMETERS
-from grids.reading.units import prefixed
+from grids.reading.units import format_quantity
 from grids.spec import TERMS
 from sweep.show.visible import visible
 
@@ -162,7 +162,7 @@ def cell(value: object, unit: str | None = None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if unit is not None and isinstance(value, int | float):
-        return prefixed(value, unit)
+        return format_quantity(value, unit)
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.4g}"
     if isinstance(value, int | float):

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.axes import GENERATORS, MOST_VALUES, expand
+from grids.axes import GENERATORS, MOST_VALUES, expand_axis
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError
 
@@ -34,27 +34,27 @@ BANDWIDTH = PARAMETERS["inter_bandwidth"]
     ],
 )
 def test_values_of_pes(form, values) -> None:
-    assert list(expand(form, PE).values) == values
+    assert list(expand_axis(form, PE).values) == values
 
 
 def test_units_are_read_everywhere() -> None:
     form = ["1 GB/s", {"linspace": ["2 GB/s", "4 GB/s", 3]}, {"range": ["5 GB/s", 7e9, "1 GB/s"]}]
-    assert list(expand(form, BANDWIDTH).values) == [n * 1e9 for n in range(1, 8)]
+    assert list(expand_axis(form, BANDWIDTH).values) == [n * 1e9 for n in range(1, 8)]
 
 
 def test_both_ends_of_a_range_are_in_it_whatever_the_rounding() -> None:
-    values = expand({"range": [0.1, 1, 0.1]}, GAMMA).values
+    values = expand_axis({"range": [0.1, 1, 0.1]}, GAMMA).values
     assert values == pytest.approx([n / 10 for n in range(1, 11)])
     assert values[-1] == 1
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1))
 def test_ascending_and_once(values) -> None:
-    assert list(expand(values, PE).values) == sorted(set(values))
+    assert list(expand_axis(values, PE).values) == sorted(set(values))
 
 
 def test_the_users_form_is_kept_and_does_not_count() -> None:
-    listed, generated = expand([1, 2, 4], PE), expand({"pow2": [1, 4]}, PE)
+    listed, generated = expand_axis([1, 2, 4], PE), expand_axis({"pow2": [1, 4]}, PE)
     assert generated.form == {"pow2": [1, 4]}
     assert listed == generated
 
@@ -117,14 +117,14 @@ def test_the_users_form_is_kept_and_does_not_count() -> None:
 )
 def test_bad_forms(form, parameter, message) -> None:
     with pytest.raises(InputError) as error:
-        expand(form, parameter)
+        expand_axis(form, parameter)
     assert message in str(error.value)
 
 
 def test_many_parts_count_together() -> None:
     halves = [{"range": [1, MOST_VALUES]}, 1, *[{"range": [1, MOST_VALUES]}] * 1000]
     with pytest.raises(InputError, match="expected at most 1,000,000 values, got 1,000,001"):
-        expand(halves, PE)
+        expand_axis(halves, PE)
 
 
 @pytest.mark.parametrize("name", GENERATORS)
@@ -132,4 +132,4 @@ def test_the_example_of_a_message_can_be_written(name) -> None:
     form = yaml.safe_load(
         GENERATORS[name].example.replace("1e9", "1.0e+9").replace("1e12", "1.0e+12")
     )
-    assert expand(form, BANDWIDTH if name == "geomspace" else PE).values
+    assert expand_axis(form, BANDWIDTH if name == "geomspace" else PE).values

@@ -6,11 +6,11 @@ from typing import get_args
 import pytest
 
 from grids.entries.datasets import Dataset
-from grids.library import Kind, find, names
+from grids.library import Kind, find, list_names
 from grids.models.layers import LayerTable
 from grids.reading.errors import ShapeError
 
-ENTRIES = [(kind, name) for kind in get_args(Kind) for name in names(kind)]
+ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]
 
 
 def table(model: str, *shape: int, targets: int = 1000) -> LayerTable:

@@ -68,16 +68,16 @@ def same(one: Answer, other: Answer) -> None:
         )
 
 
-def written_and_read(found: Grid) -> Grid:
-    return Grid.from_definition(json.loads(json.dumps(found.definition())))
+def written_and_read(space: Grid) -> Grid:
+    return Grid.from_definition(json.loads(json.dumps(space.definition())))
 
 
 def test_labels_axes_and_shape() -> None:
-    found = grid(gamma=[0.5, 1])
-    assert found.dims == ("model", "dataset", "system", "strategy", "pe", "batch", "gamma")
-    assert found.shape == (2, 2, 1, 3, 7, 2, 2)
-    assert found.labels["strategy"] == ("data", "data+filter:group=8", "pipeline:segments=8")
-    assert found.axes["pe"].tolist() == [1, 2, 4, 8, 16, 32, 64]
+    space = grid(gamma=[0.5, 1])
+    assert space.dims == ("model", "dataset", "system", "strategy", "pe", "batch", "gamma")
+    assert space.shape == (2, 2, 1, 3, 7, 2, 2)
+    assert space.labels["strategy"] == ("data", "data+filter:group=8", "pipeline:segments=8")
+    assert space.axes["pe"].tolist() == [1, 2, 4, 8, 16, 32, 64]
 
 
 def test_options_are_the_specs() -> None:
@@ -91,18 +91,18 @@ def test_options_are_the_specs() -> None:
 
 
 def test_samples_that_do_not_fit_a_model_are_no_problem() -> None:
-    found = grid()
-    assert found.case((0, 0, 0, 0)) is not None
-    assert found.case((0, 1, 0, 0)) is None  # a plane network, samples with a depth
-    assert found.case((1, 0, 0, 0)) is None
-    assert found.case((1, 1, 0, 0)) is not None
+    space = grid()
+    assert space.case((0, 0, 0, 0)) is not None
+    assert space.case((0, 1, 0, 0)) is None  # a plane network, samples with a depth
+    assert space.case((1, 0, 0, 0)) is None
+    assert space.case((1, 1, 0, 0)) is not None
 
 
 def test_a_block_is_a_part_of_the_whole() -> None:
-    found = grid()
-    whole = answer_case(found.case((0, 0, 0, 1)))
-    axes = {"pe": found.axes["pe"][3:5], "batch": found.axes["batch"][1:]}
-    block = answer_case(found.case((0, 0, 0, 1), axes))
+    space = grid()
+    whole = answer_case(space.case((0, 0, 0, 1)))
+    axes = {"pe": space.axes["pe"][3:5], "batch": space.axes["batch"][1:]}
+    block = answer_case(space.case((0, 0, 0, 1), axes))
     np.testing.assert_array_equal(block.compute, whole.compute[3:5, 1:])
     np.testing.assert_array_equal(block.limit, whole.limit[3:5, 1:])
 
@@ -115,24 +115,24 @@ def test_measured_times_or_the_roofline() -> None:
 
 @pytest.mark.parametrize("strategy", range(3))
 def test_the_definition_gives_the_same_grid(strategy) -> None:
-    found = grid(phi=[1, 2], changes={"parameters": {"gamma": 0.5}, "optimizer": "adam"})
-    again = written_and_read(found)
-    assert (again.labels, again.shape) == (found.labels, found.shape)
+    space = grid(phi=[1, 2], changes={"parameters": {"gamma": 0.5}, "optimizer": "adam"})
+    again = written_and_read(space)
+    assert (again.labels, again.shape) == (space.labels, space.shape)
     assert (again.models, again.datasets, again.systems) == (
-        found.models,
-        found.datasets,
-        found.systems,
+        space.models,
+        space.datasets,
+        space.systems,
     )
-    assert again.definition() == found.definition()
+    assert again.definition() == space.definition()
     index = (0, 0, 0, strategy)
-    same(answer_case(again.case(index)), answer_case(found.case(index)))
+    same(answer_case(again.case(index)), answer_case(space.case(index)))
 
 
 def test_a_users_files(files: Path) -> None:
     names = {"model": "./tiny.yaml", "dataset": "./squares.yaml", "system": "./pair.yaml"}
-    found = grid(files, **names, strategy=["filter"], pe=[1, 2], batch=4)
-    assert [found.labels[dim][0] for dim in names] == ["tiny", "squares", "pair"]
-    answer = answer_case(found.case((0, 0, 0, 0)))
+    space = grid(files, **names, strategy=["filter"], pe=[1, 2], batch=4)
+    assert [space.labels[dim][0] for dim in names] == ["tiny", "squares", "pair"]
+    answer = answer_case(space.case((0, 0, 0, 0)))
     # AG + AR of the convolution's 8 x 16 x 16 items, for 250 iterations
     gathered = 3 * (1e-6 + 4 * 4 * 2048 / 2 / 10e9)
     assert answer.terms.layer_collectives.ravel() == pytest.approx([0, 250 * gathered])
@@ -140,28 +140,28 @@ def test_a_users_files(files: Path) -> None:
 
 def test_a_definition_needs_no_files(files: Path) -> None:
     names = {"model": "./tiny.yaml", "dataset": "./squares.yaml", "system": "./pair.yaml"}
-    found = grid(files, **names)
+    space = grid(files, **names)
     for name in names.values():
         (files / name).unlink()
-    again = written_and_read(found)
+    again = written_and_read(space)
     same(
         answer_case(again.case((0, 0, 0, 1))),
-        answer_case(found.case((0, 0, 0, 1))),
+        answer_case(space.case((0, 0, 0, 1))),
     )
 
 
 def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
     model = {"file": "VGG_ImageNet_profall.net_sc", "layers": "filter_vgg.lc"}
-    found = grid(AUTHORS, model=[model], dataset=None, strategy=["filter"])
-    assert found.labels["dataset"] == ("ImageNet",)
-    mask = found.workload(0, 0, 0).mask
-    kinds = found.table(0, 0).kinds
+    space = grid(AUTHORS, model=[model], dataset=None, strategy=["filter"])
+    assert space.labels["dataset"] == ("ImageNet",)
+    mask = space.workload(0, 0, 0).mask
+    kinds = space.table(0, 0).kinds
     assert {kind for kind, split in zip(kinds, mask, strict=True) if split} == {"conv"}
-    again = written_and_read(found)
+    again = written_and_read(space)
     assert again.workload(0, 0, 0).mask == mask
     same(
         answer_case(again.case((0, 0, 0, 0))),
-        answer_case(found.case((0, 0, 0, 0))),
+        answer_case(space.case((0, 0, 0, 0))),
     )
 
 
@@ -194,8 +194,8 @@ def test_mistakes(axes, message) -> None:
 
 def test_a_spec_in_yaml_is_the_same_grid(tmp_path: Path) -> None:
     """What the user writes and what the definition writes are one language."""
-    found = grid()
+    space = grid()
     path = tmp_path / "again.yaml"
-    path.write_text(yaml.safe_dump(found.definition()))
+    path.write_text(yaml.safe_dump(space.definition()))
     again = Grid.from_definition(yaml.safe_load(path.read_text()))
-    assert again.definition() == found.definition()
+    assert again.definition() == space.definition()

@@ -6,17 +6,17 @@ from typing import get_args
 
 import pytest
 
-from grids.library import Kind, find, names
+from grids.library import Kind, find, list_names
 from grids.models.architecture import Architecture
 from grids.models.netfile import NetModel
 from grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
-ENTRIES = [(kind, name) for kind in get_args(Kind) for name in names(kind)]
+ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]
 
 
 def test_names() -> None:
-    assert names("model") == (
+    assert list_names("model") == (
         "alexnet",
         "cosmoflow",
         "inception_v3",
@@ -24,8 +24,8 @@ def test_names() -> None:
         "resnet50",
         "vgg16",
     )
-    assert "imagenet-226" in names("dataset")
-    assert names("system") == ("abci", "dgx-h100", "dgx1-v100")
+    assert "imagenet-226" in list_names("dataset")
+    assert list_names("system") == ("abci", "dgx-h100", "dgx1-v100")
 
 
 @pytest.mark.parametrize(("kind", "name"), [*ENTRIES, ("model", str(AUTHORS / "COSMOFLOW.net"))])

@@ -1,12 +1,15 @@
 """Specs: what a user writes, and where each mistake is pointed at."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from grids.entries.choices import Choices
+from grids.entries.parameters import PARAMETERS, Parameter
 from grids.entries.strategies import MEANING
 from grids.reading.errors import InputError
-from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validated
+from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validate_spec
 
 SPEC = """\
 name: interconnect study
@@ -65,6 +68,41 @@ def test_what_is_not_written_has_a_default() -> None:
     assert (spec.scaling, spec.times, spec.collectives) == ("weak", "measured", "ring")
 
 
+def spec_of(axes: dict[str, object], **keys: object) -> Spec:
+    usual = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
+    return validate_spec({"axes": usual | axes, **keys}, "the spec")
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS.values(), ids=lambda parameter: parameter.name)
+def test_every_parameter_is_an_axis_or_fixed(parameter: Parameter) -> None:
+    """As the table has it: a row that is added there is a key of every spec."""
+    name, value = parameter.name, parameter.write(1.0)
+    assert spec_of({name: value}).axes.numeric[name].values == (1.0,)
+    if parameter.free:
+        assert spec_of({}, parameters={name: value}).parameters == {name: 1.0}
+    else:
+        with pytest.raises(InputError, match=f"'{name}' is always an axis; write it under 'axes'"):
+            spec_of({}, parameters={name: value})
+
+
+WORDS = [
+    (name, word)
+    for name, field in Choices.model_fields.items()
+    for word in get_args(field.annotation)
+]
+
+
+@pytest.mark.parametrize(("name", "word"), WORDS)
+def test_every_choice_is_a_key(name: str, word: str) -> None:
+    assert getattr(spec_of({}, **{name: word}), name) == word
+
+
+@pytest.mark.parametrize("name", Choices.model_fields)
+def test_a_choice_that_is_not_there_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"the spec: {name}: input should be '.*got 'other'"):
+        spec_of({}, **{name: "other"})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -104,25 +142,25 @@ def test_mistakes_have_their_line(file: Path, old: str, new: str, expected: str)
 def test_parameters_that_are_no_mapping() -> None:
     axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
     with pytest.raises(InputError, match="parameters: expected 'name: value' lines, got 3"):
-        validated({"axes": axes, "parameters": 3}, "the spec")
+        validate_spec({"axes": axes, "parameters": 3}, "the spec")
 
 
 def test_a_mistake_in_plain_data_has_its_source() -> None:
     with pytest.raises(InputError, match=r"^the store's spec: axes: this key is missing$"):
-        validated({"name": "empty"}, "the store's spec")
+        validate_spec({"name": "empty"}, "the store's spec")
 
 
 def test_a_spec_that_is_written_down_is_read_again() -> None:
     fixed = {"inter_bandwidth": "25 B/s", "intra_bandwidth": "25 GB/s", "intra_latency": 0}
     axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
-    spec = validated({"axes": axes, "parameters": fixed}, "the spec")
+    spec = validate_spec({"axes": axes, "parameters": fixed}, "the spec")
     plain = spec.model_dump(mode="json", exclude_unset=True)
     assert plain["parameters"] == {
         "inter_bandwidth": "25.0 B/s",
         "intra_bandwidth": 25e9,
         "intra_latency": 0,
     }
-    assert validated(plain, "the store's spec") == spec
+    assert validate_spec(plain, "the store's spec") == spec
 
 
 def test_a_spec_is_frozen() -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from grids.entries.calibration import PRIORS, CalibrationFile
-from grids.entries.strategies import parse
+from grids.entries.strategies import parse_strategy
 from grids.inputs.calibrated import Calibrated
-from grids.library import find, names
+from grids.library import find, list_names
 from grids.reading.errors import InputError
 from kernels.calibration import Calibration
 
@@ -37,26 +37,28 @@ def test_priors_lie_within_their_bounds() -> None:
     assert all(each.low < each.median < each.high for each in PRIORS.values())
 
 
-@pytest.mark.parametrize("name", names("calibration"))
+@pytest.mark.parametrize("name", list_names("calibration"))
 def test_what_is_shipped_can_be_read(name) -> None:
-    found = find("calibration", name, Path())
-    assert found.name == name
-    assert find("calibration", found.definition(), Path()) == found
-    assert found.source
-    assert (np.linalg.eigvalsh(found.covariance) > -1e-6).all()
+    entry = find("calibration", name, Path())
+    assert entry.name == name
+    assert find("calibration", entry.definition(), Path()) == entry
+    assert entry.source
+    assert (np.linalg.eigvalsh(entry.covariance) > -1e-6).all()
 
 
 def test_covariance_has_the_spreads_on_its_diagonal() -> None:
     rows = [[0.0] * n + [1.0] for n in range(len(PRIORS))]
     rows[1][0] = 0.5
-    found = CalibrationFile.from_definition(definition(correlation=rows)).covariance
-    assert np.sqrt(np.diag(found)).tolist() == pytest.approx([0.1] * len(PRIORS))
-    assert found[0, 1] == found[1, 0] == pytest.approx(0.5 * 0.1 * 0.1)
+    covariance = CalibrationFile.from_definition(definition(correlation=rows)).covariance
+    assert np.sqrt(np.diag(covariance)).tolist() == pytest.approx([0.1] * len(PRIORS))
+    assert covariance[0, 1] == covariance[1, 0] == pytest.approx(0.5 * 0.1 * 0.1)
 
 
 def test_directions_make_the_covariance() -> None:
     own = calibrated()
-    directions = own.doubt(parse("data"), np.array([[4.0]])).directions.reshape(len(PRIORS), -1)
+    directions = own.doubt(parse_strategy("data"), np.array([[4.0]])).directions.reshape(
+        len(PRIORS), -1
+    )
     np.testing.assert_allclose(directions.T @ directions, own.file.covariance, atol=1e-12)
 
 
@@ -71,7 +73,7 @@ def test_directions_make_the_covariance() -> None:
     ],
 )
 def test_doubt_widens_away_from_the_runs(strategy, p, widening) -> None:
-    doubt = calibrated().doubt(parse(strategy), np.array([[float(p)]]))
+    doubt = calibrated().doubt(parse_strategy(strategy), np.array([[float(p)]]))
     assert doubt.widening.tolist() == [[widening]]
 
 
@@ -96,7 +98,7 @@ def test_a_model_without_runs_of_its_own_has_its_profile_or_roofline() -> None:
     ],
 )
 def test_extrapolation_is_told(model, strategy, p, b, said) -> None:
-    assert calibrated(model).extrapolation(parse(strategy), p, b) == said
+    assert calibrated(model).extrapolation(parse_strategy(strategy), p, b) == said
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grids.entries.strategies import LIMIT, MEANING, Strategy, parse
+from grids.entries.strategies import LIMIT, MEANING, Strategy, parse_strategy
 from grids.reading.errors import InputError
 
 
@@ -23,7 +23,7 @@ from grids.reading.errors import InputError
     ],
 )
 def test_parse(text, strategy) -> None:
-    assert parse(text) == strategy
+    assert parse_strategy(text) == strategy
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_parse(text, strategy) -> None:
 def test_a_strategy_is_a_group_strategy_and_replicas(
     strategy, group_strategy, replicated, hybrid
 ) -> None:
-    found = parse(strategy)
-    assert found.group_strategy == group_strategy
-    assert (found.replicated, found.hybrid) == (replicated, hybrid)
+    read = parse_strategy(strategy)
+    assert read.group_strategy == group_strategy
+    assert (read.replicated, read.hybrid) == (replicated, hybrid)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,16 @@ def test_a_strategy_is_a_group_strategy_and_replicas(
     ],
 )
 def test_the_label_is_what_the_user_writes(text) -> None:
-    assert parse(text).label == text
+    assert parse_strategy(text).label == text
 
 
 def test_settings_are_labelled_in_one_order() -> None:
-    assert parse("data+pipeline:segments=2,group=4").label == "data+pipeline:group=4,segments=2"
-    assert parse("spatial:split=wh").label == "spatial:split=hw"
-    assert parse("filter:layers=all").label == "filter:split=all"
+    assert (
+        parse_strategy("data+pipeline:segments=2,group=4").label
+        == "data+pipeline:group=4,segments=2"
+    )
+    assert parse_strategy("spatial:split=wh").label == "spatial:split=hw"
+    assert parse_strategy("filter:layers=all").label == "filter:split=all"
 
 
 def test_every_strategy_is_explained() -> None:
@@ -92,10 +95,10 @@ def test_every_strategy_is_explained() -> None:
 )
 def test_bad_strategies(text, message) -> None:
     with pytest.raises(InputError) as error:
-        parse(text)
+        parse_strategy(text)
     assert message in str(error.value)
 
 
 def test_a_place_leads_the_message() -> None:
     with pytest.raises(InputError, match=r"^axes\.strategy: unknown strategy"):
-        parse("dta", "axes.strategy")
+        parse_strategy("dta", "axes.strategy")

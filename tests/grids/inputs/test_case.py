@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.entries.strategies import parse
+from grids.entries.strategies import parse_strategy
 from grids.inputs.case import Workload, build_case, build_groups
 from grids.inputs.divisors import divisors
 from grids.inputs.values import Settings
@@ -31,12 +31,12 @@ def case(
     strategy="data", pe=(64,), batch=(32,), scaling="weak", of=WORKLOAD, axes=None, **fixed
 ) -> Case:
     axes = {"pe": np.array(pe, float), "batch": np.array(batch, float)} | (axes or {})
-    return build_case(of, parse(strategy), axes, Settings(fixed, scaling))
+    return build_case(of, parse_strategy(strategy), axes, Settings(fixed, scaling))
 
 
 def layers(of: Workload) -> Layers:
     axes = {"pe": np.array([64.0]), "batch": np.array([32.0])}
-    return build_groups(of, parse("data"), axes, Settings({})).layers
+    return build_groups(of, parse_strategy("data"), axes, Settings({})).layers
 
 
 def numbers(asked: Case) -> np.ndarray:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grids.entries.strategies import parse
+from grids.entries.strategies import parse_strategy
 from grids.inputs.placement import kernel_layers, place
 from grids.library import find
 from grids.models.layers import LayerTable
@@ -29,7 +29,7 @@ def placed(strategy, layers, p2, mask=None, costs=None) -> tuple[Placement, Boun
     """Groups of p2 PEs, of as many PEs in all."""
     groups = np.array(p2, float, ndmin=1)
     costs = np.ones((len(layers), 1)) if costs is None else costs
-    return place(parse(strategy), layers, mask, costs, groups)
+    return place(parse_strategy(strategy), layers, mask, costs, groups)
 
 
 def kinds(layers, split) -> list[str]:
@@ -179,5 +179,5 @@ def test_stages_follow_the_costs_of_each_cell() -> None:
     heavy = np.where(np.arange(len(VGG16)) == 0, 1e3, 1.0)
     costs = np.stack([equal, heavy], axis=1)[:, None]
     groups = np.array([[2.0]])
-    placement, _ = place(parse("pipeline"), VGG16, None, costs, groups)
+    placement, _ = place(parse_strategy("pipeline"), VGG16, None, costs, groups)
     assert placement.ends[0, 0].tolist() == [-(-len(VGG16) // 2), 1]

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from grids.models import steps
 from grids.models.architecture import Architecture
 from grids.reading.errors import InputError
-from grids.reading.yamlfile import explain
+from grids.reading.yamlfile import explain_error
 
 
 def architecture(*layers: object) -> Architecture:
@@ -69,7 +69,7 @@ def test_definition_rebuilds_it() -> None:
 def test_mistakes(layer: Any, message: str) -> None:
     with pytest.raises(ValidationError) as error:
         architecture(layer)
-    assert message in str(explain(error.value, "net", Architecture))
+    assert message in str(explain_error(error.value, "net", Architecture))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_profile_that_cannot_have_been_measured(profile: Any, message: str) ->
     assert Architecture.from_definition(net | {"profiles": [usual]}).profiles[0].seconds == 3e-3
     with pytest.raises(ValidationError) as error:
         Architecture.from_definition(net | {"profiles": [usual | profile]})
-    assert message in str(explain(error.value, "net", Architecture))
+    assert message in str(explain_error(error.value, "net", Architecture))
 
 
 def test_more_profiles_than_anybody_measures() -> None:
@@ -112,7 +112,7 @@ def test_a_family_of_absurd_size(family: Any, message: str) -> None:
         Architecture.from_definition(
             {"name": "net", "rank": 2, "family": {"name": "resnet"} | family}
         )
-    told = str(explain(error.value, "net", Architecture))
+    told = str(explain_error(error.value, "net", Architecture))
     assert message in told
     assert len(told) < 400
 

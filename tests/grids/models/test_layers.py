@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from grids.models.layers import KINDS, MOST_LAYERS, Layer, LayerTable
+from grids.models.kinds import KINDS
+from grids.models.layers import MOST_LAYERS, Layer, LayerTable
 from grids.reading.errors import InputError
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from grids.entries.datasets import Dataset
 from grids.library import find
-from grids.models.profiles import nearest_profile
+from grids.models.profiles import find_nearest_profile
 
 
 def model(name):
@@ -27,7 +27,7 @@ def model(name):
     ],
 )
 def test_nearest_profile(name, shape, of_shape, seconds) -> None:
-    profile = nearest_profile(model(name).profiles, "v100", shape)
+    profile = find_nearest_profile(model(name).profiles, "v100", shape)
     assert profile is not None
     assert profile.shape == of_shape
     assert profile.seconds == pytest.approx(seconds, rel=1e-4)
@@ -35,8 +35,8 @@ def test_nearest_profile(name, shape, of_shape, seconds) -> None:
 
 
 def test_not_measured() -> None:
-    assert nearest_profile(model("resnet50").profiles, "h100", (3, 226, 226)) is None
-    assert nearest_profile(model("inception_v3").profiles, "v100", (3, 299, 299)) is None
+    assert find_nearest_profile(model("resnet50").profiles, "h100", (3, 226, 226)) is None
+    assert find_nearest_profile(model("inception_v3").profiles, "v100", (3, 299, 299)) is None
 
 
 def test_the_total_is_spread_over_the_layers_by_flops() -> None:

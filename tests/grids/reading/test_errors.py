@@ -5,7 +5,14 @@ import time
 
 import pytest
 
-from grids.reading.errors import MOST_TEXT, InputError, ShapeError, nearest, plain, shorten
+from grids.reading.errors import (
+    MOST_TEXT,
+    InputError,
+    ShapeError,
+    format_text,
+    shorten,
+    suggest_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +42,7 @@ def test_an_error_travels_between_processes() -> None:
     ],
 )
 def test_nearest(name: str, advice: str) -> None:
-    assert nearest(name, ["resnet50", "alexnet"]) == advice
+    assert suggest_name(name, ["resnet50", "alexnet"]) == advice
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,7 @@ def test_a_value_that_contains_itself_is_shown() -> None:
 
 
 def test_a_name_has_quotes_only_where_it_needs_them() -> None:
-    assert (plain("vgg16"), plain("a\nb"), plain(3)) == ("vgg16", r"'a\nb'", "3")
+    assert (format_text("vgg16"), format_text("a\nb"), format_text(3)) == ("vgg16", r"'a\nb'", "3")
 
 
 def test_no_message_is_long() -> None:
@@ -86,6 +93,6 @@ def test_no_message_is_long() -> None:
 
 
 def test_a_million_names_are_not_listed() -> None:
-    text = nearest("zzz" * 10**6, map(str, range(10**6)))
+    text = suggest_name("zzz" * 10**6, map(str, range(10**6)))
     assert text.startswith("known: 0, 1, 10, 100, ")
     assert len(text) < 600

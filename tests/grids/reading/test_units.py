@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grids.reading.errors import InputError
-from grids.reading.units import parse
+from grids.reading.units import parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ from grids.reading.units import parse
     ],
 )
 def test_text(text: str, unit: str, value: float) -> None:
-    assert parse(text, unit, "") == value
+    assert parse_quantity(text, unit, "") == value
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53), 2**53))
 def test_a_number_is_in_the_unit_already(value: float) -> None:
-    assert parse(value, "B/s", "") == value
-    assert parse(repr(value), "B/s", "") == value
+    assert parse_quantity(value, "B/s", "") == value
+    assert parse_quantity(repr(value), "B/s", "") == value
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_number_is_in_the_unit_already(value: float) -> None:
 )
 def test_refused(value: object) -> None:
     with pytest.raises(InputError) as error:
-        parse(value, "B/s", "abci.yaml:7")
+        parse_quantity(value, "B/s", "abci.yaml:7")
     assert str(error.value) == (
         f"abci.yaml:7: expected a value in B/s, got {value!r}; write it like '12.5 GB/s'"
     )
@@ -75,25 +75,25 @@ def test_refused(value: object) -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400])
 def test_not_finite(value: float) -> None:
     with pytest.raises(InputError, match="expected a value in s, got"):
-        parse(value, "s", "")
+        parse_quantity(value, "s", "")
 
 
 @pytest.mark.parametrize("text", ["9" * 10**6 + "x", "1e" + "9" * 10**6, "B" * 10**6])
 def test_a_text_of_a_million_characters_is_no_quantity(text: str) -> None:
     with pytest.raises(InputError) as error:
-        parse(text, "B/s", "")
+        parse_quantity(text, "B/s", "")
     assert len(str(error.value)) < 200
 
 
 @pytest.mark.parametrize("suffix", [*keyword.kwlist, "B/if", "s/None", "nan", "inf", "Ki", "µ"])
 def test_words_that_mean_something_to_python_are_no_units(suffix: str) -> None:
     with pytest.raises(InputError, match="expected a value in B/s"):
-        parse(f"3 {suffix}", "B/s", "")
+        parse_quantity(f"3 {suffix}", "B/s", "")
 
 
 def test_a_factor_has_no_unit() -> None:
     with pytest.raises(InputError, match=r"expected a number, got '3 B'; write it like '1'"):
-        parse("3 B", "1", "")
+        parse_quantity("3 B", "1", "")
 
 
 def test_pint_is_loaded_only_when_a_unit_is_read() -> None:

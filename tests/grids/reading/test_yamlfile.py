@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from grids.entries.entry import Count, Record
 from grids.library import find
 from grids.reading.errors import InputError
-from grids.reading.yamlfile import explain, load
+from grids.reading.yamlfile import explain_error, load
 
 TEXT = """\
 name: study   # line 1
@@ -188,7 +188,7 @@ def test_explain(tmp_path: Path, content: str, message: str) -> None:
     document = load(written(tmp_path, content))
     with pytest.raises(ValidationError) as error:
         Whole.model_validate(document.data)
-    told = str(explain(error.value, document, Whole))
+    told = str(explain_error(error.value, document, Whole))
     assert told.startswith(f"{document.path}{message}")
     assert "\n" not in told
 
@@ -196,7 +196,7 @@ def test_explain(tmp_path: Path, content: str, message: str) -> None:
 def test_explain_shows_the_first_errors() -> None:
     with pytest.raises(ValidationError) as error:
         Whole.model_validate({"name": "a", "levels": [{"pes": -1}] * 7})
-    lines = str(explain(error.value, "the spec")).splitlines()
+    lines = str(explain_error(error.value, "the spec")).splitlines()
     assert len(lines) == 6
     assert lines[0].startswith("the spec: levels.0.pes: ")
     assert lines[-1] == "... and 2 more"

@@ -6,7 +6,7 @@ import pytest
 import sweep
 from grids.entries.calibration import PRIORS
 from grids.entries.strategies import MEANING
-from grids.library import names
+from grids.library import list_names
 from grids.reading.errors import InputError
 from grids.spec import INTERVALS
 
@@ -173,7 +173,7 @@ def test_a_chance_needs_the_cubes_own_labels(cube) -> None:
 
 def test_every_machine_has_intervals(tmp_path) -> None:
     """Machines without a path through host memory among them: its bandwidth is infinite there."""
-    axes = AXES | {"system": names("system"), "strategy": list(MEANING), "pe": [1, 4, 64]}
+    axes = AXES | {"system": list_names("system"), "strategy": list(MEANING), "pe": [1, 4, 64]}
     outputs = ["comp_time", "comm_time", "limit", *INTERVALS]
     spec = {"axes": axes, "calibration": "abci", "outputs": outputs}
     cube = sweep.run(spec, tmp_path / "cube.zarr").load()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from grids.reading.units import prefixed
+from grids.reading.units import format_quantity
 from sweep.show.tables import cell, flat, show, show_one
 
 ROWS = [
@@ -28,7 +28,7 @@ ROWS = [
     ],
 )
 def test_prefixes(value, unit, text):
-    assert prefixed(value, unit) == text
+    assert format_quantity(value, unit) == text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,26 @@
+"""Choices of formula: the keys of a spec that take one of a few words, and which one by default.
+
+One table: a key that is added here is a key of every spec. What it changes reads it from there: the
+kernels' options (grids/grid.py), the layers' times, the meaning of the axis `batch`.
+"""
+
+from typing import Literal
+
+from grids.entries.entry import Record
+
+
+class Choices(Record):
+    """Which formulas: ParaDL's own by default."""
+
+    # Whether `batch` counts the samples of a replica (b) or of the whole mini-batch (B).
+    scaling: Literal["weak", "strong"] = "weak"
+    # Compute times as measured, where a model has some for the device, or the roofline throughout.
+    times: Literal["measured", "roofline"] = "measured"
+    # The algorithm of all-reduce and all-gather; best: the cheaper of the two.
+    collectives: Literal["ring", "tree", "best"] = "ring"
+    # Of gradients whose weights a group replicates: one ring of p, or inside the groups first.
+    allreduce: Literal["ring", "hierarchical"] = "ring"
+    # I = D/B an epoch, or rounded up, as loaders do that keep the last, smaller batch.
+    iterations: Literal["exact", "ceil"] = "exact"
+    # Whose weight update is counted.
+    optimizer: Literal["sgd", "adam", "none"] = "sgd"

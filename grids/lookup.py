@@ -1,0 +1,76 @@
+"""Looking up what a spec names, with the place of a key that names what is not there."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, overload
+
+from grids.entries.calibration import CalibrationFile
+from grids.entries.datasets import Dataset
+from grids.entries.systems import System
+from grids.library import Model, find
+from grids.reading.errors import InputError
+from grids.reading.yamlfile import KeyPath
+from grids.spec import Reference
+
+Where = Callable[[KeyPath], str]
+References = tuple[Reference, ...]
+
+
+def join_keys(keypath: KeyPath) -> str:
+    """The place of a key where there is no file."""
+    return ".".join(map(str, keypath))
+
+
+@overload
+def look_up(
+    kind: Literal["model"], references: References, base: Path, where: Where
+) -> tuple[Model, ...]: ...
+@overload
+def look_up(
+    kind: Literal["dataset"], references: References, base: Path, where: Where
+) -> tuple[Dataset, ...]: ...
+@overload
+def look_up(
+    kind: Literal["system"], references: References, base: Path, where: Where
+) -> tuple[System, ...]: ...
+def look_up(
+    kind: Literal["model", "dataset", "system"], references: References, base: Path, where: Where
+) -> tuple[Model | Dataset | System, ...]:
+    """The entries that an axis names."""
+    entries = []
+    for position, reference in enumerate(references):
+        try:
+            entries.append(find(kind, reference, base))
+        except InputError as error:
+            raise InputError(str(error), where=where(("axes", kind, position))) from None
+    return tuple(entries)
+
+
+def look_up_calibration(reference: Reference, base: Path, where: Where) -> CalibrationFile | None:
+    """The calibration that a spec names, None for the paper's formulas."""
+    if reference == "none":
+        return None
+    try:
+        return find("calibration", reference, base)
+    except InputError as error:
+        raise InputError(str(error), where=where(("calibration",))) from None
+
+
+def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:
+    """The datasets that model files bring."""
+    for model in models:
+        if model.own_dataset is None:
+            raise InputError(
+                f"no dataset is given, and model {model.name!r} brings none of its own",
+                where=where(("axes", "dataset")),
+                advice="name one, such as 'dataset: imagenet'",
+            )
+    own = {each.name: each for model in models if (each := model.own_dataset)}
+    return tuple(own.values())
+
+
+def refuse_twins(labels: tuple[str, ...], where: str) -> None:
+    """InputError for a label that stands twice: in the cube it would be two cells of one name."""
+    twice = next((each for each in labels if labels.count(each) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice!r} stands twice", where=where, advice="keep one")

@@ -1,0 +1,128 @@
+"""Kinds of layers: how each computes, what it holds, and how a group may split it.
+
+All that the oracle knows of a kind stands in its class here; the words of steps, the names in
+ParaDL's files and the flags of the layer table follow from `KINDS`. A kind that is element-wise is
+a row of `KINDS`; one that computes otherwise is a class, too; one with settings of its own has them
+in grids/models/steps.py. A further fact of kinds (what it keeps for the backward pass, say) is an
+attribute of `Kind`, with the value of element-wise layers, and of the classes that differ.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of layer; as it stands, one that computes each item from the items in its place.
+
+    steps: the words that make such a layer in an architecture, none where a larger step ends in
+    one. prefixes: how the names of such layers begin in ParaDL's files.
+    """
+
+    name: str
+    steps: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+    # Its operations are multiply-accumulates with weights; else it takes as long as its traffic.
+    multiplies: ClassVar[bool] = False
+    # A kernel slides over the extents: a spatial group may split them, with a halo if K > 1.
+    windowed: ClassVar[bool] = False
+    # It takes all items that come in as channels of one item each.
+    flattens: ClassVar[bool] = False
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each item comes from the items in its place, and a step has nothing to set."""
+        return not self.multiplies and not self.windowed
+
+    @property
+    def convolves(self) -> bool:
+        """Whether it is a convolution, of which a group may split filters or channels."""
+        return self.multiplies and self.windowed
+
+    def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:
+        """|w| without biases, of C channels in, F out and a kernel K."""
+        return 0
+
+    def count_biases(self, filters: int) -> int:
+        """|bi|, where the layer has biases at all."""
+        return 0
+
+    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+        """Forward operations a sample, of |w| weights, F x extents out (`y`) and a kernel K.
+
+        A multiply-accumulate is two; biases are not counted.
+        """
+        return math.prod(y)
+
+
+class Pooling(Kind):
+    """The largest, or the mean, of each window: each item of a window is one operation."""
+
+    windowed = True
+
+    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+        return math.prod(y) * math.prod(kernel)
+
+
+class Normalisation(Kind):
+    """A scale, counted as weight, and a shift, counted as bias, a channel."""
+
+    def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:
+        return channels
+
+    def count_biases(self, filters: int) -> int:
+        return filters
+
+
+class Multiplying(Kind):
+    """F filters with weights for all of C channels by K."""
+
+    multiplies = True
+
+    def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:
+        return channels * filters * math.prod(kernel)
+
+    def count_biases(self, filters: int) -> int:
+        return filters
+
+
+class FullyConnected(Multiplying):
+    """A matrix times one column of all items: each weight is used once."""
+
+    flattens = True
+
+    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+        return 2 * weights
+
+
+class Convolution(Multiplying):
+    """Each weight is used once for each position of the kernel."""
+
+    windowed = True
+
+    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+        return 2 * weights * math.prod(y[1:])
+
+
+_ALL = (
+    Convolution("conv", steps=("conv",), prefixes=("CONV",)),
+    FullyConnected("fc", steps=("fc",), prefixes=("FC",)),
+    Pooling(
+        "pool",
+        steps=("maxpool", "avgpool", "adaptive_avgpool"),
+        prefixes=("MPOOL", "APOOL", "POOL"),
+    ),
+    Normalisation("norm", steps=("batchnorm",), prefixes=("BNORM",)),
+    Kind("relu", steps=("relu",), prefixes=("RELU",)),
+    Kind("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
+    Kind("add", prefixes=("ADD",)),  # where a residual step ends
+    Kind("concat", prefixes=("CONCAT",)),  # where the branches of a concat step meet
+)
+
+KINDS = {kind.name: kind for kind in _ALL}
+KIND_OF_STEP = {word: kind for kind in _ALL for word in kind.steps}
+KIND_OF_PREFIX = {prefix: kind for kind in _ALL for prefix in kind.prefixes}

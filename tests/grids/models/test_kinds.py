@@ -1,0 +1,64 @@
+"""Kinds of layers: what each counts, and that every reader of layers knows all of them."""
+
+from itertools import permutations
+
+import pytest
+
+from grids.models.architecture import Architecture
+from grids.models.kinds import KIND_OF_PREFIX, KIND_OF_STEP, KINDS, Kind
+from grids.models.netfile import parse_net
+from grids.models.steps import Step
+
+C, F, K, Y = 3, 5, (3, 4), (5, 8, 9)  # channels in, filters, kernel, F x extents out
+ITEMS = 5 * 8 * 9
+
+COUNTS = {  # weights, biases, operations of 7 weights
+    "conv": (C * F * 12, F, 2 * 7 * 8 * 9),
+    "fc": (C * F * 12, F, 2 * 7),
+    "pool": (0, 0, ITEMS * 12),
+    "norm": (C, F, ITEMS),
+    "relu": (0, 0, ITEMS),
+    "dropout": (0, 0, ITEMS),
+    "add": (0, 0, ITEMS),
+    "concat": (0, 0, ITEMS),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_what_a_kind_counts(kind: Kind) -> None:
+    weights, biases = kind.count_weights(C, F, K), kind.count_biases(F)
+    assert (weights, biases, kind.count_operations(7, Y, K)) == COUNTS[kind.name]
+
+
+def test_how_groups_split_a_kind() -> None:
+    assert {name for name, kind in KINDS.items() if kind.multiplies} == {"conv", "fc"}
+    assert {name for name, kind in KINDS.items() if kind.windowed} == {"conv", "pool"}
+    assert {name for name, kind in KINDS.items() if kind.convolves} == {"conv"}
+    assert {name for name, kind in KINDS.items() if kind.flattens} == {"fc"}
+
+
+def test_every_word_of_a_kind_is_a_step() -> None:
+    assert set(KIND_OF_STEP) == set(Step.model_fields) - {"flatten", "residual", "concat", "side"}
+
+
+PLAIN = [(word, kind) for word, kind in KIND_OF_STEP.items() if kind.elementwise]
+
+
+@pytest.mark.parametrize(("word", "kind"), PLAIN)
+def test_a_plain_word_makes_a_layer_of_its_kind(word: str, kind: Kind) -> None:
+    net = Architecture.from_definition({"name": "net", "rank": 2, "layers": [{word: "a"}]})
+    layers = net.layers_for((3, 8, 9), targets=1)
+    assert (layers.names, layers.kinds) == (("a",), (kind.name,))
+    assert layers.flops[0] == layers.x[0] == layers.y[0] == 3 * 8 * 9
+
+
+@pytest.mark.parametrize(("prefix", "kind"), KIND_OF_PREFIX.items())
+def test_a_name_in_a_file_begins_with_its_kind(prefix: str, kind: Kind) -> None:
+    line = f"{prefix.lower()}1|3x8x9|3x3x1x1|3x8x9|0"
+    model = parse_net(f"Input|10x3x8x9\n{line}\n", "net", "net")
+    assert model.layers.kinds == (kind.name,)
+
+
+def test_no_name_begins_like_two_kinds() -> None:
+    pairs = permutations(KIND_OF_PREFIX, 2)
+    assert not [pair for pair in pairs if pair[0].startswith(pair[1])]
