@@ -15,7 +15,7 @@ from grids.grid import Grid
 from grids.inputs.reduction import reduced
 from sweep.cube.create import CODEC
 from sweep.cube.plan import CHUNK_CELLS, SHARD_CELLS
-from sweep.cube.schema import Arrays
+from sweep.cube.variables import Arrays
 
 
 @dataclass(frozen=True)

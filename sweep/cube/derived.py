@@ -17,7 +17,7 @@ from grids.reading.errors import InputError
 from grids.spec import TERMS
 from kernels.flags import FORBIDS
 from sweep.cube.dimensions import expect_flags
-from sweep.cube.schema import names
+from sweep.cube.variables import name_limits
 
 
 class Paradl:
@@ -115,7 +115,7 @@ class Paradl:
 
     def reasons(self, limit: int) -> list[str]:
         """The names in a flag byte."""
-        return names(int(limit))
+        return name_limits(int(limit))
 
     def _of(self, name: str) -> xr.DataArray:
         """A variable or coordinate. InputError: it is not there."""

@@ -20,12 +20,13 @@ from zarr.storage import MemoryStore
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from sweep.cube import provenance
-from sweep.cube.create import consolidated, coordinates
+from sweep.cube.coordinates import list_coordinates
+from sweep.cube.create import consolidate_metadata
 from sweep.cube.difference import added, beyond_added
-from sweep.cube.layout import shape
+from sweep.cube.layout import find_shape
 from sweep.cube.plan import Plan
 from sweep.cube.root import METADATA
-from sweep.cube.store import Cube, array, open_cube, plan_of
+from sweep.cube.store import Cube, get_array, open_cube, plan_of
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,13 @@ def extended(cube: Cube, to: Extension) -> Cube:
     outdated = cube.done() & gaining(cube.plan, to.plan).reshape(-1)
     cube.mark(np.flatnonzero(outdated).tolist(), done=False)
     for name in (*cube.arrays, *cube.plan.dims):  # another extension may have been cut short here
-        array(cube.group, name).update_attributes({})
+        get_array(cube.group, name).update_attributes({})
     group = zarr.open_group(cube.url, mode="r+", zarr_format=3, use_consolidated=False)
     for name in cube.arrays:
-        array(group, name).resize(shape(name, to.plan))
-    for dim, values in coordinates(to.grid).items():
-        array(group, dim).resize(values.shape)
-        array(group, dim)[:] = values
+        get_array(group, name).resize(find_shape(name, to.plan, len(cube.statistics)))
+    for dim, values in list_coordinates(to.grid).items():
+        get_array(group, dim).resize(values.shape)
+        get_array(group, dim)[:] = values
     _switch(group, _attributes(cube, to))
     return open_cube(cube.url, "r+")
 
@@ -103,7 +104,7 @@ def _switch(group: zarr.Group, attributes: dict[str, Any]) -> None:
         sync(draft.set(f"{path}{METADATA}", stored))
     root = zarr.open_group(draft, mode="r+", zarr_format=3)
     root.attrs.put(attributes)
-    consolidated(root)
+    consolidate_metadata(root)
     made = sync(draft.get(METADATA, prototype))
     assert made is not None
     sync(group.store.set(METADATA, made))

@@ -108,7 +108,7 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
         raise InputError(
             f"a cube of format {plain(version)}, and this paradl reads format {provenance.FORMAT}",
             where=url,
-            advice=f"use paradl {_writer(group)}, or sweep again into another store",
+            advice=f"use paradl {name_writer(group)}, or sweep again into another store",
         )
     definition = read_json(url, group, "paradl_spec")
     try:
@@ -199,5 +199,6 @@ def _empty(url: str) -> bool:
     return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
-def _writer(group: zarr.Group) -> str:
+def name_writer(group: zarr.Group) -> str:
+    """The version of paradl that made a cube."""
     return plain(str(group.attrs.get("source", "of that version")).removeprefix("paradl "))

@@ -22,13 +22,21 @@ from zarr.core.sync import sync
 from grids.entries.parameters import LAYERED
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from sweep.cube import schema
-from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, layout, part, shape
+from sweep.cube.coordinates import list_coordinates
+from sweep.cube.layout import (
+    DONE,
+    NOT_SERIAL,
+    SERIAL,
+    STATISTIC,
+    SUMMARY,
+    find_part,
+    lay_out,
+)
 from sweep.cube.object_store import is_remote
 from sweep.cube.plan import Plan, Region, make_plan
 from sweep.cube.provenance import check_code
 from sweep.cube.root import ANEW, UNREADABLE, Mode, open_group, read_grid, read_json, read_plan
-from sweep.cube.schema import Arrays
+from sweep.cube.variables import VARIABLES, Arrays
 from sweep.errors import RunError
 
 Array: TypeAlias = "zarr.Array[Any]"
@@ -36,13 +44,17 @@ Array: TypeAlias = "zarr.Array[Any]"
 
 @dataclass(frozen=True, eq=False)
 class Cube:
-    """An open store with its grid and plan."""
+    """An open store with its grid and plan.
+
+    arrays: what blocks are written to, by name. statistics: what its summary keeps, in that order.
+    """
 
     url: str
     group: zarr.Group
     grid: Grid
     plan: Plan
     arrays: Mapping[str, Array]
+    statistics: tuple[str, ...]
 
     @property
     def location(self) -> str:
@@ -114,11 +126,16 @@ class Cube:
 
     def place(self, name: str, block: int) -> Region:
         """The part of an array that belongs to a block."""
-        return part(name, self.plan, self.plan.region(block))
+        return find_part(name, self.plan, self.plan.region(block), len(self.statistics))
 
     def file(self, name: str, block: int) -> str:
         """The file, in the store, that holds this part; but for marks no other's."""
         return file(self.arrays[name], self.place(name, block))
+
+
+def list_labels(cube: Cube) -> Arrays:
+    """The values along all dimensions of a store, by the paths of their arrays."""
+    return list_coordinates(cube.grid) | {STATISTIC: np.array(cube.statistics, object)}
 
 
 def file(array: Array, place: Region) -> str:
@@ -137,7 +154,7 @@ def plan_of(grid: Grid) -> Plan:
 
 def cell_bytes(grid: Grid) -> int:
     """What all variables together store of a cell."""
-    return sum(schema.dtype(name).itemsize for name in grid.spec.outputs)
+    return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)
 
 
 def open_cube(url: str, mode: Mode = "r") -> Cube:
@@ -151,7 +168,9 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
     plan = Plan(
         grid.dims, grid.shape, made.shard, made.chunk, cell_bytes(grid), made.layers, LAYERED
     )
-    return Cube(url, group, grid, plan, _arrays(url, group, grid, plan))
+    statistics = _read_statistics(url, group)
+    arrays = _open_arrays(url, group, grid, plan, len(statistics))
+    return Cube(url, group, grid, plan, arrays, statistics)
 
 
 @lru_cache(maxsize=4)
@@ -167,7 +186,19 @@ def shared_cube(url: str, identity: str) -> Cube:
     return cube
 
 
-def _arrays(url: str, group: zarr.Group, grid: Grid, plan: Plan) -> dict[str, Array]:
+def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
+    """The names of a summary's statistics, as the root's metadata have them."""
+    names = group.get(STATISTIC)
+    if isinstance(names, zarr.Array):
+        meanings = names.attrs.get("meanings")
+        if isinstance(meanings, dict) and names.shape == (len(meanings),):
+            return tuple(map(str, meanings))
+    raise InputError(f"damaged: the array {STATISTIC!r} is gone", where=url, advice=ANEW)
+
+
+def _open_arrays(
+    url: str, group: zarr.Group, grid: Grid, plan: Plan, statistics: int
+) -> dict[str, Array]:
     """The arrays that blocks are written to, by name, cut as the plan says."""
     arrays: dict[str, Array] = {}
     with zarr.config.set({"array.write_empty_chunks": True}):  # arrays keep it from here on
@@ -175,7 +206,7 @@ def _arrays(url: str, group: zarr.Group, grid: Grid, plan: Plan) -> dict[str, Ar
             member = group.get(name)
             if not isinstance(member, zarr.Array):
                 raise InputError(f"damaged: the array {name!r} is gone", where=url, advice=ANEW)
-            if not _as_planned(member, name, plan):
+            if not _is_as_planned(member, name, plan, statistics):
                 raise InputError(
                     f"damaged: the array {name!r} is not cut as the plan says",
                     where=url,
@@ -185,15 +216,16 @@ def _arrays(url: str, group: zarr.Group, grid: Grid, plan: Plan) -> dict[str, Ar
     return arrays
 
 
-def _as_planned(array: Array, name: str, plan: Plan) -> bool:
+def _is_as_planned(array: Array, name: str, plan: Plan, statistics: int) -> bool:
     """Whether blocks have their own parts of an array."""
-    if array.shape != shape(name, plan):
+    dims = lay_out(name, plan, statistics).values()
+    if array.shape != tuple(size for size, _, _ in dims):
         return False
-    shards = tuple(shard for _, shard, _ in layout(name, plan).values())
+    shards = tuple(shard for _, shard, _ in dims)
     return name == DONE or (array.shards or array.chunks) == shards
 
 
-def array(group: zarr.Group, name: str) -> Array:
+def get_array(group: zarr.Group, name: str) -> Array:
     """An array of a group, by its path."""
     member = group[name]
     assert isinstance(member, zarr.Array), name

@@ -17,8 +17,8 @@ from kernels.statistics import STATISTICS
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
 from sweep.cube.object_store import writing
 from sweep.cube.plan import Plan, Region
-from sweep.cube.schema import Arrays
 from sweep.cube.store import Cube, shared_cube
+from sweep.cube.variables import Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluate import evaluate

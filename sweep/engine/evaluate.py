@@ -23,7 +23,7 @@ from kernels.compiled import compiled
 from kernels.oracle import Answer, answer, best_group
 from kernels.run import Options, Terms
 from kernels.uncertainty import quantile
-from sweep.cube.schema import Arrays, dtype
+from sweep.cube.variables import VARIABLES, Arrays
 
 
 def evaluate(
@@ -83,7 +83,7 @@ def _stored(
 ) -> dict[str, Array]:
     """What a block stores, and no more: the compiler drops what is not asked for."""
     found = answered(given, choices=choices, options=options)
-    return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in names}
+    return {name: jnp.asarray(output(found, name)).astype(VARIABLES[name].dtype) for name in names}
 
 
 def _quantile(found: Answer, time: str, percent: int) -> Cells:

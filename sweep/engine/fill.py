@@ -31,7 +31,8 @@ from kernels.summary import (
     tabulate,
 )
 from kernels.tiles import TILE_CELLS, Starts, Tiles, repeat, tiles
-from sweep.cube.schema import EFFICIENCY, SUMMARISED, dtype
+from sweep.cube.statistics import EFFICIENCY, SUMMARISED
+from sweep.cube.variables import VARIABLES
 from sweep.engine.buffer_pool import Buffers
 from sweep.engine.evaluate import answered, output
 
@@ -140,7 +141,10 @@ class Block:
     def answers(self, given: Reduced) -> Answers:
         """In single precision; of size 1 along dimensions where they do not vary."""
         found = answered(given, choices=self.choices, options=self.options)
-        return {name: jnp.asarray(output(found, name)).astype(dtype(name)) for name in self.names}
+        return {
+            name: jnp.asarray(output(found, name)).astype(VARIABLES[name].dtype)
+            for name in self.names
+        }
 
     def nothing(self, shape: tuple[int, ...]) -> Summary:
         """The summary of no PE counts, for cells of this shape."""

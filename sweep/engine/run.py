@@ -16,7 +16,7 @@ import numpy as np
 from grids.grid import Grid
 from grids.reading.errors import InputError, shorten
 from grids.spec import read_spec, validated
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.difference import beyond_added, difference
 from sweep.cube.extend import Extension, extended, extension
 from sweep.cube.lock import exclusive
@@ -132,7 +132,7 @@ def sweep(
             _tidy(found)
         with _executor(where) as execute:  # before anything is made: a scheduler may not answer
             if found is None:
-                found = create(url, grid, plan)
+                found = create_cube(url, grid, plan)
             elif more:
                 found = extended(found, more)
             _fill(found, execute, progress)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from zarr.core.sync import sync
 
 from grids.reading.errors import InputError
-from sweep.cube.create import coordinates, labels
+from sweep.cube.coordinates import list_coordinates
 from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
 from sweep.cube.lock import exclusive
 from sweep.cube.object_store import writing
 from sweep.cube.plan import Region
 from sweep.cube.root import METADATA, NO_METADATA, UNREADABLE
-from sweep.cube.store import Array, Cube, array, file, open_cube
+from sweep.cube.store import Array, Cube, file, get_array, list_labels, open_cube
 from sweep.engine.progress import Advance, Progress, silent
 from sweep.errors import RunError
 
@@ -103,8 +103,8 @@ def damage_told(url: str) -> Iterator[None]:
 def damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
     """All damage, as it is found; `advance` is told of each block."""
     yield from _metadata(cube)
-    for dim, values in labels(cube.grid).items():
-        yield from _coordinate(array(cube.group, dim), dim, values)
+    for dim, values in list_labels(cube).items():
+        yield from _coordinate(get_array(cube.group, dim), dim, values)
     done, unread = _read_marks(cube)
     yield from unread
     for block in range(cube.plan.blocks):
@@ -182,7 +182,7 @@ def _block(cube: Cube, block: int) -> Iterator[Damage]:
 
 
 def _damage(cube: Cube, name: str, block: int, what: str) -> Damage:
-    parts = zip(coordinates(cube.grid).items(), cube.plan.region(block), strict=True)
+    parts = zip(list_coordinates(cube.grid).items(), cube.plan.region(block), strict=True)
     hidden = NOT_SERIAL if name == SERIAL else ()
     cells = {dim: _span(values[part]) for (dim, values), part in parts if dim not in hidden}
     return Damage(name, cube.file(name, block), what, cells, block)
@@ -243,12 +243,12 @@ def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
     """
     for each in damaged:
         sync(cube.group.store.delete(each.file))
-    nodes, values = dict(_nodes(cube.group)), labels(cube.grid)
+    nodes, values = dict(_nodes(cube.group)), list_labels(cube)
     for each in damaged:
         if each.file.endswith(METADATA):
             _write_metadata(nodes[each.variable])
         elif each.variable != DONE:
-            array(cube.group, each.variable)[:] = values[each.variable]
+            get_array(cube.group, each.variable)[:] = values[each.variable]
 
 
 def _write_metadata(node: Node) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 from grids.grid import Grid
 from kernels.flags import FORBIDS
 from kernels.statistics import COUNT
-from sweep.cube.schema import names
+from sweep.cube.variables import name_limits
 from sweep.questions.lines import Columns, groups
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, calibrated_grid, summary
+from sweep.questions.summary_table import Source, read_calibrated_grid, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,10 +37,10 @@ def best(cube: Source, selection: Selection | None = None) -> "pd.DataFrame":
 
 def rows(cube: Source, selection: Selection | None = None) -> list[Row]:
     """The rows of `best` as plain data, without pandas, which takes long to import."""
-    found = summary(cube, selection)
+    found = summarise_slice(cube, selection)
     others = list(found.coordinates)[len(PLACE) + 1 :]
     listed: list[Row] = []
-    grid = calibrated_grid(cube)
+    grid = read_calibrated_grid(cube)
     for place in groups(found.columns(), PLACE):
         ranked = list(_ranked([_row(lines, others) for lines in groups(place, ["strategy"])]))
         listed += ranked if grid is None else _with_chance(grid, ranked)
@@ -87,6 +87,6 @@ def _row(lines: Columns, others: list[str]) -> Row:
 
 def _reasons(lines: Columns) -> list[str]:
     """Names of what forbids the cells, the most frequent first."""
-    counts = {name: int(lines[f"{COUNT}{name}"].sum()) for name in names(FORBIDS)}
+    counts = {name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)}
     frequent = sorted(counts.items(), key=lambda item: -item[1])
     return [name for name, count in frequent if count]

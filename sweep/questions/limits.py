@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError
-from sweep.cube.schema import EFFICIENCY, names
+from sweep.cube.statistics import EFFICIENCY
+from sweep.cube.variables import name_limits
 from sweep.questions.lines import Columns
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, summary
+from sweep.questions.summary_table import Source, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def rows(
 def _columns(cube: Source, efficiency: float, selection: Selection | None) -> Columns:
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
-    lines = summary(cube, selection, efficiency)
+    lines = summarise_slice(cube, selection, efficiency)
     found = lines.columns()
     return {
         **{axis: found[axis] for axis in lines.coordinates},
@@ -71,5 +72,5 @@ def _known(values: NDArray[Any]) -> NDArray[Any]:
 
 def _reasons(flags: NDArray[Any]) -> NDArray[Any]:
     kinds, at = np.unique(flags, return_inverse=True)
-    texts = [", ".join(names(int(each))) or END for each in kinds]
+    texts = [", ".join(name_limits(int(each))) or END for each in kinds]
     return np.array(texts, object)[at]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernels.flags import Limit
-from sweep.cube.schema import Arrays
+from sweep.cube.variables import Arrays
 
 # Arrays of one length, a row for each position along them.
 Columns = Arrays
@@ -14,7 +14,7 @@ Columns = Arrays
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """A summary: the statistics of `schema.SUMMARY` over labelled dimensions.
+    """A summary: the statistics of `sweep.cube.statistics` over labelled dimensions.
 
     coordinates: the cube's in their order, but for pe.
     """

@@ -18,7 +18,7 @@ from kernels.compiled import compiled
 from kernels.flags import FORBIDS
 from kernels.network import Link, Network, link, staged_link
 from kernels.oracle import Answer
-from sweep.cube.schema import names
+from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluate import ask
 from sweep.questions.choice import with_group
@@ -149,7 +149,7 @@ def _answered(grid: Grid, problem: Problem, found: Answer) -> dict[str, Any]:
         "iteration_comm_time": finite(comm / iterations),
         "memory": finite(number(found.memory)),
         "feasible": not flags & FORBIDS,
-        "limit": names(flags),
+        "limit": name_limits(flags),
         "terms": {name: finite(number(getattr(found.terms, name))) for name in TERMS},
         "parameters": parameters(problem, group),
         **intervals(grid, problem, found, iterations),

@@ -23,12 +23,12 @@ SHOWN = 8  # values of an axis that a message lists
 def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
     """The part of a cube where every axis has the value (or one of the values) given for it.
 
-    Dimensions stay, and so does the order along them. InputError as of `positions`.
+    Dimensions stay, and so does the order along them. InputError as of `locate_values`.
     """
-    return cube.isel(positions({str(dim): cube[dim].values for dim in cube.dims}, selection))
+    return cube.isel(locate_values({str(dim): cube[dim].values for dim in cube.dims}, selection))
 
 
-def positions(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
+def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
     """Where along their axes the selected values lie, in the order of the axes.
 
     InputError for an unknown axis or a value that the axis does not have.

@@ -6,7 +6,7 @@ from typing import Any
 from grids.reading.units import prefixed
 from kernels.flags import FORBIDS
 from sweep.cube.layout import DONE
-from sweep.cube.schema import names
+from sweep.cube.variables import name_limits
 from sweep.show.tables import (
     Format,
     Row,
@@ -41,7 +41,7 @@ def show_explanation(found: dict[str, Any], form: Format) -> None:
 
 def obstacle(found: Row) -> str:
     """What forbids a configuration; marks, which forbid nothing, are left out."""
-    forbidding = [name for name in found["limit"] if name in names(FORBIDS)]
+    forbidding = [name for name in found["limit"] if name in name_limits(FORBIDS)]
     return f"this configuration is not feasible: {', '.join(forbidding)}"
 
 

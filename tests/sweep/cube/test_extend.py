@@ -23,7 +23,7 @@ import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube import extend
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.plan import Plan
 from sweep.cube.store import Cube, open_cube, plan_of
 from sweep.engine.progress import silent
@@ -56,7 +56,7 @@ def cut(grid: Grid, shard: tuple[int, ...]) -> Plan:
 
 
 def swept(url: object, grid: Grid, plan: Plan) -> Path:
-    create(str(url), grid, plan)
+    create_cube(str(url), grid, plan)
     execute(grid, str(url), False, Where(), silent)
     return Path(str(url))
 
@@ -127,7 +127,7 @@ def ordered(table: pd.DataFrame, labels: dict[str, tuple[str, ...]]) -> pd.DataF
 
 def test_stored_values_keep_their_places(small, tmp_path):
     grid = read_grid(small)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
     to = extend.extension(cube, read_grid(longer(small, LONGER["all at once"])))
     grid = extend.extended(cube, to).grid
     assert grid.labels == {
@@ -205,7 +205,7 @@ def test_nothing_to_add_is_a_resumed_run(small, tmp_path):
 
 def test_an_unfinished_cube_may_be_extended(small, tmp_path):
     grid, url = read_grid(small), tmp_path / "cube.zarr"
-    create(str(url), grid, cut(grid, RAGGED))
+    create_cube(str(url), grid, cut(grid, RAGGED))
     cube = extended(url, longer(small, LONGER["batch"]))
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 

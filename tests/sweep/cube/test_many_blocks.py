@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.layout import MARKS_A_FILE
 from sweep.cube.store import Cube, open_cube, plan_of
 from sweep.engine.run import read_grid
@@ -29,7 +29,7 @@ MILLION = {
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory: pytest.TempPathFactory) -> Cube:
     grid = read_grid(MILLION)
-    return create(str(tmp_path_factory.mktemp("many") / "cube.zarr"), grid, plan_of(grid))
+    return create_cube(str(tmp_path_factory.mktemp("many") / "cube.zarr"), grid, plan_of(grid))
 
 
 def test_marks_share_files(cube: Cube) -> None:

@@ -3,7 +3,7 @@ import pytest
 from cubes import SMALL
 
 import sweep
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import Cube, plan_of
 from sweep.engine.block import compute, run_blocks
@@ -55,7 +55,7 @@ def test_what_is_stored_is_float32(small):
 
 def test_a_new_store_has_no_answers_yet(small, tmp_path):
     grid = read_grid(small)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
     assert not cube.done().any()
     assert np.isnan(cube.group["comp_time"][:]).all()
 
@@ -64,7 +64,7 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
     """And the memory of one does not end up in another."""
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan)
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan)
     assert sorted(run_blocks(cube, range(plan.blocks))) == list(range(plan.blocks))
     whole = compute(grid, plan_of(grid), plan_of(grid).region(1)).arrays
     for name, values in whole.items():
@@ -75,7 +75,7 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
 def test_what_fails_is_told_after_what_was_done(small, tmp_path, monkeypatch):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan)
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan)
     write, seen = Cube.write, []
 
     def failing(self, block, arrays):

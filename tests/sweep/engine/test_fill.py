@@ -8,7 +8,7 @@ import sweep.engine.fill
 from grids.grid import Grid
 from kernels.summary import Line, tabulate_line
 from kernels.tiles import TILE_CELLS, Tiles, tiles
-from sweep.cube.schema import EFFICIENCY
+from sweep.cube.statistics import EFFICIENCY
 from sweep.engine.buffer_pool import Spare
 from sweep.engine.evaluate import evaluate
 from sweep.engine.fill import fill

@@ -13,7 +13,7 @@ from cubes import MARKS, arrays, unmark
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.lock import exclusive
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube
@@ -148,7 +148,9 @@ def test_a_block_is_named_by_its_cells(url):
 def test_blocks_of_many_shapes(small, tmp_path):
     grid = read_grid(small)
     url = tmp_path / "cube.zarr"
-    create(str(url), grid, make_plan(grid.dims, grid.shape, 13, 2, shard_cells=4, chunk_cells=2))
+    create_cube(
+        str(url), grid, make_plan(grid.dims, grid.shape, 13, 2, shard_cells=4, chunk_cells=2)
+    )
     execute(grid, str(url), False, Where(), silent)
     whole = contents(url)
     lost = chunks(url)[::3]

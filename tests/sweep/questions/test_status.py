@@ -4,9 +4,9 @@ import pytest
 
 from grids.reading.errors import InputError
 from grids.spec import OUTPUTS
-from sweep.cube.create import create
-from sweep.cube.schema import dtype
+from sweep.cube.create import create_cube
 from sweep.cube.store import plan_of
+from sweep.cube.variables import VARIABLES
 from sweep.engine.run import read_grid
 from sweep.questions.status import status, verified
 
@@ -20,13 +20,13 @@ def test_a_whole_cube(mixed_url):
         "blocks_done": 4,
         "summaries_missing": 0,
         "cells": 480,
-        "bytes": 480 * sum(dtype(each).itemsize for each in OUTPUTS),
+        "bytes": 480 * sum(VARIABLES[each].dtype.itemsize for each in OUTPUTS),
     }
 
 
 def test_a_cube_that_is_not_begun(tmp_path, small):
     grid = read_grid(small)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
     cube.mark([2])
     found = status(cube.url)
     assert (found["complete"], found["blocks_done"], found["bytes"]) == (False, 1, 96 * 13)
