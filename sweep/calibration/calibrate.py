@@ -12,7 +12,7 @@ from sweep.calibration.model_error import DEFAULT, model_error, residuals
 from sweep.calibration.observations import Observations, observe
 from sweep.calibration.posterior import machine
 from sweep.engine.compile_cache import keep_programs
-from sweep.measured.runs import read_measured
+from sweep.measured.runs import read_runs
 
 
 def calibrate(
@@ -24,7 +24,7 @@ def calibrate(
     the accuracy is that of the fit. InputError tells file and line; RunError: there is no fit.
     """
     keep_programs()
-    seen = observe(read_measured(Path(path)), system)
+    seen = observe(read_runs(Path(path)), system)
     found = machine(seen, np.ones(len(seen), bool), DEFAULT)
     left = left_out(seen) if cross_validation else None
     of_left = None if left is None else residuals(seen, left)

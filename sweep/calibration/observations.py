@@ -23,7 +23,12 @@ from kernels.compute import PE
 from kernels.group import GroupWork, slower
 from kernels.network import Network
 from kernels.run import Options, Run
-from sweep.measured.predicted_runs import AS_MEASURED, Conditions, configured, told_by_column
+from sweep.measured.predicted_runs import (
+    AS_MEASURED,
+    Conditions,
+    identify_configuration,
+    name_column,
+)
 from sweep.measured.runs import PARTS, MeasuredRun
 
 Mask = NDArray[np.bool_]
@@ -105,9 +110,9 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
     conditions = Conditions(system, "none", AS_MEASURED)
     found: dict[tuple[object, ...], _Observed] = {}
     for run in runs:
-        if configured(run) not in found:
-            found[configured(run)] = _observed(run, conditions)
-    rows = [found[configured(run)] for run in runs]
+        if identify_configuration(run) not in found:
+            found[identify_configuration(run)] = _observed(run, conditions)
+    rows = [found[identify_configuration(run)] for run in runs]
     _of_one_system(runs, [row.system for row in rows])
     return Observations(
         system=rows[0].system,
@@ -130,7 +135,7 @@ def _of_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
 
 
 def _observed(run: MeasuredRun, conditions: Conditions) -> _Observed:
-    with told_by_column(run):
+    with name_column(run):
         grid = conditions.configuration(run).grid()
     problem, workload = grid.problem((0, 0, 0, 0)), grid.workload(0, 0, 0)
     if problem is None or workload is None:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grids.reading.errors import InputError
+from sweep.cli.assignments import parse_selection, parse_settings
 from sweep.cli.catalogue import LISTINGS
 from sweep.cli.measured import calibrate, compare, plot
-from sweep.cli.options import (
+from sweep.cli.option_messages import speak_of_options
+from sweep.cli.shared_options import (
     AllReduce,
     Batch,
     Calibration,
@@ -31,10 +33,9 @@ from sweep.cli.options import (
     System,
     Times,
 )
-from sweep.cli.pairs import named_as_options, once, selection
 from sweep.cube.object_store import locate_store
 from sweep.errors import RunError
-from sweep.show.visible import tell, visible_lines
+from sweep.show.visible import escape_lines, tell
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -101,7 +102,7 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
-    from sweep.cli.preview import announced, preview
+    from sweep.cli.preview import announce, preview_sweep
     from sweep.engine.interrupts import heard
     from sweep.engine.progress import bar, silent
     from sweep.engine.run import Where, read_grid
@@ -110,12 +111,12 @@ def sweep(
     grid = read_grid(spec).reduced() if reduce_only else read_grid(spec)
     processes = workers or int(scheduler is not None)  # of a scheduler's workers, one is planned
     if dry_run:
-        print(visible_lines(preview(store, grid, processes, extend)))
+        print(escape_lines(preview_sweep(store, grid, processes, extend)))
         return
-    shown = bar if sys.stderr.isatty() else silent
-    told = silent if quiet else announced(grid, processes, shown)
+    progress_bar = bar if sys.stderr.isatty() else silent
+    announcement = silent if quiet else announce(grid, processes, progress_bar)
     try:
-        with heard(told) as progress:
+        with heard(announcement) as progress:
             run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
     except KeyboardInterrupt:
         _end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
@@ -133,18 +134,18 @@ def status(
 ) -> None:
     """How much of a cube is done."""
     from sweep.engine.progress import bar, silent
-    from sweep.questions.status import status as ask
-    from sweep.questions.status import verified
-    from sweep.show.explanations import advice, show_verified
+    from sweep.questions.status import read_status as ask
+    from sweep.questions.status import verify_status
+    from sweep.show.damage import advise_on_damage, show_verified
     from sweep.show.tables import show_one
 
     if not verify:
         show_one(ask(store), form)
         return
-    found = verified(store, partial(bar, what="verify") if sys.stderr.isatty() else silent)
-    show_verified(found, form)
-    if found["damaged"]:
-        _end(advice(found), FAILED)
+    verdict = verify_status(store, partial(bar, what="verify") if sys.stderr.isatty() else silent)
+    show_verified(verdict, form)
+    if verdict["damaged"]:
+        _end(advise_on_damage(verdict), FAILED)
 
 
 @app.command()
@@ -157,17 +158,17 @@ def limits(
     form: Form = "table",
 ) -> None:
     """How far each strategy scales, and what stops it."""
-    from sweep.questions.limits import rows as ask
+    from sweep.questions.limits import list_limits as ask
 
-    _show_cube(store, form, lambda: ask(store, efficiency, selection(sel)))
+    _show_cube(store, form, lambda: ask(store, efficiency, parse_selection(sel)))
 
 
 @app.command()
 def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
     """Strategies ranked for a slice of a cube, with what forbids the losers."""
-    from sweep.questions.best import rows as ask
+    from sweep.questions.best import rank_strategies as ask
 
-    table = _show_cube(store, form, lambda: ask(store, selection(sel)))
+    table = _show_cube(store, form, lambda: ask(store, parse_selection(sel)))
     if not any(row["feasible"] for row in table):
         _end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
@@ -192,8 +193,8 @@ def _show_cube(store: str, form: Any, question: Any) -> Any:
     return table
 
 
-def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
-    """A command about one configuration, which `answer` prints."""
+def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
+    """A command about one configuration, which `show_answer` prints."""
 
     def command(
         model: Model,
@@ -215,14 +216,14 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
     ) -> None:
         from sweep.questions.predict import Configuration
 
-        asked = Configuration(
+        configuration = Configuration(
             model=model if layers is None else {"file": model, "layers": layers},
             strategy=strategy,
             pe=pe,
             batch=batch,
             dataset=dataset,
             system=system,
-            parameters=once(settings, "--set"),
+            parameters=parse_settings(settings, "--set"),
             settings={
                 "scaling": scaling,
                 "collectives": collectives,
@@ -233,46 +234,46 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
                 "calibration": calibration,
             },
         )
-        with named_as_options():
-            grid = asked.grid()
+        with speak_of_options():
+            grid = configuration.grid()
         misfit = grid.misfit(0, 0)
         for warning in (*grid.warnings, *([misfit] if misfit else [])):
             tell(f"paradl: warning: {warning}")
-        answer(grid, form)
+        show_answer(grid, form)
 
-    command.__doc__ = answer.__doc__
+    command.__doc__ = show_answer.__doc__
     return command
 
 
 @app.command("predict")
-@_about_one
+@_make_command
 def predict(grid: "Grid", form: Any) -> None:
     """Time, memory and limits of one configuration."""
     from sweep.questions.predict import prediction
     from sweep.show.tables import show_one
 
-    found = prediction(grid)
-    show_one(found, form)
-    _end_if_forbidden(found)
+    answer = prediction(grid)
+    show_one(answer, form)
+    _end_if_forbidden(answer)
 
 
 @app.command("explain")
-@_about_one
+@_make_command
 def explain(grid: "Grid", form: Any) -> None:
     """One configuration's formulas with their numbers, term by term and layer by layer."""
     from sweep.questions.explain import explanation
-    from sweep.show.explanations import show_explanation
+    from sweep.show.explanation import show_explanation
 
-    found = explanation(grid)
-    show_explanation(found, form)
-    _end_if_forbidden(found)
+    answer = explanation(grid)
+    show_explanation(answer, form)
+    _end_if_forbidden(answer)
 
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
-    from sweep.show.explanations import obstacle
+    from sweep.show.explanation import describe_obstacle
 
     if not answer["feasible"]:
-        _end(obstacle(answer), NOTHING_FEASIBLE)
+        _end(describe_obstacle(answer), NOTHING_FEASIBLE)
 
 
 @app.command()

@@ -55,7 +55,7 @@ def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> 
         group, STATISTIC, np.array(list(statistics), object), describe_statistics(statistics)
     )
     _create_marks(group, plan)
-    consolidate_metadata(group).attrs.put(provenance.attributes(grid, plan))
+    consolidate_metadata(group).attrs.put(provenance.describe_cube(grid, plan))
     return open_cube(url, "r+")
 
 

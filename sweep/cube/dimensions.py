@@ -39,14 +39,14 @@ def restore_axes(cube: object) -> "xr.Dataset":
     _check_axes(cube)
     _check_variables(cube)
     axes = [name for name in AXES if name in cube.coords]
-    arrays = {name: _expanded(cube[name], axes) for name in CELLS if name in cube}
+    arrays = {name: _expand_array(cube[name], axes) for name in CELLS if name in cube}
     values = {name: np.atleast_1d(cube[name].values) for name in axes}
     restored = xr.Dataset(arrays, coords=values, attrs=cube.attrs)
     ascending = (np.diff(values["pe"]) >= 0).all()
     return restored if ascending else restored.sortby("pe")
 
 
-def _expanded(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
+def _expand_array(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
     """The array over the axes that it has in a cube, in their order, without coordinates."""
     dims = [dim for dim in axes if array.name != SERIAL or dim not in NOT_SERIAL]
     bare = array.drop_vars(list(array.coords))

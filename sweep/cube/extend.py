@@ -22,11 +22,11 @@ from grids.reading.errors import InputError
 from sweep.cube import provenance
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.create import consolidate_metadata
-from sweep.cube.difference import added, beyond_added
+from sweep.cube.difference import describe_other_changes, list_added_values
 from sweep.cube.layout import find_shape
 from sweep.cube.plan import Plan
 from sweep.cube.root import METADATA
-from sweep.cube.store import Cube, get_array, open_cube, plan_of
+from sweep.cube.store import Cube, get_array, open_cube, plan_cube
 
 
 @dataclass(frozen=True)
@@ -38,35 +38,37 @@ class Extension:
     added: dict[str, list[Any]]
 
 
-def extension(cube: Cube, asked: Grid) -> Extension:
+def plan_extension(cube: Cube, asked: Grid) -> Extension:
     """How the cube becomes one of all values that `asked` has.
 
     InputError: `asked` lacks or changes something, or has numbers before the end of an axis.
     """
-    differs = beyond_added(cube.grid, asked)
+    differs = describe_other_changes(cube.grid, asked)
     if differs:
         raise InputError(
             f"the store holds another sweep, and can only gain values: {differs}",
             where=cube.url,
             advice="give the stored values too, or sweep into another store",
         )
-    new = added(cube.grid, asked)
+    new = list_added_values(cube.grid, asked)
     for dim in set(new) - set(LABELS):
         _check_at_the_end(cube, dim, new[dim])
-    grid = _in_order(cube.grid, asked)
-    plan = replace(plan_of(grid), shard=cube.plan.shard, chunk=cube.plan.chunk)
+    grid = _merge_entries(cube.grid, asked)
+    plan = replace(plan_cube(grid), shard=cube.plan.shard, chunk=cube.plan.chunk)
     return Extension(grid, plan, new)
 
 
-def unfinished(cube: Cube, to: Extension) -> NDArray[np.bool_]:
+def find_missing_blocks(cube: Cube, to: Extension) -> NDArray[np.bool_]:
     """Which blocks of the extended cube are to be computed [blocks along each dimension]."""
     missing = np.ones(to.plan.grid, bool)
     before = tuple(slice(count) for count in cube.plan.grid)
-    missing[before] = ~cube.done().reshape(cube.plan.grid) | gaining(cube.plan, to.plan)
+    missing[before] = ~cube.read_done().reshape(cube.plan.grid) | find_gaining_blocks(
+        cube.plan, to.plan
+    )
     return missing
 
 
-def gaining(before: Plan, after: Plan) -> NDArray[np.bool_]:
+def find_gaining_blocks(before: Plan, after: Plan) -> NDArray[np.bool_]:
     """Which blocks of a plan hold more cells in the other [blocks along each dimension]."""
     found = np.zeros(before.grid, bool)
     sizes = zip(before.shape, after.shape, before.shard, strict=True)
@@ -76,9 +78,9 @@ def gaining(before: Plan, after: Plan) -> NDArray[np.bool_]:
     return found
 
 
-def extended(cube: Cube, to: Extension) -> Cube:
+def extend_cube(cube: Cube, to: Extension) -> Cube:
     """Make room for the new cells; returns the cube, in which they are not done."""
-    outdated = cube.done() & gaining(cube.plan, to.plan).reshape(-1)
+    outdated = cube.read_done() & find_gaining_blocks(cube.plan, to.plan).reshape(-1)
     cube.mark(np.flatnonzero(outdated).tolist(), done=False)
     for name in (*cube.arrays, *cube.plan.dims):  # another extension may have been cut short here
         get_array(cube.group, name).update_attributes({})
@@ -88,11 +90,11 @@ def extended(cube: Cube, to: Extension) -> Cube:
     for dim, values in list_coordinates(to.grid).items():
         get_array(group, dim).resize(values.shape)
         get_array(group, dim)[:] = values
-    _switch(group, _attributes(cube, to))
+    _switch_root(group, _describe_extended(cube, to))
     return open_cube(cube.url, "r+")
 
 
-def _switch(group: zarr.Group, attributes: dict[str, Any]) -> None:
+def _switch_root(group: zarr.Group, attributes: dict[str, Any]) -> None:
     """Give the root other attributes and the metadata of all arrays as they are now, in one write.
 
     Zarr would take two, and what lies between them is neither cube: so it makes both in memory.
@@ -110,10 +112,10 @@ def _switch(group: zarr.Group, attributes: dict[str, Any]) -> None:
     sync(group.store.set(METADATA, made))
 
 
-def _attributes(cube: Cube, to: Extension) -> dict[str, Any]:
+def _describe_extended(cube: Cube, to: Extension) -> dict[str, Any]:
     """As of a new store, with its history: another id, as workers may hold the old cube open."""
-    history = f"{cube.group.attrs['history']}\n{provenance.event('extended')}"
-    return provenance.attributes(to.grid, to.plan) | {"history": history}
+    history = f"{cube.group.attrs['history']}\n{provenance.format_event('extended')}"
+    return provenance.describe_cube(to.grid, to.plan) | {"history": history}
 
 
 def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
@@ -130,7 +132,7 @@ def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
         )
 
 
-def _in_order(stored: Grid, asked: Grid) -> Grid:
+def _merge_entries(stored: Grid, asked: Grid) -> Grid:
     """All that `asked` has, what is stored first."""
     entries: dict[str, Any] = {}
     for dim, kind in zip(LABELS, ("models", "datasets", "systems", "strategies"), strict=True):

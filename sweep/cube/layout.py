@@ -1,7 +1,7 @@
 """The layout of a store: its arrays, their dimensions, and the part of each that a block fills."""
 
 from kernels.statistics import STATISTICS
-from sweep.cube.plan import Plan, Region, largest_box
+from sweep.cube.plan import Plan, Region, grow_box
 
 # The time on one PE, which speedup is counted from, varies along all dimensions but these.
 SERIAL = "serial_time"
@@ -25,7 +25,7 @@ def lay_out(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> dict[st
     """
     blocks = dict(zip(plan.dims, plan.grid, strict=True))
     if name == DONE:
-        box = largest_box(plan.grid, MARKS_A_FILE, reversed(range(len(plan.grid))))
+        box = grow_box(plan.grid, MARKS_A_FILE, reversed(range(len(plan.grid))))
         return {dim: (blocks[dim], n, n) for dim, n in zip(plan.dims, box, strict=True)}
     sizes = zip(plan.dims, zip(plan.shape, plan.shard, plan.chunk, strict=True), strict=True)
     if name != SUMMARY:

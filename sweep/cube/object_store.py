@@ -37,12 +37,12 @@ def locate_store(store: object) -> str:
     if not colon or not (folder or rest.startswith("//")):
         return text
     if folder:
-        return _folder(text, rest)
+        return _read_folder(text, rest)
     _check_scheme(text, scheme.lower())
     return f"{scheme.lower()}:{rest}"
 
 
-def _folder(url: str, rest: str) -> str:
+def _read_folder(url: str, rest: str) -> str:
     """The folder of a URL on this machine."""
     host, path = "", rest
     if rest.startswith("//"):
@@ -80,7 +80,7 @@ def is_remote(url: str) -> bool:
 
 
 @contextmanager
-def opening(url: str) -> Iterator[None]:
+def translate_open_errors(url: str) -> Iterator[None]:
     """InputError where an object store cannot be used; other failures to open it pass."""
     try:
         yield
@@ -106,7 +106,7 @@ def opening(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def writing(url: str) -> Iterator[None]:
+def translate_write_errors(url: str) -> Iterator[None]:
     """OSError, as of a disk, where an object store fails."""
     try:
         yield

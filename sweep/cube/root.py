@@ -28,7 +28,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError, plain
 from grids.reading.yamlfile import explain
 from sweep.cube import provenance
-from sweep.cube.object_store import is_remote, opening
+from sweep.cube.object_store import is_remote, translate_open_errors
 
 Mode = Literal["r", "r+"]
 
@@ -60,12 +60,12 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_pipeline()
     try:
-        with opening(url):
+        with translate_open_errors(url):
             group = zarr.open_group(url, mode=mode, zarr_format=3)
     except InputError:  # it has been said already
         raise
     except FileNotFoundError:
-        if _empty(url):
+        if _is_free(url):
             return None
         raise InputError(
             "this folder holds something else, and no cube; left untouched",
@@ -90,14 +90,14 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
     return group
 
 
-def unfinished(group: zarr.Group) -> bool:
+def is_unfinished(group: zarr.Group) -> bool:
     """Whether the making of a cube was cut short, before any block."""
     return bool(group.attrs.get("paradl_incomplete", False))
 
 
 def read_grid(url: str, group: zarr.Group) -> Grid:
     """The design space of a cube. InputError: of another format, cut short, or not to be read."""
-    if unfinished(group):
+    if is_unfinished(group):
         raise InputError(
             "the making of this cube was cut short",
             where=url,
@@ -175,7 +175,7 @@ def _check_codecs(url: str, group: zarr.Group) -> None:
     for path, metadata in members.items():
         if not isinstance(metadata, ArrayV3Metadata):
             continue
-        for codec in _codecs(metadata.codecs):
+        for codec in _walk_codecs(metadata.codecs):
             if not isinstance(codec, CODECS):
                 raise InputError(
                     f"{path} is encoded by {type(codec).__name__}, which paradl does not write; "
@@ -185,15 +185,15 @@ def _check_codecs(url: str, group: zarr.Group) -> None:
                 )
 
 
-def _codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
+def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
     """Codecs, and those inside shards."""
     for codec in codecs:
         yield codec
         if isinstance(codec, ShardingCodec):
-            yield from _codecs((*codec.codecs, *codec.index_codecs))
+            yield from _walk_codecs((*codec.codecs, *codec.index_codecs))
 
 
-def _empty(url: str) -> bool:
+def _is_free(url: str) -> bool:
     """Whether nothing is in the way of a new cube; an object store has no folders to look into."""
     path = Path(url)
     return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))

@@ -71,7 +71,7 @@ class Cube:
         """The paradl that made the cube, its code, and what that computed with."""
         return read_json(self.url, self.group, "paradl_versions")
 
-    def done(self) -> NDArray[np.bool_]:
+    def read_done(self) -> NDArray[np.bool_]:
         """Which blocks are complete [blocks]."""
         try:
             return np.asarray(self.arrays[DONE][...]).astype(bool).reshape(-1)
@@ -116,7 +116,7 @@ class Cube:
         model, dataset, *_ = self.position(block)  # one of each in a block
         return self.grid.table(model, dataset) is not None
 
-    def held(self, block: int) -> list[str]:
+    def list_arrays(self, block: int) -> list[str]:
         """The arrays that have a file of this block's once it is done."""
         if not self.fits(block):
             return []
@@ -146,13 +146,15 @@ def file(array: Array, place: Region) -> str:
     return f"{array.path}/{array.metadata.encode_chunk_key(position)}"
 
 
-def plan_of(grid: Grid) -> Plan:
+def plan_cube(grid: Grid) -> Plan:
     """How the grid's cube is cut into blocks."""
     layers = max(map(len, grid.fitting.values()), default=1)
-    return make_plan(grid.dims, grid.shape, cell_bytes(grid), 2, layers=layers, layered=LAYERED)
+    return make_plan(
+        grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=LAYERED
+    )
 
 
-def cell_bytes(grid: Grid) -> int:
+def count_cell_bytes(grid: Grid) -> int:
     """What all variables together store of a cell."""
     return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)
 
@@ -166,7 +168,7 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
     made = read_plan(url, group, len(grid.dims))
     # As it was when the store was made, whatever today's sizes of shards are.
     plan = Plan(
-        grid.dims, grid.shape, made.shard, made.chunk, cell_bytes(grid), made.layers, LAYERED
+        grid.dims, grid.shape, made.shard, made.chunk, count_cell_bytes(grid), made.layers, LAYERED
     )
     statistics = _read_statistics(url, group)
     arrays = _open_arrays(url, group, grid, plan, len(statistics))
@@ -174,7 +176,7 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
 
 
 @lru_cache(maxsize=4)
-def shared_cube(url: str, identity: str) -> Cube:
+def share_cube(url: str, identity: str) -> Cube:
     """The open cube of a worker; `identity` keeps an overwritten store from being mistaken.
 
     RunError: this process runs other code than that which the cube was begun with.

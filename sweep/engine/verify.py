@@ -20,8 +20,8 @@ from zarr.core.sync import sync
 from grids.reading.errors import InputError
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
-from sweep.cube.lock import exclusive
-from sweep.cube.object_store import writing
+from sweep.cube.lock import hold_store
+from sweep.cube.object_store import translate_write_errors
 from sweep.cube.plan import Region
 from sweep.cube.root import METADATA, NO_METADATA, UNREADABLE
 from sweep.cube.store import Array, Cube, file, get_array, list_labels, open_cube
@@ -175,7 +175,7 @@ def _chunks(stored: Array) -> Iterator[Region]:
 
 def _block(cube: Cube, block: int) -> Iterator[Damage]:
     """Files of a block that is marked done."""
-    for name in cube.held(block):
+    for name in cube.list_arrays(block):
         what = _unread(cube.arrays[name], cube.place(name, block))
         if what:
             yield _damage(cube, name, block, what)
@@ -218,7 +218,7 @@ def _locked(url: str) -> Iterator[str]:
     with ExitStack() as stack:
         refused = ""
         try:
-            stack.enter_context(exclusive(url))
+            stack.enter_context(hold_store(url))
         except InputError as error:
             refused = str(error)
         yield refused
@@ -228,7 +228,7 @@ def _mended(url: str, damaged: Sequence[Damage]) -> str:
     """Clear the marks of blocks, write the rest anew; returns why it could not."""
     cube = open_cube(url, "r+")
     try:
-        with writing(url):
+        with translate_write_errors(url):
             cube.mark(sorted({each.block for each in damaged if each.block is not None}), False)
             _restore(cube, [each for each in damaged if each.block is None])
     except OSError as error:

@@ -12,7 +12,7 @@ from typing import Any
 from grids.inputs.groups import divided
 from grids.reading.units import prefixed
 from kernels.calibration import LARGE_MESSAGE
-from sweep.measured.predicted_runs import Case
+from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.choice import with_group
 from sweep.questions.predict import ONLY, number, prediction
 
@@ -49,49 +49,49 @@ class Deviation:
         return self.measured > self.predicted
 
 
-def anomaly(case: Case, cases: Sequence[Case]) -> dict[str, Any] | None:
+def find_anomaly(case: PredictedRun, cases: Sequence[PredictedRun]) -> dict[str, Any] | None:
     """What stands out in a run, None where nothing does; `cases` are all runs, itself included."""
-    found = _deviation(case)
+    found = _find_deviation(case)
     if found is None:
         return None
-    term, share = _dominant(case, found.part)
+    term, share = _find_dominant_term(case, found.part)
     return {
         "part": WORDS[found.part],
         "factor": found.factor if math.isfinite(found.factor) else None,
         "term": term,
         "what": f"{WORDS[found.part]} took {found.measured:.3g} s, {found.predicted:.3g} s are "
         f"predicted, {share:.0%} of it {term}",
-        "cause": _cause(case, cases, found),
+        "cause": _suspect_cause(case, cases, found),
     }
 
 
-def _deviation(case: Case) -> Deviation | None:
+def _find_deviation(case: PredictedRun) -> Deviation | None:
     """The part that is off by most; the total where the parts were not measured or are not off."""
     for parts in (("comp", "comm"), ("total",)):
-        off = [each for part in parts if (each := _off(case, part))]
+        off = [each for part in parts if (each := _find_far_part(case, part))]
         if off:
             return max(off, key=lambda each: abs(each.measured - each.predicted))
     return None
 
 
-def _compared(case: Case, part: str) -> Deviation | None:
+def _compare_part(case: PredictedRun, part: str) -> Deviation | None:
     measured, predicted = getattr(case.run.measured, part), getattr(case.predicted, part)
     if measured is None or predicted is None:
         return None
     return Deviation(part, measured, predicted)
 
 
-def _off(case: Case, part: str) -> Deviation | None:
+def _find_far_part(case: PredictedRun, part: str) -> Deviation | None:
     """How a part deviates, if far and by a material time."""
-    found, total = _compared(case, part), case.run.measured.total
+    found, total = _compare_part(case, part), case.run.measured.total
     if found is None or total is None:
         return None
     if abs(found.measured - found.predicted) < MATERIAL * total:
         return None
-    return found if _far(case, found) else None
+    return found if _is_far(case, found) else None
 
 
-def _far(case: Case, found: Deviation) -> bool:
+def _is_far(case: PredictedRun, found: Deviation) -> bool:
     if not found.measured or not found.predicted:
         return True
     if case.intervals is None:
@@ -102,7 +102,7 @@ def _far(case: Case, found: Deviation) -> bool:
     return abs(math.log(found.measured / interval["p50"])) > FAR * half
 
 
-def _terms(case: Case, part: str) -> dict[str, float]:
+def _select_terms(case: PredictedRun, part: str) -> dict[str, float]:
     """The terms [s an epoch] that make up a part."""
     return {
         name: value or 0.0
@@ -111,29 +111,29 @@ def _terms(case: Case, part: str) -> dict[str, float]:
     }
 
 
-def _dominant(case: Case, part: str) -> tuple[str, float]:
+def _find_dominant_term(case: PredictedRun, part: str) -> tuple[str, float]:
     """The largest term of a part, and its share of the part."""
-    terms = _terms(case, part)
+    terms = _select_terms(case, part)
     name = max(terms, key=terms.__getitem__)
     return name, terms[name] / (sum(terms.values()) or 1.0)
 
 
-def _cause(case: Case, cases: Sequence[Case], found: Deviation) -> str:
-    repeated = _repeated(case, cases)
+def _suspect_cause(case: PredictedRun, cases: Sequence[PredictedRun], found: Deviation) -> str:
+    repeated = _suspect_variation(case, cases)
     if repeated:
         return repeated
     if found.part == "total":
-        return _of_total(case, cases, found)
+        return _suspect_larger_part(case, cases, found)
     if found.part == "comp":
-        return _of_compute(case, found)
-    return _of_communication(case, cases, found)
+        return _suspect_compute(case, found)
+    return _suspect_communication(case, cases, found)
 
 
-def _repeated(case: Case, cases: Sequence[Case]) -> str | None:
+def _suspect_variation(case: PredictedRun, cases: Sequence[PredictedRun]) -> str | None:
     """Whether another run of the same configuration took about what is predicted."""
     for other in cases:
         same = (other.run.series, other.run.p) == (case.run.series, case.run.p)
-        if same and other is not case and _deviation(other) is None:
+        if same and other is not case and _find_deviation(other) is None:
             return (
                 f"runs vary: another of the same configuration took {other.run.measured.total:.3g} "
                 "s, near the prediction (other jobs, input loading)"
@@ -141,17 +141,19 @@ def _repeated(case: Case, cases: Sequence[Case]) -> str | None:
     return None
 
 
-def _of_total(case: Case, cases: Sequence[Case], found: Deviation) -> str:
+def _suspect_larger_part(
+    case: PredictedRun, cases: Sequence[PredictedRun], found: Deviation
+) -> str:
     """Where the parts were not measured, the one that dominates the prediction is suspected."""
     computes = (case.predicted.comp or 0.0) >= (case.predicted.comm or 0.0)
-    return _of_compute(case, found) if computes else _of_communication(case, cases, found)
+    return _suspect_compute(case, found) if computes else _suspect_communication(case, cases, found)
 
 
-def _of_compute(case: Case, found: Deviation) -> str:
+def _suspect_compute(case: PredictedRun, found: Deviation) -> str:
     group = case.found["group"]
     inside = case.grid.strategies[0].group_strategy
     if found.part == "comp" and inside in SPLIT and group > 1:
-        return _not_divided(case, found, group)
+        return _suspect_division(case, found, group)
     pace = "slower" if found.slower else "faster"
     return (
         f"the time of one PE: layers run {pace} than their profile says "
@@ -159,9 +161,9 @@ def _of_compute(case: Case, found: Deviation) -> str:
     )
 
 
-def _not_divided(case: Case, found: Deviation, group: int) -> str:
+def _suspect_division(case: PredictedRun, found: Deviation, group: int) -> str:
     """How much of the serial compute S stays whole: measured = S (u + (1-u) / p2)."""
-    serial = _serial(case)
+    serial = _predict_serial(case)
     if found.measured > serial:
         return (
             f"compute grew when it was split, to {found.measured / serial:.1f} times the serial: "
@@ -178,33 +180,37 @@ def _not_divided(case: Case, found: Deviation, group: int) -> str:
     )
 
 
-def _serial(case: Case) -> float:
+def _predict_serial(case: PredictedRun) -> float:
     """[s] one PE computes on the samples of a replica."""
     alone = replace(case.asked, strategy="serial", pe=1)
     return float(prediction(alone.grid())["iteration_comp_time"])
 
 
-def _of_communication(case: Case, cases: Sequence[Case], found: Deviation) -> str:
-    term, _ = _dominant(case, "comm")
+def _suspect_communication(
+    case: PredictedRun, cases: Sequence[PredictedRun], found: Deviation
+) -> str:
+    term, _ = _find_dominant_term(case, "comm")
     if not found.slower:
         return f"overlap with compute, or more bandwidth than {term} is given"
     return (
-        _congestion(case, cases, found)
-        or _large_messages(case)
-        or _start_ups(case, found)
+        _suspect_congestion(case, cases, found)
+        or _suspect_large_messages(case)
+        or _suspect_start_ups(case, found)
         or f"bandwidth: {term} has about 1/{found.factor:.1f} of what the system states "
         "(host staging, library, other traffic)"
     )
 
 
-def _congestion(case: Case, cases: Sequence[Case], found: Deviation) -> str | None:
+def _suspect_congestion(
+    case: PredictedRun, cases: Sequence[PredictedRun], found: Deviation
+) -> str | None:
     """Whether fewer PEs of the same series, on several nodes too, were nearer their prediction."""
     node = case.grid.systems[0].pes_per_node
     smaller = [
         (other.run.p, each.factor)
         for other in cases
         if other.run.series == case.run.series and node < other.run.p < case.run.p
-        if (each := _compared(other, found.part))
+        if (each := _compare_part(other, found.part))
     ]
     if not smaller:
         return None
@@ -217,7 +223,7 @@ def _congestion(case: Case, cases: Sequence[Case], found: Deviation) -> str | No
     )
 
 
-def _large_messages(case: Case) -> str | None:
+def _suspect_large_messages(case: PredictedRun) -> str | None:
     """Whether gradients, or samples, that pass through host memory are very large messages."""
     inside, group = case.grid.strategies[0].group_strategy, case.found["group"]
     if inside not in SPLIT or group == 1 or case.grid.systems[0].staging is None:
@@ -240,7 +246,7 @@ def _large_messages(case: Case) -> str | None:
     )
 
 
-def _start_ups(case: Case, found: Deviation) -> str | None:
+def _suspect_start_ups(case: PredictedRun, found: Deviation) -> str | None:
     """Whether most of the predicted communication is start-ups of messages."""
     free = prediction(replace(case.asked, parameters=NO_START_UPS).grid())
     if not case.predicted.comm:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sweep.measured.accuracy import accuracy, summary
-from sweep.measured.anomalies import anomaly
-from sweep.measured.predicted_runs import AS_MEASURED, Case, Conditions, cases
-from sweep.measured.runs import PARTS, Times, read_measured
+from sweep.measured.accuracy import rate_prediction, summarise_accuracy
+from sweep.measured.anomalies import find_anomaly
+from sweep.measured.predicted_runs import AS_MEASURED, Conditions, PredictedRun, predict_runs
+from sweep.measured.runs import PARTS, Times, read_runs
 
 QUANTILES = ("p10", "p50", "p90")
 
@@ -27,13 +27,13 @@ def compare(
     rows that name none. calibration: a name, a file or "none"; by default the one that is shipped
     with the row's system. settings: as in `Configuration`. InputError tells file and line.
     """
-    runs = read_measured(Path(path))
-    found = cases(runs, Conditions(system, calibration, settings))
-    rows = [_row(case, anomaly(case, found)) for case in found]
-    return {"rows": rows, "summary": summary(rows)}
+    runs = read_runs(Path(path))
+    found = predict_runs(runs, Conditions(system, calibration, settings))
+    rows = [_make_row(case, find_anomaly(case, found)) for case in found]
+    return {"rows": rows, "summary": summarise_accuracy(rows)}
 
 
-def _row(case: Case, standing_out: Row | None) -> Row:
+def _make_row(case: PredictedRun, standing_out: Row | None) -> Row:
     run, predicted = case.run, case.predicted
     return {
         "model": run.model,
@@ -44,33 +44,33 @@ def _row(case: Case, standing_out: Row | None) -> Row:
         "samples_per_replica": run.samples_per_replica,
         "source": run.source,
         "note": run.note,
-        **_times("measured", run.measured),
-        **_times("predicted", predicted),
-        **_accuracies("accuracy", predicted, run.measured),
-        **_times("authors", run.authors),
-        **_accuracies("authors_accuracy", run.authors, run.measured),
-        **_interval(case, "total", ""),
-        **_interval(case, "comp", "_comp"),
-        **_interval(case, "comm", "_comm"),
+        **_list_times("measured", run.measured),
+        **_list_times("predicted", predicted),
+        **_rate_predictions("accuracy", predicted, run.measured),
+        **_list_times("authors", run.authors),
+        **_rate_predictions("authors_accuracy", run.authors, run.measured),
+        **_locate_in_interval(case, "total", ""),
+        **_locate_in_interval(case, "comp", "_comp"),
+        **_locate_in_interval(case, "comm", "_comm"),
         "limit": case.found["limit"],
-        "reason": _reason(case),
+        "reason": _explain_absence(case),
         "anomaly": standing_out,
         "extrapolation": case.found.get("extrapolation", []),
     }
 
 
-def _times(name: str, times: Times) -> Row:
+def _list_times(name: str, times: Times) -> Row:
     return {f"{name}_{part}": getattr(times, part) for part in PARTS}
 
 
-def _accuracies(name: str, predicted: Times, measured: Times) -> Row:
+def _rate_predictions(name: str, predicted: Times, measured: Times) -> Row:
     return {
-        f"{name}_{part}": accuracy(getattr(predicted, part), getattr(measured, part))
+        f"{name}_{part}": rate_prediction(getattr(predicted, part), getattr(measured, part))
         for part in PARTS
     }
 
 
-def _interval(case: Case, part: str, suffix: str) -> Row:
+def _locate_in_interval(case: PredictedRun, part: str, suffix: str) -> Row:
     """p10, p50, p90 and whether the measured time lies between the outer two."""
     found = case.intervals[part] if case.intervals else dict.fromkeys(QUANTILES)
     low, high, measured = found["p10"], found["p90"], getattr(case.run.measured, part)
@@ -81,7 +81,7 @@ def _interval(case: Case, part: str, suffix: str) -> Row:
     }
 
 
-def _reason(case: Case) -> str | None:
+def _explain_absence(case: PredictedRun) -> str | None:
     """Why there is no prediction; None where there is one."""
     if case.predicted.total is not None:
         return None

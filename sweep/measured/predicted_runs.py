@@ -33,7 +33,7 @@ class Conditions:
     def configuration(self, run: MeasuredRun) -> Configuration:
         """What a run was, for the oracle."""
         system = run.system or self.system
-        name = shipped_calibration(system) if self.calibration is None else self.calibration
+        name = find_shipped_calibration(system) if self.calibration is None else self.calibration
         calibration = {} if name == "none" else {"calibration": name}
         return Configuration(
             run.model,
@@ -47,7 +47,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Case:
+class PredictedRun:
     """A run, how it was asked about, and the answer."""
 
     run: MeasuredRun
@@ -74,34 +74,34 @@ class Case:
         }
 
 
-def shipped_calibration(system: str) -> str:
+def find_shipped_calibration(system: str) -> str:
     """The calibration that has the system's name, or "none"."""
     known = {path.stem for path in (CATALOGUE / "calibrations").glob("*.yaml")}
     return system if system in known else "none"
 
 
-def cases(runs: Sequence[MeasuredRun], conditions: Conditions) -> tuple[Case, ...]:
+def predict_runs(runs: Sequence[MeasuredRun], conditions: Conditions) -> tuple[PredictedRun, ...]:
     """Every run predicted. All names are looked up before the first prediction takes its time."""
     grids = {}
     for run in runs:
-        if configured(run) not in grids:
-            with told_by_column(run):
-                grids[configured(run)] = conditions.configuration(run).grid()
+        if identify_configuration(run) not in grids:
+            with name_column(run):
+                grids[identify_configuration(run)] = conditions.configuration(run).grid()
     found = {key: prediction(grid) for key, grid in grids.items()}
     return tuple(
-        Case(run, conditions.configuration(run), grids[key], found[key])
+        PredictedRun(run, conditions.configuration(run), grids[key], found[key])
         for run in runs
-        for key in [configured(run)]
+        for key in [identify_configuration(run)]
     )
 
 
-def configured(run: MeasuredRun) -> tuple[str | int | None, ...]:
+def identify_configuration(run: MeasuredRun) -> tuple[str | int | None, ...]:
     """Repeated runs of a configuration have one prediction."""
     return (*run.series, run.p)
 
 
 @contextmanager
-def told_by_column(run: MeasuredRun) -> Iterator[None]:
+def name_column(run: MeasuredRun) -> Iterator[None]:
     """Tell the file, line and column of a name that is unknown, where the row has it."""
     try:
         yield

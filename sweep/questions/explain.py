@@ -18,7 +18,7 @@ from kernels.layers import Layers
 from kernels.spatial import layer_halo
 from kernels.strategy import GroupStrategy
 from sweep.questions.choice import with_group
-from sweep.questions.formulas import formulas
+from sweep.questions.formulas import select_formulas
 from sweep.questions.predict import ONLY, Configuration, prediction
 
 Row = dict[str, Any]
@@ -49,7 +49,7 @@ def _formulas(grid: Grid, problem: Problem, work: GroupWork, predicted: Row) -> 
     algorithm = grid.options.algorithm
     rows = []
     group = problem.groups.strategy.group_strategy
-    for name, formula in formulas(group, calibrated=problem.known is not None).items():
+    for name, formula in select_formulas(group, calibrated=problem.known is not None).items():
         seconds = predicted["terms"][name]
         if seconds:
             once = seconds / _passes(name, predicted)

@@ -84,7 +84,7 @@ CALIBRATED = {
 }
 
 
-def formulas(group: str, *, calibrated: bool) -> dict[str, Formula]:
+def select_formulas(group: str, *, calibrated: bool) -> dict[str, Formula]:
     """Of each term of a group strategy."""
     if calibrated:
         return CALIBRATED

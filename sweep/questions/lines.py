@@ -22,7 +22,7 @@ class Lines:
     coordinates: Arrays
     arrays: Arrays
 
-    def columns(self) -> Columns:
+    def list_columns(self) -> Columns:
         """A row for each line that can exist."""
         at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
         places = zip(self.coordinates.items(), at, strict=True)
@@ -32,7 +32,7 @@ class Lines:
         }
 
 
-def groups(columns: Columns, keys: Sequence[str]) -> Iterator[Columns]:
+def split_groups(columns: Columns, keys: Sequence[str]) -> Iterator[Columns]:
     """The parts of a table over which `keys` keep their values, from top to bottom."""
     rows = len(columns[keys[0]])
     if not rows:

@@ -21,8 +21,8 @@ def check_files(
 
     chosen: positions along the dimensions of the cube; all along those that are not in it.
     """
-    for block in _finished(cube, chosen):
-        for name in cube.held(block):
+    for block in _list_finished(cube, chosen):
+        for name in cube.list_arrays(block):
             if name in names and not sync(cube.group.store.exists(cube.file(name, block))):
                 raise RunError(
                     f"{cube.url}: {cube.file(name, block)} is gone, a file of a finished block; "
@@ -31,7 +31,7 @@ def check_files(
                 )
 
 
-def _finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[int]:
+def _list_finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[int]:
     """The blocks that hold a part of a slice and are done."""
     plan = cube.plan
     sizes = zip(plan.dims, plan.shape, plan.shard, strict=True)
@@ -40,4 +40,4 @@ def _finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[i
         for dim, size, shard in sizes
     ]
     blocks = np.ravel_multi_index(np.ix_(*at), plan.grid).reshape(-1)
-    yield from blocks[cube.done()[blocks]].tolist()
+    yield from blocks[cube.read_done()[blocks]].tolist()

@@ -39,10 +39,10 @@ def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, P
             where="selection",
             advice="such as {'pe': [64, 128]}",
         )
-    return {axis: _along(coordinates, axis, wanted) for axis, wanted in selection.items()}
+    return {axis: _locate_along(coordinates, axis, wanted) for axis, wanted in selection.items()}
 
 
-def _along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
+def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
     if axis not in coordinates:
         raise InputError(
             f"no axis {axis!r} in this cube", where="--sel", advice=nearest(axis, coordinates)
@@ -51,31 +51,31 @@ def _along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
     given = wanted if isinstance(wanted, list | tuple) else [wanted]
     if not given:
         raise InputError("expected at least one value, got none", where=f"--sel {axis}")
-    values = [value for each in given for value in _listed(coordinate, axis, each)]
-    return np.array(sorted({_position(coordinate, axis, value) for value in values}), np.int64)
+    values = [value for each in given for value in _split_values(coordinate, axis, each)]
+    return np.array(sorted({_locate_value(coordinate, axis, value) for value in values}), np.int64)
 
 
-def _listed(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
+def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
     """One value, or several in one text; a label may have commas of its own."""
     if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
         return [wanted]
     return [part.strip() for part in wanted.split(",")]
 
 
-def _position(coordinate: NDArray[Any], axis: str, value: object) -> int:
+def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
     if axis in LABELS:
         positions = np.flatnonzero(coordinate == str(value))
         advice = nearest(str(value), map(str, coordinate.tolist()))
     else:
         number = PARAMETERS[axis].read(value, f"--sel {axis}")
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
-        advice = _nearest_numbers(coordinate, number)
+        advice = _advise_on_number(coordinate, number)
     if not positions.size:
         raise InputError(f"no {axis} {value!r} in this cube", where="--sel", advice=advice)
     return int(positions[0])
 
 
-def _nearest_numbers(coordinate: NDArray[Any], number: float) -> str:
+def _advise_on_number(coordinate: NDArray[Any], number: float) -> str:
     """Advice on a value that an axis does not have: those that it has, or the ones about it."""
     nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
     known = ", ".join(f"{each:.10g}" for each in nearby.tolist())

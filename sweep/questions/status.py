@@ -14,20 +14,20 @@ from sweep.cube.store import Cube, open_cube
 from sweep.engine.progress import Progress, silent
 
 
-def status(url: str) -> dict[str, Any]:
+def read_status(url: str) -> dict[str, Any]:
     """Blocks and cells of the cube at `url`, all and done."""
     cube = open_cube(url)
-    done = cube.done()
-    return _status(cube, int(done.sum()), _missing(cube, done))
+    done = cube.read_done()
+    return _make_status(cube, int(done.sum()), _count_missing(cube, done))
 
 
 def count_blocks(url: str) -> tuple[int, int]:
     """How many blocks of the cube at `url` are done, and how many there are."""
     cube = open_cube(url)
-    return int(cube.done().sum()), cube.plan.blocks
+    return int(cube.read_done().sum()), cube.plan.blocks
 
 
-def verified(url: str, progress: Progress = silent) -> dict[str, Any]:
+def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
     """The same, of all that is done read and checked; and what of it is damaged, file by file.
 
     Of damaged blocks the marks are cleared; `left` says why, where that could not be.
@@ -36,10 +36,13 @@ def verified(url: str, progress: Progress = silent) -> dict[str, Any]:
 
     verdict = verify(url, progress)
     damaged = [asdict(each) for each in verdict.damaged]
-    return _status(open_cube(url), verdict.whole, 0) | {"damaged": damaged, "left": verdict.left}
+    return _make_status(open_cube(url), verdict.whole, 0) | {
+        "damaged": damaged,
+        "left": verdict.left,
+    }
 
 
-def _missing(cube: Cube, done: NDArray[np.bool_]) -> int:
+def _count_missing(cube: Cube, done: NDArray[np.bool_]) -> int:
     """Summaries that finished blocks lack, as a listing of a local folder tells."""
     if is_remote(cube.url):
         return 0
@@ -51,7 +54,7 @@ def _missing(cube: Cube, done: NDArray[np.bool_]) -> int:
     return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - there
 
 
-def _status(cube: Cube, finished: int, missing: int) -> dict[str, Any]:
+def _make_status(cube: Cube, finished: int, missing: int) -> dict[str, Any]:
     plan = cube.plan
     return {
         "store": cube.url,

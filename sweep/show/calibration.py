@@ -3,7 +3,7 @@
 from typing import Any
 
 from grids.entries.calibration import PRIORS, CalibrationFile
-from sweep.show.comparison import PART_NAMES, percent
+from sweep.show.comparison import PART_NAMES, format_percent
 from sweep.show.tables import Format, print_json, print_table, show
 
 FROM_RUNS, FROM_PRIOR = "the runs", "mostly the prior"
@@ -15,20 +15,22 @@ def show_calibration(found: CalibrationFile, form: Format) -> None:
         print_json(found.definition())
         return
     if form == "csv":
-        show(_parameters(found), form)
+        show(_list_parameters(found), form)
         return
-    print_table(_accuracies(found), "Accuracy, and share within 80% intervals, of runs left out")
-    print_table(_parameters(found), "Parameters: value and spread of its logarithm")
+    print_table(
+        _list_accuracies(found), "Accuracy, and share within 80% intervals, of runs left out"
+    )
+    print_table(_list_parameters(found), "Parameters: value and spread of its logarithm")
 
 
-def _accuracies(found: CalibrationFile) -> list[dict[str, Any]]:
+def _list_accuracies(found: CalibrationFile) -> list[dict[str, Any]]:
     """A line for each way to leave runs out."""
     return [
         {
             "left out": "nothing (fit)" if scheme == "fit" else scheme,
             "rows": int(each["rows"]),
             **{
-                name: f"{percent(each.get(part))}, {percent(each.get(f'{part}_in_interval'))}"
+                name: f"{format_percent(each.get(part))}, {format_percent(each.get(f'{part}_in_interval'))}"
                 for part, name in PART_NAMES.items()
             },
         }
@@ -36,7 +38,7 @@ def _accuracies(found: CalibrationFile) -> list[dict[str, Any]]:
     ]
 
 
-def _parameters(found: CalibrationFile) -> list[dict[str, Any]]:
+def _list_parameters(found: CalibrationFile) -> list[dict[str, Any]]:
     return [
         {
             "parameter": name,

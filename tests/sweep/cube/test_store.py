@@ -14,7 +14,7 @@ from kernels.flags import Limit
 from sweep.cube.create import consolidate_metadata, create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.root import remove_partial
-from sweep.cube.store import open_cube, plan_of
+from sweep.cube.store import open_cube, plan_cube
 from sweep.engine.run import read_grid
 
 
@@ -99,19 +99,19 @@ def test_what_cannot_exist_is_marked_and_not_written(alone, mixed_url):
     assert (impossible.limit == Limit.INCOMPATIBLE).all()
     assert impossible.comp_time.isnull().all()
     assert impossible.serial_time.isnull().all()
-    assert open_cube(mixed_url).done().all()
+    assert open_cube(mixed_url).read_done().all()
     names = (path.name.split(".") for path in Path(mixed_url, "comp_time").glob("c.*"))
     assert len({(model, dataset) for _, model, dataset, *_ in names}) == 2
 
 
 def test_marks_are_set_and_cleared(tmp_path, small):
     grid = read_grid(small)
-    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
-    assert not cube.done().any()
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
+    assert not cube.read_done().any()
     cube.mark([0, 2])
-    assert cube.done().tolist() == [True, False, True, False]
+    assert cube.read_done().tolist() == [True, False, True, False]
     cube.mark([2], done=False)
-    assert cube.done().tolist() == [True, False, False, False]
+    assert cube.read_done().tolist() == [True, False, False, False]
 
 
 def test_the_plan_of_a_store_is_the_one_it_was_made_with(tmp_path, small):
@@ -120,7 +120,7 @@ def test_the_plan_of_a_store_is_the_one_it_was_made_with(tmp_path, small):
     create_cube(str(tmp_path / "cube.zarr"), grid, other)
     plan = open_cube(str(tmp_path / "cube.zarr")).plan
     assert (plan.shard, plan.chunk) == (other.shard, other.chunk)
-    assert plan.shard != plan_of(grid).shard
+    assert plan.shard != plan_cube(grid).shard
 
 
 def test_no_cube(tmp_path):
@@ -138,7 +138,7 @@ def changed(url: Path, **attributes: object) -> None:
 def made(tmp_path, small) -> Path:
     """A cube with no block done."""
     grid = read_grid(small)
-    create_cube(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
     return tmp_path / "cube.zarr"
 
 

@@ -5,7 +5,7 @@ from cubes import SMALL
 import sweep
 from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
-from sweep.cube.store import Cube, plan_of
+from sweep.cube.store import Cube, plan_cube
 from sweep.engine.block import compute, run_blocks
 from sweep.engine.evaluate import evaluate
 from sweep.engine.fill import filled
@@ -15,7 +15,7 @@ from sweep.engine.run import read_grid
 def test_a_block_is_its_part_of_the_cube(small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
-    whole = plan_of(grid)
+    whole = plan_cube(grid)
     everything = compute(grid, whole, whole.region(1)).arrays
     for block in range(plan.blocks):
         region = plan.region(block)
@@ -55,8 +55,8 @@ def test_what_is_stored_is_float32(small):
 
 def test_a_new_store_has_no_answers_yet(small, tmp_path):
     grid = read_grid(small)
-    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
-    assert not cube.done().any()
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
+    assert not cube.read_done().any()
     assert np.isnan(cube.group["comp_time"][:]).all()
 
 
@@ -66,7 +66,7 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
     cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan)
     assert sorted(run_blocks(cube, range(plan.blocks))) == list(range(plan.blocks))
-    whole = compute(grid, plan_of(grid), plan_of(grid).region(1)).arrays
+    whole = compute(grid, plan_cube(grid), plan_cube(grid).region(1)).arrays
     for name, values in whole.items():
         found = cube.group[name][0:1, 1:2]  # of blocks of another shape: other roundings
         np.testing.assert_allclose(found, values, rtol=1e-6, err_msg=name)

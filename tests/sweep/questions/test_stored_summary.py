@@ -12,10 +12,10 @@ from grids.reading.errors import InputError
 from sweep.cube.create import create_cube
 from sweep.cube.layout import STATISTIC, SUMMARY
 from sweep.cube.statistics import TABLE, Statistic, list_objectives
-from sweep.cube.store import Cube, open_cube, plan_of
+from sweep.cube.store import Cube, open_cube, plan_cube
 from sweep.engine.block import compute
 from sweep.engine.run import read_grid
-from sweep.questions.status import status, verified
+from sweep.questions.status import read_status, verify_status
 
 CHEAPEST = Statistic("float32", np.nan, "least PE-hours of an epoch", "pe_hours")
 AT = 3  # in the middle of those that are known
@@ -25,7 +25,7 @@ LATER = dict([*list(TABLE.items())[:AT], ("cheapest_hours", CHEAPEST), *list(TAB
 def sweep_with(spec: dict, url: Path) -> Cube:
     """A finished store as a later paradl would make it, which knows one statistic more."""
     grid = read_grid(spec)
-    cube = create_cube(str(url), grid, plan_of(grid), LATER)
+    cube = create_cube(str(url), grid, plan_cube(grid), LATER)
     for block in filter(cube.fits, range(cube.plan.blocks)):
         arrays = compute(grid, cube.plan, cube.plan.region(block)).arrays
         table = arrays[SUMMARY]
@@ -71,8 +71,8 @@ def test_a_statistic_that_is_not_known_is_passed_over(small_url, later_url, ques
 
 
 def test_a_store_with_more_statistics_is_whole(later_url):
-    assert status(str(later_url))["complete"]
-    assert verified(str(later_url))["damaged"] == []
+    assert read_status(str(later_url))["complete"]
+    assert verify_status(str(later_url))["damaged"] == []
 
 
 def test_names_that_are_lost_are_made_anew(small, tmp_path):
@@ -81,7 +81,7 @@ def test_names_that_are_lost_are_made_anew(small, tmp_path):
     (url / STATISTIC / "c" / "0").unlink()
     with pytest.raises(InputError, match="its summary has no 'fastest_pe'; find what is damaged"):
         sweep.limits(url)
-    assert [each["variable"] for each in verified(str(url))["damaged"]] == [STATISTIC]
+    assert [each["variable"] for each in verify_status(str(url))["damaged"]] == [STATISTIC]
     assert zarr.open_group(str(url), mode="r")[STATISTIC][:].tolist() == list(LATER)
 
 
@@ -100,7 +100,7 @@ def test_another_version_is_refused(small, tmp_path, paradl, version):
         assert "this paradl reads version 1" in err
         assert len(err) < 1000
     assert len(sweep.limits(url, 0.9))  # which is computed from the cells
-    assert open_cube(str(url)).done().all()
+    assert open_cube(str(url)).read_done().all()
 
 
 def test_a_summary_that_says_no_version_is_of_the_first(small, tmp_path):

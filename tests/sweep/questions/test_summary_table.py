@@ -32,7 +32,7 @@ def same(one: Lines, other: Lines) -> None:
 
 def test_kept_is_computed(mixed, mixed_url):
     found = computed(mixed, EFFICIENCY)
-    assert len(found.columns()["forbidden_by"]) == 2 * 6 * 2 * 2
+    assert len(found.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
     same(found, read_summary(open_cube(mixed_url), {}))
 
 
