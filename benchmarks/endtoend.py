@@ -117,7 +117,7 @@ def write_raw(precomputed: Precomputed, target: Path, threads: int) -> None:
         arrays = {name: _array(group, name) for name in precomputed.arrays}
 
     def write_block(block: int) -> None:
-        region = precomputed.plan.region(block)
+        region = precomputed.plan.find_region(block)
         for name, values in precomputed.arrays.items():
             arrays[name][region] = values[region]
 

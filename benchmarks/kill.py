@@ -175,7 +175,7 @@ def same(cube: Cube, reference: Cube, block: int) -> bool:
 
 def read(cube: Cube, name: str, block: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
     """A block's part of an array, as bytes: NaN is then equal to NaN."""
-    values = np.asarray(cube.arrays[name][cube.place(name, block)])
+    values = np.asarray(cube.arrays[name][cube.find_place(name, block)])
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
 
 

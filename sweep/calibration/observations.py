@@ -26,7 +26,7 @@ from kernels.run import Options, Run
 from sweep.measured.predicted_runs import (
     AS_MEASURED,
     Conditions,
-    identify_configuration,
+    identify_case,
     name_column,
 )
 from sweep.measured.runs import PARTS, MeasuredRun
@@ -110,9 +110,9 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
     conditions = Conditions(system, "none", AS_MEASURED)
     found: dict[tuple[object, ...], _Observed] = {}
     for run in runs:
-        if identify_configuration(run) not in found:
-            found[identify_configuration(run)] = _observed(run, conditions)
-    rows = [found[identify_configuration(run)] for run in runs]
+        if identify_case(run) not in found:
+            found[identify_case(run)] = _observed(run, conditions)
+    rows = [found[identify_case(run)] for run in runs]
     _of_one_system(runs, [row.system for row in rows])
     return Observations(
         system=rows[0].system,
@@ -136,7 +136,7 @@ def _of_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
 
 def _observed(run: MeasuredRun, conditions: Conditions) -> _Observed:
     with name_column(run):
-        grid = conditions.configuration(run).grid()
+        grid = conditions.make_case(run).grid()
     problem, workload = grid.problem((0, 0, 0, 0)), grid.workload(0, 0, 0)
     if problem is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)

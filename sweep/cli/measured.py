@@ -87,7 +87,7 @@ def calibrate(
 
 
 @plot.callback()  # with it, a single command keeps its name
-def pictures() -> None:
+def make_pictures() -> None:
     """Pictures of what paradl found."""
 
 

@@ -109,9 +109,9 @@ class Paradl:
         parts = held if len(held) == len(TERMS) else ["comp_time", "comm_time"]
         stacked = xr.concat([self._get(name) for name in parts], "part", coords="minimal")
         largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
-        found = _name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
+        part = _name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
-        return found.assign_attrs(meanings)
+        return part.assign_attrs(meanings)
 
     def reasons(self, limit: int) -> list[str]:
         """The names in a flag byte."""
@@ -178,8 +178,8 @@ def _divide_pes(
 def _map_labels(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
     """Values by label, along the dimension as the dataset has it now."""
     _expect_known(labels, values)
-    found = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
-    return labels.copy(data=found.reshape(labels.shape)).drop_attrs()
+    mapped = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
+    return labels.copy(data=mapped.reshape(labels.shape)).drop_attrs()
 
 
 def _expect_known(labels: xr.DataArray, known: Container[str]) -> None:

@@ -45,16 +45,16 @@ def describe_other_changes(stored: Grid, asked: Grid) -> str:
 
 
 def _join_differences(stored: Plain, asked: Plain) -> str:
-    found = list(_walk_differences("", stored, asked))
-    more = f" (and {len(found) - SHOWN} more)" if len(found) > SHOWN else ""
-    return "; ".join(found[:SHOWN]) + more
+    differences = list(_walk_differences("", stored, asked))
+    rest = len(differences) - SHOWN
+    return "; ".join(differences[:SHOWN]) + (f" (and {rest} more)" if rest > 0 else "")
 
 
 def _spell_out(grid: Grid) -> Plain:
     plain = grid.spec.model_dump(mode="json", exclude={"name", "axes"})
     entries = {"model": grid.models, "dataset": grid.datasets, "system": grid.systems}
     named: Plain = {
-        dim: {each.name: each.definition() for each in found} for dim, found in entries.items()
+        dim: {each.name: each.definition() for each in members} for dim, members in entries.items()
     }
     calibration = grid.calibration.definition() if grid.calibration else "none"
     return plain | {"axes": _list_axes(grid), "calibration": calibration} | named

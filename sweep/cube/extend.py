@@ -70,12 +70,12 @@ def find_missing_blocks(cube: Cube, to: Extension) -> NDArray[np.bool_]:
 
 def find_gaining_blocks(before: Plan, after: Plan) -> NDArray[np.bool_]:
     """Which blocks of a plan hold more cells in the other [blocks along each dimension]."""
-    found = np.zeros(before.grid, bool)
+    gains = np.zeros(before.grid, bool)
     sizes = zip(before.shape, after.shape, before.shard, strict=True)
     for dim, (old, new, shard) in enumerate(sizes):
         if new > old and old % shard:
-            found[(slice(None),) * dim + (-1,)] = True
-    return found
+            gains[(slice(None),) * dim + (-1,)] = True
+    return gains
 
 
 def extend_cube(cube: Cube, to: Extension) -> Cube:

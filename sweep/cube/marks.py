@@ -22,7 +22,7 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
     waiting: list[int] = []
     written = -SECONDS
 
-    def write() -> None:
+    def write_marks() -> None:
         nonlocal written
         with translate_write_errors(cube.url):
             cube.mark(waiting)
@@ -32,9 +32,9 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
     def mark(block: int) -> None:
         waiting.append(block)
         if time.monotonic() >= written + SECONDS:
-            write()
+            write_marks()
 
     try:
         yield mark
     finally:
-        write()
+        write_marks()

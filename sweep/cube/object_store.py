@@ -37,12 +37,12 @@ def locate_store(store: object) -> str:
     if not colon or not (folder or rest.startswith("//")):
         return text
     if folder:
-        return _read_folder(text, rest)
+        return _parse_folder(text, rest)
     _check_scheme(text, scheme.lower())
     return f"{scheme.lower()}:{rest}"
 
 
-def _read_folder(url: str, rest: str) -> str:
+def _parse_folder(url: str, rest: str) -> str:
     """The folder of a URL on this machine."""
     host, path = "", rest
     if rest.startswith("//"):

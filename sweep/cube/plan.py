@@ -59,7 +59,7 @@ class Plan:
         """Blocks of the cube."""
         return math.prod(self.grid)
 
-    def region(self, block: int) -> Region:
+    def find_region(self, block: int) -> Region:
         """The part of the cube that block 0 <= `block` < `blocks` fills, in C order."""
         starts = []
         for count, shard in zip(reversed(self.grid), reversed(self.shard), strict=True):

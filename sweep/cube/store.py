@@ -94,11 +94,11 @@ class Cube:
         sync(write_all())
 
     async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
-        array, place = self.arrays[name].async_array, self.place(name, block)
+        array, place = self.arrays[name].async_array, self.find_place(name, block)
         try:
             await array.setitem(place, values)
         except (ValueError, RuntimeError):  # Zarr reads what it replaces, and that was damaged
-            await array.store_path.store.delete(self.file(name, block))
+            await array.store_path.store.delete(self.name_file(name, block))
             await array.setitem(place, values)
 
     def mark(self, blocks: Sequence[int], done: bool = True) -> None:
@@ -107,30 +107,30 @@ class Cube:
             place = np.unravel_index(np.asarray(blocks), self.plan.grid)
             self.arrays[DONE].set_coordinate_selection(place, np.uint8(done))
 
-    def position(self, block: int) -> tuple[int, ...]:
+    def find_position(self, block: int) -> tuple[int, ...]:
         """A block's place among the blocks along each dimension."""
         return tuple(map(int, np.unravel_index(block, self.plan.grid)))
 
     def fits(self, block: int) -> bool:
         """Whether the samples of the block's dataset fit its model: else nothing is written."""
-        model, dataset, *_ = self.position(block)  # one of each in a block
+        model, dataset, *_ = self.find_position(block)  # one of each in a block
         return self.grid.table(model, dataset) is not None
 
     def list_arrays(self, block: int) -> list[str]:
         """The arrays that have a file of this block's once it is done."""
         if not self.fits(block):
             return []
-        position = zip(self.plan.dims, self.position(block), strict=True)
+        position = zip(self.plan.dims, self.find_position(block), strict=True)
         first = all(at == 0 for dim, at in position if dim in NOT_SERIAL)
         return [name for name in self.arrays if name != DONE and (first or name != SERIAL)]
 
-    def place(self, name: str, block: int) -> Region:
+    def find_place(self, name: str, block: int) -> Region:
         """The part of an array that belongs to a block."""
-        return find_part(name, self.plan, self.plan.region(block), len(self.statistics))
+        return find_part(name, self.plan, self.plan.find_region(block), len(self.statistics))
 
-    def file(self, name: str, block: int) -> str:
+    def name_file(self, name: str, block: int) -> str:
         """The file, in the store, that holds this part; but for marks no other's."""
-        return file(self.arrays[name], self.place(name, block))
+        return name_file(self.arrays[name], self.find_place(name, block))
 
 
 def list_labels(cube: Cube) -> Arrays:
@@ -138,7 +138,7 @@ def list_labels(cube: Cube) -> Arrays:
     return list_coordinates(cube.grid) | {STATISTIC: np.array(cube.statistics, object)}
 
 
-def file(array: Array, place: Region) -> str:
+def name_file(array: Array, place: Region) -> str:
     """The file, in its store, of the shard or chunk at which a part of an array starts."""
     starts = [each.start for each in place] + [0] * (array.ndim - len(place))
     sizes = array.shards or array.chunks
@@ -176,7 +176,7 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
 
 
 @lru_cache(maxsize=4)
-def share_cube(url: str, identity: str) -> Cube:
+def open_shared_cube(url: str, identity: str) -> Cube:
     """The open cube of a worker; `identity` keeps an overwritten store from being mistaken.
 
     RunError: this process runs other code than that which the cube was begun with.

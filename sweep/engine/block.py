@@ -17,7 +17,7 @@ from kernels.statistics import STATISTICS
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
 from sweep.cube.object_store import translate_write_errors
 from sweep.cube.plan import Plan, Region
-from sweep.cube.store import Cube, share_cube
+from sweep.cube.store import Cube, open_shared_cube
 from sweep.cube.variables import Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
@@ -44,7 +44,7 @@ class Answers:
 def run_block(url: str, identity: str, block: int) -> int:
     """Compute and write one block of the cube at `url`; returns its number."""
     keep_programs()
-    return _done(share_cube(url, identity), block)
+    return _done(open_shared_cube(url, identity), block)
 
 
 def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
@@ -94,7 +94,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
 
 
 def _done(cube: Cube, block: int) -> int:
-    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.region(block)))
+    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.find_region(block)))
 
 
 def store(cube: Cube, block: int, found: Answers) -> int:

@@ -24,7 +24,7 @@ from sweep.cube.lock import hold_store
 from sweep.cube.object_store import translate_write_errors
 from sweep.cube.plan import Region
 from sweep.cube.root import METADATA, NO_METADATA, UNREADABLE
-from sweep.cube.store import Array, Cube, file, get_array, list_labels, open_cube
+from sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
 from sweep.engine.progress import Advance, Progress, silent
 from sweep.errors import RunError
 
@@ -149,7 +149,7 @@ def _coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damag
         if not what and not np.array_equal(stored[place], values[place]):
             what = "these are not the values of the spec"
         if what:
-            yield Damage(dim, file(stored, place), what, {dim: _span(values[place])})
+            yield Damage(dim, name_file(stored, place), what, {dim: _span(values[place])})
 
 
 def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
@@ -160,7 +160,7 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
         what = _undecoded(marks, place)
         if what:
             what += f"; {done[place].size:,} blocks are not known to be done"
-            unread.append(Damage(DONE, file(marks, place), what, {}))
+            unread.append(Damage(DONE, name_file(marks, place), what, {}))
         else:
             done[place] = np.asarray(marks[place], bool)
     return done.reshape(-1), unread
@@ -176,16 +176,16 @@ def _chunks(stored: Array) -> Iterator[Region]:
 def _block(cube: Cube, block: int) -> Iterator[Damage]:
     """Files of a block that is marked done."""
     for name in cube.list_arrays(block):
-        what = _unread(cube.arrays[name], cube.place(name, block))
+        what = _unread(cube.arrays[name], cube.find_place(name, block))
         if what:
             yield _damage(cube, name, block, what)
 
 
 def _damage(cube: Cube, name: str, block: int, what: str) -> Damage:
-    parts = zip(list_coordinates(cube.grid).items(), cube.plan.region(block), strict=True)
+    parts = zip(list_coordinates(cube.grid).items(), cube.plan.find_region(block), strict=True)
     hidden = NOT_SERIAL if name == SERIAL else ()
     cells = {dim: _span(values[part]) for (dim, values), part in parts if dim not in hidden}
-    return Damage(name, cube.file(name, block), what, cells, block)
+    return Damage(name, cube.name_file(name, block), what, cells, block)
 
 
 def _span(values: NDArray[Any]) -> Span:
@@ -196,7 +196,7 @@ def _span(values: NDArray[Any]) -> Span:
 def _unread(stored: Array, place: Region) -> str:
     """What is wrong with a file that must be there; empty where it is whole."""
     try:
-        size = sync(stored.store_path.store.getsize(file(stored, place)))
+        size = sync(stored.store_path.store.getsize(name_file(stored, place)))
     except FileNotFoundError:
         return "the file is gone"  # Zarr reads it as fill values, and an empty one, too
     except OSError as error:

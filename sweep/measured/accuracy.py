@@ -32,12 +32,13 @@ def summarise_accuracy(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _average_by(key: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """The averages of the rows of each model, or strategy, in the order of their appearance."""
     names = dict.fromkeys(row[key] for row in rows)
     return {name: average_rows([row for row in rows if row[key] == name]) for name in names}
 
 
 def average_rows(rows: Sequence[Row]) -> dict[str, Any]:
-    """Of each part: mean and median over the rows that were measured and predicted.
+    """Mean and median of each part over the rows that were measured and predicted.
 
     `n` counts all rows, `unpredicted` those that no prediction exists for. `authors` averages the
     predictions that came with the rows, beside our own of the same rows. `coverage` is the part of
@@ -48,20 +49,21 @@ def average_rows(rows: Sequence[Row]) -> dict[str, Any]:
         "unpredicted": sum(row["predicted_total"] is None for row in rows),
         **{part: _average_values(row[f"accuracy_{part}"] for row in rows) for part in PARTS},
         "authors": {part: _average_authors(part, rows) for part in PARTS},
-        "coverage": {part: _find_mean(row[WITHIN[part]] for row in rows) for part in PARTS},
+        "coverage": {part: _average_known(row[WITHIN[part]] for row in rows) for part in PARTS},
     }
 
 
 def _average_values(values: Iterable[float | None]) -> dict[str, float | int | None]:
-    known = [each for each in values if each is not None]
+    """How many of the values there are, their mean and their median; None where there are none."""
+    numbers = [each for each in values if each is not None]
     return {
-        "n": len(known),
-        "mean": fmean(known) if known else None,
-        "median": median(known) if known else None,
+        "n": len(numbers),
+        "mean": fmean(numbers) if numbers else None,
+        "median": median(numbers) if numbers else None,
     }
 
 
-def _find_mean(values: Iterable[float | None]) -> float | None:
+def _average_known(values: Iterable[float | None]) -> float | None:
     return _average_values(values)["mean"]
 
 
@@ -69,5 +71,5 @@ def _average_authors(part: str, rows: Sequence[Row]) -> dict[str, float | int | 
     theirs = [row for row in rows if row[f"authors_accuracy_{part}"] is not None]
     return {
         **_average_values(row[f"authors_accuracy_{part}"] for row in theirs),
-        "ours": _find_mean(row[f"accuracy_{part}"] for row in theirs),
+        "ours": _average_known(row[f"accuracy_{part}"] for row in theirs),
     }

@@ -39,18 +39,18 @@ def best(cube: Source, selection: Selection | None = None) -> "pd.DataFrame":
 
 def rank_strategies(cube: Source, selection: Selection | None = None) -> list[Row]:
     """The rows of `best` as plain data, without pandas, which takes long to import."""
-    found = summarise_slice(cube, selection)
-    others = list(found.coordinates)[len(PLACE) + 1 :]
-    listed: list[Row] = []
+    lines = summarise_slice(cube, selection)
+    others = list(lines.coordinates)[len(PLACE) + 1 :]
+    rows: list[Row] = []
     grid = read_calibrated_grid(cube)
-    for place in split_groups(found.list_columns(), PLACE):
+    for place in split_groups(lines.list_columns(), PLACE):
         ranked = list(
             _rank_rows(
-                [_find_fastest(lines, others) for lines in split_groups(place, ["strategy"])]
+                [_summarise_strategy(lines, others) for lines in split_groups(place, ["strategy"])]
             )
         )
-        listed += ranked if grid is None else _add_chance(grid, ranked)
-    return listed
+        rows += ranked if grid is None else _add_chance(grid, ranked)
+    return rows
 
 
 def _add_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
@@ -69,13 +69,13 @@ def _rank_rows(rows: list[Row]) -> Iterator[Row]:
         yield {"rank": rank if row["feasible"] else None} | row
 
 
-def _find_fastest(lines: Columns, others: list[str]) -> Row:
+def _summarise_strategy(lines: Columns, others: list[str]) -> Row:
     """The fastest of one strategy's lines of PE counts."""
     times = lines["fastest_time"]
     feasible = not np.isnan(times).all()
     fastest = int(np.nanargmin(times)) if feasible else 0
     chosen = {name: values[fastest] for name, values in lines.items()}
-    found = {
+    answer = {
         "pe": int(chosen["fastest_pe"]),
         **{axis: chosen[axis].item() for axis in others},
         "epoch_time": float(chosen["fastest_time"]),
@@ -85,7 +85,7 @@ def _find_fastest(lines: Columns, others: list[str]) -> Row:
     }
     return {
         **{label: chosen[label] for label in (*PLACE, "strategy")},
-        **(found if feasible else dict.fromkeys(found)),
+        **(answer if feasible else dict.fromkeys(answer)),
         "feasible": feasible,
         "limit": [] if feasible else _list_reasons(lines),
     }

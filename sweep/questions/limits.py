@@ -52,22 +52,22 @@ def _make_columns(cube: Source, efficiency: float, selection: Selection | None) 
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
     lines = summarise_slice(cube, selection, efficiency)
-    found = lines.list_columns()
+    columns = lines.list_columns()
     return {
-        **{axis: found[axis] for axis in lines.coordinates},
-        "largest_pe": _mask_nothing(found["largest_pe"]),
-        "forbidden_by": _name_reasons(found["forbidden_by"]),
-        "fastest_pe": _mask_nothing(found["fastest_pe"]),
-        "fastest_time": _mask_nothing(found["fastest_time"]),
-        "efficient_pe": _mask_nothing(found["efficient_pe"]),
+        **{axis: columns[axis] for axis in lines.coordinates},
+        "largest_pe": _mask_nothing(columns["largest_pe"]),
+        "forbidden_by": _name_reasons(columns["forbidden_by"]),
+        "fastest_pe": _mask_nothing(columns["fastest_pe"]),
+        "fastest_time": _mask_nothing(columns["fastest_time"]),
+        "efficient_pe": _mask_nothing(columns["efficient_pe"]),
     }
 
 
 def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
     """The values, None for those that stand for nothing: 0 PEs, NaN seconds."""
-    found = values.astype(object)
-    found[~(values > 0)] = None
-    return found
+    masked = values.astype(object)
+    masked[~(values > 0)] = None
+    return masked
 
 
 def _name_reasons(flags: NDArray[Any]) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 """The summary that a store keeps, of any slice that leaves its PE counts whole.
 
 A question reads a thousandth of the cube's bytes then, and answers without JAX and xarray, which
-take longer to import. Statistics are found by the names beside them: a store may have more of them
-than this paradl knows, and in another order.
+take longer to import. Statistics are looked up by the names beside them: a store may have more of
+them than this paradl knows, and in another order.
 """
 
 from typing import Any

@@ -9,30 +9,31 @@ from sweep.show.tables import Format, Row, format_cell, print_json, print_table,
 PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 
 
-def show_comparison(found: Mapping[str, Any], form: Format) -> None:
-    """Print what `compare` found."""
+def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
+    """Print what `compare` answers."""
     if form == "json":
-        print_json(found)
+        print_json(comparison)
         return
     if form == "csv":
-        show([_flatten_row(row) for row in found["rows"]], form)
+        show([_flatten_row(row) for row in comparison["rows"]], form)
         return
-    uncertain = any(row["p10"] is not None for row in found["rows"])
-    lines = [_lay_out_row(row, uncertain) for row in found["rows"]]
+    uncertain = any(row["p10"] is not None for row in comparison["rows"])
+    lines = [_lay_out_row(row, uncertain) for row in comparison["rows"]]
     print_table(lines, "Seconds an iteration, and accuracy")
-    print_table(list_averages(found["summary"]), "Accuracy, mean / median")
-    standing_out = [_lay_out_anomaly(row) for row in found["rows"] if row["anomaly"]]
+    print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
+    standing_out = [_lay_out_anomaly(row) for row in comparison["rows"] if row["anomaly"]]
     if standing_out:
         print_table(standing_out, "Anomalies, and their likely cause")
 
 
 def _flatten_row(row: Row) -> dict[str, Any]:
     """A row whose columns are the same whether it stands out or not."""
-    told = row["anomaly"] or {}
-    return {**row, "anomaly": told.get("what"), "cause": told.get("cause")}
+    anomaly = row["anomaly"] or {}
+    return {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
 
 
 def _lay_out_row(row: Row, uncertain: bool) -> dict[str, Any]:
+    """A line for a run; with a column of intervals where any run has one."""
     interval = {"80% interval": _format_interval(row)} if uncertain else {}
     return {
         "model": row["model"],
@@ -54,15 +55,16 @@ def _format_interval(row: Row) -> str:
 
 
 def _list_remarks(row: Row) -> list[str]:
-    said = [name for name in ("anomaly", "extrapolation") if row[name]]
-    return said if row["reason"] is None else [*said, row["reason"]]
+    """What is to be said of a run: that it stands out, or why it has no prediction."""
+    remarks = [name for name in ("anomaly", "extrapolation") if row[name]]
+    return remarks if row["reason"] is None else [*remarks, row["reason"]]
 
 
 def _lay_out_anomaly(row: Row) -> dict[str, Any]:
-    told = row["anomaly"]
+    anomaly = row["anomaly"]
     return {
         **{key: row[key] for key in ("model", "strategy", "p")},
-        "what": (told["what"], told["cause"]),
+        "what": (anomaly["what"], anomaly["cause"]),
     }
 
 
@@ -75,15 +77,16 @@ def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _lay_out_averages(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    theirs = found["authors"]["total"]
+def _lay_out_averages(name: str, averages: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of averages; the authors' beside ours of the same rows."""
+    theirs = averages["authors"]["total"]
     return {
         "": name,
-        "rows": found["n"],
-        **{PART_NAMES[part]: _format_average(found[part]) for part in PARTS},
+        "rows": averages["n"],
+        **{PART_NAMES[part]: _format_average(averages[part]) for part in PARTS},
         "authors' total": _format_average(theirs),
         "on the same rows": format_percent(theirs["ours"]),
-        "in 80% interval": format_percent(found["coverage"]["total"]),
+        "in 80% interval": format_percent(averages["coverage"]["total"]),
     }
 
 
@@ -94,5 +97,5 @@ def _format_average(average: Mapping[str, float | None]) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """As people read it: 0.687 is 68.7%."""
+    """A share as people read it: 0.687 is 68.7%."""
     return "-" if value is None else f"{value:.1%}"

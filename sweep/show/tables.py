@@ -73,6 +73,7 @@ def print_json(value: object) -> None:
 
 
 def _replace_infinite(value: object) -> object:
+    """The value with None for each NaN and infinity in it."""
     if isinstance(value, Mapping):
         return {key: _replace_infinite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -81,7 +82,7 @@ def _replace_infinite(value: object) -> object:
 
 
 def print_csv(rows: Sequence[Row]) -> None:
-    """A head, then a line a row; what is not known is empty.
+    """Print a head, then a line a row; what is not known is empty.
 
     It is data, and the same bytes as in the store, unless a terminal shows it.
     """
@@ -104,21 +105,21 @@ def _escape_text(value: object) -> object:
 
 def flatten_record(row: Row, prefix: str = "") -> dict[str, Any]:
     """Nested records as `outer.inner` keys, lists joined, and the lines of tuples."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
-            found |= flatten_record(value, f"{prefix}{key}.")
+            flat |= flatten_record(value, f"{prefix}{key}.")
         elif isinstance(value, list):
-            found[prefix + key] = ", ".join(map(str, value))
+            flat[prefix + key] = ", ".join(map(str, value))
         elif isinstance(value, tuple):
-            found[prefix + key] = "\n".join(map(str, value))
+            flat[prefix + key] = "\n".join(map(str, value))
         else:
-            found[prefix + key] = value
-    return found
+            flat[prefix + key] = value
+    return flat
 
 
 def print_record(row: Row, title: str = "") -> None:
-    """A line a key, each value with its unit."""
+    """Print a line a key, each value with its unit."""
     lines = [
         {"": key, "value": _format_with_unit(key, value)}
         for key, value in flatten_record(row).items()
@@ -133,7 +134,7 @@ def _format_with_unit(key: str, value: object) -> str:
 
 
 def print_table(rows: Sequence[Row], title: str = "") -> None:
-    """Aligned columns; numbers to four digits, to the right."""
+    """Print aligned columns; numbers to four digits, to the right."""
     table = Table(
         title=escape_invisible(title) or None,
         box=box.SIMPLE_HEAD,

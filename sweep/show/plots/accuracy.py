@@ -76,22 +76,22 @@ def plot_accuracy(rows: Sequence[Row], path: Path) -> None:
 def make_panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
     """Rows by model, data set, strategy and batch; models in the order of their appearance."""
     models = list(dict.fromkeys(row["model"] for row in rows))
-    found: dict[str, list[Row]] = {}
+    runs: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (models.index(row["model"]), row["dataset"])):
-        found.setdefault(_make_title(row), []).append(row)
+        runs.setdefault(_make_title(row), []).append(row)
     return tuple(
-        Panel(title, tuple(sorted(some, key=lambda row: row["p"]))) for title, some in found.items()
+        Panel(title, tuple(sorted(rows, key=lambda row: row["p"]))) for title, rows in runs.items()
     )
 
 
 def _make_title(row: Row) -> str:
-    """One PE is what data parallelism begins with."""
+    """What a panel's runs share; one PE is what data parallelism begins with."""
     strategy = "data" if row["strategy"] == "serial" else row["strategy"]
     return f"{row['model']}, {row['dataset']}\n{strategy}, b = {row['samples_per_replica']:,}"
 
 
 def _arrange_lines(all_panels: Sequence[Panel]) -> Iterator[tuple[Panel, ...]]:
-    """As many panels side by side as fit."""
+    """Lines of as many panels side by side as fit."""
     line: list[Panel] = []
     for panel in all_panels:
         if line and sum(each.slots for each in (*line, panel)) > SLOTS_A_LINE:
@@ -134,7 +134,7 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
 
 
 def _draw_pair(axes: "Axes", slot: int, row: Row) -> float:
-    """The two bars of a run; the height of the higher one."""
+    """Draw the two bars of a run; returns the height of the higher one."""
     predicted = _draw_stack(axes, slot - BAR / 2, row, "predicted", PREDICTED)
     measured = _draw_stack(axes, slot + BAR / 2, row, "measured", MEASURED)
     if row["p10"] is None or row["p90"] is None:
@@ -145,7 +145,10 @@ def _draw_pair(axes: "Axes", slot: int, row: Row) -> float:
 
 
 def _draw_stack(axes: "Axes", x: float, row: Row, name: str, style: Mapping[str, Any]) -> float:
-    """Compute and communication upon it, or the total where they are not known; its height."""
+    """Draw compute and communication upon it, or the total where they are not known.
+
+    Returns the height.
+    """
     total, comp, comm = (row[f"{name}_{part}"] for part in ("total", "comp", "comm"))
     if total is None:
         return 0.0

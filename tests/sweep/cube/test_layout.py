@@ -17,7 +17,7 @@ PLAN = make_plan(DIMS, (2, 1, 1, 3, 5, 4), 13, alone=2, shard_cells=6)
 def test_parts_cover_an_array(name) -> None:
     seen = Counter[tuple[int, ...]]()
     for block in range(PLAN.blocks):
-        place = find_part(name, PLAN, PLAN.region(block))
+        place = find_part(name, PLAN, PLAN.find_region(block))
         seen.update(product(*(range(each.start, each.stop) for each in place)))
     assert set(seen) == set(product(*map(range, find_shape(name, PLAN))))
     several = {PLAN.blocks // (2 * PLAN.grid[-1])} if name == SERIAL else {1}

@@ -16,9 +16,9 @@ def test_a_block_is_its_part_of_the_cube(small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
     whole = plan_cube(grid)
-    everything = compute(grid, whole, whole.region(1)).arrays
+    everything = compute(grid, whole, whole.find_region(1)).arrays
     for block in range(plan.blocks):
-        region = plan.region(block)
+        region = plan.find_region(block)
         if region[:2] == (slice(0, 1), slice(1, 2)):
             part = compute(grid, plan, region).arrays["comm_time"]
             np.testing.assert_array_equal(
@@ -29,11 +29,13 @@ def test_a_block_is_its_part_of_the_cube(small):
 def test_serial_time_is_written_by_one_block_a_region(small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
-    fits = [n for n in range(plan.blocks) if grid.table(*(s.start for s in plan.region(n)[:2]))]
-    writers = [n for n in fits if "serial_time" in compute(grid, plan, plan.region(n)).arrays]
-    places = [(plan.region(n)[:3], plan.region(n)[5]) for n in writers]
+    fits = [
+        n for n in range(plan.blocks) if grid.table(*(s.start for s in plan.find_region(n)[:2]))
+    ]
+    writers = [n for n in fits if "serial_time" in compute(grid, plan, plan.find_region(n)).arrays]
+    places = [(plan.find_region(n)[:3], plan.find_region(n)[5]) for n in writers]
     assert len({str(place) for place in places}) == len(writers)
-    assert all(plan.region(n)[3].start == plan.region(n)[4].start == 0 for n in writers)
+    assert all(plan.find_region(n)[3].start == plan.find_region(n)[4].start == 0 for n in writers)
 
 
 def test_a_pair_that_cannot_exist_has_no_answers(small):
@@ -66,7 +68,7 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
     cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan)
     assert sorted(run_blocks(cube, range(plan.blocks))) == list(range(plan.blocks))
-    whole = compute(grid, plan_cube(grid), plan_cube(grid).region(1)).arrays
+    whole = compute(grid, plan_cube(grid), plan_cube(grid).find_region(1)).arrays
     for name, values in whole.items():
         found = cube.group[name][0:1, 1:2]  # of blocks of another shape: other roundings
         np.testing.assert_allclose(found, values, rtol=1e-6, err_msg=name)

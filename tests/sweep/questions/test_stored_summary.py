@@ -27,7 +27,7 @@ def sweep_with(spec: dict, url: Path) -> Cube:
     grid = read_grid(spec)
     cube = create_cube(str(url), grid, plan_cube(grid), LATER)
     for block in filter(cube.fits, range(cube.plan.blocks)):
-        arrays = compute(grid, cube.plan, cube.plan.region(block)).arrays
+        arrays = compute(grid, cube.plan, cube.plan.find_region(block)).arrays
         table = arrays[SUMMARY]
         arrays[SUMMARY] = np.insert(table, AT, 12345.0, axis=grid.dims.index("pe"))
         cube.write(block, arrays)
