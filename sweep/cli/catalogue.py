@@ -29,6 +29,7 @@ LISTINGS = (models, datasets, systems, strategies)
 
 
 def _show_list(kind: str, form: Any) -> None:
+    """Print the entries of a kind, as `list_models` ... give them."""
     from sweep.questions import catalogue
     from sweep.show.entries import show_entries
 

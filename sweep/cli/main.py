@@ -77,6 +77,7 @@ def main() -> None:
 
 
 def _end(message: str, code: int) -> None:
+    """End the process with a message and an exit code."""
     tell(f"paradl: {message}")
     sys.exit(code)
 
@@ -270,6 +271,7 @@ def explain(grid: "Grid", form: Any) -> None:
 
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
+    """End with what forbids the configuration, if anything does."""
     from sweep.show.explanation import describe_obstacle
 
     if not answer["feasible"]:

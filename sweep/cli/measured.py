@@ -108,6 +108,7 @@ def accuracy(
 def _compare_runs(
     path: Path, calibration: str | None, system: str, allreduce: str
 ) -> dict[str, Any]:
+    """The comparison of a runs file; messages speak of options."""
     from sweep.measured.compare import compare as ask
 
     with speak_of_options():

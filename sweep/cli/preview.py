@@ -53,16 +53,16 @@ def preview_sweep(url: str, grid: Grid, workers: int, extend: bool) -> str:
     if not extend:
         return outline_plan(grid, plan_cube(grid), workers)
     cube = existing(url)
-    more = growth(cube, grid, url)
-    if cube is None or more is None:
+    extension = growth(cube, grid, url)
+    if cube is None or extension is None:
         return f"{url}: nothing to add"
-    missing = np.flatnonzero(find_missing_blocks(cube, more)).tolist()
-    computed = sum(cells(more.plan, block) for block in missing)
+    missing = np.flatnonzero(find_missing_blocks(cube, extension)).tolist()
+    gains = "; ".join(_describe_gain(*gain) for gain in extension.added.items())
+    computed = sum(cells(extension.plan, block) for block in missing)
     return "\n".join(
         [
-            outline_plan(more.grid, more.plan, workers),
-            f"  new     {'; '.join(map(_describe_gain, more.added, more.added.values()))}: "
-            f"{more.plan.cells - cube.plan.cells:,} cells",
+            outline_plan(extension.grid, extension.plan, workers),
+            f"  new     {gains}: {extension.plan.cells - cube.plan.cells:,} cells",
             f"  to do   {len(missing):,} blocks, {computed:,} cells",
         ]
     )
@@ -76,7 +76,7 @@ def _describe_gain(dim: str, values: Sequence[object]) -> str:
 
 
 def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
-    """Progress that starts with the plan, and with what is odd about model files."""
+    """Progress as `inner` shows it, behind the plan and what is odd about model files."""
 
     @contextmanager
     def progress(plan: Plan, done: int) -> Iterator[Advance]:

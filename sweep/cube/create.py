@@ -42,6 +42,8 @@ INCOMPLETE: dict[str, Any] = {"paradl_incomplete": True}
 def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> Cube:
     """The cube of a new store, empty but for its coordinates; one that stood there is gone.
 
+    statistics: what its summary keeps of a line of PE counts, in that order.
+
     The attributes that make it a cube come last, with the metadata of all arrays, in one write:
     what a kill leaves before it is no cube.
     """
@@ -55,7 +57,7 @@ def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> 
         group, STATISTIC, np.array(list(statistics), object), describe_statistics(statistics)
     )
     _create_marks(group, plan)
-    consolidate_metadata(group).attrs.put(provenance.describe_cube(grid, plan))
+    consolidate_metadata(group).attrs.put(provenance.describe_origin(grid, plan))
     return open_cube(url, "r+")
 
 
@@ -73,7 +75,7 @@ def _clear_group(url: str) -> zarr.Group:
 
 
 def _refuse_links(url: str) -> None:
-    """InputError before anything goes where a symbolic link in the store leads elsewhere."""
+    """Refuse a store with a symbolic link, which may lead elsewhere, before anything goes."""
     if is_remote(url):
         return
     for folder, folders, files in os.walk(url):
@@ -95,10 +97,12 @@ def consolidate_metadata(group: zarr.Group) -> zarr.Group:
 
 
 def _make_codecs(itemsize: int) -> tuple[BytesBytesCodec, ...]:
+    """How a chunk of items of so many bytes is compressed, and checked."""
     return CODEC(typesize=itemsize), CHECKSUM
 
 
 def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
+    """Make the array of a variable, in the plan's shards and chunks."""
     dims, variable = lay_out(name, plan), VARIABLES[name]
     _, shards, chunks = zip(*dims.values(), strict=True)
     group.create_array(
@@ -150,6 +154,7 @@ def _create_marks(group: zarr.Group, plan: Plan) -> None:
 def _create_labels(
     group: zarr.Group, path: str, values: NDArray[Any], attributes: Attributes
 ) -> None:
+    """Make and fill the array of the values along a dimension."""
     group.create_array(
         path,
         shape=values.shape,

@@ -118,7 +118,7 @@ class Paradl:
         return name_limits(int(limit))
 
     def _get(self, name: str) -> xr.DataArray:
-        """A variable or coordinate. InputError: it is not there."""
+        """A variable or coordinate; InputError where it is not there."""
         if name not in self._ds.variables:
             raise InputError(
                 f"the Dataset has no {name!r}",
@@ -127,10 +127,11 @@ class Paradl:
         return self._ds[name]
 
     def _restore_order(self, array: xr.DataArray) -> xr.DataArray:
-        """The dimensions in the cube's order, whatever was divided by what."""
+        """The array with its dimensions in the cube's order, whatever was divided by what."""
         return array.transpose(*self.epoch_time.dims)
 
     def _look_up_samples(self) -> xr.DataArray:
+        """D: samples of an epoch, by dataset."""
         samples = {each.name: float(each.samples) for each in self.grid.datasets}
         return _map_labels(self._get("dataset"), samples)
 
@@ -138,7 +139,7 @@ class Paradl:
         """p1 by strategy: p, p over the group, or 1."""
         pe, labels = self._get("pe").astype(float), self._get("strategy")
         strategies = {each.label: each for each in self.grid.strategies}
-        _expect_known(labels, strategies)
+        _check_labels(labels, strategies)
         parts = [
             _divide_pes(each, pe, self._look_up_group).assign_coords(strategy=label)
             for label, each in strategies.items()
@@ -168,6 +169,7 @@ class Paradl:
 def _divide_pes(
     strategy: Strategy, pe: xr.DataArray, group: Callable[[Strategy], xr.DataArray | float]
 ) -> xr.DataArray:
+    """p1 of one strategy on `pe` PEs."""
     if not strategy.replicated:
         return xr.ones_like(pe)
     if not strategy.hybrid:
@@ -176,16 +178,16 @@ def _divide_pes(
 
 
 def _map_labels(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
-    """Values by label, along the dimension as the dataset has it now."""
-    _expect_known(labels, values)
+    """The values of labels, along their dimension as the Dataset has it now."""
+    _check_labels(labels, values)
     mapped = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
     return labels.copy(data=mapped.reshape(labels.shape)).drop_attrs()
 
 
-def _expect_known(labels: xr.DataArray, known: Container[str]) -> None:
-    """InputError: a label that the cube's own spec does not have, as of cubes put together."""
+def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:
+    """Refuse a label that the cube's own spec does not have, as of cubes put together."""
     for label in map(str, np.atleast_1d(labels.values)):
-        if label not in known:
+        if label not in names:
             raise InputError(
                 f"{label!r} is no {labels.name} of the spec in the Dataset's attributes",
                 advice="ask each cube by itself, and put the answers together",
@@ -193,6 +195,7 @@ def _expect_known(labels: xr.DataArray, known: Container[str]) -> None:
 
 
 def _name_array(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
+    """The array with a name, and with CF attributes in place of those of what it was made of."""
     named = array.rename(name)
     named.attrs = {"units": units, "long_name": long_name}
     return named

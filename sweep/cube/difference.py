@@ -23,34 +23,36 @@ def describe_difference(stored: Grid, asked: Grid) -> str:
 
 def list_added_values(stored: Grid, asked: Grid) -> Axes:
     """The values of each axis that only `asked` has."""
-    there = {dim: set(values) for dim, values in _list_axes(stored).items()}
+    present = {dim: set(values) for dim, values in _list_axes(stored).items()}
     new = {
-        dim: [value for value in values if value not in there.get(dim, ())]
+        dim: [value for value in values if value not in present.get(dim, ())]
         for dim, values in _list_axes(asked).items()
     }
     return {dim: values for dim, values in new.items() if values}
 
 
 def describe_other_changes(stored: Grid, asked: Grid) -> str:
-    """The first differences but for values that `asked` adds, and the order of labels."""
-    there = _list_axes(stored)
-    kept = _spell_out(asked)
+    """The first differences, leaving aside values that `asked` adds, and the order of labels."""
+    present = _list_axes(stored)
+    shared = _spell_out(asked)
     for dim, values in _list_axes(asked).items():
-        order = there.get(dim, values)
+        order = present.get(dim, values)
         wanted = set(values)
-        kept["axes"][dim] = [value for value in order if value in wanted]
+        shared["axes"][dim] = [value for value in order if value in wanted]
         if dim in LABELS[:3]:
-            kept[dim] = {name: each for name, each in kept[dim].items() if name in order}
-    return _join_differences(_spell_out(stored), kept)
+            shared[dim] = {name: each for name, each in shared[dim].items() if name in order}
+    return _join_differences(_spell_out(stored), shared)
 
 
 def _join_differences(stored: Plain, asked: Plain) -> str:
+    """The first differences in one line, and how many more there are."""
     differences = list(_walk_differences("", stored, asked))
     rest = len(differences) - SHOWN
     return "; ".join(differences[:SHOWN]) + (f" (and {rest} more)" if rest > 0 else "")
 
 
 def _spell_out(grid: Grid) -> Plain:
+    """A design space as plain data, with what its names stand for; without the sweep's own name."""
     plain = grid.spec.model_dump(mode="json", exclude={"name", "axes"})
     entries = {"model": grid.models, "dataset": grid.datasets, "system": grid.systems}
     named: Plain = {
@@ -61,11 +63,13 @@ def _spell_out(grid: Grid) -> Plain:
 
 
 def _list_axes(grid: Grid) -> Axes:
+    """The values of all axes, labelled ones first."""
     labelled = {dim: list(labels) for dim, labels in grid.labels.items()}
     return labelled | {name: values.tolist() for name, values in grid.axes.items()}
 
 
 def _walk_differences(key: str, stored: object, asked: object) -> Iterator[str]:
+    """Each difference under `key`, in the order of keys."""
     if isinstance(stored, dict) and isinstance(asked, dict):
         for each in sorted(set(stored) | set(asked)):
             yield from _walk_differences(_join_key(key, each), stored.get(each), asked.get(each))

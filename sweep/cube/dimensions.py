@@ -54,6 +54,7 @@ def _expand_array(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
 
 
 def _check_axes(cube: "xr.Dataset") -> None:
+    """Refuse a Dataset that has lost an axis, or that has another."""
     swept = json.loads(cube.attrs.get("paradl_spec", "{}")).get("axes", {})
     for name in AXES:
         if (name in ALWAYS or name in swept) and name not in cube.coords:
@@ -72,6 +73,7 @@ def _check_axes(cube: "xr.Dataset") -> None:
 
 
 def _check_variables(cube: "xr.Dataset") -> None:
+    """Refuse a Dataset without `serial_time`, or whose `limit` is no flags."""
     if SERIAL not in cube:
         raise InputError(
             f"the Dataset has no variable {SERIAL!r}, which efficiency is counted from",
@@ -82,7 +84,7 @@ def _check_variables(cube: "xr.Dataset") -> None:
 
 
 def expect_flags(limit: "xr.DataArray") -> None:
-    """InputError: they are flags no more."""
+    """Refuse flags that another operation has made numbers of."""
     if limit.dtype != np.uint8:
         raise InputError(
             f"limit: expected flags of type uint8, got {limit.dtype}",

@@ -39,7 +39,7 @@ class Extension:
 
 
 def plan_extension(cube: Cube, asked: Grid) -> Extension:
-    """How the cube becomes one of all values that `asked` has.
+    """The extension that gives a cube all values that `asked` has.
 
     InputError: `asked` lacks or changes something, or has numbers before the end of an axis.
     """
@@ -58,13 +58,12 @@ def plan_extension(cube: Cube, asked: Grid) -> Extension:
     return Extension(grid, plan, new)
 
 
-def find_missing_blocks(cube: Cube, to: Extension) -> NDArray[np.bool_]:
+def find_missing_blocks(cube: Cube, extension: Extension) -> NDArray[np.bool_]:
     """Which blocks of the extended cube are to be computed [blocks along each dimension]."""
-    missing = np.ones(to.plan.grid, bool)
+    missing = np.ones(extension.plan.grid, bool)
     before = tuple(slice(count) for count in cube.plan.grid)
-    missing[before] = ~cube.read_done().reshape(cube.plan.grid) | find_gaining_blocks(
-        cube.plan, to.plan
-    )
+    gaining = find_gaining_blocks(cube.plan, extension.plan)
+    missing[before] = ~cube.read_done().reshape(cube.plan.grid) | gaining
     return missing
 
 
@@ -78,19 +77,19 @@ def find_gaining_blocks(before: Plan, after: Plan) -> NDArray[np.bool_]:
     return gains
 
 
-def extend_cube(cube: Cube, to: Extension) -> Cube:
-    """Make room for the new cells; returns the cube, in which they are not done."""
-    outdated = cube.read_done() & find_gaining_blocks(cube.plan, to.plan).reshape(-1)
+def extend_cube(cube: Cube, extension: Extension) -> Cube:
+    """The cube with room for the new cells, whose blocks are not done."""
+    outdated = cube.read_done() & find_gaining_blocks(cube.plan, extension.plan).reshape(-1)
     cube.mark(np.flatnonzero(outdated).tolist(), done=False)
     for name in (*cube.arrays, *cube.plan.dims):  # another extension may have been cut short here
         get_array(cube.group, name).update_attributes({})
     group = zarr.open_group(cube.url, mode="r+", zarr_format=3, use_consolidated=False)
     for name in cube.arrays:
-        get_array(group, name).resize(find_shape(name, to.plan, len(cube.statistics)))
-    for dim, values in list_coordinates(to.grid).items():
+        get_array(group, name).resize(find_shape(name, extension.plan, len(cube.statistics)))
+    for dim, values in list_coordinates(extension.grid).items():
         get_array(group, dim).resize(values.shape)
         get_array(group, dim)[:] = values
-    _switch_root(group, _describe_extended(cube, to))
+    _switch_root(group, _describe_extended(cube, extension))
     return open_cube(cube.url, "r+")
 
 
@@ -107,19 +106,22 @@ def _switch_root(group: zarr.Group, attributes: dict[str, Any]) -> None:
     root = zarr.open_group(draft, mode="r+", zarr_format=3)
     root.attrs.put(attributes)
     consolidate_metadata(root)
-    made = sync(draft.get(METADATA, prototype))
-    assert made is not None
-    sync(group.store.set(METADATA, made))
+    root_metadata = sync(draft.get(METADATA, prototype))
+    assert root_metadata is not None  # it was written two lines above
+    sync(group.store.set(METADATA, root_metadata))
 
 
-def _describe_extended(cube: Cube, to: Extension) -> dict[str, Any]:
-    """As of a new store, with its history: another id, as workers may hold the old cube open."""
+def _describe_extended(cube: Cube, extension: Extension) -> dict[str, Any]:
+    """Root attributes of the extended cube: of a new store, with the old one's history.
+
+    The id is another, as workers may hold the old cube open.
+    """
     history = f"{cube.group.attrs['history']}\n{provenance.format_event('extended')}"
-    return provenance.describe_cube(to.grid, to.plan) | {"history": history}
+    return provenance.describe_origin(extension.grid, extension.plan) | {"history": history}
 
 
 def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
-    """Numbers ascend along an axis, and what is stored stays where it is."""
+    """Refuse numbers before an axis' end: they ascend, and what is stored stays where it is."""
     last = cube.grid.axes[dim][-1]
     early = [value for value in new if value < last]
     if early:
@@ -133,11 +135,11 @@ def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
 
 
 def _merge_entries(stored: Grid, asked: Grid) -> Grid:
-    """All that `asked` has, what is stored first."""
+    """The design space of all that `asked` has, what is stored first."""
     entries: dict[str, Any] = {}
     for dim, kind in zip(LABELS, ("models", "datasets", "systems", "strategies"), strict=True):
-        known = stored.labels[dim]
-        wanted = zip(asked.labels[dim], getattr(asked, kind), strict=True)
-        new = (each for label, each in wanted if label not in known)
+        present = stored.labels[dim]
+        labelled = zip(asked.labels[dim], getattr(asked, kind), strict=True)
+        new = (each for label, each in labelled if label not in present)
         entries[kind] = (*getattr(stored, kind), *new)
     return replace(asked, **entries)

@@ -45,7 +45,7 @@ def find_shape(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> tupl
 
 
 def find_part(name: str, plan: Plan, region: Region, statistics: int = len(STATISTICS)) -> Region:
-    """The part of an array that belongs to the block of a region."""
+    """The part of an array that belongs to the block of a region of cells."""
     at = [each.start // size for each, size in zip(region, plan.shard, strict=True)]
     if name == DONE:
         return tuple(slice(n, n + 1) for n in at)

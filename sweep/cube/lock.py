@@ -29,7 +29,10 @@ def hold_store(url: str) -> Iterator[None]:
 
 
 def _lock_folder(path: Path) -> int:
-    """The locked folder at `path`: not one that another run, ending, has just removed."""
+    """The descriptor of the folder at `path`, locked.
+
+    It is not one that another run, ending, has just removed.
+    """
     import fcntl
 
     while True:
@@ -49,7 +52,7 @@ def _lock_folder(path: Path) -> int:
 
 
 def _open_folder(path: Path) -> int:
-    """The folder, made if need be."""
+    """The descriptor of the folder at `path`, made if need be."""
     while True:
         try:
             path.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Marking: finished blocks are said to be done, several at a time.
+"""Done-marks of finished blocks, written several at a time.
 
 Marks share files, so that one process writes them: the one that holds the store, as blocks are
 reported to it. Data are written before.

@@ -59,7 +59,7 @@ def _parse_folder(url: str, rest: str) -> str:
 
 
 def _check_scheme(url: str, scheme: str) -> None:
-    """Refuse what no library knows, and what nobody else can read."""
+    """Refuse a kind of store that no library knows, or that nobody else can read."""
     from fsspec import available_protocols
 
     if scheme == "memory":
@@ -81,7 +81,7 @@ def is_remote(url: str) -> bool:
 
 @contextmanager
 def translate_open_errors(url: str) -> Iterator[None]:
-    """InputError where an object store cannot be used; other failures to open it pass."""
+    """Raise InputError where an object store cannot be used; other failures to open it pass."""
     try:
         yield
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def translate_open_errors(url: str) -> Iterator[None]:
 
 @contextmanager
 def translate_write_errors(url: str) -> Iterator[None]:
-    """OSError, as of a disk, where an object store fails."""
+    """Raise OSError, as a disk does, where an object store fails."""
     try:
         yield
     except Exception as error:

@@ -81,7 +81,7 @@ def make_plan(
     layers: int = 1,
     layered: tuple[str, ...] = (),
 ) -> Plan:
-    """Cut a cube; along its first `alone` dimensions a block holds a single value.
+    """The plan of a cube; along its first `alone` dimensions a block holds a single value.
 
     PE counts come together, as far as they fit: a block then summarises whole lines of them.
     """

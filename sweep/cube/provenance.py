@@ -39,7 +39,7 @@ def look_up_version(package: str) -> str:
     return metadata.version(package)
 
 
-def describe_cube(grid: Grid, plan: Plan) -> dict[str, Any]:
+def describe_origin(grid: Grid, plan: Plan) -> dict[str, Any]:
     """Root attributes of a store: CF ones, the whole spec, versions and sources."""
     entries = (*grid.models, *grid.datasets, *grid.systems)
     return {

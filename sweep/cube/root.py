@@ -40,7 +40,7 @@ UNREADABLE = (ValueError, RuntimeError, OSError)
 # What it raises where metadata are not what was written, but some other JSON, or none.
 NO_METADATA = (*UNREADABLE, TypeError, KeyError, AttributeError, ImportError)
 
-# What `creation` writes with: nothing else is decoded.
+# What `create` writes with: nothing else is decoded.
 CODECS = (BytesCodec, BloscCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec)
 
 
@@ -53,7 +53,10 @@ class StoredPlan(Record):
 
 
 def open_group(url: str, mode: Mode) -> zarr.Group | None:
-    """The group of a cube, None where there is nothing yet; InputError where something else is."""
+    """The group of a cube, None where there is nothing yet.
+
+    InputError: something else stands there, or it was not written by paradl.
+    """
     if url.endswith(".zip"):
         raise InputError(
             "a zip file can be written only once", where=url, advice="name a folder, such as x.zarr"
@@ -96,7 +99,10 @@ def is_unfinished(group: zarr.Group) -> bool:
 
 
 def read_grid(url: str, group: zarr.Group) -> Grid:
-    """The design space of a cube. InputError: of another format, cut short, or not to be read."""
+    """The design space of a cube.
+
+    InputError: a cube of another format, one whose making was cut short, or that cannot be read.
+    """
     if is_unfinished(group):
         raise InputError(
             "the making of this cube was cut short",
@@ -118,7 +124,10 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
 
 
 def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
-    """The plan as it was when the store was made. InputError: not one of `rank` dimensions."""
+    """The plan as it was when the store was made.
+
+    InputError: it is no plan of `rank` dimensions.
+    """
     if group.metadata.consolidated_metadata is None:
         raise InputError(f"damaged: {METADATA} has lost its arrays", where=url, advice=ANEW)
     try:
@@ -169,7 +178,7 @@ def _check_pipeline() -> None:
 
 
 def _check_codecs(url: str, group: zarr.Group) -> None:
-    """Refuse arrays that were not encoded by paradl."""
+    """Refuse arrays whose codecs are not those that paradl writes."""
     consolidated = group.metadata.consolidated_metadata
     members = consolidated.flattened_metadata if consolidated else {}
     for path, metadata in members.items():

@@ -58,12 +58,12 @@ class Cube:
 
     @property
     def location(self) -> str:
-        """The url as a process with another working directory finds it."""
+        """The URL, or the folder's absolute path: as a process elsewhere finds it."""
         return self.url if is_remote(self.url) else str(Path(self.url).absolute())
 
     @property
     def identity(self) -> str:
-        """Tells this cube from any other that stands, or stood, at the same place."""
+        """The id that tells this cube from any other that stands, or stood, at the same place."""
         return str(self.group.attrs.get("paradl_id", ""))
 
     @property
@@ -94,6 +94,7 @@ class Cube:
         sync(write_all())
 
     async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
+        """Write a block's part of one array."""
         array, place = self.arrays[name].async_array, self.find_place(name, block)
         try:
             await array.setitem(place, values)
@@ -147,7 +148,7 @@ def name_file(array: Array, place: Region) -> str:
 
 
 def plan_cube(grid: Grid) -> Plan:
-    """How the grid's cube is cut into blocks."""
+    """The plan by which a design space's new cube is cut into blocks."""
     layers = max(map(len, grid.fitting.values()), default=1)
     return make_plan(
         grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=LAYERED
@@ -155,20 +156,20 @@ def plan_cube(grid: Grid) -> Plan:
 
 
 def count_cell_bytes(grid: Grid) -> int:
-    """What all variables together store of a cell."""
+    """Bytes that all variables together store of a cell."""
     return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)
 
 
 def open_cube(url: str, mode: Mode = "r") -> Cube:
-    """Open a store that `creation.create` made; InputError says what stands there instead."""
+    """The cube that `create.create_cube` made at `url`; InputError says what is there instead."""
     group = open_group(url, mode)
     if group is None:
         raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
     grid = read_grid(url, group)
-    made = read_plan(url, group, len(grid.dims))
+    cut = read_plan(url, group, len(grid.dims))
     # As it was when the store was made, whatever today's sizes of shards are.
     plan = Plan(
-        grid.dims, grid.shape, made.shard, made.chunk, count_cell_bytes(grid), made.layers, LAYERED
+        grid.dims, grid.shape, cut.shard, cut.chunk, count_cell_bytes(grid), cut.layers, LAYERED
     )
     statistics = _read_statistics(url, group)
     arrays = _open_arrays(url, group, grid, plan, len(statistics))

@@ -16,7 +16,10 @@ WITHIN = {"total": "within", "comp": "within_comp", "comm": "within_comm"}
 
 
 def rate_prediction(predicted: float | None, measured: float | None) -> float | None:
-    """1 is exact, 0 is off by as much as was measured, or more; None where either is not known."""
+    """The accuracy of a prediction: 1 is exact, 0 off by as much as was measured, or more.
+
+    None where one of the two is not known.
+    """
     if predicted is None or not measured:
         return None
     return max(0.0, 1 - abs(predicted - measured) / measured)
@@ -64,10 +67,12 @@ def _average_values(values: Iterable[float | None]) -> dict[str, float | int | N
 
 
 def _average_known(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that there are; None where there are none."""
     return _average_values(values)["mean"]
 
 
 def _average_authors(part: str, rows: Sequence[Row]) -> dict[str, float | int | None]:
+    """The authors' accuracies, and `ours` on the rows that they predicted."""
     theirs = [row for row in rows if row[f"authors_accuracy_{part}"] is not None]
     return {
         **_average_values(row[f"authors_accuracy_{part}"] for row in theirs),

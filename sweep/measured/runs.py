@@ -90,6 +90,7 @@ def _read_records(path: Path) -> Iterator[tuple[str, Record]]:
 
 
 def _read_header(fields: list[str], where: str) -> list[str]:
+    """The names of the columns; InputError where one is missing or stands twice."""
     names = [each.strip() for each in fields]
     for name in REQUIRED:
         if name not in names:
@@ -106,6 +107,7 @@ def _read_header(fields: list[str], where: str) -> list[str]:
 
 
 def _match_fields(header: list[str], fields: list[str], where: str) -> Record:
+    """The fields of a row by their columns."""
     if len(fields) != len(header):
         raise InputError(
             f"expected {len(header)} fields, as many as columns, got {len(fields)}",
@@ -116,6 +118,7 @@ def _match_fields(header: list[str], fields: list[str], where: str) -> Record:
 
 
 def _parse_run(where: str, record: Record) -> MeasuredRun:
+    """The run of a row, whose place is `where`."""
     return MeasuredRun(
         where=where,
         model=_parse_name(record, "model", where),
@@ -138,6 +141,7 @@ def _parse_name(record: Record, column: str, where: str) -> str:
 
 
 def _parse_count(record: Record, column: str, parameter: str, where: str) -> int:
+    """The whole number in a column, within the bounds of a parameter."""
     return int(PARAMETERS[parameter].read(record[column], f"{where}: {column}"))
 
 
@@ -151,6 +155,7 @@ def _parse_times(record: Record, prefix: str, where: str) -> Times:
 
 
 def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:
+    """Seconds in a field, None of an empty one."""
     if not text and not required:
         return None
     seconds = parse(text, "1", where)

@@ -85,7 +85,7 @@ CALIBRATED = {
 
 
 def select_formulas(group: str, *, calibrated: bool) -> dict[str, Formula]:
-    """Of each term of a group strategy."""
+    """The formula of each term of a group strategy, by the term's name."""
     if calibrated:
         return CALIBRATED
     return {"forward_backward": FORWARD_BACKWARD.get(group, SPLIT)} | FORMULAS

@@ -49,6 +49,7 @@ def list_limits(
 
 
 def _make_columns(cube: Source, efficiency: float, selection: Selection | None) -> Columns:
+    """The columns of `limits`, of Python's own objects."""
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
     lines = summarise_slice(cube, selection, efficiency)
@@ -71,6 +72,7 @@ def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _name_reasons(flags: NDArray[Any]) -> NDArray[Any]:
+    """The names of the flags in words, of each line."""
     kinds, at = np.unique(flags, return_inverse=True)
     texts = [", ".join(name_limits(int(each))) or END for each in kinds]
     return np.array(texts, object)[at]

@@ -29,7 +29,7 @@ def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
 
 
 def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
-    """Where along their axes the selected values lie, in the order of the axes.
+    """The positions of the selected values along each axis, in the order of the axis.
 
     InputError for an unknown axis or a value that the axis does not have.
     """
@@ -43,6 +43,7 @@ def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, P
 
 
 def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
+    """Where along one axis the wanted values lie, ascending and each once."""
     if axis not in coordinates:
         raise InputError(
             f"no axis {axis!r} in this cube", where="--sel", advice=nearest(axis, coordinates)
@@ -56,13 +57,14 @@ def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positi
 
 
 def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
-    """One value, or several in one text; a label may have commas of its own."""
+    """The values of one, or of several in one text; a label may have commas of its own."""
     if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
         return [wanted]
     return [part.strip() for part in wanted.split(",")]
 
 
 def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
+    """Where along an axis one value lies; numbers to a relative 1e-9."""
     if axis in LABELS:
         positions = np.flatnonzero(coordinate == str(value))
         advice = nearest(str(value), map(str, coordinate.tolist()))

@@ -15,7 +15,7 @@ from sweep.engine.progress import Progress, silent
 
 
 def read_status(url: str) -> dict[str, Any]:
-    """Blocks and cells of the cube at `url`, all and done."""
+    """The status of the cube at `url`: blocks, cells and bytes, and how many blocks are done."""
     cube = open_cube(url)
     done = cube.read_done()
     return _make_status(cube, int(done.sum()), _count_missing(cube, done))
@@ -28,7 +28,7 @@ def count_blocks(url: str) -> tuple[int, int]:
 
 
 def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
-    """The same, of all that is done read and checked; and what of it is damaged, file by file.
+    """The status after all that is done was read and checked, and what of it is damaged.
 
     Of damaged blocks the marks are cleared; `left` says why, where that could not be.
     """
@@ -43,15 +43,18 @@ def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
 
 
 def _count_missing(cube: Cube, done: NDArray[np.bool_]) -> int:
-    """Summaries that finished blocks lack, as a listing of a local folder tells."""
+    """How many summaries finished blocks lack, as a listing of a local folder tells.
+
+    0 on an object store, where nothing is listed.
+    """
     if is_remote(cube.url):
         return 0
     with scandir(Path(cube.url, SUMMARY)) as files:
-        there = sum(each.name[-1].isdigit() for each in files)  # neither metadata nor halves
-    if there >= done.sum():
+        present = sum(each.name[-1].isdigit() for each in files)  # neither metadata nor halves
+    if present >= done.sum():
         return 0
     of_pairs = done.reshape(*cube.plan.grid[:2], -1).sum(axis=2)
-    return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - there
+    return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - present
 
 
 def _make_status(cube: Cube, finished: int, missing: int) -> dict[str, Any]:

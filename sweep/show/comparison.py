@@ -61,6 +61,7 @@ def _list_remarks(row: Row) -> list[str]:
 
 
 def _lay_out_anomaly(row: Row) -> dict[str, Any]:
+    """A line for a run that stands out: what does, and below it the likely cause."""
     anomaly = row["anomaly"]
     return {
         **{key: row[key] for key in ("model", "strategy", "p")},

@@ -48,13 +48,13 @@ PREFIXED = {
 def show(rows: "pd.DataFrame | Sequence[Row]", form: Format, title: str = "") -> None:
     """Print rows to stdout."""
     records = rows if isinstance(rows, Sequence) else rows.to_dict("records")
-    listed = [{str(key): value for key, value in row.items()} for row in records]
+    plain = [{str(key): value for key, value in row.items()} for row in records]
     if form == "json":
-        print_json(listed)
+        print_json(plain)
     elif form == "csv":
-        print_csv(listed)
+        print_csv(plain)
     else:
-        print_table(listed, title)
+        print_table(plain, title)
 
 
 def show_one(row: Row, form: Format, title: str = "") -> None:
@@ -100,6 +100,7 @@ def print_csv(rows: Sequence[Row]) -> None:
 
 
 def _escape_text(value: object) -> object:
+    """The value, of a text what can be seen of it."""
     return escape_invisible(value) if isinstance(value, str) else value
 
 
@@ -128,6 +129,7 @@ def print_record(row: Row, title: str = "") -> None:
 
 
 def _format_with_unit(key: str, value: object) -> str:
+    """A value that stands alone, with the unit of its key."""
     name = key.rpartition(".")[2]
     text = format_cell(value, PREFIXED.get(name))
     return f"{text} {UNITS[name]}" if name in UNITS and value is not None else text

@@ -15,7 +15,7 @@ def escape_invisible(text: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """The same of each line of a text that has several."""
+    """The text of several lines, in each of which every character can be seen."""
     return "\n".join(map(escape_invisible, text.split("\n")))
 
 

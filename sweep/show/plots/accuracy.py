@@ -102,6 +102,7 @@ def _arrange_lines(all_panels: Sequence[Panel]) -> Iterator[tuple[Panel, ...]]:
 
 
 def _draw_line(figure: "Figure", line: Sequence[Panel], top: float) -> None:
+    """Draw panels side by side, their labels [inch] below `top`."""
     width, height = figure.get_size_inches()
     left = 0.0
     for panel in line:
@@ -112,6 +113,7 @@ def _draw_line(figure: "Figure", line: Sequence[Panel], top: float) -> None:
 
 
 def _draw_panel(axes: "Axes", panel: Panel) -> None:
+    """Draw a pair of bars for each run, its accuracy above."""
     tops = [_draw_pair(axes, slot, row) for slot, row in enumerate(panel.rows)]
     for slot, (row, top) in enumerate(zip(panel.rows, tops, strict=True)):
         axes.annotate(
@@ -183,6 +185,7 @@ def _draw_legend(figure: "Figure", rows: Sequence[Row]) -> None:
 
 
 def _save_figure(figure: "Figure", path: Path) -> None:
+    """Write the figure; InputError where the file or its format cannot be."""
     if not path.suffix:  # matplotlib would add one, and write another file
         raise InputError(
             "expected a suffix that names the format", where=str(path), advice="such as .png"

@@ -14,7 +14,7 @@ def lines() -> Lines:
 
 
 def test_a_row_for_each_line_that_can_exist(lines):
-    found = lines.columns()
+    found = lines.list_columns()
     assert found["model"].tolist() == ["one", "one", "one", "two"]
     assert found["batch"].tolist() == [8, 64, 512, 512]
     assert found["forbidden_by"].tolist() == [0, 1, 1, 2]
@@ -22,9 +22,9 @@ def test_a_row_for_each_line_that_can_exist(lines):
 
 
 def test_groups_come_from_top_to_bottom(lines):
-    found = list(split_groups(lines.columns(), ["model"]))
+    found = list(split_groups(lines.list_columns(), ["model"]))
     assert [part["batch"].tolist() for part in found] == [[8, 64, 512], [512]]
-    found = list(split_groups(lines.columns(), ["model", "batch"]))
+    found = list(split_groups(lines.list_columns(), ["model", "batch"]))
     assert [part["forbidden_by"].tolist() for part in found] == [[0], [1], [1], [2]]
 
 

@@ -22,12 +22,12 @@ from sweep.questions.stored_summary import read_summary
 
 
 def same(one: Lines, other: Lines) -> None:
-    assert one.columns().keys() == other.columns().keys()
-    for name, values in one.columns().items():
+    assert one.list_columns().keys() == other.columns().keys()
+    for name, values in one.list_columns().items():
         if name in LABELS:
-            assert values.tolist() == other.columns()[name].tolist()
+            assert values.tolist() == other.list_columns()[name].tolist()
         else:
-            np.testing.assert_allclose(values, other.columns()[name], rtol=1e-6, err_msg=name)
+            np.testing.assert_allclose(values, other.list_columns()[name], rtol=1e-6, err_msg=name)
 
 
 def test_kept_is_computed(mixed, mixed_url):

@@ -59,7 +59,9 @@ def drawn(monkeypatch):
     """The figure of some rows, instead of its file."""
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     kept = []
-    monkeypatch.setattr("sweep.show.plots.accuracy._save", lambda figure, path: kept.append(figure))
+    monkeypatch.setattr(
+        "sweep.show.plots.accuracy._save_figure", lambda figure, path: kept.append(figure)
+    )
 
     def draw(rows):
         plot_accuracy(rows, None)
