@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.assignments import parse_selection, parse_settings
+from sweep.cli.assignments import parse_settings
 from sweep.cli.catalogue import LISTINGS
+from sweep.cli.cubes import QUESTIONS
+from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, end
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import (
@@ -29,11 +30,11 @@ from sweep.cli.shared_options import (
     PEs,
     Scaling,
     Set,
+    Store,
     Strategy,
     System,
     Times,
 )
-from sweep.cube.object_store import locate_store
 from sweep.errors import RunError
 from sweep.show.visible import escape_lines, tell
 
@@ -49,15 +50,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-FAILED, BAD_INPUT, NOTHING_FEASIBLE, INTERRUPTED = 1, 2, 4, 130
-
-Sel = Annotated[
-    list[str] | None,
-    typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
-]
-Store = Annotated[
-    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
-]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
 
 
@@ -69,17 +61,11 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except InputError as error:
-        _end(str(error), BAD_INPUT)
+        end(str(error), BAD_INPUT)
     except RunError as error:
-        _end(str(error), FAILED)
+        end(str(error), FAILED)
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _end(message: str, code: int) -> None:
-    """End the process with a message and an exit code."""
-    tell(f"paradl: {message}")
-    sys.exit(code)
 
 
 @app.command()
@@ -120,78 +106,14 @@ def sweep(
         with heard(announcement) as progress:
             run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
     except KeyboardInterrupt:
-        _end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
+        end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
     if not quiet:
         tell(f"done: {prod(grid.shape):,} cells in {store}")
 
 
-@app.command()
-def status(
-    store: Store,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Read all that is done, and name what is damaged.")
-    ] = False,
-    form: Form = "table",
-) -> None:
-    """How much of a cube is done."""
-    from sweep.engine.progress import bar, silent
-    from sweep.questions.status import read_status as ask
-    from sweep.questions.status import verify_status
-    from sweep.show.damage import advise_on_damage, show_verified
-    from sweep.show.tables import show_one
-
-    if not verify:
-        show_one(ask(store), form)
-        return
-    verdict = verify_status(store, partial(bar, what="verify") if sys.stderr.isatty() else silent)
-    show_verified(verdict, form)
-    if verdict["damaged"]:
-        _end(advise_on_damage(verdict), FAILED)
-
-
-@app.command()
-def limits(
-    store: Store,
-    efficiency: Annotated[
-        float, typer.Option(help="Parallel efficiency that counts as efficient.")
-    ] = 0.5,
-    sel: Sel = None,
-    form: Form = "table",
-) -> None:
-    """How far each strategy scales, and what stops it."""
-    from sweep.questions.limits import list_limits as ask
-
-    _show_cube(store, form, lambda: ask(store, efficiency, parse_selection(sel)))
-
-
-@app.command()
-def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
-    """Strategies ranked for a slice of a cube, with what forbids the losers."""
-    from sweep.questions.best import rank_strategies as ask
-
-    table = _show_cube(store, form, lambda: ask(store, parse_selection(sel)))
-    if not any(row["feasible"] for row in table):
-        _end("nothing in this slice is feasible", NOTHING_FEASIBLE)
-
-
-def _show_cube(store: str, form: Any, question: Any) -> Any:
-    """Ask a cube, print the rows, and say on stderr what they lack."""
-    from sweep.engine.verify import damage_told
-    from sweep.questions.status import count_blocks
-    from sweep.show.tables import show
-
-    with damage_told(store):
-        done, blocks = count_blocks(store)
-        table = question()
-    show(table, form)
-    if not len(table):
-        tell("paradl: no samples of this slice fit its models")
-    if done < blocks:
-        tell(
-            f"paradl: only {done} of {blocks} blocks are done; "
-            "run the same paradl sweep again to finish"
-        )
-    return table
+# Here, and not below: `paradl --help` lists commands in the order in which they come.
+for question in QUESTIONS:
+    app.command()(question)
 
 
 def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
@@ -275,7 +197,7 @@ def _end_if_forbidden(answer: dict[str, Any]) -> None:
     from sweep.show.explanation import describe_obstacle
 
     if not answer["feasible"]:
-        _end(describe_obstacle(answer), NOTHING_FEASIBLE)
+        end(describe_obstacle(answer), NOTHING_FEASIBLE)
 
 
 @app.command()

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from sweep.cli.exits import MISSED
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import AllReduce, Form
 from sweep.show.visible import tell
-
-MISSED = 3  # an assertion of the user's did not hold
 
 Measured = Annotated[
     Path, typer.Argument(metavar="MEASURED.csv", help="A run a row: model, dataset, strategy ...")
