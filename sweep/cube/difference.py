@@ -5,6 +5,8 @@ from typing import Any
 
 from grids.grid import LABELS, Grid
 
+# Differences that a message names, and values of an axis beyond which it shows the ends alone: a
+# message stays under 1 kB.
 SHOWN = 3
 LONG = 8
 

@@ -7,7 +7,8 @@ to mean something else.
 
 An objective is what a line's best PE count is chosen by. Of `epoch_time`, the only one, are the
 statistics that begin with `fastest_`, and `efficient_pe`; the others belong to none: they count
-what is feasible. To add an objective (PE-hours, cost ...), give its statistics rows that name it:
+what is feasible. To add an objective (PE-hours, cost ...), give its statistics rows that name it,
+and say in `sweep.questions.stored_summary.join_blocks` how those of several blocks come together:
 the list in a store's attributes follows.
 """
 

@@ -44,18 +44,15 @@ def rank_strategies(cube: Source, selection: Selection | None = None) -> list[Ro
     rows: list[Row] = []
     grid = read_calibrated_grid(cube)
     for place in split_groups(lines.list_columns(), PLACE):
-        ranked = list(
-            _rank_rows(
-                [_summarise_strategy(lines, others) for lines in split_groups(place, ["strategy"])]
-            )
-        )
+        strategies = split_groups(place, ["strategy"])
+        ranked = list(_rank_rows([_summarise_strategy(each, others) for each in strategies]))
         rows += ranked if grid is None else _add_chance(grid, ranked)
     return rows
 
 
 def _add_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
     """The rows, the first with the probability that it is faster than the second."""
-    from sweep.questions.probability import chance
+    from sweep.questions.probability import chance  # late: JAX comes with it
 
     rivals = [row for row in ranked[:2] if row["feasible"]]
     first = chance(grid, *rivals) if len(rivals) == 2 else None
@@ -73,6 +70,7 @@ def _summarise_strategy(lines: Columns, others: list[str]) -> Row:
     """The fastest of one strategy's lines of PE counts."""
     times = lines["fastest_time"]
     feasible = not np.isnan(times).all()
+    # Of nothing but NaN nanargmin raises; a line that cannot be still has the labels.
     fastest = int(np.nanargmin(times)) if feasible else 0
     chosen = {name: values[fastest] for name, values in lines.items()}
     answer = {

@@ -73,6 +73,7 @@ def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
 
 def _name_reasons(flags: NDArray[Any]) -> NDArray[Any]:
     """The names of the flags in words, of each line."""
+    # Texts of the few kinds of flags, not of each of perhaps millions of lines.
     kinds, at = np.unique(flags, return_inverse=True)
     texts = [", ".join(name_limits(int(each))) or END for each in kinds]
     return np.array(texts, object)[at]

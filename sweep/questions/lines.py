@@ -24,6 +24,7 @@ class Lines:
 
     def list_columns(self) -> Columns:
         """A row for each line that can exist."""
+        # In C order: rows of one strategy follow one another, which `split_groups` counts on.
         at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
         places = zip(self.coordinates.items(), at, strict=True)
         return {
