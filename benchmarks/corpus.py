@@ -16,7 +16,7 @@ from grids.models.netfile import read_net
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import load
 from grids.spec import read_spec
-from sweep.measured.runs import read_measured
+from sweep.measured.runs import read_runs
 
 ROOT = Path(__file__).parents[1]
 AUTHORS = ROOT / "tests" / "data" / "paradl"
@@ -72,7 +72,7 @@ def list_readers() -> dict[str, Reader]:
         "examples": read_spec,
         ".lc": partial(read_layers, table=table),
         "paradl": read_net,
-        "measured": read_measured,
+        "measured": read_runs,
         **{f"{kind}s": partial(_read_entry, kind) for kind in kinds},
     }
 

@@ -25,7 +25,7 @@ from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import interleaved
 from grids.grid import Grid
 from sweep.cube.plan import Plan
-from sweep.cube.store import plan_of
+from sweep.cube.store import plan_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, sweep
 
@@ -45,7 +45,7 @@ class Precomputed:
         """Read a finished store."""
         group = zarr.open_group(str(store), mode="r")
         arrays = {name: np.asarray(_array(group, name)[...]) for name in grid.spec.outputs}
-        return cls(store, plan_of(grid), arrays)
+        return cls(store, plan_cube(grid), arrays)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def write_raw(precomputed: Precomputed, target: Path, threads: int) -> None:
         arrays = {name: _array(group, name) for name in precomputed.arrays}
 
     def write_block(block: int) -> None:
-        region = precomputed.plan.region(block)
+        region = precomputed.plan.find_region(block)
         for name, values in precomputed.arrays.items():
             arrays[name][region] = values[region]
 

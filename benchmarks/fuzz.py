@@ -14,12 +14,12 @@ from benchmarks.effort import Effort
 from benchmarks.report import Goal, Report, Row
 from grids.grid import Grid
 from grids.spec import validate_spec
-from sweep.cli.preview import preview
+from sweep.cli.preview import preview_sweep
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluate import evaluate
 from sweep.engine.run import read_grid
 from sweep.measured.predicted_runs import AS_MEASURED, Conditions
-from sweep.measured.runs import read_measured
+from sweep.measured.runs import read_runs
 from sweep.questions.predict import prediction
 
 # One cell, of a network with few layers: what a mutated file takes part in.
@@ -79,13 +79,13 @@ def _predict_calibrated(path: Path) -> None:
 def _evaluate_first_cell(path: Path) -> None:
     """Plan what a spec describes, and evaluate the first cell of the first pair that fits."""
     grid = read_grid(path)
-    preview(str(path.with_suffix(".zarr")), grid, 1, False)
+    preview_sweep(str(path.with_suffix(".zarr")), grid, 1, False)
     for model, dataset in list(grid.fitting)[:1]:
         first = {name: values[:1] for name, values in grid.axes.items()}
         evaluate(grid, (model, dataset, 0, 0), first)
 
 
 def _look_runs_up(path: Path) -> None:
-    for run in read_measured(path)[:RUNS]:
-        grid = Conditions("abci", None, AS_MEASURED).configuration(run).grid()
+    for run in read_runs(path)[:RUNS]:
+        grid = Conditions("abci", None, AS_MEASURED).make_case(run).grid()
         grid.case((0, 0, 0, 0))

@@ -22,8 +22,7 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.fill import fill_buffers
-from sweep.cube import schema
-from sweep.cube.schema import Arrays
+from sweep.cube.variables import VARIABLES, Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.evaluate import fill
 from sweep.engine.resources import cores
@@ -96,7 +95,7 @@ def _several(count: int, action: Action) -> None:
 def new_buffers(grid: Grid) -> Arrays:
     """An array a variable, for one strategy."""
     shape = grid.shape[4:]
-    return {name: np.ones(shape, schema.dtype(name)) for name in grid.spec.outputs}
+    return {name: np.ones(shape, VARIABLES[name].dtype) for name in grid.spec.outputs}
 
 
 def block_cells(grid: Grid) -> int:

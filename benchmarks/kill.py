@@ -27,7 +27,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube.root import METADATA
 from sweep.cube.store import Cube, open_cube
-from sweep.questions.status import status
+from sweep.questions.status import read_status
 
 COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()", "sweep")
 WORKERS = 2
@@ -157,11 +157,11 @@ def check(store: Path, reference: Cube, tally: Tally) -> None:
     """Compare what is said to be done with the truth."""
     tally.stops += 1
     try:
-        said, cube = status(str(store))["blocks_done"], open_cube(str(store))
+        said, cube = read_status(str(store))["blocks_done"], open_cube(str(store))
     except InputError:  # it was killed before there was a cube
         return
     tally.done += said
-    done = np.flatnonzero(cube.done()).tolist()
+    done = np.flatnonzero(cube.read_done()).tolist()
     tally.wrong += max(0, said - len(done)) + sum(not same(cube, reference, each) for each in done)
 
 
@@ -169,20 +169,20 @@ def same(cube: Cube, reference: Cube, block: int) -> bool:
     """Whether all arrays of a block can be read, and are the other's."""
     return all(
         np.array_equal(read(cube, name, block), read(reference, name, block))
-        for name in reference.held(block)
+        for name in reference.list_arrays(block)
     )
 
 
 def read(cube: Cube, name: str, block: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]":
     """A block's part of an array, as bytes: NaN is then equal to NaN."""
-    values = np.asarray(cube.arrays[name][cube.place(name, block)])
+    values = np.asarray(cube.arrays[name][cube.find_place(name, block)])
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
 
 
 def finished(store: Path) -> bool:
     """Whether all is done."""
     try:
-        return bool(status(str(store))["complete"])
+        return bool(read_status(str(store))["complete"])
     except InputError:
         return False
 

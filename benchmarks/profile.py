@@ -14,7 +14,7 @@ from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
 from sweep.cube.create import CODEC
 from sweep.cube.plan import CHUNK_CELLS, SHARD_CELLS
-from sweep.cube.schema import Arrays
+from sweep.cube.variables import Arrays
 
 
 @dataclass(frozen=True)

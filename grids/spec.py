@@ -39,7 +39,7 @@ TERMS = (
 )
 # Percentiles of an epoch's times, which only a calibrated oracle knows.
 TIMES = ("comp_time", "comm_time", "epoch_time")
-INTERVALS = tuple(f"{time}_p{percent}" for time in TIMES for percent in (10, 50, 90))
+INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in (10, 50, 90)}
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
 

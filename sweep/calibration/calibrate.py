@@ -12,7 +12,7 @@ from sweep.calibration.model_error import DEFAULT, find_model_error, find_residu
 from sweep.calibration.observations import Observations, observe
 from sweep.calibration.posterior import calibrate_machine
 from sweep.engine.compile_cache import keep_programs
-from sweep.measured.runs import read_measured
+from sweep.measured.runs import read_runs
 
 
 def calibrate(
@@ -24,7 +24,7 @@ def calibrate(
     the accuracy is that of the fit. InputError tells file and line; RunError: there is no fit.
     """
     keep_programs()
-    observations = observe(read_measured(Path(path)), system)
+    observations = observe(read_runs(Path(path)), system)
     file = calibrate_machine(observations, np.ones(len(observations), bool), DEFAULT)
     left = leave_out(observations) if cross_validation else None
     of_left = None if left is None else find_residuals(observations, left)

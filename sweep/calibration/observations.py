@@ -19,7 +19,7 @@ from grids.reading.errors import InputError, format_text, shorten
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.group import slower
-from sweep.measured.predicted_runs import AS_MEASURED, Conditions, configured, told_by_column
+from sweep.measured.predicted_runs import AS_MEASURED, Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
 
 Mask = NDArray[np.bool_]
@@ -87,9 +87,9 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
     conditions = Conditions(system, "none", AS_MEASURED)
     observed: dict[tuple[object, ...], _Observed] = {}
     for run in runs:
-        if configured(run) not in observed:
-            observed[configured(run)] = _observe_one(run, conditions)
-    rows = [observed[configured(run)] for run in runs]
+        if identify_case(run) not in observed:
+            observed[identify_case(run)] = _observe_one(run, conditions)
+    rows = [observed[identify_case(run)] for run in runs]
     _expect_one_system(runs, [row.system for row in rows])
     return Observations(
         system=rows[0].system,
@@ -116,8 +116,8 @@ def _expect_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
 
 
 def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
-    with told_by_column(run):
-        grid = conditions.configuration(run).grid()
+    with name_column(run):
+        grid = conditions.make_case(run).grid()
     case, workload = grid.case((0, 0, 0, 0)), grid.workload(0, 0, 0)
     if case is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)

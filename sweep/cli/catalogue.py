@@ -2,34 +2,35 @@
 
 from typing import Any
 
-from sweep.cli.options import Form
+from sweep.cli.shared_options import Form
 
 
 def models(form: Form = "table") -> None:
     """Network architectures of the catalogue."""
-    _list("models", form)
+    _show_list("models", form)
 
 
 def datasets(form: Form = "table") -> None:
     """Data sets of the catalogue."""
-    _list("datasets", form)
+    _show_list("datasets", form)
 
 
 def systems(form: Form = "table") -> None:
     """Machines of the catalogue."""
-    _list("systems", form)
+    _show_list("systems", form)
 
 
 def strategies(form: Form = "table") -> None:
     """The ten strategies."""
-    _list("strategies", form)
+    _show_list("strategies", form)
 
 
 LISTINGS = (models, datasets, systems, strategies)
 
 
-def _list(kind: str, form: Any) -> None:
+def _show_list(kind: str, form: Any) -> None:
+    """Print the entries of a kind, as `list_models` ... give them."""
     from sweep.questions import catalogue
-    from sweep.show.explanations import show_entries
+    from sweep.show.entries import show_entries
 
-    show_entries(getattr(catalogue, kind)(), form)
+    show_entries(getattr(catalogue, f"list_{kind}")(), form)

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,9 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grids.reading.errors import InputError
+from sweep.cli.assignments import parse_settings
 from sweep.cli.catalogue import LISTINGS
+from sweep.cli.cubes import QUESTIONS
+from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, end
 from sweep.cli.measured import calibrate, compare, plot
-from sweep.cli.options import (
+from sweep.cli.option_messages import speak_of_options
+from sweep.cli.shared_options import (
     AllReduce,
     Batch,
     Calibration,
@@ -27,14 +30,13 @@ from sweep.cli.options import (
     PEs,
     Scaling,
     Set,
+    Store,
     Strategy,
     System,
     Times,
 )
-from sweep.cli.pairs import named_as_options, once, selection
-from sweep.cube.object_store import locate_store
 from sweep.errors import RunError
-from sweep.show.visible import tell, visible_lines
+from sweep.show.visible import escape_lines, tell
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -48,15 +50,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-FAILED, BAD_INPUT, NOTHING_FEASIBLE, INTERRUPTED = 1, 2, 4, 130
-
-Sel = Annotated[
-    list[str] | None,
-    typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
-]
-Store = Annotated[
-    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
-]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
 
 
@@ -68,16 +61,11 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except InputError as error:
-        _end(str(error), BAD_INPUT)
+        end(str(error), BAD_INPUT)
     except RunError as error:
-        _end(str(error), FAILED)
+        end(str(error), FAILED)
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _end(message: str, code: int) -> None:
-    tell(f"paradl: {message}")
-    sys.exit(code)
 
 
 @app.command()
@@ -101,7 +89,7 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
-    from sweep.cli.preview import announced, preview
+    from sweep.cli.preview import announce, preview_sweep
     from sweep.engine.interrupts import heard
     from sweep.engine.progress import bar, silent
     from sweep.engine.run import Where, read_grid
@@ -110,90 +98,26 @@ def sweep(
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
     processes = workers or int(scheduler is not None)  # of a scheduler's workers, one is planned
     if dry_run:
-        print(visible_lines(preview(store, grid, processes, extend)))
+        print(escape_lines(preview_sweep(store, grid, processes, extend)))
         return
-    shown = bar if sys.stderr.isatty() else silent
-    told = silent if quiet else announced(grid, processes, shown)
+    progress_bar = bar if sys.stderr.isatty() else silent
+    announcement = silent if quiet else announce(grid, processes, progress_bar)
     try:
-        with heard(told) as progress:
+        with heard(announcement) as progress:
             run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
     except KeyboardInterrupt:
-        _end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
+        end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
     if not quiet:
         tell(f"done: {prod(grid.shape):,} cells in {store}")
 
 
-@app.command()
-def status(
-    store: Store,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Read all that is done, and name what is damaged.")
-    ] = False,
-    form: Form = "table",
-) -> None:
-    """How much of a cube is done."""
-    from sweep.engine.progress import bar, silent
-    from sweep.questions.status import status as ask
-    from sweep.questions.status import verified
-    from sweep.show.explanations import advice, show_verified
-    from sweep.show.tables import show_one
-
-    if not verify:
-        show_one(ask(store), form)
-        return
-    found = verified(store, partial(bar, what="verify") if sys.stderr.isatty() else silent)
-    show_verified(found, form)
-    if found["damaged"]:
-        _end(advice(found), FAILED)
+# Here, and not below: `paradl --help` lists commands in the order in which they come.
+for question in QUESTIONS:
+    app.command()(question)
 
 
-@app.command()
-def limits(
-    store: Store,
-    efficiency: Annotated[
-        float, typer.Option(help="Parallel efficiency that counts as efficient.")
-    ] = 0.5,
-    sel: Sel = None,
-    form: Form = "table",
-) -> None:
-    """How far each strategy scales, and what stops it."""
-    from sweep.questions.limits import rows as ask
-
-    _show_cube(store, form, lambda: ask(store, efficiency, selection(sel)))
-
-
-@app.command()
-def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
-    """Strategies ranked for a slice of a cube, with what forbids the losers."""
-    from sweep.questions.best import rows as ask
-
-    table = _show_cube(store, form, lambda: ask(store, selection(sel)))
-    if not any(row["feasible"] for row in table):
-        _end("nothing in this slice is feasible", NOTHING_FEASIBLE)
-
-
-def _show_cube(store: str, form: Any, question: Any) -> Any:
-    """Ask a cube, print the rows, and say on stderr what they lack."""
-    from sweep.engine.verify import damage_told
-    from sweep.questions.status import count_blocks
-    from sweep.show.tables import show
-
-    with damage_told(store):
-        done, blocks = count_blocks(store)
-        table = question()
-    show(table, form)
-    if not len(table):
-        tell("paradl: no samples of this slice fit its models")
-    if done < blocks:
-        tell(
-            f"paradl: only {done} of {blocks} blocks are done; "
-            "run the same paradl sweep again to finish"
-        )
-    return table
-
-
-def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
-    """A command about one configuration, which `answer` prints."""
+def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
+    """A command about one configuration, which `show_answer` prints."""
 
     def command(
         model: Model,
@@ -215,14 +139,14 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
     ) -> None:
         from sweep.questions.predict import Configuration
 
-        asked = Configuration(
+        configuration = Configuration(
             model=model if layers is None else {"file": model, "layers": layers},
             strategy=strategy,
             pe=pe,
             batch=batch,
             dataset=dataset,
             system=system,
-            parameters=once(settings, "--set"),
+            parameters=parse_settings(settings, "--set"),
             settings={
                 "scaling": scaling,
                 "collectives": collectives,
@@ -233,46 +157,47 @@ def _about_one(answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
                 "calibration": calibration,
             },
         )
-        with named_as_options():
-            grid = asked.grid()
+        with speak_of_options():
+            grid = configuration.grid()
         misfit = grid.misfit(0, 0)
         for warning in (*grid.warnings, *([misfit] if misfit else [])):
             tell(f"paradl: warning: {warning}")
-        answer(grid, form)
+        show_answer(grid, form)
 
-    command.__doc__ = answer.__doc__
+    command.__doc__ = show_answer.__doc__
     return command
 
 
 @app.command("predict")
-@_about_one
+@_make_command
 def predict(grid: "Grid", form: Any) -> None:
     """Time, memory and limits of one configuration."""
     from sweep.questions.predict import prediction
     from sweep.show.tables import show_one
 
-    found = prediction(grid)
-    show_one(found, form)
-    _end_if_forbidden(found)
+    answer = prediction(grid)
+    show_one(answer, form)
+    _end_if_forbidden(answer)
 
 
 @app.command("explain")
-@_about_one
+@_make_command
 def explain(grid: "Grid", form: Any) -> None:
     """One configuration's formulas with their numbers, term by term and layer by layer."""
     from sweep.questions.explain import explanation
-    from sweep.show.explanations import show_explanation
+    from sweep.show.explanation import show_explanation
 
-    found = explanation(grid)
-    show_explanation(found, form)
-    _end_if_forbidden(found)
+    answer = explanation(grid)
+    show_explanation(answer, form)
+    _end_if_forbidden(answer)
 
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
-    from sweep.show.explanations import obstacle
+    """End with what forbids the configuration, if anything does."""
+    from sweep.show.explanation import describe_obstacle
 
     if not answer["feasible"]:
-        _end(obstacle(answer), NOTHING_FEASIBLE)
+        end(describe_obstacle(answer), NOTHING_FEASIBLE)
 
 
 @app.command()

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from sweep.cli.options import AllReduce, Form
-from sweep.cli.pairs import named_as_options
+from sweep.cli.exits import MISSED
+from sweep.cli.option_messages import speak_of_options
+from sweep.cli.shared_options import AllReduce, Form
 from sweep.show.visible import tell
-
-MISSED = 3  # an assertion of the user's did not hold
 
 Measured = Annotated[
     Path, typer.Argument(metavar="MEASURED.csv", help="A run a row: model, dataset, strategy ...")
@@ -53,15 +52,15 @@ def compare(
     form: Form = "table",
 ) -> None:
     """Accuracy against measured runs, and which of them stand out."""
-    from sweep.show.comparison import percent, show_comparison
+    from sweep.show.comparison import format_percent, show_comparison
 
-    found = _compared(measured, calibration, system, allreduce)
-    show_comparison(found, form)
-    mean = found["summary"]["overall"]["total"]["mean"]
+    comparison = _compare_runs(measured, calibration, system, allreduce)
+    show_comparison(comparison, form)
+    mean = comparison["summary"]["overall"]["total"]["mean"]
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
         tell(
-            f"paradl: the mean accuracy of totals is {percent(mean)}, "
-            f"and {percent(require_accuracy)} is required"
+            f"paradl: the mean accuracy of totals is {format_percent(mean)}, "
+            f"and {format_percent(require_accuracy)} is required"
         )
         raise typer.Exit(MISSED)
 
@@ -80,14 +79,14 @@ def calibrate(
 
     expect_folder(output)  # before minutes of work
     expect_another(output, measured)
-    with named_as_options():
-        found = ask(measured, system=system, cross_validation=cross_validation)
-    write(found, output)
-    show_calibration(found, form)
+    with speak_of_options():
+        calibration = ask(measured, system=system, cross_validation=cross_validation)
+    write(calibration, output)
+    show_calibration(calibration, form)
 
 
 @plot.callback()  # with it, a single command keeps its name
-def pictures() -> None:
+def make_pictures() -> None:
     """Pictures of what paradl found."""
 
 
@@ -102,11 +101,14 @@ def accuracy(
     """Predicted next to measured times, a panel for each model and strategy."""
     from sweep.show.plots.accuracy import plot_accuracy
 
-    plot_accuracy(_compared(measured, calibration, system, allreduce)["rows"], output)
+    plot_accuracy(_compare_runs(measured, calibration, system, allreduce)["rows"], output)
 
 
-def _compared(path: Path, calibration: str | None, system: str, allreduce: str) -> dict[str, Any]:
+def _compare_runs(
+    path: Path, calibration: str | None, system: str, allreduce: str
+) -> dict[str, Any]:
+    """The comparison of a runs file; messages speak of options."""
     from sweep.measured.compare import compare as ask
 
-    with named_as_options():
+    with speak_of_options():
         return ask(path, system=system, calibration=calibration, settings={"allreduce": allreduce})

@@ -7,20 +7,20 @@ import numpy as np
 
 from grids.grid import Grid
 from grids.reading.units import format_quantity
-from sweep.cube.extend import unfinished
+from sweep.cube.extend import find_missing_blocks
 from sweep.cube.plan import Plan
-from sweep.cube.store import plan_of
+from sweep.cube.store import plan_cube
 from sweep.engine.progress import Advance, Progress, cells
 from sweep.engine.resources import blocks_at_once, needed_memory
 from sweep.engine.run import existing, growth
-from sweep.show.tables import cell
+from sweep.show.tables import format_cell
 from sweep.show.visible import tell
 
 # Values of an axis that are shown, rather than counted.
 SHOWN = 5
 
 
-def outline(grid: Grid, plan: Plan, workers: int) -> str:
+def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
     """The plan: what will be computed, and what it takes."""
     sizes = " x ".join(f"{size} {dim}" for dim, size in zip(plan.dims, plan.shape, strict=True))
     pairs = len(grid.models) * len(grid.datasets)
@@ -33,12 +33,12 @@ def outline(grid: Grid, plan: Plan, workers: int) -> str:
             f"  bytes   {format_quantity(plan.nbytes, 'B')} before compression",
             f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
             f"  memory  {format_quantity(needed_memory(grid, plan, workers), 'B')} at most, "
-            f"{_hands(grid, plan, workers)}",
+            f"{_describe_hands(grid, plan, workers)}",
         ]
     )
 
 
-def _hands(grid: Grid, plan: Plan, workers: int) -> str:
+def _describe_hands(grid: Grid, plan: Plan, workers: int) -> str:
     """How many blocks are in memory at once, and where."""
     if workers:
         return (
@@ -48,44 +48,44 @@ def _hands(grid: Grid, plan: Plan, workers: int) -> str:
     return f"with {count} block{'s' if count > 1 else ''} in hand"
 
 
-def preview(url: str, grid: Grid, workers: int, extend: bool) -> str:
+def preview_sweep(url: str, grid: Grid, workers: int, extend: bool) -> str:
     """What a sweep into the store at `url` would do."""
     if not extend:
-        return outline(grid, plan_of(grid), workers)
+        return outline_plan(grid, plan_cube(grid), workers)
     cube = existing(url)
-    more = growth(cube, grid, url)
-    if cube is None or more is None:
+    extension = growth(cube, grid, url)
+    if cube is None or extension is None:
         return f"{url}: nothing to add"
-    missing = np.flatnonzero(unfinished(cube, more)).tolist()
-    computed = sum(cells(more.plan, block) for block in missing)
+    missing = np.flatnonzero(find_missing_blocks(cube, extension)).tolist()
+    gains = "; ".join(_describe_gain(*gain) for gain in extension.added.items())
+    computed = sum(cells(extension.plan, block) for block in missing)
     return "\n".join(
         [
-            outline(more.grid, more.plan, workers),
-            f"  new     {'; '.join(map(_gain, more.added, more.added.values()))}: "
-            f"{more.plan.cells - cube.plan.cells:,} cells",
+            outline_plan(extension.grid, extension.plan, workers),
+            f"  new     {gains}: {extension.plan.cells - cube.plan.cells:,} cells",
             f"  to do   {len(missing):,} blocks, {computed:,} cells",
         ]
     )
 
 
-def _gain(dim: str, values: Sequence[object]) -> str:
-    shown = [cell(value) for value in values]
+def _describe_gain(dim: str, values: Sequence[object]) -> str:
+    shown = [format_cell(value) for value in values]
     if len(shown) > SHOWN:
         shown = [shown[0], "...", f"{shown[-1]} ({len(shown)} values)"]
     return f"{dim} {', '.join(shown)}"
 
 
-def announced(grid: Grid, workers: int, shown: Progress) -> Progress:
-    """Progress that starts with the plan, and with what is odd about model files."""
+def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
+    """Progress as `inner` shows it, behind the plan and what is odd about model files."""
 
     @contextmanager
     def progress(plan: Plan, done: int) -> Iterator[Advance]:
-        tell(outline(grid, plan, workers))
+        tell(outline_plan(grid, plan, workers))
         for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")
         if done:
             tell(f"resumed: {done:,} of {plan.blocks:,} blocks were done")
-        with shown(plan, done) as advance:
+        with inner(plan, done) as advance:
             yield advance
 
     return progress

@@ -13,16 +13,21 @@ from zarr.abc.codec import BytesBytesCodec
 from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 from zarr.errors import ZarrUserWarning
 
-from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from kernels.statistics import STATISTICS
-from sweep.cube import provenance, schema
-from sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, layout, shape
+from sweep.cube import provenance
+from sweep.cube.coordinates import (
+    describe_coordinate,
+    describe_statistics,
+    list_coordinates,
+)
+from sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, find_shape, lay_out
 from sweep.cube.object_store import is_remote
 from sweep.cube.plan import Plan
 from sweep.cube.root import open_group
-from sweep.cube.store import Cube, array, open_cube
+from sweep.cube.statistics import TABLE, VERSION, Table, list_objectives
+from sweep.cube.store import Cube, get_array, open_cube
+from sweep.cube.variables import VARIABLES, Attributes
 
 # Byte shuffle and lz4: of blosc's codecs the fastest that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
@@ -34,38 +39,29 @@ FLAT: Any = {"name": "default", "separator": "."}
 INCOMPLETE: dict[str, Any] = {"paradl_incomplete": True}
 
 
-def create(url: str, grid: Grid, plan: Plan) -> Cube:
-    """Make the store, empty but for its coordinates; a cube that stood there is gone.
+def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> Cube:
+    """The cube of a new store, empty but for its coordinates; one that stood there is gone.
+
+    statistics: what its summary keeps of a line of PE counts, in that order.
 
     The attributes that make it a cube come last, with the metadata of all arrays, in one write:
     what a kill leaves before it is no cube.
     """
-    group = _cleared(url)
+    group = _clear_group(url)
     for name in (*grid.spec.outputs, SERIAL):
         _create_variable(group, name, plan)
-    _create_summary(group, plan)
-    for path, values in labels(grid).items():
-        _create_labels(group, path, values, grid)
+    _create_summary(group, plan, statistics)
+    for dim, values in list_coordinates(grid).items():
+        _create_labels(group, dim, values, describe_coordinate(dim, grid.spec.scaling))
+    _create_labels(
+        group, STATISTIC, np.array(list(statistics), object), describe_statistics(statistics)
+    )
     _create_marks(group, plan)
-    consolidated(group).attrs.put(provenance.attributes(grid, plan))
+    consolidate_metadata(group).attrs.put(provenance.describe_origin(grid, plan))
     return open_cube(url, "r+")
 
 
-def coordinates(grid: Grid) -> dict[str, NDArray[Any]]:
-    """The values along each dimension, as they are stored."""
-    named = {dim: np.array(values, object) for dim, values in grid.labels.items()}
-    return named | {
-        dim: values.astype("int64" if PARAMETERS[dim].whole else "float64")
-        for dim, values in grid.axes.items()
-    }
-
-
-def labels(grid: Grid) -> dict[str, NDArray[Any]]:
-    """All values along dimensions, by the paths of their arrays."""
-    return coordinates(grid) | {STATISTIC: np.array(STATISTICS, object)}
-
-
-def _cleared(url: str) -> zarr.Group:
+def _clear_group(url: str) -> zarr.Group:
     """An empty group, marked as no cube yet before anything of an old one goes."""
     group = open_group(url, "r+")
     if group is None:
@@ -79,7 +75,7 @@ def _cleared(url: str) -> zarr.Group:
 
 
 def _refuse_links(url: str) -> None:
-    """InputError before anything goes where a symbolic link in the store leads elsewhere."""
+    """Refuse a store with a symbolic link, which may lead elsewhere, before anything goes."""
     if is_remote(url):
         return
     for folder, folders, files in os.walk(url):
@@ -92,7 +88,7 @@ def _refuse_links(url: str) -> None:
                 )
 
 
-def consolidated(group: zarr.Group) -> zarr.Group:
+def consolidate_metadata(group: zarr.Group) -> zarr.Group:
     """The group with the metadata of all its arrays in its own."""
     with warnings.catch_warnings():
         # Zarr warns that other readers may not know consolidated metadata; they may ignore them.
@@ -100,56 +96,65 @@ def consolidated(group: zarr.Group) -> zarr.Group:
         return zarr.consolidate_metadata(group.store)
 
 
-def _codecs(itemsize: int) -> tuple[BytesBytesCodec, ...]:
+def _make_codecs(itemsize: int) -> tuple[BytesBytesCodec, ...]:
+    """How a chunk of items of so many bytes is compressed, and checked."""
     return CODEC(typesize=itemsize), CHECKSUM
 
 
 def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
-    dims = layout(name, plan)
+    """Make the array of a variable, in the plan's shards and chunks."""
+    dims, variable = lay_out(name, plan), VARIABLES[name]
     _, shards, chunks = zip(*dims.values(), strict=True)
     group.create_array(
         name,
-        shape=shape(name, plan),
+        shape=find_shape(name, plan),
         shards=shards,
         chunks=chunks,
-        dtype=schema.dtype(name),
-        compressors=_codecs(schema.dtype(name).itemsize),
-        fill_value=schema.fill_value(name),
+        dtype=variable.dtype,
+        compressors=_make_codecs(variable.dtype.itemsize),
+        fill_value=variable.fill_value,
         dimension_names=tuple(dims),
-        attributes=schema.variable(name),
+        attributes=variable.attributes,
         chunk_key_encoding=FLAT,
     )
 
 
-def _create_summary(group: zarr.Group, plan: Plan) -> None:
-    """All statistics in one array: a file a block, and one to read for a question."""
-    dims = layout(SUMMARY, plan)
+def _create_summary(group: zarr.Group, plan: Plan, statistics: Table) -> None:
+    """Make one array of all statistics: a file a block, and one to read for a question."""
+    dims = lay_out(SUMMARY, plan, len(statistics))
     group.create_array(
         SUMMARY,
-        shape=shape(SUMMARY, plan),
+        shape=find_shape(SUMMARY, plan, len(statistics)),
         chunks=tuple(chunk for _, _, chunk in dims.values()),
         dtype="float64",  # PE counts beyond 2^24 are no single-precision numbers
-        compressors=_codecs(8),
+        compressors=_make_codecs(8),
         fill_value=float("nan"),
         dimension_names=tuple(dims),
-        attributes={"long_name": "what a line of PE counts comes to"},
+        attributes={
+            "long_name": "what a line of PE counts comes to",
+            "version": VERSION,
+            "objectives": list_objectives(statistics),
+        },
         chunk_key_encoding=FLAT,
     )
 
 
 def _create_marks(group: zarr.Group, plan: Plan) -> None:
-    """A mark a block, by the block's place: it stays when axes grow."""
+    """Make a mark a block, by the block's place: it stays when axes grow."""
     group.create_array(
         DONE,
-        shape=shape(DONE, plan),
-        chunks=tuple(chunk for _, _, chunk in layout(DONE, plan).values()),
+        shape=find_shape(DONE, plan),
+        chunks=tuple(chunk for _, _, chunk in lay_out(DONE, plan).values()),
         dtype="uint8",
         compressors=CHECKSUM,
         chunk_key_encoding=FLAT,
     )
 
 
-def _create_labels(group: zarr.Group, path: str, values: NDArray[Any], grid: Grid) -> None:
+def _create_labels(
+    group: zarr.Group, path: str, values: NDArray[Any], attributes: Attributes
+) -> None:
+    """Make and fill the array of the values along a dimension."""
     group.create_array(
         path,
         shape=values.shape,
@@ -157,6 +162,6 @@ def _create_labels(group: zarr.Group, path: str, values: NDArray[Any], grid: Gri
         dtype="str" if values.dtype == object else values.dtype,
         compressors=(ZstdCodec(), CHECKSUM),
         dimension_names=(path.rpartition("/")[2],),
-        attributes=schema.coordinate(path, grid.spec.scaling),
+        attributes=attributes,
     )
-    array(group, path)[:] = values
+    get_array(group, path)[:] = values

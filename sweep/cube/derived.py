@@ -17,7 +17,7 @@ from grids.reading.errors import InputError
 from grids.spec import TERMS
 from kernels.flags import FORBIDS
 from sweep.cube.dimensions import expect_flags
-from sweep.cube.schema import names
+from sweep.cube.variables import name_limits
 
 
 class Paradl:
@@ -39,16 +39,16 @@ class Paradl:
     @property
     def epoch_time(self) -> xr.DataArray:
         """[s] an epoch: computing and communicating."""
-        return _named(
-            self._of("comp_time") + self._of("comm_time"), "epoch_time", "s", "time of an epoch"
+        return _name_array(
+            self._get("comp_time") + self._get("comm_time"), "epoch_time", "s", "time of an epoch"
         )
 
     @property
     def global_batch(self) -> xr.DataArray:
         """B: samples of a mini-batch over all replicas."""
-        batch = self._of("batch").astype(float)
+        batch = self._get("batch").astype(float)
         weak = self.grid.spec.scaling == "weak"
-        return _named(
+        return _name_array(
             batch * self.replicas if weak else batch, "global_batch", "1", "samples a mini-batch"
         )
 
@@ -58,46 +58,46 @@ class Paradl:
         if "replicas" in self._ds:
             stored: xr.DataArray = self._ds["replicas"]
             return stored
-        return _named(self._replicas(), "replicas", "1", "replicas of the model, p1")
+        return _name_array(self._count_replicas(), "replicas", "1", "replicas of the model, p1")
 
     @property
     def iterations(self) -> xr.DataArray:
         """I: iterations an epoch."""
-        passes = self._samples() / self.global_batch
+        passes = self._look_up_samples() / self.global_batch
         if self.grid.spec.iterations == "ceil":
             passes = xr.apply_ufunc(np.ceil, passes, dask="allowed")
-        return _named(passes, "iterations", "1", "iterations an epoch")
+        return _name_array(passes, "iterations", "1", "iterations an epoch")
 
     @property
     def iteration_time(self) -> xr.DataArray:
         """[s] an iteration."""
-        return _named(
+        return _name_array(
             self.epoch_time / self.iterations, "iteration_time", "s", "time of an iteration"
         )
 
     @property
     def throughput(self) -> xr.DataArray:
         """Samples a second."""
-        rate = self._samples() / self.epoch_time
-        return _named(self._ordered(rate), "throughput", "s-1", "samples a second")
+        rate = self._look_up_samples() / self.epoch_time
+        return _name_array(self._restore_order(rate), "throughput", "s-1", "samples a second")
 
     @property
     def speedup(self) -> xr.DataArray:
         """Epoch time on one PE over epoch time."""
-        gain = self._of("serial_time") / self.epoch_time
-        return _named(self._ordered(gain), "speedup", "1", "speedup over one PE")
+        gain = self._get("serial_time") / self.epoch_time
+        return _name_array(self._restore_order(gain), "speedup", "1", "speedup over one PE")
 
     @property
     def efficiency(self) -> xr.DataArray:
         """Speedup a PE."""
-        return _named(self.speedup / self._of("pe"), "efficiency", "1", "parallel efficiency")
+        return _name_array(self.speedup / self._get("pe"), "efficiency", "1", "parallel efficiency")
 
     @property
     def feasible(self) -> xr.DataArray:
         """Whether nothing forbids a cell."""
-        expect_flags(self._of("limit"))
-        return _named(
-            (self._of("limit") & np.uint8(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
+        expect_flags(self._get("limit"))
+        return _name_array(
+            (self._get("limit") & np.uint8(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
         )
 
     @property
@@ -107,18 +107,18 @@ class Paradl:
         """
         held = [name for name in TERMS if name in self._ds]
         parts = held if len(held) == len(TERMS) else ["comp_time", "comm_time"]
-        stacked = xr.concat([self._of(name) for name in parts], "part", coords="minimal")
+        stacked = xr.concat([self._get(name) for name in parts], "part", coords="minimal")
         largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
-        found = _named(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
+        part = _name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
-        return found.assign_attrs(meanings)
+        return part.assign_attrs(meanings)
 
     def reasons(self, limit: int) -> list[str]:
         """The names in a flag byte."""
-        return names(int(limit))
+        return name_limits(int(limit))
 
-    def _of(self, name: str) -> xr.DataArray:
-        """A variable or coordinate. InputError: it is not there."""
+    def _get(self, name: str) -> xr.DataArray:
+        """A variable or coordinate; InputError where it is not there."""
         if name not in self._ds.variables:
             raise InputError(
                 f"the Dataset has no {name!r}",
@@ -126,28 +126,29 @@ class Paradl:
             )
         return self._ds[name]
 
-    def _ordered(self, array: xr.DataArray) -> xr.DataArray:
-        """The dimensions in the cube's order, whatever was divided by what."""
+    def _restore_order(self, array: xr.DataArray) -> xr.DataArray:
+        """The array with its dimensions in the cube's order, whatever was divided by what."""
         return array.transpose(*self.epoch_time.dims)
 
-    def _samples(self) -> xr.DataArray:
+    def _look_up_samples(self) -> xr.DataArray:
+        """D: samples of an epoch, by dataset."""
         samples = {each.name: float(each.samples) for each in self.grid.datasets}
-        return _along(self._of("dataset"), samples)
+        return _map_labels(self._get("dataset"), samples)
 
-    def _replicas(self) -> xr.DataArray:
+    def _count_replicas(self) -> xr.DataArray:
         """p1 by strategy: p, p over the group, or 1."""
-        pe, labels = self._of("pe").astype(float), self._of("strategy")
+        pe, labels = self._get("pe").astype(float), self._get("strategy")
         strategies = {each.label: each for each in self.grid.strategies}
-        _expect_known(labels, strategies)
+        _check_labels(labels, strategies)
         parts = [
-            _replicas_of(each, pe, self._group).assign_coords(strategy=label)
+            _divide_pes(each, pe, self._look_up_group).assign_coords(strategy=label)
             for label, each in strategies.items()
             if label in labels.values
         ]
         joined = xr.concat(parts, "strategy", coords="minimal", compat="override", join="override")
         return joined.squeeze("strategy") if labels.ndim == 0 else joined
 
-    def _group(self, strategy: Strategy) -> xr.DataArray | float:
+    def _look_up_group(self, strategy: Strategy) -> xr.DataArray | float:
         """PEs in a group of a hybrid."""
         if strategy.group == "best":
             raise InputError(
@@ -162,12 +163,13 @@ class Paradl:
         if fixed is not None:
             return fixed
         nodes = {each.name: float(each.pes_per_node) for each in self.grid.systems}
-        return _along(self._of("system"), nodes)
+        return _map_labels(self._get("system"), nodes)
 
 
-def _replicas_of(
+def _divide_pes(
     strategy: Strategy, pe: xr.DataArray, group: Callable[[Strategy], xr.DataArray | float]
 ) -> xr.DataArray:
+    """p1 of one strategy on `pe` PEs."""
     if not strategy.replicated:
         return xr.ones_like(pe)
     if not strategy.hybrid:
@@ -175,24 +177,25 @@ def _replicas_of(
     return (pe // group(strategy)).clip(min=1)
 
 
-def _along(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
-    """Values by label, along the dimension as the dataset has it now."""
-    _expect_known(labels, values)
-    found = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
-    return labels.copy(data=found.reshape(labels.shape)).drop_attrs()
+def _map_labels(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
+    """The values of labels, along their dimension as the Dataset has it now."""
+    _check_labels(labels, values)
+    mapped = np.array([values[str(each)] for each in np.atleast_1d(labels.values)])
+    return labels.copy(data=mapped.reshape(labels.shape)).drop_attrs()
 
 
-def _expect_known(labels: xr.DataArray, known: Container[str]) -> None:
-    """InputError: a label that the cube's own spec does not have, as of cubes put together."""
+def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:
+    """Refuse a label that the cube's own spec does not have, as of cubes put together."""
     for label in map(str, np.atleast_1d(labels.values)):
-        if label not in known:
+        if label not in names:
             raise InputError(
                 f"{label!r} is no {labels.name} of the spec in the Dataset's attributes",
                 advice="ask each cube by itself, and put the answers together",
             )
 
 
-def _named(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
+def _name_array(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
+    """The array with a name, and with CF attributes in place of those of what it was made of."""
     named = array.rename(name)
     named.attrs = {"units": units, "long_name": long_name}
     return named

@@ -5,6 +5,8 @@ from typing import Any
 
 from grids.grid import LABELS, Grid
 
+# Differences that a message names, and values of an axis beyond which it shows the ends alone: a
+# message stays under 1 kB.
 SHOWN = 3
 LONG = 8
 
@@ -12,78 +14,82 @@ Plain = dict[str, Any]
 Axes = dict[str, list[Any]]
 
 
-def difference(stored: Grid, asked: Grid) -> str:
+def describe_difference(stored: Grid, asked: Grid) -> str:
     """The first differences, as `key: stored, asked`; empty where both have the same cells.
 
     What counts is what they mean: it is no difference how an axis is written, whether a default is
     written at all, and what the sweep is called.
     """
-    return _told(_meaning(stored), _meaning(asked))
+    return _join_differences(_spell_out(stored), _spell_out(asked))
 
 
-def added(stored: Grid, asked: Grid) -> Axes:
+def list_added_values(stored: Grid, asked: Grid) -> Axes:
     """The values of each axis that only `asked` has."""
-    there = {dim: set(values) for dim, values in _axes(stored).items()}
+    present = {dim: set(values) for dim, values in _list_axes(stored).items()}
     new = {
-        dim: [value for value in values if value not in there.get(dim, ())]
-        for dim, values in _axes(asked).items()
+        dim: [value for value in values if value not in present.get(dim, ())]
+        for dim, values in _list_axes(asked).items()
     }
     return {dim: values for dim, values in new.items() if values}
 
 
-def beyond_added(stored: Grid, asked: Grid) -> str:
-    """The first differences but for values that `asked` adds, and the order of labels."""
-    there = _axes(stored)
-    kept = _meaning(asked)
-    for dim, values in _axes(asked).items():
-        order = there.get(dim, values)
+def describe_other_changes(stored: Grid, asked: Grid) -> str:
+    """The first differences, leaving aside values that `asked` adds, and the order of labels."""
+    present = _list_axes(stored)
+    shared = _spell_out(asked)
+    for dim, values in _list_axes(asked).items():
+        order = present.get(dim, values)
         wanted = set(values)
-        kept["axes"][dim] = [value for value in order if value in wanted]
+        shared["axes"][dim] = [value for value in order if value in wanted]
         if dim in LABELS[:3]:
-            kept[dim] = {name: each for name, each in kept[dim].items() if name in order}
-    return _told(_meaning(stored), kept)
+            shared[dim] = {name: each for name, each in shared[dim].items() if name in order}
+    return _join_differences(_spell_out(stored), shared)
 
 
-def _told(stored: Plain, asked: Plain) -> str:
-    found = list(_differences("", stored, asked))
-    more = f" (and {len(found) - SHOWN} more)" if len(found) > SHOWN else ""
-    return "; ".join(found[:SHOWN]) + more
+def _join_differences(stored: Plain, asked: Plain) -> str:
+    """The first differences in one line, and how many more there are."""
+    differences = list(_walk_differences("", stored, asked))
+    rest = len(differences) - SHOWN
+    return "; ".join(differences[:SHOWN]) + (f" (and {rest} more)" if rest > 0 else "")
 
 
-def _meaning(grid: Grid) -> Plain:
+def _spell_out(grid: Grid) -> Plain:
+    """A design space as plain data, with what its names stand for; without the sweep's own name."""
     plain = grid.spec.model_dump(mode="json", exclude={"name", "axes"})
     entries = {"model": grid.models, "dataset": grid.datasets, "system": grid.systems}
     named: Plain = {
-        dim: {each.name: each.definition() for each in found} for dim, found in entries.items()
+        dim: {each.name: each.definition() for each in members} for dim, members in entries.items()
     }
     calibration = grid.calibration.definition() if grid.calibration else "none"
-    return plain | {"axes": _axes(grid), "calibration": calibration} | named
+    return plain | {"axes": _list_axes(grid), "calibration": calibration} | named
 
 
-def _axes(grid: Grid) -> Axes:
+def _list_axes(grid: Grid) -> Axes:
+    """The values of all axes, labelled ones first."""
     labelled = {dim: list(labels) for dim, labels in grid.labels.items()}
     return labelled | {name: values.tolist() for name, values in grid.axes.items()}
 
 
-def _differences(key: str, stored: object, asked: object) -> Iterator[str]:
+def _walk_differences(key: str, stored: object, asked: object) -> Iterator[str]:
+    """Each difference under `key`, in the order of keys."""
     if isinstance(stored, dict) and isinstance(asked, dict):
         for each in sorted(set(stored) | set(asked)):
-            yield from _differences(_join(key, each), stored.get(each), asked.get(each))
+            yield from _walk_differences(_join_key(key, each), stored.get(each), asked.get(each))
     elif stored != asked:
-        yield f"{key}: {_short(stored)} in the store, {_short(asked)} now"
+        yield f"{key}: {_shorten(stored)} in the store, {_shorten(asked)} now"
 
 
-def _join(key: str, part: str) -> str:
+def _join_key(key: str, part: str) -> str:
     return f"{key}.{part}" if key else part
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     """A value in a line: long lists by their ends."""
     match value:
         case None:
             return "nothing"
         case list():
-            shown = [_short(each) for each in value]
+            shown = [_shorten(each) for each in value]
             if len(shown) > LONG:
                 shown = [*shown[:3], f"... {len(value)} values ...", *shown[-3:]]
             return "[" + ", ".join(shown) + "]"

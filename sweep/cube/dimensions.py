@@ -39,14 +39,14 @@ def restore_axes(cube: object) -> "xr.Dataset":
     _check_axes(cube)
     _check_variables(cube)
     axes = [name for name in AXES if name in cube.coords]
-    arrays = {name: _expanded(cube[name], axes) for name in CELLS if name in cube}
+    arrays = {name: _expand_array(cube[name], axes) for name in CELLS if name in cube}
     values = {name: np.atleast_1d(cube[name].values) for name in axes}
     restored = xr.Dataset(arrays, coords=values, attrs=cube.attrs)
     ascending = (np.diff(values["pe"]) >= 0).all()
     return restored if ascending else restored.sortby("pe")
 
 
-def _expanded(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
+def _expand_array(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
     """The array over the axes that it has in a cube, in their order, without coordinates."""
     dims = [dim for dim in axes if array.name != SERIAL or dim not in NOT_SERIAL]
     bare = array.drop_vars(list(array.coords))
@@ -54,6 +54,7 @@ def _expanded(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
 
 
 def _check_axes(cube: "xr.Dataset") -> None:
+    """Refuse a Dataset that has lost an axis, or that has another."""
     swept = json.loads(cube.attrs.get("paradl_spec", "{}")).get("axes", {})
     for name in AXES:
         if (name in ALWAYS or name in swept) and name not in cube.coords:
@@ -72,6 +73,7 @@ def _check_axes(cube: "xr.Dataset") -> None:
 
 
 def _check_variables(cube: "xr.Dataset") -> None:
+    """Refuse a Dataset without `serial_time`, or whose `limit` is no flags."""
     if SERIAL not in cube:
         raise InputError(
             f"the Dataset has no variable {SERIAL!r}, which efficiency is counted from",
@@ -82,7 +84,7 @@ def _check_variables(cube: "xr.Dataset") -> None:
 
 
 def expect_flags(limit: "xr.DataArray") -> None:
-    """InputError: they are flags no more."""
+    """Refuse flags that another operation has made numbers of."""
     if limit.dtype != np.uint8:
         raise InputError(
             f"limit: expected flags of type uint8, got {limit.dtype}",

@@ -20,12 +20,13 @@ from zarr.storage import MemoryStore
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from sweep.cube import provenance
-from sweep.cube.create import consolidated, coordinates
-from sweep.cube.difference import added, beyond_added
-from sweep.cube.layout import shape
+from sweep.cube.coordinates import list_coordinates
+from sweep.cube.create import consolidate_metadata
+from sweep.cube.difference import describe_other_changes, list_added_values
+from sweep.cube.layout import find_shape
 from sweep.cube.plan import Plan
 from sweep.cube.root import METADATA
-from sweep.cube.store import Cube, array, open_cube, plan_of
+from sweep.cube.store import Cube, get_array, open_cube, plan_cube
 
 
 @dataclass(frozen=True)
@@ -37,61 +38,62 @@ class Extension:
     added: dict[str, list[Any]]
 
 
-def extension(cube: Cube, asked: Grid) -> Extension:
-    """How the cube becomes one of all values that `asked` has.
+def plan_extension(cube: Cube, asked: Grid) -> Extension:
+    """The extension that gives a cube all values that `asked` has.
 
     InputError: `asked` lacks or changes something, or has numbers before the end of an axis.
     """
-    differs = beyond_added(cube.grid, asked)
+    differs = describe_other_changes(cube.grid, asked)
     if differs:
         raise InputError(
             f"the store holds another sweep, and can only gain values: {differs}",
             where=cube.url,
             advice="give the stored values too, or sweep into another store",
         )
-    new = added(cube.grid, asked)
+    new = list_added_values(cube.grid, asked)
     for dim in set(new) - set(LABELS):
         _check_at_the_end(cube, dim, new[dim])
-    grid = _in_order(cube.grid, asked)
-    plan = replace(plan_of(grid), shard=cube.plan.shard, chunk=cube.plan.chunk)
+    grid = _merge_entries(cube.grid, asked)
+    plan = replace(plan_cube(grid), shard=cube.plan.shard, chunk=cube.plan.chunk)
     return Extension(grid, plan, new)
 
 
-def unfinished(cube: Cube, to: Extension) -> NDArray[np.bool_]:
+def find_missing_blocks(cube: Cube, extension: Extension) -> NDArray[np.bool_]:
     """Which blocks of the extended cube are to be computed [blocks along each dimension]."""
-    missing = np.ones(to.plan.grid, bool)
+    missing = np.ones(extension.plan.grid, bool)
     before = tuple(slice(count) for count in cube.plan.grid)
-    missing[before] = ~cube.done().reshape(cube.plan.grid) | gaining(cube.plan, to.plan)
+    gaining = find_gaining_blocks(cube.plan, extension.plan)
+    missing[before] = ~cube.read_done().reshape(cube.plan.grid) | gaining
     return missing
 
 
-def gaining(before: Plan, after: Plan) -> NDArray[np.bool_]:
+def find_gaining_blocks(before: Plan, after: Plan) -> NDArray[np.bool_]:
     """Which blocks of a plan hold more cells in the other [blocks along each dimension]."""
-    found = np.zeros(before.grid, bool)
+    gains = np.zeros(before.grid, bool)
     sizes = zip(before.shape, after.shape, before.shard, strict=True)
     for dim, (old, new, shard) in enumerate(sizes):
         if new > old and old % shard:
-            found[(slice(None),) * dim + (-1,)] = True
-    return found
+            gains[(slice(None),) * dim + (-1,)] = True
+    return gains
 
 
-def extended(cube: Cube, to: Extension) -> Cube:
-    """Make room for the new cells; returns the cube, in which they are not done."""
-    outdated = cube.done() & gaining(cube.plan, to.plan).reshape(-1)
+def extend_cube(cube: Cube, extension: Extension) -> Cube:
+    """The cube with room for the new cells, whose blocks are not done."""
+    outdated = cube.read_done() & find_gaining_blocks(cube.plan, extension.plan).reshape(-1)
     cube.mark(np.flatnonzero(outdated).tolist(), done=False)
     for name in (*cube.arrays, *cube.plan.dims):  # another extension may have been cut short here
-        array(cube.group, name).update_attributes({})
+        get_array(cube.group, name).update_attributes({})
     group = zarr.open_group(cube.url, mode="r+", zarr_format=3, use_consolidated=False)
     for name in cube.arrays:
-        array(group, name).resize(shape(name, to.plan))
-    for dim, values in coordinates(to.grid).items():
-        array(group, dim).resize(values.shape)
-        array(group, dim)[:] = values
-    _switch(group, _attributes(cube, to))
+        get_array(group, name).resize(find_shape(name, extension.plan, len(cube.statistics)))
+    for dim, values in list_coordinates(extension.grid).items():
+        get_array(group, dim).resize(values.shape)
+        get_array(group, dim)[:] = values
+    _switch_root(group, _describe_extended(cube, extension))
     return open_cube(cube.url, "r+")
 
 
-def _switch(group: zarr.Group, attributes: dict[str, Any]) -> None:
+def _switch_root(group: zarr.Group, attributes: dict[str, Any]) -> None:
     """Give the root other attributes and the metadata of all arrays as they are now, in one write.
 
     Zarr would take two, and what lies between them is neither cube: so it makes both in memory.
@@ -103,20 +105,23 @@ def _switch(group: zarr.Group, attributes: dict[str, Any]) -> None:
         sync(draft.set(f"{path}{METADATA}", stored))
     root = zarr.open_group(draft, mode="r+", zarr_format=3)
     root.attrs.put(attributes)
-    consolidated(root)
-    made = sync(draft.get(METADATA, prototype))
-    assert made is not None
-    sync(group.store.set(METADATA, made))
+    consolidate_metadata(root)
+    root_metadata = sync(draft.get(METADATA, prototype))
+    assert root_metadata is not None  # it was written two lines above
+    sync(group.store.set(METADATA, root_metadata))
 
 
-def _attributes(cube: Cube, to: Extension) -> dict[str, Any]:
-    """As of a new store, with its history: another id, as workers may hold the old cube open."""
-    history = f"{cube.group.attrs['history']}\n{provenance.event('extended')}"
-    return provenance.attributes(to.grid, to.plan) | {"history": history}
+def _describe_extended(cube: Cube, extension: Extension) -> dict[str, Any]:
+    """Root attributes of the extended cube: of a new store, with the old one's history.
+
+    The id is another, as workers may hold the old cube open.
+    """
+    history = f"{cube.group.attrs['history']}\n{provenance.format_event('extended')}"
+    return provenance.describe_origin(extension.grid, extension.plan) | {"history": history}
 
 
 def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
-    """Numbers ascend along an axis, and what is stored stays where it is."""
+    """Refuse numbers before an axis' end: they ascend, and what is stored stays where it is."""
     last = cube.grid.axes[dim][-1]
     early = [value for value in new if value < last]
     if early:
@@ -129,12 +134,12 @@ def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
         )
 
 
-def _in_order(stored: Grid, asked: Grid) -> Grid:
-    """All that `asked` has, what is stored first."""
+def _merge_entries(stored: Grid, asked: Grid) -> Grid:
+    """The design space of all that `asked` has, what is stored first."""
     entries: dict[str, Any] = {}
     for dim, kind in zip(LABELS, ("models", "datasets", "systems", "strategies"), strict=True):
-        known = stored.labels[dim]
-        wanted = zip(asked.labels[dim], getattr(asked, kind), strict=True)
-        new = (each for label, each in wanted if label not in known)
+        present = stored.labels[dim]
+        labelled = zip(asked.labels[dim], getattr(asked, kind), strict=True)
+        new = (each for label, each in labelled if label not in present)
         entries[kind] = (*getattr(stored, kind), *new)
     return replace(asked, **entries)

@@ -1,7 +1,7 @@
 """The layout of a store: its arrays, their dimensions, and the part of each that a block fills."""
 
 from kernels.statistics import STATISTICS
-from sweep.cube.plan import Plan, Region, largest_box
+from sweep.cube.plan import Plan, Region, grow_box
 
 # The time on one PE, which speedup is counted from, varies along all dimensions but these.
 SERIAL = "serial_time"
@@ -18,31 +18,34 @@ PART = "pe_part"
 Size = tuple[int, int, int]  # of a dimension, of a shard and of a chunk along it
 
 
-def layout(name: str, plan: Plan) -> dict[str, Size]:
-    """The dimensions of an array that blocks are written to."""
+def lay_out(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> dict[str, Size]:
+    """The dimensions of an array that blocks are written to, with their sizes.
+
+    statistics: how many of them the store's summary has.
+    """
     blocks = dict(zip(plan.dims, plan.grid, strict=True))
     if name == DONE:
-        box = largest_box(plan.grid, MARKS_A_FILE, reversed(range(len(plan.grid))))
+        box = grow_box(plan.grid, MARKS_A_FILE, reversed(range(len(plan.grid))))
         return {dim: (blocks[dim], n, n) for dim, n in zip(plan.dims, box, strict=True)}
     sizes = zip(plan.dims, zip(plan.shape, plan.shard, plan.chunk, strict=True), strict=True)
     if name != SUMMARY:
         return {dim: size for dim, size in sizes if name != SERIAL or dim not in NOT_SERIAL}
-    found: dict[str, Size] = {}
+    dims: dict[str, Size] = {}
     for dim, (size, shard, _) in sizes:
         if dim == "pe":
-            found |= {"statistic": (len(STATISTICS),) * 3, PART: (blocks[dim], 1, 1)}
+            dims |= {"statistic": (statistics,) * 3, PART: (blocks[dim], 1, 1)}
         else:
-            found[dim] = size, shard, shard
-    return found
+            dims[dim] = size, shard, shard
+    return dims
 
 
-def shape(name: str, plan: Plan) -> tuple[int, ...]:
+def find_shape(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> tuple[int, ...]:
     """The shape of an array that blocks are written to."""
-    return tuple(size for size, _, _ in layout(name, plan).values())
+    return tuple(size for size, _, _ in lay_out(name, plan, statistics).values())
 
 
-def part(name: str, plan: Plan, region: Region) -> Region:
-    """The part of an array that belongs to the block of a region."""
+def find_part(name: str, plan: Plan, region: Region, statistics: int = len(STATISTICS)) -> Region:
+    """The part of an array that belongs to the block of a region of cells."""
     at = [each.start // size for each, size in zip(region, plan.shard, strict=True)]
     if name == DONE:
         return tuple(slice(n, n + 1) for n in at)
@@ -52,5 +55,5 @@ def part(name: str, plan: Plan, region: Region) -> Region:
     if name != SUMMARY:
         return region
     pe = plan.dims.index("pe")
-    statistics = slice(0, len(STATISTICS))
-    return (*region[:pe], statistics, slice(at[pe], at[pe] + 1), *region[pe + 1 :])
+    summary = (slice(0, statistics), slice(at[pe], at[pe] + 1))
+    return (*region[:pe], *summary, *region[pe + 1 :])

@@ -10,7 +10,7 @@ from sweep.cube.object_store import is_remote
 
 
 @contextmanager
-def exclusive(url: str) -> Iterator[None]:
+def hold_store(url: str) -> Iterator[None]:
     """Hold the store's folder, made if need be; InputError while another run holds it.
 
     The system drops the lock with the process, however it dies. Object stores have no such lock:
@@ -19,7 +19,7 @@ def exclusive(url: str) -> Iterator[None]:
     if is_remote(url) or os.name != "posix":
         yield
         return
-    folder = _held(Path(url))
+    folder = _lock_folder(Path(url))
     try:
         yield
     finally:
@@ -28,12 +28,15 @@ def exclusive(url: str) -> Iterator[None]:
         os.close(folder)
 
 
-def _held(path: Path) -> int:
-    """The locked folder at `path`: not one that another run, ending, has just removed."""
+def _lock_folder(path: Path) -> int:
+    """The descriptor of the folder at `path`, locked.
+
+    It is not one that another run, ending, has just removed.
+    """
     import fcntl
 
     while True:
-        folder = _opened(path)
+        folder = _open_folder(path)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -48,8 +51,8 @@ def _held(path: Path) -> int:
         os.close(folder)
 
 
-def _opened(path: Path) -> int:
-    """The folder, made if need be."""
+def _open_folder(path: Path) -> int:
+    """The descriptor of the folder at `path`, made if need be."""
     while True:
         try:
             path.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Marking: finished blocks are said to be done, several at a time.
+"""Done-marks of finished blocks, written several at a time.
 
 Marks share files, so that one process writes them: the one that holds the store, as blocks are
 reported to it. Data are written before.
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sweep.cube.object_store import writing
+from sweep.cube.object_store import translate_write_errors
 from sweep.cube.store import Cube
 
 # Marks wait for so long to be written together: on an object store each file takes two requests,
@@ -17,14 +17,14 @@ SECONDS = 0.2
 
 
 @contextmanager
-def marking(cube: Cube) -> Iterator[Callable[[int], None]]:
+def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
     """A function that marks a block; all are written when the context ends, however it does."""
     waiting: list[int] = []
     written = -SECONDS
 
-    def write() -> None:
+    def write_marks() -> None:
         nonlocal written
-        with writing(cube.url):
+        with translate_write_errors(cube.url):
             cube.mark(waiting)
         waiting.clear()
         written = time.monotonic()
@@ -32,9 +32,9 @@ def marking(cube: Cube) -> Iterator[Callable[[int], None]]:
     def mark(block: int) -> None:
         waiting.append(block)
         if time.monotonic() >= written + SECONDS:
-            write()
+            write_marks()
 
     try:
         yield mark
     finally:
-        write()
+        write_marks()

@@ -37,12 +37,12 @@ def locate_store(store: object) -> str:
     if not colon or not (folder or rest.startswith("//")):
         return text
     if folder:
-        return _folder(text, rest)
+        return _parse_folder(text, rest)
     _check_scheme(text, scheme.lower())
     return f"{scheme.lower()}:{rest}"
 
 
-def _folder(url: str, rest: str) -> str:
+def _parse_folder(url: str, rest: str) -> str:
     """The folder of a URL on this machine."""
     host, path = "", rest
     if rest.startswith("//"):
@@ -59,7 +59,7 @@ def _folder(url: str, rest: str) -> str:
 
 
 def _check_scheme(url: str, scheme: str) -> None:
-    """Refuse what no library knows, and what nobody else can read."""
+    """Refuse a kind of store that no library knows, or that nobody else can read."""
     from fsspec import available_protocols
 
     if scheme == "memory":
@@ -80,8 +80,8 @@ def is_remote(url: str) -> bool:
 
 
 @contextmanager
-def opening(url: str) -> Iterator[None]:
-    """InputError where an object store cannot be used; other failures to open it pass."""
+def translate_open_errors(url: str) -> Iterator[None]:
+    """Raise InputError where an object store cannot be used; other failures to open it pass."""
     try:
         yield
     except FileNotFoundError:
@@ -106,8 +106,8 @@ def opening(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def writing(url: str) -> Iterator[None]:
-    """OSError, as of a disk, where an object store fails."""
+def translate_write_errors(url: str) -> Iterator[None]:
+    """Raise OSError, as a disk does, where an object store fails."""
     try:
         yield
     except Exception as error:

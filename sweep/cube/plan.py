@@ -59,7 +59,7 @@ class Plan:
         """Blocks of the cube."""
         return math.prod(self.grid)
 
-    def region(self, block: int) -> Region:
+    def find_region(self, block: int) -> Region:
         """The part of the cube that block 0 <= `block` < `blocks` fills, in C order."""
         starts = []
         for count, shard in zip(reversed(self.grid), reversed(self.shard), strict=True):
@@ -81,22 +81,22 @@ def make_plan(
     layers: int = 1,
     layered: tuple[str, ...] = (),
 ) -> Plan:
-    """Cut a cube; along its first `alone` dimensions a block holds a single value.
+    """The plan of a cube; along its first `alone` dimensions a block holds a single value.
 
     PE counts come together, as far as they fit: a block then summarises whole lines of them.
     """
     most = max(1, LAYER_CELLS // layers)
     caps = [most if dim in layered else None for dim in dims]
     last_first = sorted(range(alone, len(shape)), key=lambda dim: (dims[dim] != "pe", -dim))
-    box = largest_box(shape, shard_cells, last_first, caps)
-    limits = largest_box(box, chunk_cells, reversed(range(len(box))))
-    pieces = [_pieces(size, limit) for size, limit in zip(box, limits, strict=True)]
+    box = grow_box(shape, shard_cells, last_first, caps)
+    limits = grow_box(box, chunk_cells, reversed(range(len(box))))
+    pieces = [_divide_evenly(size, limit) for size, limit in zip(box, limits, strict=True)]
     shard = tuple(count * size for count, size in pieces)
     chunk = tuple(size for _, size in pieces)
     return Plan(dims, shape, shard, chunk, cell_bytes, layers, layered)
 
 
-def largest_box(
+def grow_box(
     shape: tuple[int, ...],
     cells: int,
     order: Iterable[int],
@@ -119,7 +119,7 @@ def largest_box(
     return tuple(box)
 
 
-def _pieces(size: int, limit: int) -> tuple[int, int]:
+def _divide_evenly(size: int, limit: int) -> tuple[int, int]:
     """How many equal chunks of at most `limit` cover `size`, and their size.
 
     Chunks must tile their shard, and a shard may reach beyond the cube: so a prime `size` is no

@@ -34,19 +34,19 @@ COMPUTING = ("kernels", "grids")
 
 
 @cache  # looking one up takes a millisecond
-def version(package: str) -> str:
+def look_up_version(package: str) -> str:
     """The version of a package that is installed."""
     return metadata.version(package)
 
 
-def attributes(grid: Grid, plan: Plan) -> dict[str, Any]:
+def describe_origin(grid: Grid, plan: Plan) -> dict[str, Any]:
     """Root attributes of a store: CF ones, the whole spec, versions and sources."""
     entries = (*grid.models, *grid.datasets, *grid.systems)
     return {
         "Conventions": "CF-1.11",
         "title": grid.spec.name,
-        "source": f"paradl {version('paradl')}",
-        "history": event("created"),
+        "source": f"paradl {look_up_version('paradl')}",
+        "history": format_event("created"),
         "references": PAPER,
         "comment": (
             "epoch time = comp_time + comm_time; speedup = serial_time / epoch time; a cell is "
@@ -58,20 +58,20 @@ def attributes(grid: Grid, plan: Plan) -> dict[str, Any]:
         "paradl_plan": json.dumps(
             {"shard": plan.shard, "chunk": plan.chunk, "layers": plan.layers}
         ),
-        "paradl_versions": json.dumps(versions()),
+        "paradl_versions": json.dumps(list_versions()),
         "paradl_python": platform.python_version(),
         "paradl_platform": platform.platform(),
         "paradl_sources": json.dumps({each.name: list(each.source) for each in entries}),
     }
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """The versions of this process' packages, and the digest of its code."""
-    return {name: version(name) for name in RECORDED} | {CODE: code()}
+    return {name: look_up_version(name) for name in RECORDED} | {CODE: digest_code()}
 
 
 @cache
-def code() -> str:
+def digest_code() -> str:
     """A digest of the sources that answers are computed by."""
     digest = sha256()
     for package in COMPUTING:
@@ -85,12 +85,12 @@ def check_code(began: Mapping[str, object]) -> str:
     """How what began a cube differs from this process, in words; empty where answers are equal."""
     return ", ".join(
         f"{name} {began.get(name)} there, {now} here"
-        for name, now in versions().items()
+        for name, now in list_versions().items()
         if name in DECISIVE and began.get(name) != now
     )
 
 
-def event(what: str) -> str:
+def format_event(what: str) -> str:
     """A line of a store's history."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return f"{now}: {what} by paradl {version('paradl')}"
+    return f"{now}: {what} by paradl {look_up_version('paradl')}"

@@ -28,7 +28,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError, format_text
 from grids.reading.yamlfile import explain_error
 from sweep.cube import provenance
-from sweep.cube.object_store import is_remote, opening
+from sweep.cube.object_store import is_remote, translate_open_errors
 
 Mode = Literal["r", "r+"]
 
@@ -40,7 +40,7 @@ UNREADABLE = (ValueError, RuntimeError, OSError)
 # What it raises where metadata are not what was written, but some other JSON, or none.
 NO_METADATA = (*UNREADABLE, TypeError, KeyError, AttributeError, ImportError)
 
-# What `creation` writes with: nothing else is decoded.
+# What `create` writes with: nothing else is decoded.
 CODECS = (BytesCodec, BloscCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec)
 
 
@@ -53,19 +53,22 @@ class StoredPlan(Record):
 
 
 def open_group(url: str, mode: Mode) -> zarr.Group | None:
-    """The group of a cube, None where there is nothing yet; InputError where something else is."""
+    """The group of a cube, None where there is nothing yet.
+
+    InputError: something else stands there, or it was not written by paradl.
+    """
     if url.endswith(".zip"):
         raise InputError(
             "a zip file can be written only once", where=url, advice="name a folder, such as x.zarr"
         )
     _check_pipeline()
     try:
-        with opening(url):
+        with translate_open_errors(url):
             group = zarr.open_group(url, mode=mode, zarr_format=3)
     except InputError:  # it has been said already
         raise
     except FileNotFoundError:
-        if _empty(url):
+        if _is_free(url):
             return None
         raise InputError(
             "this folder holds something else, and no cube; left untouched",
@@ -90,14 +93,17 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
     return group
 
 
-def unfinished(group: zarr.Group) -> bool:
+def is_unfinished(group: zarr.Group) -> bool:
     """Whether the making of a cube was cut short, before any block."""
     return bool(group.attrs.get("paradl_incomplete", False))
 
 
 def read_grid(url: str, group: zarr.Group) -> Grid:
-    """The design space of a cube. InputError: of another format, cut short, or not to be read."""
-    if unfinished(group):
+    """The design space of a cube.
+
+    InputError: a cube of another format, one whose making was cut short, or that cannot be read.
+    """
+    if is_unfinished(group):
         raise InputError(
             "the making of this cube was cut short",
             where=url,
@@ -109,7 +115,7 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
             f"a cube of format {format_text(version)}, "
             f"and this paradl reads format {provenance.FORMAT}",
             where=url,
-            advice=f"use paradl {_writer(group)}, or sweep again into another store",
+            advice=f"use paradl {name_writer(group)}, or sweep again into another store",
         )
     definition = read_json(url, group, "paradl_spec")
     try:
@@ -119,7 +125,10 @@ def read_grid(url: str, group: zarr.Group) -> Grid:
 
 
 def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
-    """The plan as it was when the store was made. InputError: not one of `rank` dimensions."""
+    """The plan as it was when the store was made.
+
+    InputError: it is no plan of `rank` dimensions.
+    """
     if group.metadata.consolidated_metadata is None:
         raise InputError(f"damaged: {METADATA} has lost its arrays", where=url, advice=ANEW)
     try:
@@ -170,13 +179,13 @@ def _check_pipeline() -> None:
 
 
 def _check_codecs(url: str, group: zarr.Group) -> None:
-    """Refuse arrays that were not encoded by paradl."""
+    """Refuse arrays whose codecs are not those that paradl writes."""
     consolidated = group.metadata.consolidated_metadata
     members = consolidated.flattened_metadata if consolidated else {}
     for path, metadata in members.items():
         if not isinstance(metadata, ArrayV3Metadata):
             continue
-        for codec in _codecs(metadata.codecs):
+        for codec in _walk_codecs(metadata.codecs):
             if not isinstance(codec, CODECS):
                 raise InputError(
                     f"{path} is encoded by {type(codec).__name__}, which paradl does not write; "
@@ -186,19 +195,20 @@ def _check_codecs(url: str, group: zarr.Group) -> None:
                 )
 
 
-def _codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
+def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:
     """Codecs, and those inside shards."""
     for codec in codecs:
         yield codec
         if isinstance(codec, ShardingCodec):
-            yield from _codecs((*codec.codecs, *codec.index_codecs))
+            yield from _walk_codecs((*codec.codecs, *codec.index_codecs))
 
 
-def _empty(url: str) -> bool:
+def _is_free(url: str) -> bool:
     """Whether nothing is in the way of a new cube; an object store has no folders to look into."""
     path = Path(url)
     return is_remote(url) or not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
-def _writer(group: zarr.Group) -> str:
+def name_writer(group: zarr.Group) -> str:
+    """The version of paradl that made a cube."""
     return format_text(str(group.attrs.get("source", "of that version")).removeprefix("paradl "))

@@ -22,13 +22,21 @@ from zarr.core.sync import sync
 from grids.entries.parameters import LAYERED
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from sweep.cube import schema
-from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, layout, part, shape
+from sweep.cube.coordinates import list_coordinates
+from sweep.cube.layout import (
+    DONE,
+    NOT_SERIAL,
+    SERIAL,
+    STATISTIC,
+    SUMMARY,
+    find_part,
+    lay_out,
+)
 from sweep.cube.object_store import is_remote
 from sweep.cube.plan import Plan, Region, make_plan
 from sweep.cube.provenance import check_code
 from sweep.cube.root import ANEW, UNREADABLE, Mode, open_group, read_grid, read_json, read_plan
-from sweep.cube.schema import Arrays
+from sweep.cube.variables import VARIABLES, Arrays
 from sweep.errors import RunError
 
 Array: TypeAlias = "zarr.Array[Any]"
@@ -36,22 +44,26 @@ Array: TypeAlias = "zarr.Array[Any]"
 
 @dataclass(frozen=True, eq=False)
 class Cube:
-    """An open store with its grid and plan."""
+    """An open store with its grid and plan.
+
+    arrays: what blocks are written to, by name. statistics: what its summary keeps, in that order.
+    """
 
     url: str
     group: zarr.Group
     grid: Grid
     plan: Plan
     arrays: Mapping[str, Array]
+    statistics: tuple[str, ...]
 
     @property
     def location(self) -> str:
-        """The url as a process with another working directory finds it."""
+        """The URL, or the folder's absolute path: as a process elsewhere finds it."""
         return self.url if is_remote(self.url) else str(Path(self.url).absolute())
 
     @property
     def identity(self) -> str:
-        """Tells this cube from any other that stands, or stood, at the same place."""
+        """The id that tells this cube from any other that stands, or stood, at the same place."""
         return str(self.group.attrs.get("paradl_id", ""))
 
     @property
@@ -59,7 +71,7 @@ class Cube:
         """The paradl that made the cube, its code, and what that computed with."""
         return read_json(self.url, self.group, "paradl_versions")
 
-    def done(self) -> NDArray[np.bool_]:
+    def read_done(self) -> NDArray[np.bool_]:
         """Which blocks are complete [blocks]."""
         try:
             return np.asarray(self.arrays[DONE][...]).astype(bool).reshape(-1)
@@ -82,11 +94,12 @@ class Cube:
         sync(write_all())
 
     async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
-        array, place = self.arrays[name].async_array, self.place(name, block)
+        """Write a block's part of one array."""
+        array, place = self.arrays[name].async_array, self.find_place(name, block)
         try:
             await array.setitem(place, values)
         except (ValueError, RuntimeError):  # Zarr reads what it replaces, and that was damaged
-            await array.store_path.store.delete(self.file(name, block))
+            await array.store_path.store.delete(self.name_file(name, block))
             await array.setitem(place, values)
 
     def mark(self, blocks: Sequence[int], done: bool = True) -> None:
@@ -95,33 +108,38 @@ class Cube:
             place = np.unravel_index(np.asarray(blocks), self.plan.grid)
             self.arrays[DONE].set_coordinate_selection(place, np.uint8(done))
 
-    def position(self, block: int) -> tuple[int, ...]:
+    def find_position(self, block: int) -> tuple[int, ...]:
         """A block's place among the blocks along each dimension."""
         return tuple(map(int, np.unravel_index(block, self.plan.grid)))
 
     def fits(self, block: int) -> bool:
         """Whether the samples of the block's dataset fit its model: else nothing is written."""
-        model, dataset, *_ = self.position(block)  # one of each in a block
+        model, dataset, *_ = self.find_position(block)  # one of each in a block
         return self.grid.table(model, dataset) is not None
 
-    def held(self, block: int) -> list[str]:
+    def list_arrays(self, block: int) -> list[str]:
         """The arrays that have a file of this block's once it is done."""
         if not self.fits(block):
             return []
-        position = zip(self.plan.dims, self.position(block), strict=True)
+        position = zip(self.plan.dims, self.find_position(block), strict=True)
         first = all(at == 0 for dim, at in position if dim in NOT_SERIAL)
         return [name for name in self.arrays if name != DONE and (first or name != SERIAL)]
 
-    def place(self, name: str, block: int) -> Region:
+    def find_place(self, name: str, block: int) -> Region:
         """The part of an array that belongs to a block."""
-        return part(name, self.plan, self.plan.region(block))
+        return find_part(name, self.plan, self.plan.find_region(block), len(self.statistics))
 
-    def file(self, name: str, block: int) -> str:
+    def name_file(self, name: str, block: int) -> str:
         """The file, in the store, that holds this part; but for marks no other's."""
-        return file(self.arrays[name], self.place(name, block))
+        return name_file(self.arrays[name], self.find_place(name, block))
 
 
-def file(array: Array, place: Region) -> str:
+def list_labels(cube: Cube) -> Arrays:
+    """The values along all dimensions of a store, by the paths of their arrays."""
+    return list_coordinates(cube.grid) | {STATISTIC: np.array(cube.statistics, object)}
+
+
+def name_file(array: Array, place: Region) -> str:
     """The file, in its store, of the shard or chunk at which a part of an array starts."""
     starts = [each.start for each in place] + [0] * (array.ndim - len(place))
     sizes = array.shards or array.chunks
@@ -129,33 +147,37 @@ def file(array: Array, place: Region) -> str:
     return f"{array.path}/{array.metadata.encode_chunk_key(position)}"
 
 
-def plan_of(grid: Grid) -> Plan:
-    """How the grid's cube is cut into blocks."""
+def plan_cube(grid: Grid) -> Plan:
+    """The plan by which a design space's new cube is cut into blocks."""
     layers = max(map(len, grid.fitting.values()), default=1)
-    return make_plan(grid.dims, grid.shape, cell_bytes(grid), 2, layers=layers, layered=LAYERED)
+    return make_plan(
+        grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=LAYERED
+    )
 
 
-def cell_bytes(grid: Grid) -> int:
-    """What all variables together store of a cell."""
-    return sum(schema.dtype(name).itemsize for name in grid.spec.outputs)
+def count_cell_bytes(grid: Grid) -> int:
+    """Bytes that all variables together store of a cell."""
+    return sum(VARIABLES[name].dtype.itemsize for name in grid.spec.outputs)
 
 
 def open_cube(url: str, mode: Mode = "r") -> Cube:
-    """Open a store that `creation.create` made; InputError says what stands there instead."""
+    """The cube that `create.create_cube` made at `url`; InputError says what is there instead."""
     group = open_group(url, mode)
     if group is None:
         raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
     grid = read_grid(url, group)
-    made = read_plan(url, group, len(grid.dims))
+    cut = read_plan(url, group, len(grid.dims))
     # As it was when the store was made, whatever today's sizes of shards are.
     plan = Plan(
-        grid.dims, grid.shape, made.shard, made.chunk, cell_bytes(grid), made.layers, LAYERED
+        grid.dims, grid.shape, cut.shard, cut.chunk, count_cell_bytes(grid), cut.layers, LAYERED
     )
-    return Cube(url, group, grid, plan, _arrays(url, group, grid, plan))
+    statistics = _read_statistics(url, group)
+    arrays = _open_arrays(url, group, grid, plan, len(statistics))
+    return Cube(url, group, grid, plan, arrays, statistics)
 
 
 @lru_cache(maxsize=4)
-def shared_cube(url: str, identity: str) -> Cube:
+def open_shared_cube(url: str, identity: str) -> Cube:
     """The open cube of a worker; `identity` keeps an overwritten store from being mistaken.
 
     RunError: this process runs other code than that which the cube was begun with.
@@ -167,7 +189,19 @@ def shared_cube(url: str, identity: str) -> Cube:
     return cube
 
 
-def _arrays(url: str, group: zarr.Group, grid: Grid, plan: Plan) -> dict[str, Array]:
+def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
+    """The names of a summary's statistics, as the root's metadata have them."""
+    names = group.get(STATISTIC)
+    if isinstance(names, zarr.Array):
+        meanings = names.attrs.get("meanings")
+        if isinstance(meanings, dict) and names.shape == (len(meanings),):
+            return tuple(map(str, meanings))
+    raise InputError(f"damaged: the array {STATISTIC!r} is gone", where=url, advice=ANEW)
+
+
+def _open_arrays(
+    url: str, group: zarr.Group, grid: Grid, plan: Plan, statistics: int
+) -> dict[str, Array]:
     """The arrays that blocks are written to, by name, cut as the plan says."""
     arrays: dict[str, Array] = {}
     with zarr.config.set({"array.write_empty_chunks": True}):  # arrays keep it from here on
@@ -175,7 +209,7 @@ def _arrays(url: str, group: zarr.Group, grid: Grid, plan: Plan) -> dict[str, Ar
             member = group.get(name)
             if not isinstance(member, zarr.Array):
                 raise InputError(f"damaged: the array {name!r} is gone", where=url, advice=ANEW)
-            if not _as_planned(member, name, plan):
+            if not _is_as_planned(member, name, plan, statistics):
                 raise InputError(
                     f"damaged: the array {name!r} is not cut as the plan says",
                     where=url,
@@ -185,15 +219,16 @@ def _arrays(url: str, group: zarr.Group, grid: Grid, plan: Plan) -> dict[str, Ar
     return arrays
 
 
-def _as_planned(array: Array, name: str, plan: Plan) -> bool:
+def _is_as_planned(array: Array, name: str, plan: Plan, statistics: int) -> bool:
     """Whether blocks have their own parts of an array."""
-    if array.shape != shape(name, plan):
+    dims = lay_out(name, plan, statistics).values()
+    if array.shape != tuple(size for size, _, _ in dims):
         return False
-    shards = tuple(shard for _, shard, _ in layout(name, plan).values())
+    shards = tuple(shard for _, shard, _ in dims)
     return name == DONE or (array.shards or array.chunks) == shards
 
 
-def array(group: zarr.Group, name: str) -> Array:
+def get_array(group: zarr.Group, name: str) -> Array:
     """An array of a group, by its path."""
     member = group[name]
     assert isinstance(member, zarr.Array), name

@@ -15,10 +15,10 @@ from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from kernels.statistics import STATISTICS
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
-from sweep.cube.object_store import writing
+from sweep.cube.object_store import translate_write_errors
 from sweep.cube.plan import Plan, Region
-from sweep.cube.schema import Arrays
-from sweep.cube.store import Cube, shared_cube
+from sweep.cube.store import Cube, open_shared_cube
+from sweep.cube.variables import Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluate import evaluate, fill
@@ -43,7 +43,7 @@ class Answers:
 def run_block(url: str, identity: str, block: int) -> int:
     """Compute and write one block of the cube at `url`; returns its number."""
     keep_programs()
-    return _done(shared_cube(url, identity), block)
+    return _done(open_shared_cube(url, identity), block)
 
 
 def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
@@ -93,12 +93,12 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
 
 
 def _done(cube: Cube, block: int) -> int:
-    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.region(block)))
+    return store(cube, block, compute(cube.grid, cube.plan, cube.plan.find_region(block)))
 
 
 def store(cube: Cube, block: int, found: Answers) -> int:
     """Write one block, and keep its memory for another."""
-    with writing(cube.url):
+    with translate_write_errors(cube.url):
         cube.write(block, found.arrays)
     found.arrays.clear()  # they are views of the buffers
     SPARE.give(found.buffers)

@@ -9,7 +9,7 @@ from threading import Lock
 import jax.numpy as jnp
 from jax import Array
 
-from sweep.cube.schema import dtype
+from sweep.cube.variables import VARIABLES
 
 Buffers = dict[str, Array]
 
@@ -30,7 +30,7 @@ class Spare:
                 self._size, self._free = size, []
             if self._free:
                 return self._free.pop()
-        return {name: jnp.zeros((places, *shape), dtype(name)) for name in names}
+        return {name: jnp.zeros((places, *shape), VARIABLES[name].dtype) for name in names}
 
     def give(self, buffers: Buffers) -> None:
         """Arrays that nobody reads any more."""

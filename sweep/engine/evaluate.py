@@ -11,7 +11,8 @@ from grids.grid import Grid, Index
 from grids.models.layers import Floats
 from kernels.fill import Buffers, fill_buffers
 from kernels.outputs import compute_outputs
-from sweep.cube.schema import EFFICIENCY, Arrays
+from sweep.cube.statistics import EFFICIENCY
+from sweep.cube.variables import Arrays
 
 
 def evaluate(

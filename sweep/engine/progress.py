@@ -56,4 +56,4 @@ def bar(plan: Plan, done: int, what: str = "sweep") -> Iterator[Advance]:
 
 def cells(plan: Plan, block: int) -> int:
     """Cells of one block."""
-    return int(np.prod([part.stop - part.start for part in plan.region(block)]))
+    return int(np.prod([part.stop - part.start for part in plan.find_region(block)]))

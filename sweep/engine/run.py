@@ -16,15 +16,15 @@ import numpy as np
 from grids.grid import Grid
 from grids.reading.errors import InputError, shorten
 from grids.spec import read_spec, validate_spec
-from sweep.cube.create import create
-from sweep.cube.difference import beyond_added, difference
-from sweep.cube.extend import Extension, extended, extension
-from sweep.cube.lock import exclusive
-from sweep.cube.marks import marking
+from sweep.cube.create import create_cube
+from sweep.cube.difference import describe_difference, describe_other_changes
+from sweep.cube.extend import Extension, extend_cube, plan_extension
+from sweep.cube.lock import hold_store
+from sweep.cube.marks import collect_marks
 from sweep.cube.object_store import locate_store
 from sweep.cube.provenance import check_code
-from sweep.cube.root import open_group, remove_partial, unfinished
-from sweep.cube.store import Cube, open_cube, plan_of
+from sweep.cube.root import is_unfinished, open_group, remove_partial
+from sweep.cube.store import Cube, open_cube, plan_cube
 from sweep.engine.block import Execute, run_blocks
 from sweep.engine.progress import Progress, silent
 from sweep.engine.resources import check_memory
@@ -118,30 +118,30 @@ def sweep(
             where="--overwrite, --extend",
             advice="--extend keeps what is stored, --overwrite starts anew",
         )
-    with _failures(url), exclusive(url):
+    with _failures(url), hold_store(url):
         found = None if overwrite else existing(url)
         more = growth(found, grid, url) if extend else None
         if found and not extend:
             _check_same(found, grid)
-        plan = more.plan if more else plan_of(grid)
+        plan = more.plan if more else plan_cube(grid)
         if where.scheduler is None:  # else blocks are computed elsewhere
             check_memory(grid, plan, where.workers)
         if found and not more:
-            if found.done().all():
+            if found.read_done().all():
                 return
             _tidy(found)
         with _executor(where) as execute:  # before anything is made: a scheduler may not answer
             if found is None:
-                found = create(url, grid, plan)
+                found = create_cube(url, grid, plan)
             elif more:
-                found = extended(found, more)
+                found = extend_cube(found, more)
             _fill(found, execute, progress)
 
 
 def existing(url: str) -> Cube | None:
     """The cube that an earlier run left, None where there is none yet."""
     group = open_group(url, "r")
-    if group is None or unfinished(group):
+    if group is None or is_unfinished(group):
         return None
     return open_cube(url, "r+")
 
@@ -152,7 +152,7 @@ def growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
         raise InputError(
             "no cube here to extend", where=url, advice="leave --extend out to make one"
         )
-    found = extension(cube, grid)
+    found = plan_extension(cube, grid)
     if not found.added:
         return None
     _same_code(cube)
@@ -161,9 +161,9 @@ def growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
 
 def _check_same(cube: Cube, grid: Grid) -> None:
     """Refuse a store of other cells."""
-    differs = difference(cube.grid, grid)
+    differs = describe_difference(cube.grid, grid)
     if differs:
-        only_more = not beyond_added(cube.grid, grid)
+        only_more = not describe_other_changes(cube.grid, grid)
         raise InputError(
             f"the store holds another sweep: {differs}",
             where=cube.url,
@@ -180,8 +180,8 @@ def _tidy(cube: Cube) -> None:
 
 def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
     """Compute what is missing."""
-    done = cube.done()
-    with progress(cube.plan, int(done.sum())) as advance, marking(cube) as mark:
+    done = cube.read_done()
+    with progress(cube.plan, int(done.sum())) as advance, collect_marks(cube) as mark:
         for block in execute(cube, map(int, np.flatnonzero(~done))):
             mark(block)
             advance(block)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from zarr.core.sync import sync
 
 from grids.reading.errors import InputError
-from sweep.cube.create import coordinates, labels
+from sweep.cube.coordinates import list_coordinates
 from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
-from sweep.cube.lock import exclusive
-from sweep.cube.object_store import writing
+from sweep.cube.lock import hold_store
+from sweep.cube.object_store import translate_write_errors
 from sweep.cube.plan import Region
 from sweep.cube.root import METADATA, NO_METADATA, UNREADABLE
-from sweep.cube.store import Array, Cube, array, file, open_cube
+from sweep.cube.store import Array, Cube, get_array, list_labels, name_file, open_cube
 from sweep.engine.progress import Advance, Progress, silent
 from sweep.errors import RunError
 
@@ -103,8 +103,8 @@ def damage_told(url: str) -> Iterator[None]:
 def damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
     """All damage, as it is found; `advance` is told of each block."""
     yield from _metadata(cube)
-    for dim, values in labels(cube.grid).items():
-        yield from _coordinate(array(cube.group, dim), dim, values)
+    for dim, values in list_labels(cube).items():
+        yield from _coordinate(get_array(cube.group, dim), dim, values)
     done, unread = _read_marks(cube)
     yield from unread
     for block in range(cube.plan.blocks):
@@ -149,7 +149,7 @@ def _coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damag
         if not what and not np.array_equal(stored[place], values[place]):
             what = "these are not the values of the spec"
         if what:
-            yield Damage(dim, file(stored, place), what, {dim: _span(values[place])})
+            yield Damage(dim, name_file(stored, place), what, {dim: _span(values[place])})
 
 
 def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
@@ -160,7 +160,7 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
         what = _undecoded(marks, place)
         if what:
             what += f"; {done[place].size:,} blocks are not known to be done"
-            unread.append(Damage(DONE, file(marks, place), what, {}))
+            unread.append(Damage(DONE, name_file(marks, place), what, {}))
         else:
             done[place] = np.asarray(marks[place], bool)
     return done.reshape(-1), unread
@@ -175,17 +175,17 @@ def _chunks(stored: Array) -> Iterator[Region]:
 
 def _block(cube: Cube, block: int) -> Iterator[Damage]:
     """Files of a block that is marked done."""
-    for name in cube.held(block):
-        what = _unread(cube.arrays[name], cube.place(name, block))
+    for name in cube.list_arrays(block):
+        what = _unread(cube.arrays[name], cube.find_place(name, block))
         if what:
             yield _damage(cube, name, block, what)
 
 
 def _damage(cube: Cube, name: str, block: int, what: str) -> Damage:
-    parts = zip(coordinates(cube.grid).items(), cube.plan.region(block), strict=True)
+    parts = zip(list_coordinates(cube.grid).items(), cube.plan.find_region(block), strict=True)
     hidden = NOT_SERIAL if name == SERIAL else ()
     cells = {dim: _span(values[part]) for (dim, values), part in parts if dim not in hidden}
-    return Damage(name, cube.file(name, block), what, cells, block)
+    return Damage(name, cube.name_file(name, block), what, cells, block)
 
 
 def _span(values: NDArray[Any]) -> Span:
@@ -196,7 +196,7 @@ def _span(values: NDArray[Any]) -> Span:
 def _unread(stored: Array, place: Region) -> str:
     """What is wrong with a file that must be there; empty where it is whole."""
     try:
-        size = sync(stored.store_path.store.getsize(file(stored, place)))
+        size = sync(stored.store_path.store.getsize(name_file(stored, place)))
     except FileNotFoundError:
         return "the file is gone"  # Zarr reads it as fill values, and an empty one, too
     except OSError as error:
@@ -218,7 +218,7 @@ def _locked(url: str) -> Iterator[str]:
     with ExitStack() as stack:
         refused = ""
         try:
-            stack.enter_context(exclusive(url))
+            stack.enter_context(hold_store(url))
         except InputError as error:
             refused = str(error)
         yield refused
@@ -228,7 +228,7 @@ def _mended(url: str, damaged: Sequence[Damage]) -> str:
     """Clear the marks of blocks, write the rest anew; returns why it could not."""
     cube = open_cube(url, "r+")
     try:
-        with writing(url):
+        with translate_write_errors(url):
             cube.mark(sorted({each.block for each in damaged if each.block is not None}), False)
             _restore(cube, [each for each in damaged if each.block is None])
     except OSError as error:
@@ -243,12 +243,12 @@ def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
     """
     for each in damaged:
         sync(cube.group.store.delete(each.file))
-    nodes, values = dict(_nodes(cube.group)), labels(cube.grid)
+    nodes, values = dict(_nodes(cube.group)), list_labels(cube)
     for each in damaged:
         if each.file.endswith(METADATA):
             _write_metadata(nodes[each.variable])
         elif each.variable != DONE:
-            array(cube.group, each.variable)[:] = values[each.variable]
+            get_array(cube.group, each.variable)[:] = values[each.variable]
 
 
 def _write_metadata(node: Node) -> None:

@@ -15,29 +15,33 @@ Row = dict[str, Any]
 WITHIN = {"total": "within", "comp": "within_comp", "comm": "within_comm"}
 
 
-def accuracy(predicted: float | None, measured: float | None) -> float | None:
-    """1 is exact, 0 is off by as much as was measured, or more; None where either is not known."""
+def rate_prediction(predicted: float | None, measured: float | None) -> float | None:
+    """The accuracy of a prediction: 1 is exact, 0 off by as much as was measured, or more.
+
+    None where one of the two is not known.
+    """
     if predicted is None or not measured:
         return None
     return max(0.0, 1 - abs(predicted - measured) / measured)
 
 
-def summary(rows: Sequence[Row]) -> dict[str, Any]:
+def summarise_accuracy(rows: Sequence[Row]) -> dict[str, Any]:
     """Accuracies averaged over all rows, those of each strategy, and those of each model."""
     return {
-        "overall": averages(rows),
-        "by_strategy": _by("strategy", rows),
-        "by_model": _by("model", rows),
+        "overall": average_rows(rows),
+        "by_strategy": _average_by("strategy", rows),
+        "by_model": _average_by("model", rows),
     }
 
 
-def _by(key: str, rows: Sequence[Row]) -> dict[str, Any]:
+def _average_by(key: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """The averages of the rows of each model, or strategy, in the order of their appearance."""
     names = dict.fromkeys(row[key] for row in rows)
-    return {name: averages([row for row in rows if row[key] == name]) for name in names}
+    return {name: average_rows([row for row in rows if row[key] == name]) for name in names}
 
 
-def averages(rows: Sequence[Row]) -> dict[str, Any]:
-    """Of each part: mean and median over the rows that were measured and predicted.
+def average_rows(rows: Sequence[Row]) -> dict[str, Any]:
+    """Mean and median of each part over the rows that were measured and predicted.
 
     `n` counts all rows, `unpredicted` those that no prediction exists for. `authors` averages the
     predictions that came with the rows, beside our own of the same rows. `coverage` is the part of
@@ -46,28 +50,31 @@ def averages(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "n": len(rows),
         "unpredicted": sum(row["predicted_total"] is None for row in rows),
-        **{part: _average(row[f"accuracy_{part}"] for row in rows) for part in PARTS},
-        "authors": {part: _beside_authors(part, rows) for part in PARTS},
-        "coverage": {part: _mean(row[WITHIN[part]] for row in rows) for part in PARTS},
+        **{part: _average_values(row[f"accuracy_{part}"] for row in rows) for part in PARTS},
+        "authors": {part: _average_authors(part, rows) for part in PARTS},
+        "coverage": {part: _average_known(row[WITHIN[part]] for row in rows) for part in PARTS},
     }
 
 
-def _average(values: Iterable[float | None]) -> dict[str, float | int | None]:
-    known = [each for each in values if each is not None]
+def _average_values(values: Iterable[float | None]) -> dict[str, float | int | None]:
+    """How many of the values there are, their mean and their median; None where there are none."""
+    numbers = [each for each in values if each is not None]
     return {
-        "n": len(known),
-        "mean": fmean(known) if known else None,
-        "median": median(known) if known else None,
+        "n": len(numbers),
+        "mean": fmean(numbers) if numbers else None,
+        "median": median(numbers) if numbers else None,
     }
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    return _average(values)["mean"]
+def _average_known(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that there are; None where there are none."""
+    return _average_values(values)["mean"]
 
 
-def _beside_authors(part: str, rows: Sequence[Row]) -> dict[str, float | int | None]:
+def _average_authors(part: str, rows: Sequence[Row]) -> dict[str, float | int | None]:
+    """The authors' accuracies, and `ours` on the rows that they predicted."""
     theirs = [row for row in rows if row[f"authors_accuracy_{part}"] is not None]
     return {
-        **_average(row[f"authors_accuracy_{part}"] for row in theirs),
-        "ours": _mean(row[f"accuracy_{part}"] for row in theirs),
+        **_average_values(row[f"authors_accuracy_{part}"] for row in theirs),
+        "ours": _average_known(row[f"accuracy_{part}"] for row in theirs),
     }

@@ -6,22 +6,16 @@ other runs of the same series did: that is all the evidence, so a cause is a fir
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from grids.reading.units import format_quantity
 from kernels.calibration import LARGE_MESSAGE
 from kernels.oracle import choose_group
-from sweep.measured.predicted_runs import Case
+from sweep.measured.deviations import Deviation, compare_part, find_deviation
+from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.predict import ONLY, number, prediction
 
-# Far from an interval: half again beyond its end, in log time from the median. Of a normal error
-# with 80 % inside, one in twenty lies there.
-FAR = 1.5
-# Far from a prediction without an interval: by more than this factor.
-FACTOR = 1.5
-# What is off by less than this part of the whole iteration does not matter.
-MATERIAL = 0.1
 # A run is slower for its scale if the excess over the prediction grew so much in its series.
 GROWN = 1.25
 
@@ -31,205 +25,164 @@ COMPUTE = ("forward_backward", "pipeline_bubble", "weight_update", "split_overhe
 SPLIT = ("spatial", "filter", "channel")
 
 
-@dataclass(frozen=True)
-class Deviation:
-    """A part of an iteration that took another time than predicted [s]."""
-
-    part: str
-    measured: float
-    predicted: float
-
-    @property
-    def factor(self) -> float:
-        return self.measured / self.predicted if self.predicted else math.inf
-
-    @property
-    def slower(self) -> bool:
-        return self.measured > self.predicted
-
-
-def anomaly(case: Case, cases: Sequence[Case]) -> dict[str, Any] | None:
-    """What stands out in a run, None where nothing does; `cases` are all runs, itself included."""
-    found = _deviation(case)
-    if found is None:
+def find_anomaly(run: PredictedRun, runs: Sequence[PredictedRun]) -> dict[str, Any] | None:
+    """What stands out in a run, None where nothing does; `runs` are all, itself included."""
+    deviation = find_deviation(run)
+    if deviation is None:
         return None
-    term, share = _dominant(case, found.part)
+    term, share = _find_dominant_term(run, deviation.part)
     return {
-        "part": WORDS[found.part],
-        "factor": found.factor if math.isfinite(found.factor) else None,
+        "part": WORDS[deviation.part],
+        "factor": deviation.factor if math.isfinite(deviation.factor) else None,
         "term": term,
-        "what": f"{WORDS[found.part]} took {found.measured:.3g} s, {found.predicted:.3g} s are "
-        f"predicted, {share:.0%} of it {term}",
-        "cause": _cause(case, cases, found),
+        "what": f"{WORDS[deviation.part]} took {deviation.measured:.3g} s, "
+        f"{deviation.predicted:.3g} s are predicted, {share:.0%} of it {term}",
+        "cause": _suspect_cause(run, runs, deviation),
     }
 
 
-def _deviation(case: Case) -> Deviation | None:
-    """The part that is off by most; the total where the parts were not measured or are not off."""
-    for parts in (("comp", "comm"), ("total",)):
-        off = [each for part in parts if (each := _off(case, part))]
-        if off:
-            return max(off, key=lambda each: abs(each.measured - each.predicted))
-    return None
-
-
-def _compared(case: Case, part: str) -> Deviation | None:
-    measured, predicted = getattr(case.run.measured, part), getattr(case.predicted, part)
-    if measured is None or predicted is None:
-        return None
-    return Deviation(part, measured, predicted)
-
-
-def _off(case: Case, part: str) -> Deviation | None:
-    """How a part deviates, if far and by a material time."""
-    found, total = _compared(case, part), case.run.measured.total
-    if found is None or total is None:
-        return None
-    if abs(found.measured - found.predicted) < MATERIAL * total:
-        return None
-    return found if _far(case, found) else None
-
-
-def _far(case: Case, found: Deviation) -> bool:
-    if not found.measured or not found.predicted:
-        return True
-    if case.intervals is None:
-        return abs(math.log(found.factor)) > math.log(FACTOR)
-    interval = case.intervals[found.part]
-    end = interval["p90"] if found.measured > interval["p50"] else interval["p10"]
-    half = abs(math.log(end / interval["p50"]))
-    return abs(math.log(found.measured / interval["p50"])) > FAR * half
-
-
-def _terms(case: Case, part: str) -> dict[str, float]:
+def _select_terms(run: PredictedRun, part: str) -> dict[str, float]:
     """The terms [s an epoch] that make up a part."""
     return {
         name: value or 0.0
-        for name, value in case.found["terms"].items()
+        for name, value in run.answer["terms"].items()
         if part == "total" or (name in COMPUTE) == (part == "comp")
     }
 
 
-def _dominant(case: Case, part: str) -> tuple[str, float]:
+def _find_dominant_term(run: PredictedRun, part: str) -> tuple[str, float]:
     """The largest term of a part, and its share of the part."""
-    terms = _terms(case, part)
+    terms = _select_terms(run, part)
     name = max(terms, key=terms.__getitem__)
     return name, terms[name] / (sum(terms.values()) or 1.0)
 
 
-def _cause(case: Case, cases: Sequence[Case], found: Deviation) -> str:
-    repeated = _repeated(case, cases)
+def _suspect_cause(run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation) -> str:
+    """The likeliest cause of a deviation, in words."""
+    repeated = _suspect_variation(run, runs)
     if repeated:
         return repeated
-    if found.part == "total":
-        return _of_total(case, cases, found)
-    if found.part == "comp":
-        return _of_compute(case, found)
-    return _of_communication(case, cases, found)
+    if deviation.part == "total":
+        return _suspect_larger_part(run, runs, deviation)
+    if deviation.part == "comp":
+        return _suspect_compute(run, deviation)
+    return _suspect_communication(run, runs, deviation)
 
 
-def _repeated(case: Case, cases: Sequence[Case]) -> str | None:
-    """Whether another run of the same configuration took about what is predicted."""
-    for other in cases:
-        same = (other.run.series, other.run.p) == (case.run.series, case.run.p)
-        if same and other is not case and _deviation(other) is None:
+def _suspect_variation(run: PredictedRun, runs: Sequence[PredictedRun]) -> str | None:
+    """That runs vary, where another of the same configuration took about what is predicted."""
+    for other in runs:
+        same = (other.row.series, other.row.p) == (run.row.series, run.row.p)
+        if same and other is not run and find_deviation(other) is None:
             return (
-                f"runs vary: another of the same configuration took {other.run.measured.total:.3g} "
+                f"runs vary: another of the same configuration took {other.row.measured.total:.3g} "
                 "s, near the prediction (other jobs, input loading)"
             )
     return None
 
 
-def _of_total(case: Case, cases: Sequence[Case], found: Deviation) -> str:
-    """Where the parts were not measured, the one that dominates the prediction is suspected."""
-    computes = (case.predicted.comp or 0.0) >= (case.predicted.comm or 0.0)
-    return _of_compute(case, found) if computes else _of_communication(case, cases, found)
+def _suspect_larger_part(
+    run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
+) -> str:
+    """The cause in the part that dominates the prediction, where the parts were not measured."""
+    computes = (run.predicted.comp or 0.0) >= (run.predicted.comm or 0.0)
+    return (
+        _suspect_compute(run, deviation)
+        if computes
+        else _suspect_communication(run, runs, deviation)
+    )
 
 
-def _of_compute(case: Case, found: Deviation) -> str:
-    group = case.found["group"]
-    inside = case.grid.strategies[0].group_strategy
-    if found.part == "comp" and inside in SPLIT and group > 1:
-        return _not_divided(case, found, group)
-    pace = "slower" if found.slower else "faster"
+def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
+    """Why computing took another time: layers that were not divided, or one PE's own pace."""
+    group = run.answer["group"]
+    inside = run.grid.strategies[0].group_strategy
+    if deviation.part == "comp" and inside in SPLIT and group > 1:
+        return _suspect_division(run, deviation, group)
+    pace = "slower" if deviation.slower else "faster"
     return (
         f"the time of one PE: layers run {pace} than their profile says "
         "(another mini-batch or library, input loading)"
     )
 
 
-def _not_divided(case: Case, found: Deviation, group: int) -> str:
-    """How much of the serial compute S stays whole: measured = S (u + (1-u) / p2)."""
-    serial = _serial(case)
-    if found.measured > serial:
+def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> str:
+    """How much of the serial compute S stays whole, u: measured = S (u + (1-u) / p2)."""
+    serial = _predict_serial(run)
+    if deviation.measured > serial:
         return (
-            f"compute grew when it was split, to {found.measured / serial:.1f} times the serial: "
-            "copies, packing or waiting count as compute"
+            f"compute grew when it was split, to {deviation.measured / serial:.1f} times the "
+            "serial: copies, packing or waiting count as compute"
         )
     whole, expected = (
         max(0.0, (seconds / serial - 1 / group) / (1 - 1 / group))
-        for seconds in (found.measured, found.predicted)
+        for seconds in (deviation.measured, deviation.predicted)
     )
-    verb = "does not shrink" if found.slower else "shrinks better"
+    verb = "does not shrink" if deviation.slower else "shrinks better"
     return (
         f"compute {verb}: {whole:.0%} of the serial compute stays on each of the group's "
         f"{group} PEs, {expected:.0%} are predicted"
     )
 
 
-def _serial(case: Case) -> float:
-    """[s] one PE computes on the samples of a replica."""
-    alone = replace(case.asked, strategy="serial", pe=1)
+def _predict_serial(run: PredictedRun) -> float:
+    """Seconds that one PE computes on the samples of a replica."""
+    alone = replace(run.case, strategy="serial", pe=1)
     return float(prediction(alone.grid())["iteration_comp_time"])
 
 
-def _of_communication(case: Case, cases: Sequence[Case], found: Deviation) -> str:
-    term, _ = _dominant(case, "comm")
-    if not found.slower:
+def _suspect_communication(
+    run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
+) -> str:
+    """Why communication took another time; the likelier causes come first."""
+    term, _ = _find_dominant_term(run, "comm")
+    if not deviation.slower:
         return f"overlap with compute, or more bandwidth than {term} is given"
     return (
-        _congestion(case, cases, found)
-        or _large_messages(case)
-        or _start_ups(case, found)
-        or f"bandwidth: {term} has about 1/{found.factor:.1f} of what the system states "
+        _suspect_congestion(run, runs, deviation)
+        or _suspect_large_messages(run)
+        or _suspect_start_ups(run, deviation)
+        or f"bandwidth: {term} has about 1/{deviation.factor:.1f} of what the system states "
         "(host staging, library, other traffic)"
     )
 
 
-def _congestion(case: Case, cases: Sequence[Case], found: Deviation) -> str | None:
-    """Whether fewer PEs of the same series, on several nodes too, were nearer their prediction."""
-    node = case.grid.systems[0].pes_per_node
+def _suspect_congestion(
+    run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
+) -> str | None:
+    """Congestion, where fewer PEs of the same series, on several nodes too, were nearer."""
+    node = run.grid.systems[0].pes_per_node
     smaller = [
-        (other.run.p, each.factor)
-        for other in cases
-        if other.run.series == case.run.series and node < other.run.p < case.run.p
-        if (each := _compared(other, found.part))
+        (other.row.p, each.factor)
+        for other in runs
+        if other.row.series == run.row.series and node < other.row.p < run.row.p
+        if (each := compare_part(other, deviation.part))
     ]
     if not smaller:
         return None
     p, factor = min(smaller, key=lambda each: each[1])
-    if factor * GROWN > found.factor:
+    if factor * GROWN > deviation.factor:
         return None
     return (
-        f"congestion: {found.factor:.1f} times the prediction on {case.run.p} PEs, "
+        f"congestion: {deviation.factor:.1f} times the prediction on {run.row.p} PEs, "
         f"{factor:.1f} times on {p}: links shared with other jobs, or between racks"
     )
 
 
-def _large_messages(case: Case) -> str | None:
-    """Whether gradients, or samples, that pass through host memory are very large messages."""
-    inside, group = case.grid.strategies[0].group_strategy, case.found["group"]
-    if inside not in SPLIT or group == 1 or case.grid.systems[0].staging is None:
+def _suspect_large_messages(run: PredictedRun) -> str | None:
+    """Large messages, where gradients or samples pass through host memory as such."""
+    inside, group = run.grid.strategies[0].group_strategy, run.answer["group"]
+    if inside not in SPLIT or group == 1 or run.grid.systems[0].staging is None:
         return None
     # Hybrids of filter and channel reduce between PEs directly.
-    if inside != "spatial" and case.found["replicas"] > 1:
+    if inside != "spatial" and run.answer["replicas"] > 1:
         return None
-    asked = case.grid.case(ONLY)
-    assert asked is not None  # it has a prediction that the run deviates from
-    work, delta = choose_group(asked).work, case.found["parameters"]["delta"]
+    case = run.grid.case(ONLY)
+    assert case is not None  # it has a prediction that the run deviates from
+    work, delta = choose_group(case).work, run.answer["parameters"]["delta"]
     messages = {"gradients": delta * number(work.undivided)}
     if inside == "spatial":
-        messages["samples"] = delta * case.run.samples_per_replica * number(work.sample)
+        messages["samples"] = delta * run.row.samples_per_replica * number(work.sample)
     name = max(messages, key=messages.__getitem__)
     if messages[name] <= LARGE_MESSAGE:
         return None
@@ -239,15 +192,15 @@ def _large_messages(case: Case) -> str | None:
     )
 
 
-def _start_ups(case: Case, found: Deviation) -> str | None:
-    """Whether most of the predicted communication is start-ups of messages."""
-    free = prediction(replace(case.asked, parameters=NO_START_UPS).grid())
-    if not case.predicted.comm:
+def _suspect_start_ups(run: PredictedRun, deviation: Deviation) -> str | None:
+    """Start-up latency, where it is most of the predicted communication."""
+    free = prediction(replace(run.case, parameters=NO_START_UPS).grid())
+    if not run.predicted.comm:
         return None
-    share = 1 - float(free["iteration_comm_time"]) / case.predicted.comm
+    share = 1 - float(free["iteration_comm_time"]) / run.predicted.comm
     if share < 0.5:
         return None
     return (
         f"start-up latency: {share:.0%} of the predicted communication is start-ups of messages, "
-        f"which take {found.factor:.1f} times as long"
+        f"which take {deviation.factor:.1f} times as long"
     )

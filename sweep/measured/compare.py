@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sweep.measured.accuracy import accuracy, summary
-from sweep.measured.anomalies import anomaly
-from sweep.measured.predicted_runs import AS_MEASURED, Case, Conditions, cases
-from sweep.measured.runs import PARTS, Times, read_measured
+from sweep.measured.accuracy import rate_prediction, summarise_accuracy
+from sweep.measured.anomalies import find_anomaly
+from sweep.measured.predicted_runs import AS_MEASURED, Conditions, PredictedRun, predict_runs
+from sweep.measured.runs import PARTS, Times, read_runs
 
 QUANTILES = ("p10", "p50", "p90")
 
@@ -27,62 +27,64 @@ def compare(
     rows that name none. calibration: a name, a file or "none"; by default the one that is shipped
     with the row's system. settings: as in `Configuration`. InputError tells file and line.
     """
-    runs = read_measured(Path(path))
-    found = cases(runs, Conditions(system, calibration, settings))
-    rows = [_row(case, anomaly(case, found)) for case in found]
-    return {"rows": rows, "summary": summary(rows)}
+    runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
+    rows = [_make_row(run, find_anomaly(run, runs)) for run in runs]
+    return {"rows": rows, "summary": summarise_accuracy(rows)}
 
 
-def _row(case: Case, standing_out: Row | None) -> Row:
-    run, predicted = case.run, case.predicted
+def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
+    """What `compare` prints of a run, with its anomaly if it has one."""
+    row, predicted = run.row, run.predicted
     return {
-        "model": run.model,
-        "dataset": run.dataset,
-        "system": case.found["system"],
-        "strategy": run.strategy,
-        "p": run.p,
-        "samples_per_replica": run.samples_per_replica,
-        "source": run.source,
-        "note": run.note,
-        **_times("measured", run.measured),
-        **_times("predicted", predicted),
-        **_accuracies("accuracy", predicted, run.measured),
-        **_times("authors", run.authors),
-        **_accuracies("authors_accuracy", run.authors, run.measured),
-        **_interval(case, "total", ""),
-        **_interval(case, "comp", "_comp"),
-        **_interval(case, "comm", "_comm"),
-        "limit": case.found["limit"],
-        "reason": _reason(case),
-        "anomaly": standing_out,
-        "extrapolation": case.found.get("extrapolation", []),
+        "model": row.model,
+        "dataset": row.dataset,
+        "system": run.answer["system"],
+        "strategy": row.strategy,
+        "p": row.p,
+        "samples_per_replica": row.samples_per_replica,
+        "source": row.source,
+        "note": row.note,
+        **_list_times("measured", row.measured),
+        **_list_times("predicted", predicted),
+        **_rate_predictions("accuracy", predicted, row.measured),
+        **_list_times("authors", row.authors),
+        **_rate_predictions("authors_accuracy", row.authors, row.measured),
+        **_locate_in_interval(run, "total", ""),
+        **_locate_in_interval(run, "comp", "_comp"),
+        **_locate_in_interval(run, "comm", "_comm"),
+        "limit": run.answer["limit"],
+        "reason": _explain_absence(run),
+        "anomaly": anomaly,
+        "extrapolation": run.answer.get("extrapolation", []),
     }
 
 
-def _times(name: str, times: Times) -> Row:
+def _list_times(name: str, times: Times) -> Row:
+    """Total, compute and communication [s an iteration] as columns that begin with `name`."""
     return {f"{name}_{part}": getattr(times, part) for part in PARTS}
 
 
-def _accuracies(name: str, predicted: Times, measured: Times) -> Row:
+def _rate_predictions(name: str, predicted: Times, measured: Times) -> Row:
+    """Accuracies of the three as columns that begin with `name`."""
     return {
-        f"{name}_{part}": accuracy(getattr(predicted, part), getattr(measured, part))
+        f"{name}_{part}": rate_prediction(getattr(predicted, part), getattr(measured, part))
         for part in PARTS
     }
 
 
-def _interval(case: Case, part: str, suffix: str) -> Row:
+def _locate_in_interval(run: PredictedRun, part: str, suffix: str) -> Row:
     """p10, p50, p90 and whether the measured time lies between the outer two."""
-    found = case.intervals[part] if case.intervals else dict.fromkeys(QUANTILES)
-    low, high, measured = found["p10"], found["p90"], getattr(case.run.measured, part)
-    known = None not in (low, high, measured)
+    interval = run.intervals[part] if run.intervals else dict.fromkeys(QUANTILES)
+    low, high, measured = interval["p10"], interval["p90"], getattr(run.row.measured, part)
+    complete = None not in (low, high, measured)
     return {
-        **{f"{name}{suffix}": found[name] for name in QUANTILES},
-        f"within{suffix}": low <= measured <= high if known else None,
+        **{f"{name}{suffix}": interval[name] for name in QUANTILES},
+        f"within{suffix}": low <= measured <= high if complete else None,
     }
 
 
-def _reason(case: Case) -> str | None:
+def _explain_absence(run: PredictedRun) -> str | None:
     """Why there is no prediction; None where there is one."""
-    if case.predicted.total is not None:
+    if run.predicted.total is not None:
         return None
-    return case.grid.misfit(0, 0) or f"no such configuration: {', '.join(case.found['limit'])}"
+    return run.grid.misfit(0, 0) or f"no such configuration: {', '.join(run.answer['limit'])}"

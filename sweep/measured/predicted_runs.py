@@ -1,4 +1,4 @@
-"""Cases: measured runs with what the oracle predicts for each.
+"""Measured runs, each with what the oracle predicts for it.
 
 A run is predicted as it was configured: weak scaling with b = samples_per_replica, and gradients
 of replicated weights reduced inside a group first, as the runs of the paper did.
@@ -30,84 +30,87 @@ class Conditions:
     calibration: str | None
     settings: Mapping[str, object]
 
-    def configuration(self, run: MeasuredRun) -> Configuration:
-        """What a run was, for the oracle."""
-        system = run.system or self.system
-        name = shipped_calibration(system) if self.calibration is None else self.calibration
+    def make_case(self, row: MeasuredRun) -> Configuration:
+        """What the oracle is asked about a run."""
+        system = row.system or self.system
+        name = find_shipped_calibration(system) if self.calibration is None else self.calibration
         calibration = {} if name == "none" else {"calibration": name}
         return Configuration(
-            run.model,
-            run.strategy,
-            run.p,
-            run.samples_per_replica,
+            row.model,
+            row.strategy,
+            row.p,
+            row.samples_per_replica,
             system=system,
-            dataset=run.dataset,
+            dataset=row.dataset,
             settings={**self.settings, **calibration},
         )
 
 
 @dataclass(frozen=True)
-class Case:
-    """A run, how it was asked about, and the answer."""
+class PredictedRun:
+    """A row of a runs file, the case that the oracle was asked, and its answer."""
 
-    run: MeasuredRun
-    asked: Configuration
+    row: MeasuredRun
+    case: Configuration
     grid: Grid
-    found: Mapping[str, Any]
+    answer: Mapping[str, Any]
 
     @property
     def predicted(self) -> Times:
         """[s an iteration]; None where no such configuration can be."""
         names = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
-        return Times(*(self.found[name] for name in names))
+        return Times(*(self.answer[name] for name in names))
 
     @property
     def intervals(self) -> dict[str, Mapping[str, float]] | None:
         """p10, p50 and p90 of total, comp and comm; None without a calibration."""
-        found = self.found.get("intervals")
-        if found is None:
+        intervals = self.answer.get("intervals")
+        if intervals is None:
             return None
         return {
-            "total": found["iteration_time"],
-            "comp": found["iteration_comp_time"],
-            "comm": found["iteration_comm_time"],
+            "total": intervals["iteration_time"],
+            "comp": intervals["iteration_comp_time"],
+            "comm": intervals["iteration_comm_time"],
         }
 
 
-def shipped_calibration(system: str) -> str:
+def find_shipped_calibration(system: str) -> str:
     """The calibration that has the system's name, or "none"."""
-    known = {path.stem for path in (CATALOGUE / "calibrations").glob("*.yaml")}
-    return system if system in known else "none"
+    names = {path.stem for path in (CATALOGUE / "calibrations").glob("*.yaml")}
+    return system if system in names else "none"
 
 
-def cases(runs: Sequence[MeasuredRun], conditions: Conditions) -> tuple[Case, ...]:
-    """Every run predicted. All names are looked up before the first prediction takes its time."""
+def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[PredictedRun, ...]:
+    """Every run with its prediction.
+
+    All names are looked up before the first prediction takes its time.
+    """
     grids = {}
-    for run in runs:
-        if configured(run) not in grids:
-            with told_by_column(run):
-                grids[configured(run)] = conditions.configuration(run).grid()
-    found = {key: prediction(grid) for key, grid in grids.items()}
+    for row in rows:
+        if identify_case(row) not in grids:
+            with name_column(row):
+                grids[identify_case(row)] = conditions.make_case(row).grid()
+    answers = {key: prediction(grid) for key, grid in grids.items()}
     return tuple(
-        Case(run, conditions.configuration(run), grids[key], found[key])
-        for run in runs
-        for key in [configured(run)]
+        PredictedRun(row, conditions.make_case(row), grids[key], answers[key])
+        for row in rows
+        for key in [identify_case(row)]
     )
 
 
-def configured(run: MeasuredRun) -> tuple[str | int | None, ...]:
-    """Repeated runs of a configuration have one prediction."""
-    return (*run.series, run.p)
+def identify_case(row: MeasuredRun) -> tuple[str | int | None, ...]:
+    """What repeated runs of a case have in common: they have one prediction."""
+    return (*row.series, row.p)
 
 
 @contextmanager
-def told_by_column(run: MeasuredRun) -> Iterator[None]:
+def name_column(row: MeasuredRun) -> Iterator[None]:
     """Tell the file, line and column of a name that is unknown, where the row has it."""
     try:
         yield
     except InputError as error:
         axis = re.match(r"axes\.(\w+)(\.\d+)?: ", str(error))
-        if axis is None or (axis[1] == "system" and run.system is None):
+        if axis is None or (axis[1] == "system" and row.system is None):
             raise
         text = str(error)[axis.end() :]
-        raise InputError(text, where=f"{run.where}: {axis[1]}") from None
+        raise InputError(text, where=f"{row.where}: {axis[1]}") from None

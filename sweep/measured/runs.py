@@ -53,9 +53,9 @@ class MeasuredRun:
         return (self.model, self.dataset, self.system, self.strategy, self.samples_per_replica)
 
 
-def read_measured(path: Path) -> tuple[MeasuredRun, ...]:
+def read_runs(path: Path) -> tuple[MeasuredRun, ...]:
     """All rows in their order; InputError tells file and line of what is wrong."""
-    runs = tuple(_run(where, record) for where, record in _records(path))
+    runs = tuple(_parse_run(where, record) for where, record in _read_records(path))
     if not runs:
         raise InputError(
             "expected a row for each run, got none", where=str(path), advice="is it the right file?"
@@ -63,7 +63,7 @@ def read_measured(path: Path) -> tuple[MeasuredRun, ...]:
     return runs
 
 
-def _records(path: Path) -> Iterator[tuple[str, Record]]:
+def _read_records(path: Path) -> Iterator[tuple[str, Record]]:
     """Each row by column, with its place; blank lines are none."""
     # csv wants the line ends as they are: a quoted field may hold some.
     lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
@@ -76,9 +76,9 @@ def _records(path: Path) -> Iterator[tuple[str, Record]]:
                 continue
             where = f"{path}:{first}"
             if header is None:
-                header = _header(fields, where)
+                header = _read_header(fields, where)
             else:
-                yield where, _record(header, fields, where)
+                yield where, _match_fields(header, fields, where)
     except csv.Error as error:
         raise InputError(f"no CSV: {error}", where=f"{path}:{before + 1}") from None
     if header is None:
@@ -89,7 +89,8 @@ def _records(path: Path) -> Iterator[tuple[str, Record]]:
         )
 
 
-def _header(fields: list[str], where: str) -> list[str]:
+def _read_header(fields: list[str], where: str) -> list[str]:
+    """The names of the columns; InputError where one is missing or stands twice."""
     names = [each.strip() for each in fields]
     for name in REQUIRED:
         if name not in names:
@@ -107,7 +108,8 @@ def _header(fields: list[str], where: str) -> list[str]:
     return names
 
 
-def _record(header: list[str], fields: list[str], where: str) -> Record:
+def _match_fields(header: list[str], fields: list[str], where: str) -> Record:
+    """The fields of a row by their columns."""
     if len(fields) != len(header):
         raise InputError(
             f"expected {len(header)} fields, as many as columns, got {len(fields)}",
@@ -117,42 +119,45 @@ def _record(header: list[str], fields: list[str], where: str) -> Record:
     return dict(zip(header, map(str.strip, fields), strict=True))
 
 
-def _run(where: str, record: Record) -> MeasuredRun:
+def _parse_run(where: str, record: Record) -> MeasuredRun:
+    """The run of a row, whose place is `where`."""
     return MeasuredRun(
         where=where,
-        model=_name(record, "model", where),
-        dataset=_name(record, "dataset", where),
-        strategy=_name(record, "strategy", where),
-        p=_count(record, "p", "pe", where),
-        samples_per_replica=_count(record, "samples_per_replica", "batch", where),
-        measured=_times(record, "", where),
-        authors=_times(record, "authors_", where),
+        model=_parse_name(record, "model", where),
+        dataset=_parse_name(record, "dataset", where),
+        strategy=_parse_name(record, "strategy", where),
+        p=_parse_count(record, "p", "pe", where),
+        samples_per_replica=_parse_count(record, "samples_per_replica", "batch", where),
+        measured=_parse_times(record, "", where),
+        authors=_parse_times(record, "authors_", where),
         system=record.get("system") or None,
         source=record.get("source", ""),
         note=record.get("note", ""),
     )
 
 
-def _name(record: Record, column: str, where: str) -> str:
+def _parse_name(record: Record, column: str, where: str) -> str:
     if not record[column]:
         raise InputError(f"{column}: expected a name, got nothing", where=where)
     return record[column]
 
 
-def _count(record: Record, column: str, parameter: str, where: str) -> int:
+def _parse_count(record: Record, column: str, parameter: str, where: str) -> int:
+    """The whole number in a column, within the bounds of a parameter."""
     return int(PARAMETERS[parameter].read(record[column], f"{where}: {column}"))
 
 
-def _times(record: Record, prefix: str, where: str) -> Times:
+def _parse_times(record: Record, prefix: str, where: str) -> Times:
     """The columns total_s, comp_s and comm_s behind `prefix`; the measured total is required."""
     total, comp, comm = (
-        _seconds(record.get(column, ""), f"{where}: {column}", required=column in REQUIRED)
+        _parse_seconds(record.get(column, ""), f"{where}: {column}", required=column in REQUIRED)
         for column in (f"{prefix}{part}_s" for part in PARTS)
     )
     return Times(total, comp, comm)
 
 
-def _seconds(text: str, where: str, *, required: bool) -> float | None:
+def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:
+    """Seconds in a field, None of an empty one."""
     if not text and not required:
         return None
     seconds = parse_quantity(text, "1", where)

@@ -8,10 +8,10 @@ import numpy as np
 from grids.grid import Grid
 from kernels.flags import FORBIDS
 from kernels.statistics import COUNT
-from sweep.cube.schema import names
-from sweep.questions.lines import Columns, groups
+from sweep.cube.variables import name_limits
+from sweep.questions.lines import Columns, split_groups
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, calibrated_grid, summary
+from sweep.questions.summary_table import Source, read_calibrated_grid, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,44 +32,48 @@ def best(cube: Source, selection: Selection | None = None) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    return pd.DataFrame(rows(cube, selection), dtype=object)  # whole numbers stay, beside None
+    return pd.DataFrame(
+        rank_strategies(cube, selection), dtype=object
+    )  # whole numbers stay, beside None
 
 
-def rows(cube: Source, selection: Selection | None = None) -> list[Row]:
+def rank_strategies(cube: Source, selection: Selection | None = None) -> list[Row]:
     """The rows of `best` as plain data, without pandas, which takes long to import."""
-    found = summary(cube, selection)
-    others = list(found.coordinates)[len(PLACE) + 1 :]
-    listed: list[Row] = []
-    grid = calibrated_grid(cube)
-    for place in groups(found.columns(), PLACE):
-        ranked = list(_ranked([_row(lines, others) for lines in groups(place, ["strategy"])]))
-        listed += ranked if grid is None else _with_chance(grid, ranked)
-    return listed
+    lines = summarise_slice(cube, selection)
+    others = list(lines.coordinates)[len(PLACE) + 1 :]
+    rows: list[Row] = []
+    grid = read_calibrated_grid(cube)
+    for place in split_groups(lines.list_columns(), PLACE):
+        strategies = split_groups(place, ["strategy"])
+        ranked = list(_rank_rows([_summarise_strategy(each, others) for each in strategies]))
+        rows += ranked if grid is None else _add_chance(grid, ranked)
+    return rows
 
 
-def _with_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
+def _add_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
     """The rows, the first with the probability that it is faster than the second."""
-    from sweep.questions.probability import chance
+    from sweep.questions.probability import chance  # late: JAX comes with it
 
     rivals = [row for row in ranked[:2] if row["feasible"]]
     first = chance(grid, *rivals) if len(rivals) == 2 else None
     return [row | {"faster_than_next": first if n == 0 else None} for n, row in enumerate(ranked)]
 
 
-def _ranked(rows: list[Row]) -> Iterator[Row]:
+def _rank_rows(rows: list[Row]) -> Iterator[Row]:
     """The rows of one place, the fastest first."""
     in_order = sorted(rows, key=lambda row: row["epoch_time"] or float("inf"))
     for rank, row in enumerate(in_order, 1):
         yield {"rank": rank if row["feasible"] else None} | row
 
 
-def _row(lines: Columns, others: list[str]) -> Row:
+def _summarise_strategy(lines: Columns, others: list[str]) -> Row:
     """The fastest of one strategy's lines of PE counts."""
     times = lines["fastest_time"]
     feasible = not np.isnan(times).all()
+    # Of nothing but NaN nanargmin raises; a line that cannot be still has the labels.
     fastest = int(np.nanargmin(times)) if feasible else 0
     chosen = {name: values[fastest] for name, values in lines.items()}
-    found = {
+    answer = {
         "pe": int(chosen["fastest_pe"]),
         **{axis: chosen[axis].item() for axis in others},
         "epoch_time": float(chosen["fastest_time"]),
@@ -79,14 +83,14 @@ def _row(lines: Columns, others: list[str]) -> Row:
     }
     return {
         **{label: chosen[label] for label in (*PLACE, "strategy")},
-        **(found if feasible else dict.fromkeys(found)),
+        **(answer if feasible else dict.fromkeys(answer)),
         "feasible": feasible,
-        "limit": [] if feasible else _reasons(lines),
+        "limit": [] if feasible else _list_reasons(lines),
     }
 
 
-def _reasons(lines: Columns) -> list[str]:
+def _list_reasons(lines: Columns) -> list[str]:
     """Names of what forbids the cells, the most frequent first."""
-    counts = {name: int(lines[f"{COUNT}{name}"].sum()) for name in names(FORBIDS)}
+    counts = {name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)}
     frequent = sorted(counts.items(), key=lambda item: -item[1])
     return [name for name, count in frequent if count]

@@ -11,7 +11,7 @@ Row = dict[str, Any]
 HERE = Path()
 
 
-def models() -> list[Row]:
+def list_models() -> list[Row]:
     """Architectures, with parameters and multiply-accumulates at a customary sample."""
     rows = []
     for name in list_names("model"):
@@ -34,9 +34,9 @@ def models() -> list[Row]:
     return rows
 
 
-def datasets() -> list[Row]:
+def list_datasets() -> list[Row]:
     """Data sets: samples an epoch, and one sample's shape."""
-    found = [find("dataset", name, HERE) for name in list_names("dataset")]
+    datasets = [find("dataset", name, HERE) for name in list_names("dataset")]
     return [
         {
             "dataset": each.name,
@@ -45,13 +45,13 @@ def datasets() -> list[Row]:
             "targets": each.targets,
             "source": "; ".join(each.source),
         }
-        for each in found
+        for each in datasets
     ]
 
 
-def systems() -> list[Row]:
+def list_systems() -> list[Row]:
     """Machines: a PE, and the levels of the network."""
-    found = [find("system", name, HERE) for name in list_names("system")]
+    systems = [find("system", name, HERE) for name in list_names("system")]
     return [
         {
             "system": each.name,
@@ -64,11 +64,11 @@ def systems() -> list[Row]:
             "levels": [level.model_dump() for level in each.levels],
             "source": "; ".join(each.source),
         }
-        for each in found
+        for each in systems
     ]
 
 
-def strategies() -> list[Row]:
+def list_strategies() -> list[Row]:
     """The ten strategies, what each divides, and its limit."""
     return [
         {"strategy": name, "meaning": meaning, "limit": LIMIT[name]}

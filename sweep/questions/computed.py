@@ -11,7 +11,7 @@ from grids.reading.errors import InputError
 from kernels.compiled import compiled
 from kernels.statistics import STATISTICS, SUMMARISED
 from kernels.summary import Line, tabulate_line
-from sweep.cube.schema import typed
+from sweep.cube.statistics import type_statistics
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.lines import Lines
 
@@ -33,7 +33,7 @@ def computed(cube: xr.Dataset, efficiency: float) -> Lines:
         place: tuple[int | slice, ...] = (slice(None), *index)
         tables[place] = _of_lines(part.transpose("pe", *others), efficiency)
     labels = {dim: cube[dim].values.astype(object) for dim in LABELS}
-    return Lines(labels | {dim: cube[dim].values for dim in others}, typed(tables))
+    return Lines(labels | {dim: cube[dim].values for dim in others}, type_statistics(tables))
 
 
 def _of_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from kernels.filter_channel import exchanged
 from kernels.group import GroupWork, Placement, share
 from kernels.oracle import choose_group
 from kernels.spatial import layer_halo
-from sweep.questions.formulas import formulas
+from sweep.questions.formulas import select_formulas
 from sweep.questions.predict import ONLY, Configuration, prediction
 
 Row = dict[str, Any]
@@ -51,7 +51,7 @@ def _formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     algorithm = grid.options.algorithm
     rows = []
     group = grid.strategies[0].group_strategy
-    for name, formula in formulas(group, calibrated=case.calibration is not None).items():
+    for name, formula in select_formulas(group, calibrated=case.calibration is not None).items():
         seconds = predicted["terms"][name]
         if seconds:
             once = seconds / _passes(name, predicted)

@@ -84,8 +84,8 @@ CALIBRATED = {
 }
 
 
-def formulas(group: str, *, calibrated: bool) -> dict[str, Formula]:
-    """Of each term of a group strategy."""
+def select_formulas(group: str, *, calibrated: bool) -> dict[str, Formula]:
+    """The formula of each term of a group strategy, by the term's name."""
     if calibrated:
         return CALIBRATED
     return {"forward_backward": FORWARD_BACKWARD.get(group, SPLIT)} | FORMULAS

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError
-from sweep.cube.schema import EFFICIENCY, names
+from sweep.cube.statistics import EFFICIENCY
+from sweep.cube.variables import name_limits
 from sweep.questions.lines import Columns
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, summary
+from sweep.questions.summary_table import Source, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,41 +36,44 @@ def limits(
     """
     import pandas as pd
 
-    return pd.DataFrame(_columns(cube, efficiency, selection), dtype=object)
+    return pd.DataFrame(_make_columns(cube, efficiency, selection), dtype=object)
 
 
-def rows(
+def list_limits(
     cube: Source, efficiency: float = EFFICIENCY, selection: Selection | None = None
 ) -> list[Row]:
     """The rows of `limits` as plain data, without pandas, which takes long to import."""
-    columns = _columns(cube, efficiency, selection)
+    columns = _make_columns(cube, efficiency, selection)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in values]
 
 
-def _columns(cube: Source, efficiency: float, selection: Selection | None) -> Columns:
+def _make_columns(cube: Source, efficiency: float, selection: Selection | None) -> Columns:
+    """The columns of `limits`, of Python's own objects."""
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
-    lines = summary(cube, selection, efficiency)
-    found = lines.columns()
+    lines = summarise_slice(cube, selection, efficiency)
+    columns = lines.list_columns()
     return {
-        **{axis: found[axis] for axis in lines.coordinates},
-        "largest_pe": _known(found["largest_pe"]),
-        "forbidden_by": _reasons(found["forbidden_by"]),
-        "fastest_pe": _known(found["fastest_pe"]),
-        "fastest_time": _known(found["fastest_time"]),
-        "efficient_pe": _known(found["efficient_pe"]),
+        **{axis: columns[axis] for axis in lines.coordinates},
+        "largest_pe": _mask_nothing(columns["largest_pe"]),
+        "forbidden_by": _name_reasons(columns["forbidden_by"]),
+        "fastest_pe": _mask_nothing(columns["fastest_pe"]),
+        "fastest_time": _mask_nothing(columns["fastest_time"]),
+        "efficient_pe": _mask_nothing(columns["efficient_pe"]),
     }
 
 
-def _known(values: NDArray[Any]) -> NDArray[Any]:
+def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
     """The values, None for those that stand for nothing: 0 PEs, NaN seconds."""
-    found = values.astype(object)
-    found[~(values > 0)] = None
-    return found
+    masked = values.astype(object)
+    masked[~(values > 0)] = None
+    return masked
 
 
-def _reasons(flags: NDArray[Any]) -> NDArray[Any]:
+def _name_reasons(flags: NDArray[Any]) -> NDArray[Any]:
+    """The names of the flags in words, of each line."""
+    # Texts of the few kinds of flags, not of each of perhaps millions of lines.
     kinds, at = np.unique(flags, return_inverse=True)
-    texts = [", ".join(names(int(each))) or END for each in kinds]
+    texts = [", ".join(name_limits(int(each))) or END for each in kinds]
     return np.array(texts, object)[at]

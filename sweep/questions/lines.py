@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernels.flags import Limit
-from sweep.cube.schema import Arrays
+from sweep.cube.variables import Arrays
 
 # Arrays of one length, a row for each position along them.
 Columns = Arrays
@@ -14,7 +14,7 @@ Columns = Arrays
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """A summary: the statistics of `schema.SUMMARY` over labelled dimensions.
+    """A summary: the statistics of `sweep.cube.statistics` over labelled dimensions.
 
     coordinates: the cube's in their order, but for pe.
     """
@@ -22,8 +22,9 @@ class Lines:
     coordinates: Arrays
     arrays: Arrays
 
-    def columns(self) -> Columns:
+    def list_columns(self) -> Columns:
         """A row for each line that can exist."""
+        # In C order: rows of one strategy follow one another, which `split_groups` counts on.
         at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
         places = zip(self.coordinates.items(), at, strict=True)
         return {
@@ -32,7 +33,7 @@ class Lines:
         }
 
 
-def groups(columns: Columns, keys: Sequence[str]) -> Iterator[Columns]:
+def split_groups(columns: Columns, keys: Sequence[str]) -> Iterator[Columns]:
     """The parts of a table over which `keys` keep their values, from top to bottom."""
     rows = len(columns[keys[0]])
     if not rows:

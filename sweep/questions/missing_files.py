@@ -1,4 +1,4 @@
-"""Whole: what a question reads of finished blocks must be there.
+"""Files that a question reads of finished blocks and that are gone.
 
 Zarr reads a file that is gone as fill values, which mean that the configurations cannot exist: a
 model would drop out of the answer, and another winner be named.
@@ -17,21 +17,22 @@ from sweep.questions.selection import Positions
 def check_files(
     cube: Cube, names: Collection[str], chosen: Mapping[str, Positions | slice]
 ) -> None:
-    """RunError with the first file of the arrays `names` that a finished block lacks.
+    """Raise RunError with the first file of the arrays `names` that a finished block lacks.
 
     chosen: positions along the dimensions of the cube; all along those that are not in it.
     """
-    for block in _finished(cube, chosen):
-        for name in cube.held(block):
-            if name in names and not sync(cube.group.store.exists(cube.file(name, block))):
+    for block in _list_finished(cube, chosen):
+        for name in cube.list_arrays(block):
+            file = cube.name_file(name, block)
+            if name in names and not sync(cube.group.store.exists(file)):
                 raise RunError(
-                    f"{cube.url}: {cube.file(name, block)} is gone, a file of a finished block; "
+                    f"{cube.url}: {file} is gone, a file of a finished block; "
                     f"find all that are with: paradl status {cube.url} --verify, "
                     "and run the same paradl sweep again"
                 )
 
 
-def _finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[int]:
+def _list_finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[int]:
     """The blocks that hold a part of a slice and are done."""
     plan = cube.plan
     sizes = zip(plan.dims, plan.shape, plan.shard, strict=True)
@@ -40,4 +41,4 @@ def _finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[i
         for dim, size, shard in sizes
     ]
     blocks = np.ravel_multi_index(np.ix_(*at), plan.grid).reshape(-1)
-    yield from blocks[cube.done()[blocks]].tolist()
+    yield from blocks[cube.read_done()[blocks]].tolist()

@@ -17,7 +17,7 @@ from kernels.compiled import compiled
 from kernels.flags import FORBIDS
 from kernels.network import Link, Network, link, staged_link
 from kernels.oracle import Answer, answer_case, choose_group
-from sweep.cube.schema import names
+from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.intervals import intervals
 
@@ -139,7 +139,7 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "iteration_comm_time": finite(comm / iterations),
         "memory": finite(number(answer.memory)),
         "feasible": not flags & FORBIDS,
-        "limit": names(flags),
+        "limit": name_limits(flags),
         "terms": {name: finite(number(getattr(answer.terms, name))) for name in TERMS},
         "parameters": parameters(case),
         **intervals(grid, answer),

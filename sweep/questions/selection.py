@@ -23,13 +23,13 @@ SHOWN = 8  # values of an axis that a message lists
 def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
     """The part of a cube where every axis has the value (or one of the values) given for it.
 
-    Dimensions stay, and so does the order along them. InputError as of `positions`.
+    Dimensions stay, and so does the order along them. InputError as of `locate_values`.
     """
-    return cube.isel(positions({str(dim): cube[dim].values for dim in cube.dims}, selection))
+    return cube.isel(locate_values({str(dim): cube[dim].values for dim in cube.dims}, selection))
 
 
-def positions(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
-    """Where along their axes the selected values lie, in the order of the axes.
+def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
+    """The positions of the selected values along each axis, in the order of the axis.
 
     InputError for an unknown axis or a value that the axis does not have.
     """
@@ -39,10 +39,11 @@ def positions(coordinates: Coordinates, selection: Selection) -> dict[str, Posit
             where="selection",
             advice="such as {'pe': [64, 128]}",
         )
-    return {axis: _along(coordinates, axis, wanted) for axis, wanted in selection.items()}
+    return {axis: _locate_along(coordinates, axis, wanted) for axis, wanted in selection.items()}
 
 
-def _along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
+def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
+    """Where along one axis the wanted values lie, ascending and each once."""
     if axis not in coordinates:
         raise InputError(
             f"no axis {axis!r} in this cube", where="--sel", advice=suggest_name(axis, coordinates)
@@ -51,31 +52,32 @@ def _along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
     given = wanted if isinstance(wanted, list | tuple) else [wanted]
     if not given:
         raise InputError("expected at least one value, got none", where=f"--sel {axis}")
-    values = [value for each in given for value in _listed(coordinate, axis, each)]
-    return np.array(sorted({_position(coordinate, axis, value) for value in values}), np.int64)
+    values = [value for each in given for value in _split_values(coordinate, axis, each)]
+    return np.array(sorted({_locate_value(coordinate, axis, value) for value in values}), np.int64)
 
 
-def _listed(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
-    """One value, or several in one text; a label may have commas of its own."""
+def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
+    """The values of one, or of several in one text; a label may have commas of its own."""
     if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
         return [wanted]
     return [part.strip() for part in wanted.split(",")]
 
 
-def _position(coordinate: NDArray[Any], axis: str, value: object) -> int:
+def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
+    """Where along an axis one value lies; numbers to a relative 1e-9."""
     if axis in LABELS:
         positions = np.flatnonzero(coordinate == str(value))
         advice = suggest_name(str(value), map(str, coordinate.tolist()))
     else:
         number = PARAMETERS[axis].read(value, f"--sel {axis}")
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
-        advice = _nearest_numbers(coordinate, number)
+        advice = _advise_on_number(coordinate, number)
     if not positions.size:
         raise InputError(f"no {axis} {value!r} in this cube", where="--sel", advice=advice)
     return int(positions[0])
 
 
-def _nearest_numbers(coordinate: NDArray[Any], number: float) -> str:
+def _advise_on_number(coordinate: NDArray[Any], number: float) -> str:
     """Advice on a value that an axis does not have: those that it has, or the ones about it."""
     nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
     known = ", ".join(f"{each:.10g}" for each in nearby.tolist())

@@ -14,21 +14,21 @@ from sweep.cube.store import Cube, open_cube
 from sweep.engine.progress import Progress, silent
 
 
-def status(url: str) -> dict[str, Any]:
-    """Blocks and cells of the cube at `url`, all and done."""
+def read_status(url: str) -> dict[str, Any]:
+    """The status of the cube at `url`: blocks, cells and bytes, and how many blocks are done."""
     cube = open_cube(url)
-    done = cube.done()
-    return _status(cube, int(done.sum()), _missing(cube, done))
+    done = cube.read_done()
+    return _make_status(cube, int(done.sum()), _count_missing(cube, done))
 
 
 def count_blocks(url: str) -> tuple[int, int]:
     """How many blocks of the cube at `url` are done, and how many there are."""
     cube = open_cube(url)
-    return int(cube.done().sum()), cube.plan.blocks
+    return int(cube.read_done().sum()), cube.plan.blocks
 
 
-def verified(url: str, progress: Progress = silent) -> dict[str, Any]:
-    """The same, of all that is done read and checked; and what of it is damaged, file by file.
+def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
+    """The status after all that is done was read and checked, and what of it is damaged.
 
     Of damaged blocks the marks are cleared; `left` says why, where that could not be.
     """
@@ -36,22 +36,28 @@ def verified(url: str, progress: Progress = silent) -> dict[str, Any]:
 
     verdict = verify(url, progress)
     damaged = [asdict(each) for each in verdict.damaged]
-    return _status(open_cube(url), verdict.whole, 0) | {"damaged": damaged, "left": verdict.left}
+    return _make_status(open_cube(url), verdict.whole, 0) | {
+        "damaged": damaged,
+        "left": verdict.left,
+    }
 
 
-def _missing(cube: Cube, done: NDArray[np.bool_]) -> int:
-    """Summaries that finished blocks lack, as a listing of a local folder tells."""
+def _count_missing(cube: Cube, done: NDArray[np.bool_]) -> int:
+    """How many summaries finished blocks lack, as a listing of a local folder tells.
+
+    0 on an object store, where nothing is listed.
+    """
     if is_remote(cube.url):
         return 0
     with scandir(Path(cube.url, SUMMARY)) as files:
-        there = sum(each.name[-1].isdigit() for each in files)  # neither metadata nor halves
-    if there >= done.sum():
+        present = sum(each.name[-1].isdigit() for each in files)  # neither metadata nor halves
+    if present >= done.sum():
         return 0
     of_pairs = done.reshape(*cube.plan.grid[:2], -1).sum(axis=2)
-    return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - there
+    return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - present
 
 
-def _status(cube: Cube, finished: int, missing: int) -> dict[str, Any]:
+def _make_status(cube: Cube, finished: int, missing: int) -> dict[str, Any]:
     plan = cube.plan
     return {
         "store": cube.url,

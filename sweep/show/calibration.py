@@ -1,42 +1,49 @@
 """A calibration as text: for people how accurate it is, then its parameters; as CSV the latter."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from grids.entries.calibration import PRIORS, CalibrationFile
-from sweep.show.comparison import PART_NAMES, percent
+from sweep.show.comparison import PART_NAMES, format_percent
 from sweep.show.tables import Format, print_json, print_table, show
 
 FROM_RUNS, FROM_PRIOR = "the runs", "mostly the prior"
 
 
-def show_calibration(found: CalibrationFile, form: Format) -> None:
-    """Print what `calibrate` found."""
+def show_calibration(calibration: CalibrationFile, form: Format) -> None:
+    """Print what `calibrate` answers."""
     if form == "json":
-        print_json(found.definition())
+        print_json(calibration.definition())
         return
     if form == "csv":
-        show(_parameters(found), form)
+        show(_list_parameters(calibration), form)
         return
-    print_table(_accuracies(found), "Accuracy, and share within 80% intervals, of runs left out")
-    print_table(_parameters(found), "Parameters: value and spread of its logarithm")
+    print_table(
+        _list_accuracies(calibration), "Accuracy, and share within 80% intervals, of runs left out"
+    )
+    print_table(_list_parameters(calibration), "Parameters: value and spread of its logarithm")
 
 
-def _accuracies(found: CalibrationFile) -> list[dict[str, Any]]:
+def _list_accuracies(calibration: CalibrationFile) -> list[dict[str, Any]]:
     """A line for each way to leave runs out."""
     return [
         {
             "left out": "nothing (fit)" if scheme == "fit" else scheme,
-            "rows": int(each["rows"]),
-            **{
-                name: f"{percent(each.get(part))}, {percent(each.get(f'{part}_in_interval'))}"
-                for part, name in PART_NAMES.items()
-            },
+            "rows": int(accuracy["rows"]),
+            **{name: _format_accuracy(accuracy, part) for part, name in PART_NAMES.items()},
         }
-        for scheme, each in found.accuracy.items()
+        for scheme, accuracy in calibration.accuracy.items()
     ]
 
 
-def _parameters(found: CalibrationFile) -> list[dict[str, Any]]:
+def _format_accuracy(accuracy: Mapping[str, float], part: str) -> str:
+    """A part's mean accuracy, and the share of runs within their intervals."""
+    mean, inside = accuracy.get(part), accuracy.get(f"{part}_in_interval")
+    return f"{format_percent(mean)}, {format_percent(inside)}"
+
+
+def _list_parameters(calibration: CalibrationFile) -> list[dict[str, Any]]:
+    """A line for each parameter: its value beside the prior, and which of the two it is from."""
     return [
         {
             "parameter": name,
@@ -48,5 +55,5 @@ def _parameters(found: CalibrationFile) -> list[dict[str, Any]]:
             "from": FROM_RUNS if each.determined else FROM_PRIOR,
             "meaning": PRIORS[name].meaning,
         }
-        for name, each in found.parameters.items()
+        for name, each in calibration.parameters.items()
     ]

@@ -4,36 +4,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from sweep.measured.runs import PARTS
-from sweep.show.tables import Format, Row, cell, print_json, print_table, show
+from sweep.show.tables import Format, Row, format_cell, print_json, print_table, show
 
 PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 
 
-def show_comparison(found: Mapping[str, Any], form: Format) -> None:
-    """Print what `compare` found."""
+def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
+    """Print what `compare` answers."""
     if form == "json":
-        print_json(found)
+        print_json(comparison)
         return
     if form == "csv":
-        show([_record(row) for row in found["rows"]], form)
+        show([_flatten_row(row) for row in comparison["rows"]], form)
         return
-    uncertain = any(row["p10"] is not None for row in found["rows"])
-    lines = [_line(row, uncertain) for row in found["rows"]]
+    uncertain = any(row["p10"] is not None for row in comparison["rows"])
+    lines = [_lay_out_row(row, uncertain) for row in comparison["rows"]]
     print_table(lines, "Seconds an iteration, and accuracy")
-    print_table(summary_lines(found["summary"]), "Accuracy, mean / median")
-    standing_out = [_anomaly(row) for row in found["rows"] if row["anomaly"]]
+    print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
+    standing_out = [_lay_out_anomaly(row) for row in comparison["rows"] if row["anomaly"]]
     if standing_out:
         print_table(standing_out, "Anomalies, and their likely cause")
 
 
-def _record(row: Row) -> dict[str, Any]:
+def _flatten_row(row: Row) -> dict[str, Any]:
     """A row whose columns are the same whether it stands out or not."""
-    told = row["anomaly"] or {}
-    return {**row, "anomaly": told.get("what"), "cause": told.get("cause")}
+    anomaly = row["anomaly"] or {}
+    return {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
 
 
-def _line(row: Row, uncertain: bool) -> dict[str, Any]:
-    interval = {"80% interval": _interval(row)} if uncertain else {}
+def _lay_out_row(row: Row, uncertain: bool) -> dict[str, Any]:
+    """A line for a run; with a column of intervals where any run has one."""
+    interval = {"80% interval": _format_interval(row)} if uncertain else {}
     return {
         "model": row["model"],
         "dataset": row["dataset"],
@@ -43,56 +44,59 @@ def _line(row: Row, uncertain: bool) -> dict[str, Any]:
         "measured": row["measured_total"],
         "predicted": row["predicted_total"],
         **interval,
-        **{PART_NAMES[part]: percent(row[f"accuracy_{part}"]) for part in PARTS},
-        "authors": percent(row["authors_accuracy_total"]),
-        "remarks": "; ".join(_remarks(row)),
+        **{PART_NAMES[part]: format_percent(row[f"accuracy_{part}"]) for part in PARTS},
+        "authors": format_percent(row["authors_accuracy_total"]),
+        "remarks": "; ".join(_list_remarks(row)),
     }
 
 
-def _interval(row: Row) -> str:
-    return "-" if row["p10"] is None else f"{cell(row['p10'])} to {cell(row['p90'])}"
+def _format_interval(row: Row) -> str:
+    return "-" if row["p10"] is None else f"{format_cell(row['p10'])} to {format_cell(row['p90'])}"
 
 
-def _remarks(row: Row) -> list[str]:
-    said = [name for name in ("anomaly", "extrapolation") if row[name]]
-    return said if row["reason"] is None else [*said, row["reason"]]
+def _list_remarks(row: Row) -> list[str]:
+    """What is to be said of a run: that it stands out, or why it has no prediction."""
+    remarks = [name for name in ("anomaly", "extrapolation") if row[name]]
+    return remarks if row["reason"] is None else [*remarks, row["reason"]]
 
 
-def _anomaly(row: Row) -> dict[str, Any]:
-    told = row["anomaly"]
+def _lay_out_anomaly(row: Row) -> dict[str, Any]:
+    """A line for a run that stands out: what does, and below it the likely cause."""
+    anomaly = row["anomaly"]
     return {
         **{key: row[key] for key in ("model", "strategy", "p")},
-        "what": (told["what"], told["cause"]),
+        "what": (anomaly["what"], anomaly["cause"]),
     }
 
 
-def summary_lines(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A line for all rows, for each strategy and for each model."""
     return [
-        _averages("all", summary["overall"]),
-        *(_averages(name, each) for name, each in summary["by_strategy"].items()),
-        *(_averages(name, each) for name, each in summary["by_model"].items()),
+        _lay_out_averages("all", summary["overall"]),
+        *(_lay_out_averages(name, each) for name, each in summary["by_strategy"].items()),
+        *(_lay_out_averages(name, each) for name, each in summary["by_model"].items()),
     ]
 
 
-def _averages(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    theirs = found["authors"]["total"]
+def _lay_out_averages(name: str, averages: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of averages; the authors' beside ours of the same rows."""
+    theirs = averages["authors"]["total"]
     return {
         "": name,
-        "rows": found["n"],
-        **{PART_NAMES[part]: _mean_and_median(found[part]) for part in PARTS},
-        "authors' total": _mean_and_median(theirs),
-        "on the same rows": percent(theirs["ours"]),
-        "in 80% interval": percent(found["coverage"]["total"]),
+        "rows": averages["n"],
+        **{PART_NAMES[part]: _format_average(averages[part]) for part in PARTS},
+        "authors' total": _format_average(theirs),
+        "on the same rows": format_percent(theirs["ours"]),
+        "in 80% interval": format_percent(averages["coverage"]["total"]),
     }
 
 
-def _mean_and_median(average: Mapping[str, float | None]) -> str:
+def _format_average(average: Mapping[str, float | None]) -> str:
     if average["mean"] is None:
         return "-"
-    return f"{percent(average['mean'])} / {percent(average['median'])}"
+    return f"{format_percent(average['mean'])} / {format_percent(average['median'])}"
 
 
-def percent(value: float | None) -> str:
-    """As people read it: 0.687 is 68.7%."""
+def format_percent(value: float | None) -> str:
+    """A share as people read it: 0.687 is 68.7%."""
     return "-" if value is None else f"{value:.1%}"

@@ -15,7 +15,7 @@ from rich.text import Text
 from grids.entries.parameters import PARAMETERS
 from grids.reading.units import format_quantity
 from grids.spec import TERMS
-from sweep.show.visible import visible
+from sweep.show.visible import escape_invisible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,13 +48,13 @@ PREFIXED = {
 def show(rows: "pd.DataFrame | Sequence[Row]", form: Format, title: str = "") -> None:
     """Print rows to stdout."""
     records = rows if isinstance(rows, Sequence) else rows.to_dict("records")
-    listed = [{str(key): value for key, value in row.items()} for row in records]
+    plain = [{str(key): value for key, value in row.items()} for row in records]
     if form == "json":
-        print_json(listed)
+        print_json(plain)
     elif form == "csv":
-        print_csv(listed)
+        print_csv(plain)
     else:
-        print_table(listed, title)
+        print_table(plain, title)
 
 
 def show_one(row: Row, form: Format, title: str = "") -> None:
@@ -69,93 +69,105 @@ def show_one(row: Row, form: Format, title: str = "") -> None:
 
 def print_json(value: object) -> None:
     """Print JSON as its standard has it, which has no word for NaN and infinity: they are null."""
-    print(json.dumps(_finite(value), indent=2, allow_nan=False))
+    print(json.dumps(_replace_infinite(value), indent=2, allow_nan=False))
 
 
-def _finite(value: object) -> object:
+def _replace_infinite(value: object) -> object:
+    """The value with None for each NaN and infinity in it."""
     if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _replace_infinite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [_replace_infinite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_csv(rows: Sequence[Row]) -> None:
-    """A head, then a line a row; what is not known is empty.
+    """Print a head, then a line a row; what is not known is empty.
 
     It is data, and the same bytes as in the store, unless a terminal shows it.
     """
-    flattened = [flat(row) for row in rows]
+    flattened = [flatten_record(row) for row in rows]
     if sys.stdout.isatty():
-        flattened = [{visible(key): _shown(each) for key, each in row.items()} for row in flattened]
-    lines = csv.DictWriter(sys.stdout, _keys(flattened), lineterminator="\n")
+        flattened = [
+            {escape_invisible(key): _escape_text(each) for key, each in row.items()}
+            for row in flattened
+        ]
+    lines = csv.DictWriter(sys.stdout, _list_columns(flattened), lineterminator="\n")
     lines.writeheader()
     lines.writerows(
         {key: value for key, value in row.items() if value == value} for row in flattened
     )
 
 
-def _shown(value: object) -> object:
-    return visible(value) if isinstance(value, str) else value
+def _escape_text(value: object) -> object:
+    """The value, of a text what can be seen of it."""
+    return escape_invisible(value) if isinstance(value, str) else value
 
 
-def flat(row: Row, prefix: str = "") -> dict[str, Any]:
+def flatten_record(row: Row, prefix: str = "") -> dict[str, Any]:
     """Nested records as `outer.inner` keys, lists joined, and the lines of tuples."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{key}.")
+            flat |= flatten_record(value, f"{prefix}{key}.")
         elif isinstance(value, list):
-            found[prefix + key] = ", ".join(map(str, value))
+            flat[prefix + key] = ", ".join(map(str, value))
         elif isinstance(value, tuple):
-            found[prefix + key] = "\n".join(map(str, value))
+            flat[prefix + key] = "\n".join(map(str, value))
         else:
-            found[prefix + key] = value
-    return found
+            flat[prefix + key] = value
+    return flat
 
 
 def print_record(row: Row, title: str = "") -> None:
-    """A line a key, each value with its unit."""
-    lines = [{"": key, "value": _with_unit(key, value)} for key, value in flat(row).items()]
+    """Print a line a key, each value with its unit."""
+    lines = [
+        {"": key, "value": _format_with_unit(key, value)}
+        for key, value in flatten_record(row).items()
+    ]
     print_table(lines, title)
 
 
-def _with_unit(key: str, value: object) -> str:
+def _format_with_unit(key: str, value: object) -> str:
+    """A value that stands alone, with the unit of its key."""
     name = key.rpartition(".")[2]
-    text = cell(value, PREFIXED.get(name))
+    text = format_cell(value, PREFIXED.get(name))
     return f"{text} {UNITS[name]}" if name in UNITS and value is not None else text
 
 
 def print_table(rows: Sequence[Row], title: str = "") -> None:
-    """Aligned columns; numbers to four digits, to the right."""
+    """Print aligned columns; numbers to four digits, to the right."""
     table = Table(
-        title=visible(title) or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False
+        title=escape_invisible(title) or None,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        pad_edge=False,
     )
-    keys = _keys(rows)
+    keys = _list_columns(rows)
     for key in keys:
-        head = visible(key) + (f"\n[{UNITS[key]}]" if key in UNITS else "")
+        head = escape_invisible(key) + (f"\n[{UNITS[key]}]" if key in UNITS else "")
         numeric = any(isinstance(row.get(key), int | float) for row in rows)
         table.add_column(Text(head), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(_text(row.get(key), PREFIXED.get(key)) for key in keys))
+        table.add_row(*(_make_text(row.get(key), PREFIXED.get(key)) for key in keys))
     console = Console()
     if not console.is_terminal:  # a pipe has no width: columns keep theirs
         console = Console(width=10_000, no_color=True)
     console.print(table)
 
 
-def _text(value: object, unit: str | None) -> Text:
+def _make_text(value: object, unit: str | None) -> Text:
     """A cell of a table: one line, of a tuple one line an item."""
     lines = value if isinstance(value, tuple) else (value,)
-    return Text("\n".join(visible(cell(each, unit)) for each in lines))
+    return Text("\n".join(escape_invisible(format_cell(each, unit)) for each in lines))
 
 
-def _keys(rows: Sequence[Row]) -> list[str]:
+def _list_columns(rows: Sequence[Row]) -> list[str]:
     """The columns, in the order in which rows bring them."""
     return list(dict.fromkeys(key for row in rows for key in row))
 
 
-def cell(value: object, unit: str | None = None) -> str:
+def format_cell(value: object, unit: str | None = None) -> str:
     """A value as people read it."""
     if value is None or value != value:
         return "-"

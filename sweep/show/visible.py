@@ -7,18 +7,18 @@ could clear the screen or rename its window, and a bidirectional override could 
 import sys
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """The text in one line: what no eye sees is an escape, ESC `\\x1b`, and a line end `\\n`."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )
 
 
-def visible_lines(text: str) -> str:
-    """The same of each line of a text that has several."""
-    return "\n".join(map(visible, text.split("\n")))
+def escape_lines(text: str) -> str:
+    """The text of several lines, in each of which every character can be seen."""
+    return "\n".join(map(escape_invisible, text.split("\n")))
 
 
 def tell(message: str) -> None:
     """Print one message to stderr, which progress, notes and failures go to."""
-    print(visible_lines(message), file=sys.stderr)
+    print(escape_lines(message), file=sys.stderr)

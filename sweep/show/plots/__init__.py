@@ -1,1 +1,1 @@
-"""Pictures of what paradl found; they need matplotlib, the extra `plot`."""
+"""Pictures of answers; they need matplotlib, the extra `plot`."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from grids.reading.errors import InputError
 from sweep.errors import RunError
-from sweep.show.visible import visible_lines
+from sweep.show.visible import escape_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,35 +63,35 @@ def plot_accuracy(rows: Sequence[Row], path: Path) -> None:
         raise RunError(
             "pictures need matplotlib; install paradl with its extra: pip install '.[plot]'"
         ) from None
-    lines = tuple(_lines(panels(rows)))
+    lines = tuple(_arrange_lines(make_panels(rows)))
     width = max(sum(panel.width for panel in line) for line in lines)
     height = LEGEND + len(lines) * (ABOVE + HEIGHT + BELOW)
     figure = Figure(figsize=(width, height))
     for number, line in enumerate(lines):
         _draw_line(figure, line, height - LEGEND - number * (ABOVE + HEIGHT + BELOW))
-    _legend(figure, rows)
-    _save(figure, path)
+    _draw_legend(figure, rows)
+    _save_figure(figure, path)
 
 
-def panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
+def make_panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
     """Rows by model, data set, strategy and batch; models in the order of their appearance."""
     models = list(dict.fromkeys(row["model"] for row in rows))
-    found: dict[str, list[Row]] = {}
+    runs: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (models.index(row["model"]), row["dataset"])):
-        found.setdefault(_title(row), []).append(row)
+        runs.setdefault(_make_title(row), []).append(row)
     return tuple(
-        Panel(title, tuple(sorted(some, key=lambda row: row["p"]))) for title, some in found.items()
+        Panel(title, tuple(sorted(rows, key=lambda row: row["p"]))) for title, rows in runs.items()
     )
 
 
-def _title(row: Row) -> str:
-    """One PE is what data parallelism begins with."""
+def _make_title(row: Row) -> str:
+    """What a panel's runs share; one PE is what data parallelism begins with."""
     strategy = "data" if row["strategy"] == "serial" else row["strategy"]
     return f"{row['model']}, {row['dataset']}\n{strategy}, b = {row['samples_per_replica']:,}"
 
 
-def _lines(all_panels: Sequence[Panel]) -> Iterator[tuple[Panel, ...]]:
-    """As many panels side by side as fit."""
+def _arrange_lines(all_panels: Sequence[Panel]) -> Iterator[tuple[Panel, ...]]:
+    """Lines of as many panels side by side as fit."""
     line: list[Panel] = []
     for panel in all_panels:
         if line and sum(each.slots for each in (*line, panel)) > SLOTS_A_LINE:
@@ -102,23 +102,30 @@ def _lines(all_panels: Sequence[Panel]) -> Iterator[tuple[Panel, ...]]:
 
 
 def _draw_line(figure: "Figure", line: Sequence[Panel], top: float) -> None:
+    """Draw panels side by side, their labels [inch] below `top`."""
     width, height = figure.get_size_inches()
     left = 0.0
     for panel in line:
         corner = ((left + LEFT) / width, (top - ABOVE - HEIGHT) / height)
         size = (SLOT * len(panel.rows) / width, HEIGHT / height)
-        _draw(figure.add_axes((*corner, *size)), panel)
+        _draw_panel(figure.add_axes((*corner, *size)), panel)
         left += panel.width
 
 
-def _draw(axes: "Axes", panel: Panel) -> None:
-    tops = [_pair(axes, slot, row) for slot, row in enumerate(panel.rows)]
+def _draw_panel(axes: "Axes", panel: Panel) -> None:
+    """Draw a pair of bars for each run, its accuracy above."""
+    tops = [_draw_pair(axes, slot, row) for slot, row in enumerate(panel.rows)]
     for slot, (row, top) in enumerate(zip(panel.rows, tops, strict=True)):
         axes.annotate(
-            _accuracy(row), (slot, top), (0, 3), textcoords="offset points", ha="center", size=SMALL
+            _format_accuracy(row),
+            (slot, top),
+            (0, 3),
+            textcoords="offset points",
+            ha="center",
+            size=SMALL,
         )
     # Names are no formulas, whatever dollars are in them.
-    axes.set_title(visible_lines(panel.title), fontsize=NORMAL, loc="left", parse_math=False)
+    axes.set_title(escape_lines(panel.title), fontsize=NORMAL, loc="left", parse_math=False)
     axes.set_xlim(-0.55, len(panel.rows) - 0.45)
     axes.set_ylim(0, 1.15 * max(tops))
     axes.set_xticks(range(len(panel.rows)), [f"{row['p']}" for row in panel.rows])
@@ -128,10 +135,10 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _pair(axes: "Axes", slot: int, row: Row) -> float:
-    """The two bars of a run; the height of the higher one."""
-    predicted = _stack(axes, slot - BAR / 2, row, "predicted", PREDICTED)
-    measured = _stack(axes, slot + BAR / 2, row, "measured", MEASURED)
+def _draw_pair(axes: "Axes", slot: int, row: Row) -> float:
+    """Draw the two bars of a run; returns the height of the higher one."""
+    predicted = _draw_stack(axes, slot - BAR / 2, row, "predicted", PREDICTED)
+    measured = _draw_stack(axes, slot + BAR / 2, row, "measured", MEASURED)
     if row["p10"] is None or row["p90"] is None:
         return max(predicted, measured)
     ends = [[max(0.0, predicted - row["p10"])], [max(0.0, row["p90"] - predicted)]]
@@ -139,8 +146,11 @@ def _pair(axes: "Axes", slot: int, row: Row) -> float:
     return float(max(predicted, measured, row["p90"]))
 
 
-def _stack(axes: "Axes", x: float, row: Row, name: str, style: Mapping[str, Any]) -> float:
-    """Compute and communication upon it, or the total where they are not known; its height."""
+def _draw_stack(axes: "Axes", x: float, row: Row, name: str, style: Mapping[str, Any]) -> float:
+    """Draw compute and communication upon it, or the total where they are not known.
+
+    Returns the height.
+    """
     total, comp, comm = (row[f"{name}_{part}"] for part in ("total", "comp", "comm"))
     if total is None:
         return 0.0
@@ -152,11 +162,11 @@ def _stack(axes: "Axes", x: float, row: Row, name: str, style: Mapping[str, Any]
     return float(comp + comm)
 
 
-def _accuracy(row: Row) -> str:
+def _format_accuracy(row: Row) -> str:
     return "-" if row["accuracy_total"] is None else f"{row['accuracy_total']:.0%}"
 
 
-def _legend(figure: "Figure", rows: Sequence[Row]) -> None:
+def _draw_legend(figure: "Figure", rows: Sequence[Row]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -174,7 +184,8 @@ def _legend(figure: "Figure", rows: Sequence[Row]) -> None:
     figure.legend(handles=handles, loc="upper center", ncols=4, fontsize=NORMAL, frameon=False)
 
 
-def _save(figure: "Figure", path: Path) -> None:
+def _save_figure(figure: "Figure", path: Path) -> None:
+    """Write the figure; InputError where the file or its format cannot be."""
     if not path.suffix:  # matplotlib would add one, and write another file
         raise InputError(
             "expected a suffix that names the format", where=str(path), advice="such as .png"

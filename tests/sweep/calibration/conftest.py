@@ -8,7 +8,7 @@ import pytest
 
 from grids.library import CATALOGUE
 from sweep.calibration.observations import Observations, observe
-from sweep.measured.runs import read_measured
+from sweep.measured.runs import read_runs
 
 SHIPPED = CATALOGUE / "measured" / "abci.csv"
 DOZEN = {
@@ -77,4 +77,4 @@ def measured(tmp_path: Path) -> Callable[[list[Row]], Path]:
 @pytest.fixture
 def observed(measured: Callable[[list[Row]], Path]) -> Callable[[list[Row]], Observations]:
     """Rows as arrays."""
-    return lambda rows: observe(read_measured(measured(rows)), "abci")
+    return lambda rows: observe(read_runs(measured(rows)), "abci")

@@ -7,7 +7,7 @@ from sweep.calibration.accuracy import accuracies
 from sweep.calibration.cross_validation import leave_out, predict_fitted, schemes
 from sweep.calibration.model_error import DEFAULT, find_residuals
 from sweep.calibration.posterior import calibrate_machine
-from sweep.measured.accuracy import accuracy
+from sweep.measured.accuracy import rate_prediction
 
 
 def held(seen, scheme) -> list[list[str]]:
@@ -62,7 +62,9 @@ def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
     for part, ours, measured in zip(
         ("total", "comp", "comm"), predicted, seen.seconds, strict=True
     ):
-        each = [accuracy(*pair) for pair in zip(ours.tolist(), measured.tolist(), strict=True)]
+        each = [
+            rate_prediction(*pair) for pair in zip(ours.tolist(), measured.tolist(), strict=True)
+        ]
         assert table[part] == pytest.approx(np.mean(each))
     assert table["rows"] == 12
     assert 0.5 < table["total_in_interval"] <= 1

@@ -12,7 +12,7 @@ from grids.reading.errors import InputError
 from kernels.calibration import Calibration
 from sweep.calibration.fit import log_times
 from sweep.calibration.observations import observe, slow_down
-from sweep.measured.runs import PARTS, read_measured
+from sweep.measured.runs import PARTS, read_runs
 
 NAMES = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
 ERROR = dict.fromkeys(("serial", "group", "reduce", "exchange", "unseen", "distance"), 0.1)
@@ -70,7 +70,7 @@ def test_a_system_in_a_file_has_its_own_name(measured, tmp_path) -> None:
     own = tmp_path / "own.yaml"
     text = (CATALOGUE / "systems" / "abci.yaml").read_text()
     own.write_text(text.replace("name: abci", "name: ours", 1))
-    assert observe(read_measured(measured([RUN])), str(own)).system == "ours"
+    assert observe(read_runs(measured([RUN])), str(own)).system == "ours"
 
 
 def test_profiles_are_told_from_rooflines(observed) -> None:

@@ -14,8 +14,8 @@ import yaml
 import zarr
 from cubes import COMMAND, SMALL, unmark
 
-from sweep.cube.create import create
-from sweep.cube.store import open_cube, plan_of
+from sweep.cube.create import create_cube
+from sweep.cube.store import open_cube, plan_cube
 from sweep.engine.run import read_grid
 
 DATA = Path(__file__).parents[2] / "data" / "paradl"
@@ -140,7 +140,7 @@ def test_no_cube(command, tmp_path, paradl):
 def test_a_cube_that_cannot_be_read(command, tmp_path, paradl):
     grid = read_grid(SMALL)
     url = tmp_path / "cube.zarr"
-    create(str(url), grid, plan_of(grid))
+    create_cube(str(url), grid, plan_cube(grid))
     group = zarr.open_group(url, mode="r+")
     group.update_attributes({"paradl_format": 7})
     refused(paradl(command, url), "a cube of format 7", "sweep again into another store")

@@ -1,22 +1,22 @@
-from sweep.cli.preview import announced, outline
-from sweep.cube.store import plan_of
+from sweep.cli.preview import announce, outline_plan
+from sweep.cube.store import plan_cube
 from sweep.engine.progress import silent
 
 
 def test_the_outline_counts(mixed_grid):
-    text = outline(mixed_grid, plan_of(mixed_grid), 2)
+    text = outline_plan(mixed_grid, plan_cube(mixed_grid), 2)
     assert (
         "2 model x 2 dataset x 1 system x 6 strategy x 5 pe x 2 batch x 2 inter_bandwidth" in text
     )
     assert "480 (2 of 4 model-dataset pairs do not fit and cost nothing)" in text
     assert "blocks  4 of 1 x 1 x 1 x 6 x 5 x 2 x 2 cells" in text
     assert "at most, for 2 workers with a block each, and this process" in text
-    assert "at most, with " in outline(mixed_grid, plan_of(mixed_grid), 0)
+    assert "at most, with " in outline_plan(mixed_grid, plan_cube(mixed_grid), 0)
 
 
-def test_progress_is_announced_once(mixed_grid, capsys):
-    plan = plan_of(mixed_grid)
-    with announced(mixed_grid, 1, silent)(plan, 3):
+def test_progress_is_announce_once(mixed_grid, capsys):
+    plan = plan_cube(mixed_grid)
+    with announce(mixed_grid, 1, silent)(plan, 3):
         pass
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -2,7 +2,7 @@ from copy import deepcopy
 
 import pytest
 
-from sweep.cube.difference import added, beyond_added, difference
+from sweep.cube.difference import describe_difference, describe_other_changes, list_added_values
 from sweep.engine.run import read_grid
 
 
@@ -20,11 +20,13 @@ def changed(spec: dict, **axes: object) -> dict:
     ],
 )
 def test_defaults_and_names_are_no_difference(small, same):
-    assert difference(read_grid(small), read_grid(small | same)) == ""
+    assert describe_difference(read_grid(small), read_grid(small | same)) == ""
 
 
 def test_how_an_axis_is_written_is_no_difference(small):
-    assert difference(read_grid(small), read_grid(changed(small, pe={"pow2": [1, 8]}))) == ""
+    assert (
+        describe_difference(read_grid(small), read_grid(changed(small, pe={"pow2": [1, 8]}))) == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,16 +38,16 @@ def test_how_an_axis_is_written_is_no_difference(small):
     ],
 )
 def test_settings_are(small, more, text):
-    assert text in difference(read_grid(small), read_grid(small | more))
+    assert text in describe_difference(read_grid(small), read_grid(small | more))
 
 
 def test_axes_are(small):
-    told = difference(read_grid(small), read_grid(changed(small, pe=[1, 2, 4])))
+    told = describe_difference(read_grid(small), read_grid(changed(small, pe=[1, 2, 4])))
     assert told == "axes.pe: [1, 2, 4, 8] in the store, [1, 2, 4] now"
 
 
 def test_a_long_axis_is_told_by_its_ends(small):
-    told = difference(read_grid(small), read_grid(changed(small, pe={"range": [1, 100]})))
+    told = describe_difference(read_grid(small), read_grid(changed(small, pe={"range": [1, 100]})))
     assert told.endswith("[1, 2, 3, ... 100 values ..., 98, 99, 100] now")
 
 
@@ -55,7 +57,7 @@ def test_an_entry_that_changed_is_told_by_its_part(small):
     entry = find("system", "abci", None).definition()
     other = deepcopy(entry)
     other["pe"]["efficiency"] = 0.25
-    told = difference(
+    told = describe_difference(
         read_grid(changed(small, system=[entry])), read_grid(changed(small, system=[other]))
     )
     assert told == "system.abci.pe.efficiency: 0.5 in the store, 0.25 now"
@@ -65,19 +67,22 @@ def test_many_are_counted(small):
     other = changed(small, pe=3, batch=5, strategy="data", system="dgx-h100") | {
         "scaling": "strong"
     }
-    assert "more)" in difference(read_grid(small), read_grid(other))
+    assert "more)" in describe_difference(read_grid(small), read_grid(other))
 
 
 def test_values_that_are_added(small):
     longer = changed(small, pe=[1, 2, 4, 8, 16], model=["vgg16", "cosmoflow", "alexnet"])
-    assert added(read_grid(small), read_grid(longer)) == {"model": ["vgg16"], "pe": [16]}
-    assert added(read_grid(small), read_grid(changed(small, pe=[1]))) == {}
+    assert list_added_values(read_grid(small), read_grid(longer)) == {
+        "model": ["vgg16"],
+        "pe": [16],
+    }
+    assert list_added_values(read_grid(small), read_grid(changed(small, pe=[1]))) == {}
 
 
 def test_what_is_added_is_no_difference_beyond(small):
     longer = changed(small, pe=[1, 2, 4, 8, 16], model=["vgg16", "cosmoflow", "alexnet"])
-    assert beyond_added(read_grid(small), read_grid(longer)) == ""
+    assert describe_other_changes(read_grid(small), read_grid(longer)) == ""
     shorter = changed(small, pe=[1, 2, 4, 16], strategy=["data"])
-    told = beyond_added(read_grid(small), read_grid(shorter))
+    told = describe_other_changes(read_grid(small), read_grid(shorter))
     assert "axes.pe: [1, 2, 4, 8] in the store, [1, 2, 4] now" in told
     assert "axes.strategy" in told

@@ -23,9 +23,9 @@ import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cube import extend
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.plan import Plan
-from sweep.cube.store import Cube, open_cube, plan_of
+from sweep.cube.store import Cube, open_cube, plan_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute
@@ -52,11 +52,11 @@ def longer(spec: dict, more: dict[str, object]) -> dict:
 def cut(grid: Grid, shard: tuple[int, ...]) -> Plan:
     """A plan of small blocks."""
     chunk = tuple(1 if size == 2 else size for size in shard)
-    return replace(plan_of(grid), shard=shard, chunk=chunk)
+    return replace(plan_cube(grid), shard=shard, chunk=chunk)
 
 
 def swept(url: object, grid: Grid, plan: Plan) -> Path:
-    create(str(url), grid, plan)
+    create_cube(str(url), grid, plan)
     execute(grid, str(url), False, Where(), silent)
     return Path(str(url))
 
@@ -98,7 +98,7 @@ def test_an_extended_cube_is_the_longer_one(axis, shard, small, tmp_path):
     other = fresh(cube, tmp_path / "fresh.zarr")
     assert arrays(url) == arrays(other)
     assert data(url) == data(other)
-    assert cube.done().all()
+    assert cube.read_done().all()
     assert verify(str(url)).damaged == ()
 
 
@@ -127,9 +127,9 @@ def ordered(table: pd.DataFrame, labels: dict[str, tuple[str, ...]]) -> pd.DataF
 
 def test_stored_values_keep_their_places(small, tmp_path):
     grid = read_grid(small)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
-    to = extend.extension(cube, read_grid(longer(small, LONGER["all at once"])))
-    grid = extend.extended(cube, to).grid
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
+    to = extend.plan_extension(cube, read_grid(longer(small, LONGER["all at once"])))
+    grid = extend.extend_cube(cube, to).grid
     assert grid.labels == {
         "model": ("alexnet", "cosmoflow", "vgg16"),
         "dataset": ("cosmoflow-128", "imagenet", "imagenet-226"),
@@ -161,7 +161,7 @@ def test_only_blocks_at_the_end_that_gain_cells_are_computed_again(small, tmp_pa
     before = open_cube(str(url)).plan
     seen: list[int] = []
     cube = extended(url, longer(small, {"pe": [1, 2, 4, 8, 9]}), seen)
-    assert {str(cube.plan.region(block)[4]) for block in seen} == {"slice(3, 5, None)"}
+    assert {str(cube.plan.find_region(block)[4]) for block in seen} == {"slice(3, 5, None)"}
     assert len(seen) == before.blocks // 2  # the new value found room in them
 
 
@@ -176,7 +176,7 @@ def test_only_blocks_at_the_end_that_gain_cells_are_computed_again(small, tmp_pa
 )
 def test_blocks_that_gain_cells(before, after, expected):
     plans = [Plan(("pe",), shape, (2,), (1,), 13) for shape in (before, after)]
-    assert extend.gaining(*plans).tolist() == expected
+    assert extend.find_gaining_blocks(*plans).tolist() == expected
 
 
 def test_again_and_again(small, tmp_path):
@@ -205,7 +205,7 @@ def test_nothing_to_add_is_a_resumed_run(small, tmp_path):
 
 def test_an_unfinished_cube_may_be_extended(small, tmp_path):
     grid, url = read_grid(small), tmp_path / "cube.zarr"
-    create(str(url), grid, cut(grid, RAGGED))
+    create_cube(str(url), grid, cut(grid, RAGGED))
     cube = extended(url, longer(small, LONGER["batch"]))
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 
@@ -361,7 +361,7 @@ def test_killed_while_it_extends(tmp_path, small, small_url):
         sweep.open_dataset(url).load()
         assert kills < 50
     cube = open_cube(str(url))
-    assert cube.done().all()
+    assert cube.read_done().all()
     assert kills > 0
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 

@@ -172,7 +172,7 @@ def test_a_link_in_a_store_is_not_followed_by_overwrite(url, tmp_path):
         sweep.run(SMALL, url, overwrite=True)
     assert sorted(map(str, url.rglob("*"))) == before
     assert (precious / "notes.txt").read_text() == "mine"
-    assert open_cube(str(url)).done().all()
+    assert open_cube(str(url)).read_done().all()
 
 
 @pytest.mark.parametrize("question", [("limits",), ("best",), ("limits", "--sel", "pe=2,4")])
@@ -209,8 +209,8 @@ def test_files_that_may_not_be_read(url):
     (url / "memory").chmod(0)
     whole = f"sys.argv = ['paradl', 'status', {str(url)!r}, '--verify']; main()"
     as_nobody = (
-        "import os, sys, rich.console, sweep.show.explanations; from sweep.cli.main import main;"
-        f"from sweep.questions.status import verified; verified({str(url)!r});"
+        "import os, sys, rich.console, sweep.show.damage; from sweep.cli.main import main;"
+        f"from sweep.questions.status import verify_status; verify_status({str(url)!r});"
         f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY}); {whole}"
     )
     ended = subprocess.run(

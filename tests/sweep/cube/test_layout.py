@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, layout, part, shape
+from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL, SUMMARY, find_part, find_shape, lay_out
 from sweep.cube.plan import make_plan
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
@@ -17,18 +17,18 @@ PLAN = make_plan(DIMS, (2, 1, 1, 3, 5, 4), 13, alone=2, shard_cells=6)
 def test_parts_cover_an_array(name) -> None:
     seen = Counter[tuple[int, ...]]()
     for block in range(PLAN.blocks):
-        place = part(name, PLAN, PLAN.region(block))
+        place = find_part(name, PLAN, PLAN.find_region(block))
         seen.update(product(*(range(each.start, each.stop) for each in place)))
-    assert set(seen) == set(product(*map(range, shape(name, PLAN))))
+    assert set(seen) == set(product(*map(range, find_shape(name, PLAN))))
     several = {PLAN.blocks // (2 * PLAN.grid[-1])} if name == SERIAL else {1}
     assert set(seen.values()) == several
 
 
 def test_what_serial_time_does_not_vary_along() -> None:
-    assert set(DIMS) - set(layout(SERIAL, PLAN)) == set(NOT_SERIAL)
+    assert set(DIMS) - set(lay_out(SERIAL, PLAN)) == set(NOT_SERIAL)
 
 
 def test_a_summary_has_statistics_in_the_place_of_pe_counts() -> None:
-    dims = list(layout(SUMMARY, PLAN))
+    dims = list(lay_out(SUMMARY, PLAN))
     assert dims == ["model", "dataset", "system", "strategy", "statistic", "pe_part", "batch"]
-    assert PLAN.grid[4] == shape(SUMMARY, PLAN)[5]
+    assert PLAN.grid[4] == find_shape(SUMMARY, PLAN)[5]

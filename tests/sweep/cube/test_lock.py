@@ -1,28 +1,32 @@
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.cube.lock import exclusive
+from sweep.cube.lock import hold_store
 
 
 def test_the_second_is_refused(tmp_path):
     url = str(tmp_path)
     (tmp_path / "zarr.json").touch()
-    with exclusive(url), pytest.raises(InputError, match="another run is at work"), exclusive(url):
+    with (
+        hold_store(url),
+        pytest.raises(InputError, match="another run is at work"),
+        hold_store(url),
+    ):
         pass
-    with exclusive(url):
+    with hold_store(url):
         pass
 
 
 def test_who_is_refused_leaves_the_folder_to_its_holder(tmp_path):
     url = str(tmp_path / "cube.zarr")
-    with exclusive(url):
+    with hold_store(url):
         for _ in range(2):  # the folder is still empty: it is not the refused one's to remove
-            with pytest.raises(InputError, match="another run is at work"), exclusive(url):
+            with pytest.raises(InputError, match="another run is at work"), hold_store(url):
                 pass
 
 
 def test_a_folder_is_made_and_removed_if_it_stays_empty(tmp_path):
-    with exclusive(str(tmp_path / "a" / "b")):
+    with hold_store(str(tmp_path / "a" / "b")):
         assert (tmp_path / "a" / "b").is_dir()
     assert not (tmp_path / "a" / "b").exists()
 
@@ -30,11 +34,11 @@ def test_a_folder_is_made_and_removed_if_it_stays_empty(tmp_path):
 def test_a_file_is_left_alone(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("mine")
-    with pytest.raises(InputError, match="a file, and no folder"), exclusive(str(path)):
+    with pytest.raises(InputError, match="a file, and no folder"), hold_store(str(path)):
         pass
     assert path.read_text() == "mine"
 
 
 def test_an_object_store_has_no_lock():
-    with exclusive("memory://x"), exclusive("memory://x"):
+    with hold_store("memory://x"), hold_store("memory://x"):
         pass

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.layout import MARKS_A_FILE
-from sweep.cube.store import Cube, open_cube, plan_of
+from sweep.cube.store import Cube, open_cube, plan_cube
 from sweep.engine.run import read_grid
 from sweep.questions.status import count_blocks
 
@@ -29,17 +29,17 @@ MILLION = {
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory: pytest.TempPathFactory) -> Cube:
     grid = read_grid(MILLION)
-    return create(str(tmp_path_factory.mktemp("many") / "cube.zarr"), grid, plan_of(grid))
+    return create_cube(str(tmp_path_factory.mktemp("many") / "cube.zarr"), grid, plan_cube(grid))
 
 
 def test_marks_share_files(cube: Cube) -> None:
     assert cube.plan.blocks >= 500_000
     blocks = np.random.default_rng(0).integers(cube.plan.blocks, size=100).tolist()
     cube.mark(blocks)
-    assert np.flatnonzero(cube.done()).tolist() == sorted(set(blocks))
+    assert np.flatnonzero(cube.read_done()).tolist() == sorted(set(blocks))
     assert count_blocks(cube.url) == (len(set(blocks)), cube.plan.blocks)
     cube.mark(blocks, done=False)
-    assert not open_cube(cube.url).done().any()
+    assert not open_cube(cube.url).read_done().any()
     most = 2 * cube.plan.blocks // MARKS_A_FILE
     cube.mark(range(cube.plan.blocks))
     assert len(list(Path(cube.url, "progress/done").glob("c.*"))) < most

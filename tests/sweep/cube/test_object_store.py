@@ -17,7 +17,7 @@ import sweep
 from grids.reading.errors import InputError
 from sweep.engine.verify import verify
 from sweep.errors import RunError
-from sweep.questions.status import status
+from sweep.questions.status import read_status
 
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "someone",
@@ -109,7 +109,7 @@ def test_resume(url, small_url, monkeypatch):
     monkeypatch.setattr("sweep.engine.block.blocks_at_once", lambda *_: 1)
     with pytest.raises(KeyboardInterrupt):
         sweep.run(SMALL, url, progress=cut_short)
-    told = status(url)
+    told = read_status(url)
     assert (told["blocks"], told["blocks_done"]) == (4, 2)
     resumed: list[int] = []
 
@@ -119,7 +119,7 @@ def test_resume(url, small_url, monkeypatch):
 
     sweep.run(SMALL, url, progress=noted)
     assert len(resumed) == 2
-    assert status(url)["complete"]
+    assert read_status(url)["complete"]
     assert arrays(url) == arrays(small_url)
 
 
@@ -158,7 +158,7 @@ def test_an_address_from_a_configuration_file(url, endpoint, options, monkeypatc
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     options.update(endpoint_url=endpoint, key="someone", secret="secret")
     sweep.run(ONE, url)
-    assert status(url)["complete"]
+    assert read_status(url)["complete"]
 
 
 @pytest.mark.parametrize("command", ["sweep", "status", "limits"])
@@ -183,12 +183,12 @@ def test_a_bucket_that_one_may_not_list(url, monkeypatch):
 
     monkeypatch.setattr(S3FileSystem, "info", forbidden)
     with pytest.raises(InputError, match="no cube here"):
-        status(url)
+        read_status(url)
 
 
 def test_no_cube_at_a_web_server(endpoint):
     with pytest.raises(InputError, match="no cube here"):
-        status(f"{endpoint}/nowhere/cube.zarr")
+        read_status(f"{endpoint}/nowhere/cube.zarr")
 
 
 def test_no_credentials(url, options, monkeypatch, paradl, spec_file):
@@ -242,7 +242,7 @@ def test_a_damaged_object_is_named_and_made_anew(url, small_url):
     found = verify(url)
     assert [each.file for each in found.damaged] == [name, "memory/c.1.0.0.0.0.0"]
     assert (found.whole, found.left) == (2, "")
-    assert status(url)["blocks_done"] == 2
+    assert read_status(url)["blocks_done"] == 2
     sweep.run(SMALL, url)
     assert verify(url).damaged == ()
     assert arrays(url) == arrays(small_url)
@@ -253,4 +253,4 @@ def test_a_store_gains_values(url):
     longer = {"axes": SMALL["axes"] | {"pe": [1, 2, 4, 8, 9]}}
     dataset = sweep.run(longer, url, extend=True)
     assert dataset.comp_time.sel(pe=9).notnull().any()
-    assert status(url)["complete"]
+    assert read_status(url)["complete"]

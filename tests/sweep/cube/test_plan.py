@@ -63,7 +63,7 @@ def test_blocks_tile_the_cube_exactly_once(shape, shard_cells, chunk_cells, alon
     plan = make_plan(DIMS[: len(shape)], shape, 4, alone, shard_cells, chunk_cells)
     seen = np.zeros(shape, int)
     for block in range(plan.blocks):
-        seen[plan.region(block)] += 1
+        seen[plan.find_region(block)] += 1
     assert (seen == 1).all()
 
 
@@ -78,7 +78,7 @@ def test_chunks_tile_their_shard(shape, shard_cells, chunk_cells, alone):
 @given(shapes, st.integers(1, 400))
 def test_blocks_start_at_whole_shards(shape, shard_cells):
     plan = make_plan(DIMS[: len(shape)], shape, 4, 0, shard_cells)
-    starts = {tuple(part.start for part in plan.region(block)) for block in range(plan.blocks)}
+    starts = {tuple(part.start for part in plan.find_region(block)) for block in range(plan.blocks)}
     assert all(
         start % shard == 0 for each in starts for start, shard in zip(each, plan.shard, strict=True)
     )

@@ -11,10 +11,10 @@ import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.flags import Limit
-from sweep.cube.create import consolidated, create
+from sweep.cube.create import consolidate_metadata, create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.root import remove_partial
-from sweep.cube.store import open_cube, plan_of
+from sweep.cube.store import open_cube, plan_cube
 from sweep.engine.run import read_grid
 
 
@@ -99,28 +99,28 @@ def test_what_cannot_exist_is_marked_and_not_written(alone, mixed_url):
     assert (impossible.limit == Limit.INCOMPATIBLE).all()
     assert impossible.comp_time.isnull().all()
     assert impossible.serial_time.isnull().all()
-    assert open_cube(mixed_url).done().all()
+    assert open_cube(mixed_url).read_done().all()
     names = (path.name.split(".") for path in Path(mixed_url, "comp_time").glob("c.*"))
     assert len({(model, dataset) for _, model, dataset, *_ in names}) == 2
 
 
 def test_marks_are_set_and_cleared(tmp_path, small):
     grid = read_grid(small)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
-    assert not cube.done().any()
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
+    assert not cube.read_done().any()
     cube.mark([0, 2])
-    assert cube.done().tolist() == [True, False, True, False]
+    assert cube.read_done().tolist() == [True, False, True, False]
     cube.mark([2], done=False)
-    assert cube.done().tolist() == [True, False, False, False]
+    assert cube.read_done().tolist() == [True, False, False, False]
 
 
 def test_the_plan_of_a_store_is_the_one_it_was_made_with(tmp_path, small):
     grid = read_grid(small)
     other = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=6, chunk_cells=3)
-    create(str(tmp_path / "cube.zarr"), grid, other)
+    create_cube(str(tmp_path / "cube.zarr"), grid, other)
     plan = open_cube(str(tmp_path / "cube.zarr")).plan
     assert (plan.shard, plan.chunk) == (other.shard, other.chunk)
-    assert plan.shard != plan_of(grid).shard
+    assert plan.shard != plan_cube(grid).shard
 
 
 def test_no_cube(tmp_path):
@@ -138,7 +138,7 @@ def changed(url: Path, **attributes: object) -> None:
 def made(tmp_path, small) -> Path:
     """A cube with no block done."""
     grid = read_grid(small)
-    create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
     return tmp_path / "cube.zarr"
 
 
@@ -165,7 +165,7 @@ def test_a_spec_that_cannot_be_read(made):
 def test_an_array_that_is_gone(made):
     group = zarr.open_group(made, mode="r+", use_consolidated=False)
     del group["memory"]
-    consolidated(group)
+    consolidate_metadata(group)
     with pytest.raises(
         InputError, match=r"the array 'memory' is gone; sweep again with --overwrite"
     ):

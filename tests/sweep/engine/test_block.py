@@ -4,9 +4,9 @@ from cubes import SMALL
 
 import sweep
 from kernels.fill import fill_buffers
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
-from sweep.cube.store import Cube, plan_of
+from sweep.cube.store import Cube, plan_cube
 from sweep.engine.block import compute, run_blocks
 from sweep.engine.evaluate import evaluate
 from sweep.engine.run import read_grid
@@ -15,10 +15,10 @@ from sweep.engine.run import read_grid
 def test_a_block_is_its_part_of_the_cube(small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
-    whole = plan_of(grid)
-    everything = compute(grid, whole, whole.region(1)).arrays
+    whole = plan_cube(grid)
+    everything = compute(grid, whole, whole.find_region(1)).arrays
     for block in range(plan.blocks):
-        region = plan.region(block)
+        region = plan.find_region(block)
         if region[:2] == (slice(0, 1), slice(1, 2)):
             part = compute(grid, plan, region).arrays["comm_time"]
             np.testing.assert_array_equal(
@@ -29,11 +29,13 @@ def test_a_block_is_its_part_of_the_cube(small):
 def test_serial_time_is_written_by_one_block_a_region(small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
-    fits = [n for n in range(plan.blocks) if grid.table(*(s.start for s in plan.region(n)[:2]))]
-    writers = [n for n in fits if "serial_time" in compute(grid, plan, plan.region(n)).arrays]
-    places = [(plan.region(n)[:3], plan.region(n)[5]) for n in writers]
+    fits = [
+        n for n in range(plan.blocks) if grid.table(*(s.start for s in plan.find_region(n)[:2]))
+    ]
+    writers = [n for n in fits if "serial_time" in compute(grid, plan, plan.find_region(n)).arrays]
+    places = [(plan.find_region(n)[:3], plan.find_region(n)[5]) for n in writers]
     assert len({str(place) for place in places}) == len(writers)
-    assert all(plan.region(n)[3].start == plan.region(n)[4].start == 0 for n in writers)
+    assert all(plan.find_region(n)[3].start == plan.find_region(n)[4].start == 0 for n in writers)
 
 
 def test_a_pair_that_cannot_exist_has_no_answers(small):
@@ -55,8 +57,8 @@ def test_what_is_stored_is_float32(small):
 
 def test_a_new_store_has_no_answers_yet(small, tmp_path):
     grid = read_grid(small)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
-    assert not cube.done().any()
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
+    assert not cube.read_done().any()
     assert np.isnan(cube.group["comp_time"][:]).all()
 
 
@@ -64,9 +66,9 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
     """And the memory of one does not end up in another."""
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan)
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan)
     assert sorted(run_blocks(cube, range(plan.blocks))) == list(range(plan.blocks))
-    whole = compute(grid, plan_of(grid), plan_of(grid).region(1)).arrays
+    whole = compute(grid, plan_cube(grid), plan_cube(grid).find_region(1)).arrays
     for name, values in whole.items():
         found = cube.group[name][0:1, 1:2]  # of blocks of another shape: other roundings
         np.testing.assert_allclose(found, values, rtol=1e-6, err_msg=name)
@@ -75,7 +77,7 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
 def test_what_fails_is_told_after_what_was_done(small, tmp_path, monkeypatch):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=4)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan)
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan)
     write, seen = Cube.write, []
 
     def failing(self, block, arrays):

@@ -13,7 +13,7 @@ from distributed import Client, LocalCluster
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import Cube
 from sweep.engine.block import run_block
@@ -45,7 +45,7 @@ def blocky(tmp_path, small) -> Cube:
     """A store of many small blocks, none done."""
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=3, chunk_cells=2)
-    return create(str(tmp_path / "blocky.zarr"), grid, plan)
+    return create_cube(str(tmp_path / "blocky.zarr"), grid, plan)
 
 
 def all_of(cube: Cube) -> list[int]:

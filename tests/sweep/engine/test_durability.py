@@ -12,7 +12,7 @@ import yaml
 from cubes import COMMAND, arrays
 
 import sweep
-from sweep.questions.status import status
+from sweep.questions.status import read_status
 
 # Blocks enough, and each slow enough, to be hit between the first and the last.
 SLOW = {
@@ -68,11 +68,11 @@ def test_kill_and_resume(slow_spec, slow_url, tmp_path):
     run = started(slow_spec, url)
     run.kill()
     run.communicate()
-    told = status(str(url))
+    told = read_status(str(url))
     assert 0 < told["blocks_done"] < told["blocks"]
     (url / "limit" / "c.0.partial").write_bytes(b"half")
     sweep.run(slow_spec, url)
-    assert status(str(url))["complete"]
+    assert read_status(str(url))["complete"]
     assert arrays(url) == arrays(slow_url)
     assert files(url) == files(slow_url)
 
@@ -90,7 +90,7 @@ def test_ctrl_c_says_how_to_go_on(options, slow_spec, tmp_path):
     )
     assert "Traceback" not in err
     assert not running_in(run.pid)
-    told = status(str(url))
+    told = read_status(str(url))
     assert 0 < told["blocks_done"] < told["blocks"]
 
 
@@ -117,7 +117,7 @@ def test_a_second_run_is_refused(slow_spec, tmp_path, paradl_process):
     finally:
         first.kill()
         first.communicate()
-    assert status(str(url))["blocks_done"] > 0
+    assert read_status(str(url))["blocks_done"] > 0
 
 
 @pytest.fixture

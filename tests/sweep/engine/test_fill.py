@@ -9,7 +9,7 @@ from grids.grid import Grid
 from kernels.fill import fill_buffers
 from kernels.summary import Line, tabulate_line
 from kernels.tiles import TILE_CELLS, Tiles, tiles
-from sweep.cube.schema import EFFICIENCY
+from sweep.cube.statistics import EFFICIENCY
 from sweep.engine.buffer_pool import Spare
 from sweep.engine.evaluate import evaluate, fill
 from sweep.engine.run import read_grid

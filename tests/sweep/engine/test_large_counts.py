@@ -7,7 +7,7 @@ import numpy as np
 import sweep
 from kernels.flags import Limit
 from kernels.summary import Line, tabulate_line
-from sweep.cube.schema import typed
+from sweep.cube.statistics import type_statistics
 
 ROWS = 2**23 + 10
 
@@ -19,7 +19,7 @@ def test_rows_beyond_2_to_the_23() -> None:
     with jax.enable_x64(True):
         p = jnp.arange(1.0, ROWS + 1).reshape(-1, 1)
         asked = Line(p, 1 / p, 0 * p, p, jnp.asarray(limit), jnp.full((1, 1), 1.0))
-        statistics = typed(np.asarray(jax.jit(tabulate_line)(asked)))
+        statistics = type_statistics(np.asarray(jax.jit(tabulate_line)(asked)))
     assert statistics["largest_pe"].tolist() == [ROWS - 1]
     assert statistics["forbidden_by"].tolist() == [Limit.MEMORY]
     assert statistics["count_memory"].tolist() == [1]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from grids.grid import Grid
-from sweep.cube.store import plan_of
+from sweep.cube.store import plan_cube
 from sweep.engine.memory import estimate_memory
 from sweep.engine.run import read_grid
 
@@ -39,7 +39,7 @@ finally:
 
 def promised(grid: Grid) -> tuple[int, int]:
     """Bytes of a process without blocks, and of each block."""
-    memory = estimate_memory(grid, plan_of(grid))
+    memory = estimate_memory(grid, plan_cube(grid))
     return memory.process, memory.block
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.cube.store import plan_of
+from sweep.cube.store import plan_cube
 from sweep.engine import resources
 from sweep.engine.memory import DRIVER_BYTES, estimate_memory
 from sweep.engine.resources import (
@@ -25,7 +25,7 @@ SPEC = {
     },
 }
 GRID = read_grid(SPEC)
-PLAN = plan_of(GRID)
+PLAN = plan_cube(GRID)
 MEMORY = estimate_memory(GRID, PLAN)
 
 
@@ -73,4 +73,4 @@ def test_a_few_blocks_at_once_as_far_as_memory_goes(monkeypatch):
 def test_no_more_blocks_at_once_than_there_are(monkeypatch):
     one = read_grid({"axes": SPEC["axes"] | {"model": "alexnet", "dataset": "imagenet"}})
     monkeypatch.setattr(resources, "cores", lambda: 64)
-    assert blocks_at_once(one, plan_of(one)) == 1
+    assert blocks_at_once(one, plan_cube(one)) == 1

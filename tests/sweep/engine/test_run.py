@@ -13,7 +13,7 @@ from grids.reading.errors import InputError
 from kernels.flags import Limit
 from kernels.oracle import Answer, answer_case
 from kernels.outputs import read_output
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube
 from sweep.engine.progress import silent
@@ -85,7 +85,7 @@ def blocky(tmp_path, small) -> tuple[Grid, str]:
     grid = read_grid(small)
     url = str(tmp_path / "blocky.zarr")
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
-    create(url, grid, plan)
+    create_cube(url, grid, plan)
     return grid, url
 
 

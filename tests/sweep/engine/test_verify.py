@@ -13,8 +13,8 @@ from cubes import MARKS, arrays, unmark
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.cube.create import create
-from sweep.cube.lock import exclusive
+from sweep.cube.create import create_cube
+from sweep.cube.lock import hold_store
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube
 from sweep.engine.progress import silent
@@ -22,7 +22,7 @@ from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute
 from sweep.engine.verify import damage_told, verify
 from sweep.errors import RunError
-from sweep.questions.status import status
+from sweep.questions.status import read_status
 
 BLOCK = "c.0.1.0.0.0.0"  # the first that fits: alexnet on imagenet
 
@@ -109,7 +109,7 @@ def test_marks(damage, url, small):
     DAMAGES[damage](url / MARKS)
     lost = damage == "gone"  # blocks that are not done are no damage
     assert named(url) == ([] if lost else [MARKS])
-    assert status(str(url))["blocks_done"] == 0
+    assert read_status(str(url))["blocks_done"] == 0
     sweep.run(small, url)
     assert contents(url) == whole
 
@@ -119,7 +119,7 @@ def test_only_damaged_blocks_are_computed_again(url, small):
     flipped(url / "memory" / BLOCK, 0.5)
     (url / "comp_time" / BLOCK).unlink()
     assert {each.block for each in verify(str(url)).damaged} == {1}
-    assert status(str(url))["blocks_done"] == 3
+    assert read_status(str(url))["blocks_done"] == 3
     seen: list[int] = []
 
     @contextmanager
@@ -148,7 +148,9 @@ def test_a_block_is_named_by_its_cells(url):
 def test_blocks_of_many_shapes(small, tmp_path):
     grid = read_grid(small)
     url = tmp_path / "cube.zarr"
-    create(str(url), grid, make_plan(grid.dims, grid.shape, 13, 2, shard_cells=4, chunk_cells=2))
+    create_cube(
+        str(url), grid, make_plan(grid.dims, grid.shape, 13, 2, shard_cells=4, chunk_cells=2)
+    )
     execute(grid, str(url), False, Where(), silent)
     whole = contents(url)
     lost = chunks(url)[::3]
@@ -163,7 +165,7 @@ def test_blocks_of_many_shapes(small, tmp_path):
 def test_a_store_that_a_run_holds_is_left(url):
     halved(url / "memory" / BLOCK)
     before = contents(url)
-    with exclusive(str(url)):
+    with hold_store(str(url)):
         found = verify(str(url))
     assert [each.variable for each in found.damaged] == ["memory"]
     assert "another run is at work" in found.left
@@ -234,7 +236,7 @@ def test_damaged_metadata_of_the_store(text, options, url, small):
 
 def test_marks_that_cannot_be_read(url, small):
     halved(url / MARKS)
-    for ask in (lambda: status(str(url)), lambda: sweep.run(small, url)):
+    for ask in (lambda: read_status(str(url)), lambda: sweep.run(small, url)):
         with pytest.raises(
             RunError, match=r"marks of finished blocks .* paradl status .* --verify"
         ):
@@ -281,7 +283,7 @@ def test_the_command(url, paradl):
 
 def test_the_command_for_programs(url, paradl):
     halved(url / "memory" / BLOCK)
-    with exclusive(str(url)):
+    with hold_store(str(url)):
         code, out, err = paradl("status", url, "--verify", "--format", "json")
     assert code == 1
     found = json.loads(out)
@@ -321,4 +323,4 @@ def test_every_chunk_has_a_checksum(small_url):
 
 def test_two_copies_are_equal(url, small_url):
     assert arrays(url) == arrays(small_url)
-    assert open_cube(str(url)).done().all()
+    assert open_cube(str(url)).read_done().all()

@@ -12,7 +12,7 @@ import pytest
 import sweep
 from grids.library import CATALOGUE
 from grids.reading.errors import InputError
-from sweep.measured.accuracy import accuracy
+from sweep.measured.accuracy import rate_prediction
 from sweep.measured.runs import PARTS
 
 ABCI = CATALOGUE / "measured" / "abci.csv"
@@ -66,7 +66,7 @@ def row_of(times: dict[str, float], **more: object) -> dict:
     ],
 )
 def test_accuracy(predicted, measured, expected):
-    assert accuracy(predicted, measured) == expected
+    assert rate_prediction(predicted, measured) == expected
 
 
 def test_a_row_is_what_predict_says(runs):

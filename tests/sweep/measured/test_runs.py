@@ -3,7 +3,7 @@
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.measured.runs import Times, read_measured
+from sweep.measured.runs import Times, read_runs
 
 HEAD = "model,dataset,strategy,p,samples_per_replica,total_s"
 ROW = "alexnet,imagenet,data,8,32,0.25"
@@ -20,7 +20,7 @@ def written(tmp_path):
 
 
 def test_the_required_columns_are_enough(written):
-    (run,) = read_measured(written(HEAD, ROW))
+    (run,) = read_runs(written(HEAD, ROW))
     assert (run.model, run.dataset, run.strategy) == ("alexnet", "imagenet", "data")
     assert (run.p, run.samples_per_replica) == (8, 32)
     assert run.measured == Times(0.25, None, None)
@@ -33,7 +33,7 @@ def test_columns_in_any_order_and_more_of_them(written):
     head = "note,total_s,p,comm_s,model,weather,system,dataset,samples_per_replica,strategy,comp_s"
     row = '"a, b",0.25,8,0,alexnet,fair,abci,imagenet,32,data,0.2'
     head, row = f"{head},authors_total_s,source", f"{row},0.3,log"
-    (run,) = read_measured(written(head, row))
+    (run,) = read_runs(written(head, row))
     assert run.measured == Times(0.25, 0.2, 0.0)
     assert run.authors.total == 0.3
     assert (run.system, run.source, run.note) == ("abci", "log", "a, b")
@@ -42,12 +42,12 @@ def test_columns_in_any_order_and_more_of_them(written):
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_blank_lines_and_line_ends(end, written):
     path = written("\ufeff" + HEAD, "", ROW, " ,,", ROW, "", end=end)
-    assert [run.where.rpartition(":")[2] for run in read_measured(path)] == ["3", "5"]
+    assert [run.where.rpartition(":")[2] for run in read_runs(path)] == ["3", "5"]
 
 
 def test_a_field_of_several_lines_counts_them(written):
     path = written(f"{HEAD},note", f'{ROW},"one\ntwo"', f"{ROW},three")
-    assert [run.where.rpartition(":")[2] for run in read_measured(path)] == ["2", "4"]
+    assert [run.where.rpartition(":")[2] for run in read_runs(path)] == ["2", "4"]
 
 
 def field(column: str, value: str) -> str:
@@ -90,11 +90,11 @@ BAD = [
 @pytest.mark.parametrize(("lines", "message"), BAD)
 def test_what_is_wrong_is_told_by_line(lines, message, written):
     with pytest.raises(InputError) as told:
-        read_measured(written(*lines))
+        read_runs(written(*lines))
     assert message in str(told.value)
     assert "\n" not in str(told.value)
 
 
 def test_no_file(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        read_measured(tmp_path / "none.csv")
+        read_runs(tmp_path / "none.csv")

@@ -2,7 +2,7 @@ from sweep.questions import catalogue
 
 
 def test_models_have_the_published_figures():
-    rows = {row["model"]: row for row in catalogue.models()}
+    rows = {row["model"]: row for row in catalogue.list_models()}
     assert rows["resnet50"]["parameters"] == 25_557_032
     assert rows["vgg16"]["parameters"] == 138_357_544
     assert abs(rows["resnet50"]["macs"] / 4.089e9 - 1) < 0.01
@@ -10,15 +10,15 @@ def test_models_have_the_published_figures():
 
 
 def test_datasets_tell_their_samples():
-    rows = {row["dataset"]: row for row in catalogue.datasets()}
+    rows = {row["dataset"]: row for row in catalogue.list_datasets()}
     assert rows["imagenet"]["samples"] == 1_281_167
     assert rows["imagenet"]["shape"] == "3x224x224"
 
 
 def test_systems_tell_their_levels():
-    rows = {row["system"]: row for row in catalogue.systems()}
+    rows = {row["system"]: row for row in catalogue.list_systems()}
     assert [level["pes"] for level in rows["abci"]["levels"]][:3] == [4, 68, 136]
 
 
 def test_ten_strategies():
-    assert len(catalogue.strategies()) == 10
+    assert len(catalogue.list_strategies()) == 10

@@ -5,7 +5,7 @@ import xarray as xr
 import sweep
 from grids.reading.errors import InputError
 from kernels.flags import FORBIDS, Limit
-from sweep.cube.schema import names
+from sweep.cube.variables import name_limits
 
 
 def line(cube: xr.Dataset, row: dict) -> xr.Dataset:
@@ -43,7 +43,7 @@ def forbidding(cells: xr.Dataset, largest: int) -> str:
     for pe in cells.pe.values.tolist():
         reasons = int(cells.limit.sel(pe=pe)) & FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE
         if pe > largest and reasons:
-            return ", ".join(names(reasons))
+            return ", ".join(name_limits(reasons))
     return "end of the axis"
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sweep.questions.lines import Lines, groups
+from sweep.questions.lines import Lines, split_groups
 
 PLACES = {"model": np.array(["one", "two"], object), "batch": np.array([8, 64, 512])}
 
@@ -14,7 +14,7 @@ def lines() -> Lines:
 
 
 def test_a_row_for_each_line_that_can_exist(lines):
-    found = lines.columns()
+    found = lines.list_columns()
     assert found["model"].tolist() == ["one", "one", "one", "two"]
     assert found["batch"].tolist() == [8, 64, 512, 512]
     assert found["forbidden_by"].tolist() == [0, 1, 1, 2]
@@ -22,11 +22,11 @@ def test_a_row_for_each_line_that_can_exist(lines):
 
 
 def test_groups_come_from_top_to_bottom(lines):
-    found = list(groups(lines.columns(), ["model"]))
+    found = list(split_groups(lines.list_columns(), ["model"]))
     assert [part["batch"].tolist() for part in found] == [[8, 64, 512], [512]]
-    found = list(groups(lines.columns(), ["model", "batch"]))
+    found = list(split_groups(lines.list_columns(), ["model", "batch"]))
     assert [part["forbidden_by"].tolist() for part in found] == [[0], [1], [1], [2]]
 
 
 def test_no_rows_are_no_groups():
-    assert list(groups({"model": np.array([], object)}, ["model"])) == []
+    assert list(split_groups({"model": np.array([], object)}, ["model"])) == []

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.questions.selection import positions, select
+from sweep.questions.selection import locate_values, select
 
 
 @pytest.mark.parametrize("value", ["3,8", ["8", 3], [8, "3", "3"], ("3 , 8",)])
@@ -46,13 +46,13 @@ def test_what_is_not_there(mixed, selection, message):
 def test_small_values_are_told_apart():
     """Latencies of nanoseconds differ by less than NumPy's absolute tolerance, 1e-8."""
     latencies = {"inter_latency": np.array([1e-9, 5e-9])}
-    found = positions(latencies, {"inter_latency": "5 ns"})
+    found = locate_values(latencies, {"inter_latency": "5 ns"})
     assert found["inter_latency"].tolist() == [1]
 
 
 def test_many_values_are_told_by_the_nearest():
     with pytest.raises(InputError) as error:
-        positions({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
+        locate_values({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
     assert str(error.value) == (
         "--sel: no pe 5002 in this cube; known: 10,000 values from 10 to 100000, of which the "
         "nearest are 4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"

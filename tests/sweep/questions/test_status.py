@@ -4,15 +4,15 @@ import pytest
 
 from grids.reading.errors import InputError
 from grids.spec import OUTPUTS
-from sweep.cube.create import create
-from sweep.cube.schema import dtype
-from sweep.cube.store import plan_of
+from sweep.cube.create import create_cube
+from sweep.cube.store import plan_cube
+from sweep.cube.variables import VARIABLES
 from sweep.engine.run import read_grid
-from sweep.questions.status import status, verified
+from sweep.questions.status import read_status, verify_status
 
 
 def test_a_whole_cube(mixed_url):
-    assert status(mixed_url) == {
+    assert read_status(mixed_url) == {
         "store": mixed_url,
         "name": "mixed",
         "complete": True,
@@ -20,32 +20,32 @@ def test_a_whole_cube(mixed_url):
         "blocks_done": 4,
         "summaries_missing": 0,
         "cells": 480,
-        "bytes": 480 * sum(dtype(each).itemsize for each in OUTPUTS),
+        "bytes": 480 * sum(VARIABLES[each].dtype.itemsize for each in OUTPUTS),
     }
 
 
 def test_a_cube_that_is_not_begun(tmp_path, small):
     grid = read_grid(small)
-    cube = create(str(tmp_path / "cube.zarr"), grid, plan_of(grid))
+    cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
     cube.mark([2])
-    found = status(cube.url)
+    found = read_status(cube.url)
     assert (found["complete"], found["blocks_done"], found["bytes"]) == (False, 1, 96 * 13)
 
 
 def test_no_cube(tmp_path):
     with pytest.raises(InputError, match="no cube here"):
-        status(str(tmp_path))
+        read_status(str(tmp_path))
 
 
 def test_a_whole_cube_is_verified(mixed_url):
-    assert verified(mixed_url) == status(mixed_url) | {"damaged": [], "left": ""}
+    assert verify_status(mixed_url) == read_status(mixed_url) | {"damaged": [], "left": ""}
 
 
 def test_a_damaged_one(mixed_url, tmp_path):
     url = shutil.copytree(mixed_url, tmp_path / "cube.zarr")
     lost = next(path for path in url.glob("memory/c.*"))
     lost.unlink()
-    found = verified(str(url))
+    found = verify_status(str(url))
     assert (found["complete"], found["blocks_done"], found["left"]) == (False, 3, "")
     assert [each["variable"] for each in found["damaged"]] == ["memory"]
-    assert status(str(url))["blocks_done"] == 3
+    assert read_status(str(url))["blocks_done"] == 3

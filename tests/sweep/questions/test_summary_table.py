@@ -9,31 +9,31 @@ import zarr
 import sweep
 from grids.grid import LABELS
 from grids.reading.errors import InputError
-from sweep.cube.create import create
+from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
-from sweep.cube.schema import EFFICIENCY
+from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.store import open_cube
 from sweep.engine.block import run_block
 from sweep.engine.run import read_grid
 from sweep.questions.computed import computed
 from sweep.questions.lines import Lines
 from sweep.questions.selection import select
-from sweep.questions.summary_table import kept
+from sweep.questions.stored_summary import read_summary
 
 
 def same(one: Lines, other: Lines) -> None:
-    assert one.columns().keys() == other.columns().keys()
-    for name, values in one.columns().items():
+    assert one.list_columns().keys() == other.columns().keys()
+    for name, values in one.list_columns().items():
         if name in LABELS:
-            assert values.tolist() == other.columns()[name].tolist()
+            assert values.tolist() == other.list_columns()[name].tolist()
         else:
-            np.testing.assert_allclose(values, other.columns()[name], rtol=1e-6, err_msg=name)
+            np.testing.assert_allclose(values, other.list_columns()[name], rtol=1e-6, err_msg=name)
 
 
 def test_kept_is_computed(mixed, mixed_url):
     found = computed(mixed, EFFICIENCY)
-    assert len(found.columns()["forbidden_by"]) == 2 * 6 * 2 * 2
-    same(found, kept(open_cube(mixed_url), {}))
+    assert len(found.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
+    same(found, read_summary(open_cube(mixed_url), {}))
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,21 @@ def test_kept_is_computed(mixed, mixed_url):
     ],
 )
 def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
-    same(computed(select(mixed, selection), EFFICIENCY), kept(open_cube(mixed_url), selection))
+    same(
+        computed(select(mixed, selection), EFFICIENCY),
+        read_summary(open_cube(mixed_url), selection),
+    )
 
 
 def test_lines_that_lie_in_several_blocks(tmp_path, small):
     grid = read_grid(small)
     plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
     assert plan.grid[grid.dims.index("pe")] > 1
-    parts = create(str(tmp_path / "parts.zarr"), grid, plan)
+    parts = create_cube(str(tmp_path / "parts.zarr"), grid, plan)
     for block in range(plan.blocks):
         run_block(parts.location, parts.identity, block)
     sweep.run(small, tmp_path / "whole.zarr")
-    same(kept(parts, {}), kept(open_cube(str(tmp_path / "whole.zarr")), {}))
+    same(read_summary(parts, {}), read_summary(open_cube(str(tmp_path / "whole.zarr")), {}))
 
 
 def test_an_open_cube_answers_as_its_place_does(mixed_url):

@@ -6,7 +6,7 @@ import pytest
 
 from grids.reading.errors import InputError
 from sweep.errors import RunError
-from sweep.show.plots.accuracy import SLOTS_A_LINE, panels, plot_accuracy
+from sweep.show.plots.accuracy import SLOTS_A_LINE, make_panels, plot_accuracy
 
 PNG = b"\x89PNG"
 
@@ -45,13 +45,13 @@ ROWS = [
 
 
 def test_a_panel_for_each_model_and_strategy():
-    titles = [panel.title for panel in panels(ROWS)]
+    titles = [panel.title for panel in make_panels(ROWS)]
     assert titles == [
         "alexnet, imagenet\ndata, b = 32",
         "alexnet, imagenet\nfilter, b = 32",
         "vgg16, imagenet\ndata, b = 32",
     ]
-    assert [each["p"] for each in panels(ROWS)[0].rows] == [1, 4, 8]
+    assert [each["p"] for each in make_panels(ROWS)[0].rows] == [1, 4, 8]
 
 
 @pytest.fixture
@@ -59,7 +59,9 @@ def drawn(monkeypatch):
     """The figure of some rows, instead of its file."""
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     kept = []
-    monkeypatch.setattr("sweep.show.plots.accuracy._save", lambda figure, path: kept.append(figure))
+    monkeypatch.setattr(
+        "sweep.show.plots.accuracy._save_figure", lambda figure, path: kept.append(figure)
+    )
 
     def draw(rows):
         plot_accuracy(rows, None)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from grids.reading.units import format_quantity
-from sweep.show.tables import cell, flat, show, show_one
+from sweep.show.tables import flatten_record, format_cell, show, show_one
 
 ROWS = [
     {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},
@@ -49,7 +49,7 @@ def test_prefixes(value, unit, text):
     ],
 )
 def test_cells(value, text):
-    assert cell(value) == text
+    assert format_cell(value) == text
 
 
 def test_json_is_the_rows(capsys):
@@ -113,7 +113,7 @@ def test_one_record_has_units_behind_its_values(capsys):
 
 
 def test_nested_records_are_flat_in_csv(capsys):
-    assert flat({"a": {"b": {"c": 1}}, "d": [1, 2]}) == {"a.b.c": 1, "d": "1, 2"}
+    assert flatten_record({"a": {"b": {"c": 1}}, "d": [1, 2]}) == {"a.b.c": 1, "d": "1, 2"}
     show_one({"a": {"b": 1}}, "csv")
     assert capsys.readouterr().out == "a.b\n1\n"
 

@@ -15,7 +15,7 @@ from cubes import COMMAND
 import sweep
 from grids.library import find
 from sweep.show.tables import show
-from sweep.show.visible import visible, visible_lines
+from sweep.show.visible import escape_invisible, escape_lines
 
 OWNED = "\x1b]0;owned\x07"  # renames a terminal's window
 RED = "\x1b[31m"
@@ -37,11 +37,11 @@ SHOWN = r"net\x1b]0;owned\x07\x1b[31m\u202e"
     ],
 )
 def test_what_no_eye_sees_is_an_escape(text, expected) -> None:
-    assert visible(text) == expected
+    assert escape_invisible(text) == expected
 
 
 def test_a_message_may_have_lines() -> None:
-    assert visible_lines(f"{EVIL}\n  pe: {RED}") == f"{SHOWN}\n  pe: \\x1b[31m"
+    assert escape_lines(f"{EVIL}\n  pe: {RED}") == f"{SHOWN}\n  pe: \\x1b[31m"
 
 
 def is_clean(text: str) -> bool:

@@ -2,32 +2,13 @@ import io
 import json
 from contextlib import redirect_stdout
 
-import sweep
 from sweep.questions import catalogue
-from sweep.show.explanations import show_entries, show_explanation
-
-EXPLAINED = sweep.explain("alexnet", "data+spatial", 8, 64, dataset="imagenet")
-
-
-def test_an_explanation_has_three_parts(capsys):
-    show_explanation(EXPLAINED, "table")
-    out = capsys.readouterr().out
-    assert "Terms" in out
-    assert "Layers" in out
-    assert "halo_exchange" in out
-    assert "gathered_items" not in out  # zero throughout
-
-
-def test_an_explanation_as_json_and_csv(capsys):
-    show_explanation(EXPLAINED, "json")
-    assert json.loads(capsys.readouterr().out) == EXPLAINED
-    show_explanation(EXPLAINED, "csv")
-    assert capsys.readouterr().out.startswith("layer,kind,x,y,weights,biases,split")
+from sweep.show.entries import show_entries
 
 
 def printed(kind: str, form: str) -> str:
     with redirect_stdout(io.StringIO()) as out:
-        show_entries(getattr(catalogue, kind)(), form)
+        show_entries(getattr(catalogue, f"list_{kind}")(), form)
     return out.getvalue()
 
 

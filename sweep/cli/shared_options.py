@@ -1,8 +1,10 @@
-"""Options that several commands share: what describes one configuration, how to print answers."""
+"""Arguments and options that several commands share, one type each."""
 
 from typing import Annotated, Literal
 
 import typer
+
+from sweep.cube.object_store import locate_store
 
 Model = Annotated[str, typer.Option(help="A catalogue name or a file (.yaml, .net_sc ...).")]
 Strategy = Annotated[str, typer.Option(help="Such as data+filter:group=8.")]
@@ -40,6 +42,9 @@ Times = Annotated[
 Calibration = Annotated[
     str,
     typer.Option(help="What measured runs told: a name, a file, or none: the paper's formulas."),
+]
+Store = Annotated[
+    str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
 ]
 Form = Annotated[
     Literal["table", "json", "csv"], typer.Option("--format", help="How to print the answer.")

@@ -1,0 +1,30 @@
+"""Options of the form NAME=VALUE: `--sel` and `--set`."""
+
+from grids.reading.errors import InputError, shorten
+
+
+def parse_selection(sel: list[str] | None) -> dict[str, object]:
+    """The values of each axis; an option that is repeated adds values."""
+    pairs = _split_pairs(sel, "--sel")
+    axes = dict.fromkeys(axis for axis, _ in pairs)
+    return {axis: [value for each, value in pairs if each == axis] for axis in axes}
+
+
+def parse_settings(items: list[str] | None, option: str) -> dict[str, str]:
+    """The value of each name, which may stand once."""
+    pairs = _split_pairs(items, option)
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise InputError("expected each name once", where=option, advice="keep one value")
+    return values
+
+
+def _split_pairs(items: list[str] | None, option: str) -> list[tuple[str, str]]:
+    """Names and values; a value may have an equals sign of its own, as data+filter:group=8 does."""
+    pairs = []
+    for item in items or []:
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not name or not value:
+            raise InputError(f"expected name=value, got {shorten(item)}", where=option)
+        pairs.append((name, value))
+    return pairs

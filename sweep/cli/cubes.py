@@ -1,0 +1,86 @@
+"""Commands that ask a cube. As in `sweep.cli.main`, heavy imports are inside them."""
+
+import sys
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from sweep.cli.assignments import parse_selection
+from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
+from sweep.cli.shared_options import Form, Store
+from sweep.show.visible import tell
+
+Sel = Annotated[
+    list[str] | None,
+    typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
+]
+
+
+def status(
+    store: Store,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read all that is done, and name what is damaged.")
+    ] = False,
+    form: Form = "table",
+) -> None:
+    """How much of a cube is done."""
+    from sweep.engine.progress import bar, silent
+    from sweep.questions.status import read_status as ask
+    from sweep.questions.status import verify_status
+    from sweep.show.damage import advise_on_damage, show_verified
+    from sweep.show.tables import show_one
+
+    if not verify:
+        show_one(ask(store), form)
+        return
+    verdict = verify_status(store, partial(bar, what="verify") if sys.stderr.isatty() else silent)
+    show_verified(verdict, form)
+    if verdict["damaged"]:
+        end(advise_on_damage(verdict), FAILED)
+
+
+def limits(
+    store: Store,
+    efficiency: Annotated[
+        float, typer.Option(help="Parallel efficiency that counts as efficient.")
+    ] = 0.5,
+    sel: Sel = None,
+    form: Form = "table",
+) -> None:
+    """How far each strategy scales, and what stops it."""
+    from sweep.questions.limits import list_limits as ask
+
+    _show_cube(store, form, lambda: ask(store, efficiency, parse_selection(sel)))
+
+
+def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
+    """Strategies ranked for a slice of a cube, with what forbids the losers."""
+    from sweep.questions.best import rank_strategies as ask
+
+    table = _show_cube(store, form, lambda: ask(store, parse_selection(sel)))
+    if not any(row["feasible"] for row in table):
+        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+
+
+QUESTIONS = (status, limits, best)
+
+
+def _show_cube(store: str, form: Any, question: Any) -> Any:
+    """Ask a cube, print the rows, and say on stderr what they lack."""
+    from sweep.engine.verify import damage_told
+    from sweep.questions.status import count_blocks
+    from sweep.show.tables import show
+
+    with damage_told(store):
+        done, blocks = count_blocks(store)
+        table = question()
+    show(table, form)
+    if not len(table):
+        tell("paradl: no samples of this slice fit its models")
+    if done < blocks:
+        tell(
+            f"paradl: only {done} of {blocks} blocks are done; "
+            "run the same paradl sweep again to finish"
+        )
+    return table

@@ -1,0 +1,82 @@
+"""The statistics that a store's summary keeps of each line of PE counts, one table.
+
+Readers find them by the names beside them (`summary/statistic`) and pass over names that they do
+not know. So a new statistic breaks no store: its name among `kernels.statistics`, what computes it
+in `kernels.summary`, a row here. VERSION tells what the names mean: it moves only where one comes
+to mean something else.
+
+An objective is what a line's best PE count is chosen by. Of `epoch_time`, the only one, are the
+statistics that begin with `fastest_`, and `efficient_pe`; the others belong to none: they count
+what is feasible. To add an objective (PE-hours, cost ...), give its statistics rows that name it,
+and say in `sweep.questions.stored_summary.join_blocks` how those of several blocks come together:
+the list in a store's attributes follows.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.flags import Limit
+from kernels.statistics import COUNTS, STATISTICS
+from sweep.cube.variables import Arrays
+
+VERSION = 1
+# At half efficiency, half of the machine is paid for nothing: a customary place to stop.
+EFFICIENCY = 0.5
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What a summary keeps of a line of PE counts.
+
+    nothing: what a pair of model and dataset reads as that does not fit. objective: empty where it
+    belongs to none.
+    """
+
+    dtype: str
+    nothing: float
+    meaning: str
+    objective: str = ""
+
+
+Table = Mapping[str, Statistic]
+
+TABLE: Table = {
+    "fastest_pe": Statistic(
+        "int64", 0, "PE count with the least epoch time; 0: nothing is feasible", "epoch_time"
+    ),
+    "fastest_time": Statistic("float32", np.nan, "least time of an epoch", "epoch_time"),
+    "fastest_comp_time": Statistic(
+        "float32", np.nan, "time computing, per epoch, at fastest_pe", "epoch_time"
+    ),
+    "fastest_memory": Statistic(
+        "float32", np.nan, "memory of the fullest PE at fastest_pe", "epoch_time"
+    ),
+    "largest_pe": Statistic("int64", 0, "largest feasible PE count; 0: nothing is feasible"),
+    "forbidden_by": Statistic(
+        "uint8", int(Limit.INCOMPATIBLE), "flags that forbid the next PE count"
+    ),
+    "efficient_pe": Statistic(
+        "int64", 0, "largest PE count with half of the ideal speedup; 0: none", "epoch_time"
+    ),
+    **dict.fromkeys(COUNTS, Statistic("int64", 0, "PE counts that the limit forbids or marks")),
+}
+
+
+def list_objectives(table: Table = TABLE) -> list[str]:
+    """The objectives that statistics of a table belong to."""
+    return list(dict.fromkeys(each.objective for each in table.values() if each.objective))
+
+
+def type_statistics(values: NDArray[np.float64], names: Iterable[str] = STATISTICS) -> Arrays:
+    """Arrays by name and of their own types, out of values [statistic, ...] in the order of names.
+
+    Names that are not known are left out; NaN throughout is of a pair that cannot be.
+    """
+    rows = ((name, row) for name, row in zip(names, values, strict=True) if name in TABLE)
+    return {
+        name: np.where(np.isnan(row), TABLE[name].nothing, row).astype(TABLE[name].dtype)
+        for name, row in rows
+    }

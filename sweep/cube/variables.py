@@ -1,0 +1,92 @@
+"""The cube's output variables, one table: name, meaning, units, type and fill value.
+
+To add one: a row here, its name among the outputs of `grids.spec`, and what it is of an answer
+(`sweep.engine.evaluate.output`). Types, fill values and CF attributes follow from the row.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.spec import INTERVALS
+from kernels.flags import Limit
+
+Attributes = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+SINGLE: np.dtype[np.generic] = np.dtype("float32")
+BYTE: np.dtype[np.generic] = np.dtype("uint8")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """How a variable is stored and what its attributes say.
+
+    units: as CF writes them. fill_value: what a block that is not written reads as, which is that
+    no such configuration can exist.
+    """
+
+    long_name: str
+    units: str
+    dtype: np.dtype[np.generic] = SINGLE
+    fill_value: float = np.nan
+
+    @property
+    def attributes(self) -> Attributes:
+        """CF attributes."""
+        return {"long_name": self.long_name, "units": self.units}
+
+
+@dataclass(frozen=True)
+class Flags(Variable):
+    """A variable of flags, a bit for each limit; flags have no units."""
+
+    units: str = ""
+    dtype: np.dtype[np.generic] = BYTE
+    fill_value: float = int(Limit.INCOMPATIBLE)
+
+    @property
+    def attributes(self) -> Attributes:
+        """CF attributes: masks and their meanings, in the order of `Limit`."""
+        return {
+            "long_name": self.long_name,
+            "flag_masks": [each.value for each in Limit],
+            "flag_meanings": " ".join(name_limits(~0)),
+            "comment": "uneven and batch_exceeds_dataset are marks, and forbid nothing",
+        }
+
+
+def name_limits(flags: int) -> list[str]:
+    """The names of the limits in a flag byte."""
+    return [each.name.lower() for each in Limit if each & flags and each.name]
+
+
+def make_percentile(time: str, percent: int) -> Variable:
+    """The variable of a percentile of one of an epoch's times."""
+    of = "the time of an epoch" if time == "epoch_time" else time
+    return Variable(f"median of {of}" if percent == 50 else f"{percent}th percentile of {of}", "s")
+
+
+VARIABLES: dict[str, Variable] = {
+    "comp_time": Variable("time computing, per epoch", "s"),
+    "comm_time": Variable("time communicating, per epoch", "s"),
+    "memory": Variable("memory of the fullest PE", "byte"),
+    "limit": Flags("what forbids the configuration"),
+    "serial_time": Variable("time of an epoch on one PE", "s"),
+    "forward_backward": Variable("time of forward and backward passes, per epoch", "s"),
+    "pipeline_bubble": Variable(
+        "time stages wait for their first and after their last segment, per epoch", "s"
+    ),
+    "weight_update": Variable("time of weight updates, per epoch", "s"),
+    "split_overhead": Variable("time that dividing layers costs beside arithmetic, per epoch", "s"),
+    "gradient_exchange": Variable("time of the gradient exchange across replicas, per epoch", "s"),
+    "layer_collectives": Variable("time of layer-wise collectives inside a group, per epoch", "s"),
+    "halo_exchange": Variable("time of halo exchanges inside a group, per epoch", "s"),
+    "split_gather": Variable("time of gathers where a spatial split ends, per epoch", "s"),
+    "point_to_point": Variable("time of transfers from stage to stage, per epoch", "s"),
+    **{name: make_percentile(*of) for name, of in INTERVALS.items()},
+    "replicas": Variable("replicas of the model (data-parallel groups), p1", "1"),
+    "group_size": Variable("PEs in a group, p2", "1"),
+}

@@ -1,0 +1,99 @@
+"""The summary that a store keeps, of any slice that leaves its PE counts whole.
+
+A question reads a thousandth of the cube's bytes then, and answers without JAX and xarray, which
+take longer to import. Statistics are looked up by the names beside them: a store may have more of
+them than this paradl knows, and in another order.
+"""
+
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from grids.reading.errors import InputError, format_text
+from kernels.statistics import COUNTS, STATISTICS
+from sweep.cube.coordinates import list_coordinates
+from sweep.cube.layout import STATISTIC, SUMMARY
+from sweep.cube.root import name_writer
+from sweep.cube.statistics import VERSION, type_statistics
+from sweep.cube.store import Cube, get_array
+from sweep.cube.variables import Arrays
+from sweep.questions.lines import Lines
+from sweep.questions.missing_files import check_files
+from sweep.questions.selection import Positions, Selection, locate_values
+
+Place = tuple[Positions | slice, ...]
+
+
+def read_summary(cube: Cube, selection: Selection) -> Lines:
+    """The part of its summary that a store keeps of a slice.
+
+    InputError: a summary of another version, or one that lacks a statistic.
+    """
+    names = read_statistics(cube)
+    every = list_coordinates(cube.grid)
+    chosen: dict[str, Positions | slice] = dict.fromkeys(every, slice(None))
+    chosen.update(locate_values(every, selection))
+    others = {dim: values[chosen[dim]] for dim, values in every.items() if dim != "pe"}
+    table = _read_table(cube, tuple(chosen.values()))
+    if np.isnan(table).all(axis=0).any():  # as of pairs that cannot be, or of files that are gone
+        check_files(cube, (SUMMARY,), chosen)
+    return Lines(others, join_blocks(type_statistics(table, names)))
+
+
+def read_statistics(cube: Cube) -> list[str]:
+    """The names of the statistics, in the order in which the store has them."""
+    check_version(cube.url, cube.group)
+    names = [str(each) for each in np.asarray(get_array(cube.group, STATISTIC)[...])]
+    missing = [name for name in STATISTICS if name not in names]
+    if missing:
+        raise InputError(
+            f"damaged: its summary has no {missing[0]!r}",
+            where=cube.url,
+            advice=f"find what is damaged with: paradl status {cube.url} --verify",
+        )
+    return names
+
+
+def check_version(url: str, group: zarr.Group) -> None:
+    """Refuse a summary whose statistics may mean something else than this paradl knows."""
+    # Stores of 0.2.0's first days say nothing, and have the statistics of version 1.
+    version = get_array(group, SUMMARY).attrs.get("version", 1)
+    if version != VERSION:
+        raise InputError(
+            f"a summary of version {format_text(version)}, and this paradl reads version {VERSION}",
+            where=url,
+            advice=f"use paradl {name_writer(group)}, or sweep again into another store",
+        )
+
+
+def join_blocks(parts: Arrays) -> Arrays:
+    """One summary of lines of PE counts that lie in several blocks, which lead in the arrays."""
+    times, largest, forbidden = (
+        parts[name] for name in ("fastest_time", "largest_pe", "forbidden_by")
+    )
+    fastest = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
+    block = np.arange(len(largest)).reshape(-1, *[1] * (largest.ndim - 1))
+    holds = np.where(largest > 0, block, 0).max(axis=0)  # the block of the largest
+    later = (block >= holds) & (forbidden > 0)
+    return {
+        **{name: _pick_block(parts[name], fastest) for name in parts if name.startswith("fastest")},
+        "largest_pe": largest.max(axis=0),
+        "efficient_pe": parts["efficient_pe"].max(axis=0),
+        "forbidden_by": _pick_block(np.where(later, forbidden, 0), later.argmax(axis=0)),
+        **{name: parts[name].sum(axis=0) for name in COUNTS},
+    }
+
+
+def _read_table(cube: Cube, place: Place) -> NDArray[np.float64]:
+    """The statistics of a part of the cube [statistic, block along the PE counts, others]."""
+    pe = cube.plan.dims.index("pe")
+    table = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
+    return np.moveaxis(np.asarray(table), (pe, pe + 1), (0, 1))
+
+
+def _pick_block(values: NDArray[Any], block: NDArray[np.intp]) -> NDArray[Any]:
+    """Each line's value of one of its blocks."""
+    picked: NDArray[Any] = np.take_along_axis(values, block[None], axis=0)[0]
+    return picked

@@ -1,0 +1,49 @@
+"""An explanation as text: for people three tables; as CSV its layers; as JSON all of it."""
+
+from typing import Any
+
+from kernels.flags import FORBIDS
+from sweep.cube.variables import name_limits
+from sweep.show.tables import Format, Row, print_json, print_record, print_table, show
+
+TOP = ("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch", "global_batch")
+SUMS = ("epoch_time", "comp_time", "comm_time", "memory", "iterations", "feasible", "limit")
+
+
+def show_explanation(explanation: dict[str, Any], form: Format) -> None:
+    """Print what `explain` answers."""
+    if form == "json":
+        print_json(explanation)
+        return
+    if form == "csv":
+        show(explanation["layers"], "csv")
+        return
+    print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
+    print_record(explanation["parameters"], "Parameters")
+    if explanation["formulas"]:
+        terms = [_lay_out_formula(row) for row in explanation["formulas"]]
+        print_table(terms, "Terms (the numbers: one iteration)")
+        print_table(_drop_empty_columns(explanation["layers"]), "Layers (one sample)")
+
+
+def describe_obstacle(answer: Row) -> str:
+    """What forbids a configuration; marks, which forbid nothing, are left out."""
+    forbidding = [name for name in answer["limit"] if name in name_limits(FORBIDS)]
+    return f"this configuration is not feasible: {', '.join(forbidding)}"
+
+
+def _lay_out_formula(row: dict[str, Any]) -> dict[str, Any]:
+    """A line for a term: its formula in symbols, and below it with numbers."""
+    return {
+        "term": row["term"],
+        "formula": (row["formula"], f"= {row['numbers']}"),
+        "seconds_per_iteration": row["seconds_per_iteration"],
+        "seconds_per_epoch": row["seconds_per_epoch"],
+        "part": f"{row['part']:.1%}",
+    }
+
+
+def _drop_empty_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Layers without the columns that are zero throughout."""
+    empty = [key for key in rows[0] if all(row[key] in (0, False) for row in rows)]
+    return [{key: value for key, value in row.items() if key not in empty} for row in rows]
