@@ -22,7 +22,7 @@ from sweep.questions.stored_summary import read_summary
 
 
 def same(one: Lines, other: Lines) -> None:
-    assert one.list_columns().keys() == other.columns().keys()
+    assert one.list_columns().keys() == other.list_columns().keys()
     for name, values in one.list_columns().items():
         if name in LABELS:
             assert values.tolist() == other.list_columns()[name].tolist()
