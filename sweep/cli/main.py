@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import version
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="paradl",
-    help="How a network trains at scale under every way of parallelising it, and what stops it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -58,6 +58,23 @@ Store = Annotated[
     str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        print(f"paradl {version('paradl')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_tell_version, is_eager=True, help="Print it and stop."),
+]
+
+
+@app.callback()
+def _common(version: Version = False) -> None:
+    """How a network trains at scale under every way of parallelising it, and what stops it."""
 
 
 def main() -> None:
