@@ -1,4 +1,4 @@
-"""What every test runs under: shapes checked, JAX strict, the same random examples every time."""
+"""What every test runs under: shapes checked, JAX strict, random examples."""
 
 import jax
 from hypothesis import settings
@@ -13,4 +13,6 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 # A shared machine makes any deadline flaky, and a failure must come back when one looks for it.
 settings.register_profile("paradl", deadline=None, derandomize=True)
+# Other examples in each run, and more (budgets.py): what fails is kept, and tried first next time.
+settings.register_profile("explore", deadline=None, derandomize=False, max_examples=1000)
 settings.load_profile("paradl")

@@ -8,7 +8,8 @@ from math import inf, log2
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from budgets import limit_examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kernels.calibrated import iteration_terms
@@ -255,7 +256,7 @@ def answer(asked: Question) -> Terms:
     )
 
 
-@settings(max_examples=60)
+@limit_examples(60)
 @given(questions())
 def test_terms_by_hand(asked: Question) -> None:
     found, by_hand = answer(asked), ByHand(asked)
@@ -266,7 +267,7 @@ def test_terms_by_hand(asked: Question) -> None:
         )
 
 
-@settings(max_examples=20)
+@limit_examples(20)
 @given(questions().filter(lambda asked: asked.run.p == 1))
 def test_one_pe_is_serial(asked: Question) -> None:
     found = answer(asked)
@@ -281,7 +282,7 @@ def halo_starts(asked: Question) -> float:
     return ByHand(asked).halo_exchange() + 1e-300
 
 
-@settings(max_examples=30)
+@limit_examples(30)
 @given(questions())
 def test_only_peers_in_other_nodes_congest(asked: Question) -> None:
     quiet = replace(asked, known=replace(asked.known, congestion=0.0))
@@ -290,7 +291,7 @@ def test_only_peers_in_other_nodes_congest(asked: Question) -> None:
     assert float(more) == pytest.approx(longer * float(less), rel=1e-9)
 
 
-@settings(max_examples=40)
+@limit_examples(40)
 @given(questions(), st.sampled_from([each.name for each in fields(Calibration)]))
 def test_nothing_gets_faster_by_a_greater_overhead(asked: Question, name: str) -> None:
     """Times and shares are longer when greater; bandwidths, shorter.

@@ -1,25 +1,47 @@
 """Rates: the formulas taken apart, and put together again, are the formulas."""
 
+from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import cache
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from budgets import limit_examples
+from hypothesis import given
 from hypothesis import strategies as st
 from toys import LAYERS, NETWORK, PROCESSOR, placement, run
 
+from kernels.collectives import Algorithm
+from kernels.group import Placement
+from kernels.network import Network
 from kernels.oracle import reduce_layers
 from kernels.rates import are_constant, iteration, rates_of
-from kernels.run import Options, Terms
-from kernels.strategy import iteration_terms
+from kernels.run import Options, Run, Terms, Times
+from kernels.strategy import GroupStrategy, iteration_terms
 
 PLACES = {"spatial": placement(factors=(1, 1, 2)), "pipeline": placement(ends=(2, 3))}
 # A path through host memory that is the slower one in start-up alone, and as fast in bandwidth.
 STAGED = replace(NETWORK, staging_latency=3.0, staging_bandwidth=4.0)
 
 
-@settings(max_examples=40)
+@cache
+def both_ways(group: GroupStrategy, algorithm: Algorithm) -> Callable[..., tuple[Times, Terms]]:
+    """An iteration from its rates, and its terms as the formulas have them: compiled once."""
+    options = Options(algorithm=algorithm)
+
+    def answer(places: Placement, setup: Run, network: Network) -> tuple[Times, Terms]:
+        work = reduce_layers(
+            LAYERS, PROCESSOR, places, setup.p2, 4.0, group=group, algorithm=algorithm
+        )
+        rates = rates_of(work, setup, network, options)
+        return iteration(rates, setup.batch), iteration_terms(work, setup, network, options)
+
+    return jax.jit(answer)
+
+
+@limit_examples(40)
 @given(
     group=st.sampled_from(["none", "spatial", "pipeline", "filter", "channel"]),
     algorithm=st.sampled_from(["ring", "tree"]),
@@ -30,10 +52,8 @@ STAGED = replace(NETWORK, staging_latency=3.0, staging_bandwidth=4.0)
 def test_together_they_are_the_formula(group, algorithm, p1, batch, network) -> None:
     p2 = 1.0 if group == "none" else 2.0
     places = PLACES.get(group, placement())
-    work = reduce_layers(LAYERS, PROCESSOR, places, p2, 4.0, group=group, algorithm=algorithm)
-    setup, options = run(p1, p2, batch=batch), Options(algorithm=algorithm)
-    apart = iteration(rates_of(work, setup, network, options), batch)
-    whole = iteration_terms(work, setup, network, options)
+    setup = run(p1, p2, batch=batch)
+    apart, whole = both_ways(group, algorithm)(places, setup, network)
     for each in fields(Terms):
         expected = float(getattr(whole, each.name))
         assert float(getattr(apart.terms, each.name)) == pytest.approx(expected, rel=1e-12)
@@ -50,7 +70,7 @@ def test_no_rate_varies_with_the_batch_and_only_start_ups_with_latency() -> None
         size=jnp.ones(cells["batch"]),
     )
     slow = replace(NETWORK, latency=jnp.ones((2, *cells["latency"])))
-    found = rates_of(work, setup, slow, Options())
+    found = jax.jit(rates_of, static_argnums=3)(work, setup, slow, Options())
     assert found.startup.communication.shape == (3, 1, 5)
     assert np.shape(found.sample.communication) == (3, 1, 1)
     assert np.shape(found.fixed.communication) == (3, 1, 1)

@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from budgets import limit_examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.tiles import repeat, tiles
@@ -11,7 +12,7 @@ from kernels.tiles import repeat, tiles
 shapes = st.lists(st.integers(1, 9), min_size=2, max_size=3).map(tuple)
 
 
-@settings(max_examples=30)
+@limit_examples(30)
 @given(shapes, st.integers(1, 200))
 def test_tiles_cover_all_cells_and_no_more(shape, cells) -> None:
     cut, seen = tiles(shape, cells), np.zeros(shape, int)

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, placement, run
 
+from kernels import uncertainty
 from kernels.calibrated import iteration_terms
 from kernels.calibration import Calibration
-from kernels.run import Options
+from kernels.compute import PE
+from kernels.group import GroupWork
+from kernels.network import Network
+from kernels.run import Options, Run
 from kernels.strategy import group_work
-from kernels.uncertainty import STEPS, Uncertainty, moved_times, own_error, quantile, spread
+from kernels.uncertainty import STEPS, Uncertainty, moved_times, own_error, quantile
 
 KNOWN = Calibration(
     **{each.name: np.array(0.5 + 0.1 * n) for n, each in enumerate(fields(Calibration))}
@@ -28,6 +32,8 @@ SURE = Uncertainty(
     exchange=np.array(0.0),
     widening=np.array(1.0),
 )
+# Compiled once for all cases: step by step each operation is compiled by itself, for 10 s.
+spread = jax.jit(uncertainty.spread, static_argnames="options")
 CASES = [("none", 4.0, 1.0), ("filter", 1.0, 2.0), ("channel", 3.0, 2.0), ("spatial", 2.0, 2.0)]
 
 
@@ -49,7 +55,7 @@ def test_the_first_order_is_what_draws_show(group, p1, p2) -> None:
         offsets = Calibration(*(step @ directions))
         return jnp.stack(moved_times(*asked(group, p1, p2), offsets, 0.02 * serial))
 
-    compute, communication = np.asarray(jax.vmap(times)(steps, slower)).T
+    compute, communication = np.asarray(jax.jit(jax.vmap(times))(steps, slower)).T
     for name, values in (
         ("compute", compute),
         ("communication", communication),
@@ -87,22 +93,27 @@ def test_errors_are_of_the_flows_that_they_name() -> None:
     assert float(hybrid.total) == pytest.approx(float(own_error(terms, work, setup, doubt)))
 
 
+@jax.jit
+def derivatives(
+    work: GroupWork, setup: Run, network: Network, pe: PE, known: Calibration
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Of both times, by the offsets and by the serial time; of their sum, by the offsets twice."""
+
+    def times(offsets, serial):
+        at = Calibration(*offsets)
+        return jnp.stack(moved_times(work, setup, network, pe, known, Options(), at, serial))
+
+    offsets, serial = jnp.zeros(SIZE), jnp.zeros(())
+    slopes = jax.jacrev(times, (0, 1))(offsets, serial)
+    return *slopes, jax.hessian(lambda at: times(at, serial).sum())(offsets)
+
+
 @pytest.mark.parametrize(("group", "p1", "p2"), [*CASES, ("filter", 3.0, 2.0), ("none", 1.0, 1.0)])
 def test_a_machine_without_a_path_through_host_memory_has_derivatives(group, p1, p2) -> None:
     """It is told as one without start-up and of infinite bandwidth."""
     direct = replace(NETWORK, staging_latency=np.array(0.0), staging_bandwidth=np.array(np.inf))
-    work, setup, _, pe, known, options = asked(group, p1, p2)
-
-    @jax.jit
-    def derivatives(offsets, serial):
-        def times(offsets, serial):
-            at = Calibration(*offsets)
-            return jnp.stack(moved_times(work, setup, direct, pe, known, options, at, serial))
-
-        slopes = jax.jacrev(times, (0, 1))(offsets, serial)
-        return *slopes, jax.hessian(lambda at: times(at, serial).sum())(offsets)
-
-    slopes, of_serial, curvature = map(np.asarray, derivatives(jnp.zeros(SIZE), jnp.zeros(())))
+    work, setup, _, pe, known, _ = asked(group, p1, p2)
+    slopes, of_serial, curvature = map(np.asarray, derivatives(work, setup, direct, pe, known))
     through_host = [each.name for each in fields(Calibration)].index("packing")
     assert np.isfinite(slopes).all()
     assert np.isfinite(curvature).all()
