@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import version
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +30,7 @@ from sweep.cli.options import (
     Strategy,
     System,
     Times,
+    Version,
 )
 from sweep.cli.pairs import named_as_options, once, selection
 from sweep.cube.object_store import locate_store
@@ -58,18 +58,6 @@ Store = Annotated[
     str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
-
-
-def _tell_version(asked: bool) -> None:
-    if asked:
-        print(f"paradl {version('paradl')}")
-        raise typer.Exit
-
-
-Version = Annotated[
-    bool,
-    typer.Option("--version", callback=_tell_version, is_eager=True, help="Print it and stop."),
-]
 
 
 @app.callback()

@@ -1,5 +1,6 @@
 """Options that several commands share: what describes one configuration, how to print answers."""
 
+from importlib.metadata import version
 from typing import Annotated, Literal
 
 import typer
@@ -43,4 +44,17 @@ Calibration = Annotated[
 ]
 Form = Annotated[
     Literal["table", "json", "csv"], typer.Option("--format", help="How to print the answer.")
+]
+
+
+def tell_version(asked: bool) -> None:
+    """Print the version and end, where it is asked for."""
+    if asked:
+        print(f"paradl {version('paradl')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=tell_version, is_eager=True, help="Print it and stop."),
 ]

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from answers import ask
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import Spec
 from kernels.oracle import Answer
 from kernels.run import Options, Terms
-from sweep.engine.evaluate import ask
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 

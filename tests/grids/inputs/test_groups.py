@@ -5,7 +5,7 @@ import pytest
 
 from grids.grid import Grid
 from grids.inputs.groups import Groups, divided
-from sweep.engine.run import read_grid
+from grids.spec import Spec
 
 AXES = {
     "model": "alexnet",
@@ -21,7 +21,7 @@ AXES = {
 
 @pytest.fixture(scope="module")
 def grid() -> Grid:
-    return read_grid({"axes": AXES})
+    return Grid.from_spec(Spec.model_validate({"axes": AXES}))
 
 
 def groups(grid: Grid, strategy: int = 0, **parts: slice) -> Groups:
@@ -56,8 +56,8 @@ def test_hybrids_of_few_pe_counts_have_as_many_sizes_as_the_strategies_inside(gr
 
 
 def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
-    found = groups(read_grid({"axes": AXES | {"pe": {"range": [1, 100]}}}), 2).sizes
-    assert found.ravel().tolist() == [4]
+    many = Spec.model_validate({"axes": AXES | {"pe": {"range": [1, 100]}}})
+    assert groups(Grid.from_spec(many), 2).sizes.ravel().tolist() == [4]
 
 
 def test_by_channel_is_marked_as_such_though_it_reduces_as_by_filter(grid) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from answers import ask
 
 from grids.entries.strategies import parse
 from grids.inputs.divisors import divisors
@@ -13,7 +14,6 @@ from grids.spec import TERMS
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer
 from kernels.run import Options
-from sweep.engine.evaluate import ask
 
 
 def workload(model="resnet50", dataset="imagenet-226", system="abci", measured=True) -> Workload:

@@ -21,6 +21,8 @@ from grids.spec import Spec
 from kernels.oracle import answer, reduce_layers
 from kernels.run import Options
 
+pytestmark = pytest.mark.usefixtures("float64")
+
 PARAMETERS = ("alpha", "beta", "peak_flops", "memory_bandwidth", "b", "p", "gamma", "delta", "phi")
 TIME = tuple(name for name in PARAMETERS if name != "gamma")
 MEMORY = ("b", "gamma", "delta")
