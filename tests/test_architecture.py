@@ -81,7 +81,7 @@ def test_no_room_imports_one_above_it(package):
 
 TESTS = {"kernels": {"grids", "sweep"}, "grids": {"sweep"}}
 # What tests on any floor share imports the floors that it is for.
-HELPERS = {path.stem: path for path in (ROOT / "tests").glob("*.py") if "test_" not in path.name}
+HELPERS = {path.stem: path for path in (ROOT / "tests" / "helpers").glob("*.py")}
 
 
 def imported_with_helpers(path: Path) -> set[str]:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import Array
+from jax.typing import ArrayLike
 
 from grids.grid import Grid
 from grids.inputs.problem import Problem
@@ -90,7 +91,7 @@ def scaled(problem: Problem, theta: Array) -> Problem:
 
 
 @cache
-def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
+def functions(strategy: str) -> dict[str, Callable[[ArrayLike], Array]]:
     """Epoch time and memory of theta, and their gradients."""
     at_one = problem(strategy)
     groups = at_one.groups
@@ -119,7 +120,7 @@ def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
     }
 
 
-def difference(function: Callable[[Array], Array], n: int) -> float:
+def difference(function: Callable[[ArrayLike], Array], n: int) -> float:
     """Central difference in the n-th parameter at theta = 1."""
     step = STEP * np.eye(len(PARAMETERS))[n]
     ones = np.ones(len(PARAMETERS))

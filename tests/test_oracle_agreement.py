@@ -4,6 +4,8 @@ Random layers (sizes need not make sense together), machines, strategies and set
 implementation reads out of the design's table, the other must read out of it, too.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 import reference
@@ -22,7 +24,7 @@ from sweep.engine.evaluate import ask
 TOLERANCE = 1e-9  # the promise is 1e-5; float64 leaves no excuse
 
 # A handful of option sets, each a program of its own.
-OPTIONS = (
+OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"algorithm": "tree", "iterations": "ceil", "optimizer": "adam"},
     {"algorithm": "best", "allreduce": "hierarchical"},

@@ -5,6 +5,7 @@ b samples a replica, p = p1 x p2 PEs in n = max(1, p / PEs of a node) nodes, del
 
 from dataclasses import dataclass, fields, replace
 from math import inf, log2
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from kernels.calibrated import iteration_terms
 from kernels.calibration import LARGE_MESSAGE, Calibration
+from kernels.collectives import Algorithm
 from kernels.compute import PE
 from kernels.group import GroupWork
 from kernels.network import Network
@@ -33,7 +35,7 @@ class Question:
     network: Network
     pe: PE
     known: Calibration
-    algorithm: str
+    algorithm: Algorithm
 
 
 @st.composite
@@ -118,14 +120,18 @@ class ByHand:
     """The same terms."""
 
     def __init__(self, asked: Question) -> None:
-        self.work, self.run, self.network = asked.work, asked.run, asked.network
-        self.group, self.known, self.algorithm = asked.group, asked.known, asked.algorithm
+        # Numbers, which kernels take for arrays as well.
+        self.work: Any = asked.work
+        self.run: Any = asked.run
+        self.network: Any = asked.network
+        self.known: Any = asked.known
+        self.group, self.algorithm = asked.group, asked.algorithm
         self.memory = float(asked.pe.memory_bandwidth)
         self.p, self.p1, self.p2 = (float(each) for each in (self.run.p, self.run.p1, self.run.p2))
-        self.bytes = self.run.size * self.run.delta  # of one item of each sample
+        self.bytes = float(self.run.size * self.run.delta)  # of one item of each sample
         self.n = max(1.0, self.p / 4)
         self.elsewhere = (self.n - 1) / self.n
-        self.congested = 1 + self.known.congestion * self.elsewhere
+        self.congested = 1 + float(self.known.congestion * self.elsewhere)
 
     def level(self, q: float) -> tuple[float, float]:
         place = next((n for n in range(LEVELS) if q <= self.network.span[n]), LEVELS - 1)
@@ -202,7 +208,7 @@ class ByHand:
             alpha, bandwidth = alpha * self.known.reduce_latency, bandwidth * self.known.reduce
             levels = self.reduce(inside, self.staged, inside)
             levels += 2 * self.gather(self.n, self.staged, alpha, bandwidth)
-        return self.congested * (rings + levels + self.slow)
+        return float(self.congested * (rings + levels + self.slow))
 
     def layer_collectives(self) -> float:
         alpha, bandwidth = self.level(self.p2)
@@ -210,11 +216,11 @@ class ByHand:
             bandwidth *= self.known.node_collective
         else:
             alpha, bandwidth = alpha * self.known.reduce_latency, bandwidth * self.known.collective
-        once = sum(
+        once: Any = sum(
             self.gather(self.p2, self.bytes * float(items), alpha, bandwidth, float(times))
             for items, times in zip(self.work.gathered, self.work.gathers, strict=True)
         )
-        return self.congested * {"filter": 2, "channel": 3}.get(self.group, 0) * once
+        return float(self.congested * {"filter": 2, "channel": 3}.get(self.group, 0) * once)
 
     def halo_exchange(self) -> float:
         alpha, bandwidth = self.level(self.p2)
@@ -227,7 +233,7 @@ class ByHand:
         """The group's samples, where they are large."""
         if self.group != "spatial" or self.p2 == 1:
             return 0.0
-        return self.congested * self.large(self.bytes * self.work.sample)
+        return float(self.congested * self.large(self.bytes * self.work.sample))
 
     def point_to_point(self) -> float:
         if self.group != "pipeline" or self.p2 == 1:

@@ -1,5 +1,6 @@
 """Tiles cover their cells, the last ones by overlapping, and are cut where arrays vary."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels.arrays import Cells
 from kernels.tiles import repeat, tiles
 
 shapes = st.lists(st.integers(1, 9), min_size=2, max_size=3).map(tuple)
@@ -43,6 +45,10 @@ def test_what_varies_is_cut_and_the_rest_is_left() -> None:
     assert part["constant"] == 7
 
 
+def add(n: Cells, total: jax.Array) -> jax.Array:
+    return total + jnp.asarray(n)
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_repeat_passes_the_number_on(count) -> None:
-    assert repeat(count, lambda n, total: total + n, 0) == sum(range(count))
+    assert int(repeat(count, add, jnp.array(0))) == sum(range(count))

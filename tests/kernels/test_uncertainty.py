@@ -51,9 +51,12 @@ def test_the_first_order_is_what_draws_show(group, p1, p2) -> None:
     found = spread(*asked(group, p1, p2), doubt)
     steps, slower = draw.normal(size=(4000, SIZE)), draw.normal(size=4000)
 
+    work, setup, network, pe, known, options = asked(group, p1, p2)
+
     def times(step, serial):
         offsets = Calibration(*(step @ directions))
-        return jnp.stack(moved_times(*asked(group, p1, p2), offsets, 0.02 * serial))
+        with_offsets = (offsets, 0.02 * serial)
+        return jnp.stack(moved_times(work, setup, network, pe, known, options, *with_offsets))
 
     compute, communication = np.asarray(jax.jit(jax.vmap(times))(steps, slower)).T
     for name, values in (

@@ -1,5 +1,7 @@
 """Groups are divided once for all blocks that share what matters to them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,8 @@ def groups(grid: Grid, strategy: int = 0, **parts: slice) -> Groups:
 
 def test_blocks_that_differ_in_batch_or_bandwidth_share_their_groups(grid) -> None:
     whole = groups(grid)
-    for part in ({"batch": slice(1)}, {"inter_bandwidth": slice(1, 2)}):
+    parts: list[Any] = [{"batch": slice(1)}, {"inter_bandwidth": slice(1, 2)}]
+    for part in parts:
         assert groups(grid, **part) == whole
         assert hash(groups(grid, **part)) == hash(whole)
         assert divided(groups(grid, **part), grid.options) is divided(whole, grid.options)
@@ -42,7 +45,8 @@ def test_blocks_that_differ_in_batch_or_bandwidth_share_their_groups(grid) -> No
 
 def test_others_do_not(grid) -> None:
     whole = groups(grid)
-    for part in ({"pe": slice(2)}, {"efficiency": slice(1)}):
+    parts: list[Any] = [{"pe": slice(2)}, {"efficiency": slice(1)}]
+    for part in parts:
         assert groups(grid, **part) != whole
     assert groups(grid, 1) != whole
     assert whole != "groups"

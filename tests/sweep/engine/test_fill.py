@@ -1,5 +1,7 @@
 """Filling: tiles change nothing, and memory is reused."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -38,6 +40,11 @@ def grid() -> Grid:
     )
 
 
+def forget_program() -> None:
+    program: Any = sweep.engine.fill.filled
+    program.clear_cache()
+
+
 def filled(grid: Grid, strategy: int):
     sizes = grid.shape[4:]
     serial = np.linspace(1, 2, int(np.prod(sizes[1:])), dtype=np.float32).reshape(sizes[1:])
@@ -50,7 +57,7 @@ def filled(grid: Grid, strategy: int):
 @pytest.mark.parametrize("cells", [1, 24, 60, 150, 10_000])
 def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, cells) -> None:
     monkeypatch.setattr(sweep.engine.fill, "tiles", lambda shape, _: tiles(shape, cells))
-    sweep.engine.fill.filled.clear_cache()
+    forget_program()
     arrays, table, serial = filled(grid, strategy)
     expected = evaluate(grid, (0, 0, 0, strategy))
     for name, values in arrays.items():
@@ -58,7 +65,9 @@ def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, ce
             values, np.broadcast_to(expected[name], values.shape), rtol=1e-6, err_msg=name
         )
     p = grid.axes["pe"].reshape(-1, 1, 1, 1)
-    known = Line(p, *(arrays[name] for name in NAMES[:4]), enough=serial[None] / EFFICIENCY)
+    known = Line(
+        p=p, enough=serial[None] / EFFICIENCY, **{name: arrays[name] for name in NAMES[:4]}
+    )
     with jax.enable_x64(True):
         of_line = np.asarray(tabulate_line(known))
     np.testing.assert_allclose(np.asarray(table), of_line, rtol=1e-6)
@@ -73,7 +82,7 @@ def test_a_tile_of_many_group_sizes_has_fewer_cells(grid, monkeypatch) -> None:
         return tiles(shape, cells)
 
     monkeypatch.setattr(sweep.engine.fill, "tiles", noted)
-    sweep.engine.fill.filled.clear_cache()
+    forget_program()
     for strategy in (0, 3):
         filled(grid, strategy)
     assert asked == [TILE_CELLS, TILE_CELLS // 8]

@@ -1,6 +1,7 @@
 import io
 import json
 from contextlib import redirect_stdout
+from typing import Any
 
 import sweep
 from sweep.questions import catalogue
@@ -25,7 +26,7 @@ def test_an_explanation_as_json_and_csv(capsys):
     assert capsys.readouterr().out.startswith("layer,kind,x,y,weights,biases,split")
 
 
-def printed(kind: str, form: str) -> str:
+def printed(kind: str, form: Any) -> str:
     with redirect_stdout(io.StringIO()) as out:
         show_entries(getattr(catalogue, kind)(), form)
     return out.getvalue()
