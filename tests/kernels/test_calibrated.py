@@ -5,7 +5,7 @@ b samples a replica, p = p1 x p2 PEs in n = max(1, p / PEs of a node) nodes, del
 
 from dataclasses import dataclass, fields, replace
 from math import inf, log2
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def questions(draw: st.DrawFn) -> Question:
         phi=draw(st.floats(1, 4)),
     )
     pe = PE(1e13, 0.5, 16e9, draw(st.floats(1e11, 1e13)))
-    algorithm = draw(st.sampled_from(("ring", "tree", "best")))
+    algorithm: Algorithm = draw(st.sampled_from(get_args(Algorithm)))
     known = Calibration(*(draw(st.floats(0.01, 3)) for _ in fields(Calibration)))
     return Question(group, draw(works(group)), run, draw(networks()), pe, known, algorithm)
 
