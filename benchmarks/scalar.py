@@ -1,4 +1,7 @@
-"""The engine against a plain Python loop over cells: tests/reference.py, which knows no arrays."""
+"""The engine against a plain Python loop over cells.
+
+That is tests/helpers/reference.py, which knows no arrays.
+"""
 
 import sys
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
 from grids.inputs.case import Workload
 
-REFERENCE = Path(__file__).parents[1] / "tests" / "reference.py"
+REFERENCE = Path(__file__).parents[1] / "tests" / "helpers" / "reference.py"
 TOLERANCE = 1e-5
 
 PER_LAYER = ("x", "y", "w", "bias", "flops", "channels", "filters")

@@ -1,6 +1,9 @@
-"""What every test runs under: shapes checked, JAX strict, the same random examples every time."""
+"""What every test runs under: shapes checked, JAX strict, random examples."""
+
+from collections.abc import Iterator
 
 import jax
+import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
@@ -13,4 +16,13 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 # A shared machine makes any deadline flaky, and a failure must come back when one looks for it.
 settings.register_profile("paradl", deadline=None, derandomize=True)
+# Other examples in each run, and more (budgets.py): what fails is kept, and tried first next time.
+settings.register_profile("explore", deadline=None, derandomize=False, max_examples=1000)
 settings.load_profile("paradl")
+
+
+@pytest.fixture(scope="module")
+def float64() -> Iterator[None]:
+    """Double precision, for a module of tests."""
+    with jax.enable_x64(True):
+        yield

@@ -72,11 +72,30 @@ def modules(path: Path) -> set[str]:
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_no_room_imports_one_above_it(package):
     for path in (ROOT / package).rglob("*.py"):
-        if path.name == "__init__.py":
+        if path.name in ("__init__.py", "__main__.py"):  # the package's doors
             continue
         here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
         for module in modules(path):
             assert FLOORS.index(room(module)) <= FLOORS.index(here), (path, module)
+
+
+TESTS = {"kernels": {"grids", "sweep"}, "grids": {"sweep"}}
+# What tests on any floor share imports the floors that it is for.
+HELPERS = {path.stem: path for path in (ROOT / "tests" / "helpers").glob("*.py")}
+
+
+def imported_with_helpers(path: Path) -> set[str]:
+    """The top-level packages that a test imports, itself or by the tests' own helpers."""
+    direct = imported(path)
+    return direct.union(*(imported_with_helpers(HELPERS[each]) for each in direct & {*HELPERS}))
+
+
+@pytest.mark.parametrize("package", TESTS)
+def test_no_test_imports_a_floor_above_its_own(package):
+    files = list((ROOT / "tests" / package).rglob("*.py"))
+    assert files
+    for path in files:
+        assert not imported_with_helpers(path) & TESTS[package], path
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)

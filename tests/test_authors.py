@@ -54,9 +54,10 @@ def predicted(row: dict[str, str]) -> tuple[float, float]:
     at = (pes.index(float(row["p"])), 0)
     shape = (len(pes), 1)
     terms = found.terms
-    return tuple(
+    compute, communication = (
         float(np.broadcast_to(each, shape)[at]) for each in (terms.compute, terms.communication)
     )
+    return compute, communication
 
 
 def test_the_file_has_all_rows() -> None:

@@ -6,6 +6,7 @@ what it leaves out. Speed-ups, for the absolute times depend on each library.
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def images_per_s(precision: str, gpus: int) -> float:
     return float(row["images_per_s"])
 
 
-def throughput(model: object, strategy: str, pe: int, batch: int, system: object, delta=4.0):
+def throughput(model: Any, strategy: str, pe: int, batch: int, system: Any, delta=4.0):
     found = sweep.predict(
         model,
         strategy,

@@ -14,12 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import Array
+from jax.typing import ArrayLike
 
 from grids.grid import Grid
 from grids.spec import Spec
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.oracle import evaluate, reduce_layers
+
+pytestmark = pytest.mark.usefixtures("float64")
 
 PARAMETERS = ("alpha", "beta", "peak_flops", "memory_bandwidth", "b", "p", "gamma", "delta", "phi")
 TIME = tuple(name for name in PARAMETERS if name != "gamma")
@@ -85,7 +88,7 @@ def scale(case: Case, theta: Array) -> Case:
 
 
 @cache
-def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
+def functions(strategy: str) -> dict[str, Callable[[ArrayLike], Array]]:
     """Epoch time and memory of theta, and their gradients."""
     grid = read_grid(strategy)
     case, groups = grid.case((0, 0, 0, 0)), grid.groups((0, 0, 0, 0))
@@ -107,7 +110,7 @@ def functions(strategy: str) -> dict[str, Callable[[Array], Array]]:
     }
 
 
-def difference(function: Callable[[Array], Array], n: int) -> float:
+def difference(function: Callable[[ArrayLike], Array], n: int) -> float:
     """Central difference in the n-th parameter at theta = 1."""
     step = STEP * np.eye(len(PARAMETERS))[n]
     ones = np.ones(len(PARAMETERS))

@@ -34,6 +34,7 @@ from sweep.cli.shared_options import (
     Strategy,
     System,
     Times,
+    Version,
 )
 from sweep.errors import RunError
 from sweep.show.visible import escape_lines, tell
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="paradl",
-    help="How a network trains at scale under every way of parallelising it, and what stops it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -51,6 +51,11 @@ app = typer.Typer(
 )
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")]
+
+
+@app.callback()
+def _common(version: Version = False) -> None:
+    """How a network trains at scale under every way of parallelising it, and what stops it."""
 
 
 def main() -> None:

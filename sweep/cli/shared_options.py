@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, one type each."""
 
+from importlib.metadata import version
 from typing import Annotated, Literal
 
 import typer
@@ -48,4 +49,17 @@ Store = Annotated[
 ]
 Form = Annotated[
     Literal["table", "json", "csv"], typer.Option("--format", help="How to print the answer.")
+]
+
+
+def tell_version(asked: bool) -> None:
+    """Print the version and end, where it is asked for."""
+    if asked:
+        print(f"paradl {version('paradl')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=tell_version, is_eager=True, help="Print it and stop."),
 ]

@@ -1,5 +1,6 @@
 """Explain: one configuration's formulas with their numbers, term by term and layer by layer."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +24,29 @@ from sweep.questions.predict import ONLY, Configuration, prediction
 Row = dict[str, Any]
 
 
-def explain(model: str | dict[str, object], strategy: str, pe: int, batch: int, **more: Any) -> Row:
+def explain(
+    model: str | dict[str, object],
+    strategy: str,
+    pe: int,
+    batch: int,
+    *,
+    system: str = "abci",
+    dataset: str | None = None,
+    parameters: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Row:
     """One configuration's terms and layers, with formulas; arguments as `sweep.predict`'s."""
-    return explanation(Configuration(model, strategy, pe, batch, **more).grid())
+    asked = Configuration(
+        model,
+        strategy,
+        pe,
+        batch,
+        system,
+        dataset,
+        {} if parameters is None else parameters,
+        {} if settings is None else settings,
+    )
+    return explanation(asked.grid())
 
 
 def explanation(grid: Grid) -> Row:

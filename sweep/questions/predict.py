@@ -75,14 +75,31 @@ class Configuration:
 
 
 def predict(
-    model: str | dict[str, object], strategy: str, pe: int, batch: int, **more: Any
+    model: str | dict[str, object],
+    strategy: str,
+    pe: int,
+    batch: int,
+    *,
+    system: str = "abci",
+    dataset: str | None = None,
+    parameters: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Times [s], memory [bytes] and limits of one configuration, as `paradl predict` prints them.
 
-    more: system, dataset, parameters, settings, as in `Configuration`. InputError: an unknown name,
-    a bad value.
+    The arguments are those of `Configuration`. InputError: an unknown name, a bad value.
     """
-    return prediction(Configuration(model, strategy, pe, batch, **more).grid())
+    asked = Configuration(
+        model,
+        strategy,
+        pe,
+        batch,
+        system,
+        dataset,
+        {} if parameters is None else parameters,
+        {} if settings is None else settings,
+    )
+    return prediction(asked.grid())
 
 
 def prediction(grid: Grid) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Grids: labels and axes of a spec, and the same grid again from what it writes down."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +40,10 @@ levels:
 """
 
 
-def grid(base: Path = Path(), changes: dict[str, object] | None = None, **axes) -> Grid:
+USERS = {"model": "./tiny.yaml", "dataset": "./squares.yaml", "system": "./pair.yaml"}
+
+
+def grid(base: Path = Path(), changes: Mapping[str, object] | None = None, **axes: Any) -> Grid:
     usual = {
         "model": ["resnet50", "cosmoflow"],
         "dataset": ["imagenet-226", "cosmoflow-128"],
@@ -129,7 +134,11 @@ def test_the_definition_gives_the_same_grid(strategy) -> None:
 
 
 def test_a_users_files(files: Path) -> None:
-    names = {"model": "./tiny.yaml", "dataset": "./squares.yaml", "system": "./pair.yaml"}
+    names: dict[str, Any] = {
+        "model": "./tiny.yaml",
+        "dataset": "./squares.yaml",
+        "system": "./pair.yaml",
+    }
     space = grid(files, **names, strategy=["filter"], pe=[1, 2], batch=4)
     assert [space.labels[dim][0] for dim in names] == ["tiny", "squares", "pair"]
     answer = answer_case(space.case((0, 0, 0, 0)))
@@ -139,7 +148,11 @@ def test_a_users_files(files: Path) -> None:
 
 
 def test_a_definition_needs_no_files(files: Path) -> None:
-    names = {"model": "./tiny.yaml", "dataset": "./squares.yaml", "system": "./pair.yaml"}
+    names: dict[str, Any] = {
+        "model": "./tiny.yaml",
+        "dataset": "./squares.yaml",
+        "system": "./pair.yaml",
+    }
     space = grid(files, **names)
     for name in names.values():
         (files / name).unlink()

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -91,7 +91,8 @@ def test_files_of_layers_that_are_none(definition: dict[str, object], message: s
 
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_what_is_no_name_is_shown_shortly(kind: Kind) -> None:
-    for reference in ("x" * 10**6, {"name": "x" * 10**6}, {"name": [[]] * 10**5}, {}):
+    references: list[Any] = ["x" * 10**6, {"name": "x" * 10**6}, {"name": [[]] * 10**5}, {}]
+    for reference in references:
         with pytest.raises(InputError) as error:
             find(kind, reference, Path())
         assert len(str(error.value)) < 1000

@@ -5,16 +5,19 @@ b samples a replica, p = p1 x p2 PEs in n = max(1, p / PEs of a node) nodes, del
 
 from dataclasses import dataclass, fields, replace
 from math import inf, log2
+from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from budgets import limit_examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from toys import bounds
 
 from kernels.calibrated import iteration_terms
 from kernels.calibration import LARGE_MESSAGE, Calibration
 from kernels.case import Case
+from kernels.collectives import Algorithm
 from kernels.compute import PE
 from kernels.group import GroupWork
 from kernels.network import Network
@@ -34,7 +37,7 @@ class Question:
     network: Network
     pe: PE
     calibration: Calibration
-    algorithm: str
+    algorithm: Algorithm
 
 
 @st.composite
@@ -55,7 +58,7 @@ def questions(draw: st.DrawFn) -> Question:
         phi=draw(st.floats(1, 4)),
     )
     pe = PE(1e13, 0.5, 16e9, draw(st.floats(1e11, 1e13)))
-    algorithm = draw(st.sampled_from(("ring", "tree", "best")))
+    algorithm: Algorithm = draw(st.sampled_from(get_args(Algorithm)))
     calibration = Calibration(*(draw(st.floats(0.01, 3)) for _ in fields(Calibration)))
     return Question(group, draw(works(group)), run, draw(networks()), pe, calibration, algorithm)
 
@@ -119,18 +122,18 @@ class ByHand:
     """The same terms."""
 
     def __init__(self, asked: Question) -> None:
-        self.work, self.run, self.network = asked.work, asked.run, asked.network
-        self.group, self.calibration, self.algorithm = (
-            asked.group,
-            asked.calibration,
-            asked.algorithm,
-        )
+        # Numbers, which kernels take for arrays as well.
+        self.work: Any = asked.work
+        self.run: Any = asked.run
+        self.network: Any = asked.network
+        self.calibration: Any = asked.calibration
+        self.group, self.algorithm = asked.group, asked.algorithm
         self.memory = float(asked.pe.memory_bandwidth)
         self.p, self.p1, self.p2 = (float(each) for each in (self.run.p, self.run.p1, self.run.p2))
-        self.bytes = self.run.spec_batch * self.run.delta  # of one item of each sample
+        self.bytes = float(self.run.spec_batch * self.run.delta)  # of one item of each sample
         self.n = max(1.0, self.p / 4)
         self.elsewhere = (self.n - 1) / self.n
-        self.congested = 1 + self.calibration.congestion * self.elsewhere
+        self.congested = 1 + float(self.calibration.congestion * self.elsewhere)
 
     def level(self, q: float) -> tuple[float, float]:
         place = next((n for n in range(LEVELS) if q <= self.network.span[n]), LEVELS - 1)
@@ -210,22 +213,20 @@ class ByHand:
             )
             levels = self.reduce(inside, self.staged, inside)
             levels += 2 * self.gather(self.n, self.staged, alpha, bandwidth)
-        return self.congested * (rings + levels + self.slow)
+        return float(self.congested * (rings + levels + self.slow))
 
     def layer_collectives(self) -> float:
         alpha, bandwidth = self.level(self.p2)
         if self.p2 <= 4:
             bandwidth *= self.calibration.node_collective
         else:
-            alpha, bandwidth = (
-                alpha * self.calibration.reduce_latency,
-                bandwidth * self.calibration.collective,
-            )
-        once = sum(
+            alpha *= self.calibration.reduce_latency
+            bandwidth *= self.calibration.collective
+        once: Any = sum(
             self.gather(self.p2, self.bytes * float(items), alpha, bandwidth, float(times))
             for items, times in zip(self.work.gathered, self.work.gathers, strict=True)
         )
-        return self.congested * {"filter": 2, "channel": 3}.get(self.group, 0) * once
+        return float(self.congested * {"filter": 2, "channel": 3}.get(self.group, 0) * once)
 
     def halo_exchange(self) -> float:
         alpha, bandwidth = self.level(self.p2)
@@ -238,7 +239,7 @@ class ByHand:
         """The group's samples, where they are large."""
         if self.group != "spatial" or self.p2 == 1:
             return 0.0
-        return self.congested * self.large(self.bytes * self.work.sample)
+        return float(self.congested * self.large(self.bytes * self.work.sample))
 
     def point_to_point(self) -> float:
         if self.group != "pipeline" or self.p2 == 1:
@@ -270,7 +271,7 @@ def answer(asked: Question) -> Terms:
     )
 
 
-@settings(max_examples=60)
+@limit_examples(60)
 @given(questions())
 def test_terms_by_hand(asked: Question) -> None:
     found, by_hand = answer(asked), ByHand(asked)
@@ -281,7 +282,7 @@ def test_terms_by_hand(asked: Question) -> None:
         )
 
 
-@settings(max_examples=20)
+@limit_examples(20)
 @given(questions().filter(lambda asked: asked.run.p == 1))
 def test_one_pe_is_serial(asked: Question) -> None:
     found = answer(asked)
@@ -298,7 +299,7 @@ def halo_starts(asked: Question) -> float:
     return ByHand(asked).halo_exchange() + 1e-300
 
 
-@settings(max_examples=30)
+@limit_examples(30)
 @given(questions())
 def test_only_peers_in_other_nodes_congest(asked: Question) -> None:
     quiet = replace(asked, calibration=replace(asked.calibration, congestion=0.0))
@@ -307,7 +308,7 @@ def test_only_peers_in_other_nodes_congest(asked: Question) -> None:
     assert float(more) == pytest.approx(longer * float(less), rel=1e-9)
 
 
-@settings(max_examples=40)
+@limit_examples(40)
 @given(questions(), st.sampled_from([each.name for each in fields(Calibration)]))
 def test_nothing_gets_faster_by_a_greater_overhead(asked: Question, name: str) -> None:
     """Times and shares are longer when greater; bandwidths, shorter.

@@ -5,15 +5,17 @@ from dataclasses import fields, replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from budgets import limit_examples
+from hypothesis import given
 from hypothesis import strategies as st
 from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
 
 from kernels.case import Case
+from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.oracle import reduce_layers
 from kernels.rates import are_constant, find_rates, iteration_times
-from kernels.run import Options, Terms
+from kernels.run import Options, Terms, Times
 from kernels.strategy import iteration_terms
 
 PLACES = {"spatial": placement(factors=(1, 1, 2)), "pipeline": placement(ends=(2, 3))}
@@ -21,7 +23,13 @@ PLACES = {"spatial": placement(factors=(1, 1, 2)), "pipeline": placement(ends=(2
 STAGED = replace(NETWORK, staging_latency=3.0, staging_bandwidth=4.0)
 
 
-@settings(max_examples=40)
+@compiled()
+def both_ways(case: Case) -> tuple[Times, Terms]:
+    """An iteration from its rates, and its terms as the formulas have them: compiled once."""
+    return iteration_times(find_rates(case), case.run.batch), iteration_terms(case)
+
+
+@limit_examples(40)
 @given(
     group=st.sampled_from(["none", "spatial", "pipeline", "filter", "channel"]),
     algorithm=st.sampled_from(["ring", "tree"]),
@@ -35,8 +43,7 @@ def test_together_they_are_the_formula(group, algorithm, p1, batch, network) -> 
     division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, algorithm=algorithm)
     setup, options = run(p1, p2, batch=batch), Options(algorithm=algorithm)
     case = Case(reduce_layers(division), bounds(), setup, network, PROCESSOR, options=options)
-    apart = iteration_times(find_rates(case), batch)
-    whole = iteration_terms(case)
+    apart, whole = both_ways(case)
     for each in fields(Terms):
         expected = float(getattr(whole, each.name))
         assert float(getattr(apart.terms, each.name)) == pytest.approx(expected, rel=1e-12)

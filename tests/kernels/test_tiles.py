@@ -1,17 +1,20 @@
 """Tiles cover their cells, the last ones by overlapping, and are cut where arrays vary."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from budgets import limit_examples
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels.arrays import Cells
 from kernels.tiles import repeat, tiles
 
 shapes = st.lists(st.integers(1, 9), min_size=2, max_size=3).map(tuple)
 
 
-@settings(max_examples=30)
+@limit_examples(30)
 @given(shapes, st.integers(1, 200))
 def test_tiles_cover_all_cells_and_no_more(shape, cells) -> None:
     cut, seen = tiles(shape, cells), np.zeros(shape, int)
@@ -42,6 +45,10 @@ def test_what_varies_is_cut_and_the_rest_is_left() -> None:
     assert part["constant"] == 7
 
 
+def add(n: Cells, total: jax.Array) -> jax.Array:
+    return total + jnp.asarray(n)
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_repeat_passes_the_number_on(count) -> None:
-    assert repeat(count, lambda n, total: total + n, 0) == sum(range(count))
+    assert int(repeat(count, add, jnp.array(0))) == sum(range(count))

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
+from kernels import uncertainty
 from kernels.calibrated import iteration_terms
 from kernels.calibration import Calibration, Uncertainty
 from kernels.case import Case
+from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.percentiles import PERCENTILES
 from kernels.strategy import group_work
-from kernels.uncertainty import move_times, own_error, quantile, spread
+from kernels.uncertainty import move_times, own_error, quantile
 
 CALIBRATION = Calibration(
     **{each.name: np.array(0.5 + 0.1 * n) for n, each in enumerate(fields(Calibration))}
@@ -30,6 +32,8 @@ SURE = Uncertainty(
     exchange=np.array(0.0),
     widening=np.array(1.0),
 )
+# Compiled once for all cases: step by step each operation is compiled by itself, for 10 s.
+spread = compiled()(uncertainty.spread)
 CASES = [("none", 4.0, 1.0), ("filter", 1.0, 2.0), ("channel", 3.0, 2.0), ("spatial", 2.0, 2.0)]
 
 
@@ -51,7 +55,7 @@ def test_the_first_order_is_what_draws_show(group, p1, p2) -> None:
         offsets = Calibration(*(step @ directions))
         return jnp.stack(move_times(case(group, p1, p2), offsets, 0.02 * serial))
 
-    compute, communication = np.asarray(jax.vmap(times)(steps, slower)).T
+    compute, communication = np.asarray(jax.jit(jax.vmap(times))(steps, slower)).T
     for name, values in (
         ("compute", compute),
         ("communication", communication),
@@ -89,22 +93,25 @@ def test_errors_are_of_the_flows_that_they_name() -> None:
     assert float(hybrid.total) == pytest.approx(float(whole))
 
 
+@compiled()
+def derivatives(case: Case) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Both times' by the offsets and by the serial time; their sum's by the offsets twice."""
+
+    def times(offsets, serial):
+        return jnp.stack(move_times(case, Calibration(*offsets), serial))
+
+    offsets, serial = jnp.zeros(SIZE), jnp.zeros(())
+    slopes = jax.jacrev(times, (0, 1))(offsets, serial)
+    return *slopes, jax.hessian(lambda at: times(at, serial).sum())(offsets)
+
+
 @pytest.mark.parametrize(("group", "p1", "p2"), [*CASES, ("filter", 3.0, 2.0), ("none", 1.0, 1.0)])
 def test_a_machine_without_a_path_through_host_memory_has_derivatives(group, p1, p2) -> None:
     """It is told as one without start-up and of infinite bandwidth."""
     direct = replace(NETWORK, staging_latency=np.array(0.0), staging_bandwidth=np.array(np.inf))
     asked = replace(case(group, p1, p2), network=direct)
 
-    @jax.jit
-    def derivatives(offsets, serial):
-        def times(offsets, serial):
-            at = Calibration(*offsets)
-            return jnp.stack(move_times(asked, at, serial))
-
-        slopes = jax.jacrev(times, (0, 1))(offsets, serial)
-        return *slopes, jax.hessian(lambda at: times(at, serial).sum())(offsets)
-
-    slopes, of_serial, curvature = map(np.asarray, derivatives(jnp.zeros(SIZE), jnp.zeros(())))
+    slopes, of_serial, curvature = map(np.asarray, derivatives(asked))
     through_host = [each.name for each in fields(Calibration)].index("packing")
     assert np.isfinite(slopes).all()
     assert np.isfinite(curvature).all()

@@ -1,16 +1,63 @@
+"""The package as Python and its tools see it."""
+
+import inspect
+import pydoc
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
 import pytest
 
 import sweep
+
+ROOMS = ("sweep", "grids", "kernels")
+FUNCTIONS = [name for name in sweep.__all__ if inspect.isfunction(getattr(sweep, name))]
 
 
 @pytest.mark.parametrize("name", sweep.__all__)
 def test_everything_promised_is_there(name):
     assert callable(getattr(sweep, name))
+    assert name in dir(sweep)
 
 
 def test_nothing_else_is():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = sweep.nothing
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_argument_has_a_name_and_a_type(name):
+    signature = inspect.signature(getattr(sweep, name))
+    assert signature.return_annotation is not signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not parameter.empty
+        assert parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+
+
+def test_help_shows_the_functions():
+    text = pydoc.plain(pydoc.render_doc(sweep))
+    assert len(FUNCTIONS) == 8
+    for name in FUNCTIONS:
+        assert f"\n    {name}(" in text
+
+
+def test_importing_it_is_quick():
+    code = "import sweep, sys; dir(sweep); print(*{name.partition('.')[0] for name in sys.modules})"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"jax", "numpy", "xarray", "zarr", "pydantic"} & set(run.stdout.split())
+
+
+def test_python_m_sweep_is_the_command_line():
+    run = subprocess.run(
+        [sys.executable, "-m", "sweep", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"paradl {version('paradl')}\n"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_types_are_for_users_too(room):
+    assert (Path(__file__).parents[2] / room / "py.typed").read_bytes() == b""
 
 
 def test_a_question_in_python(mixed_url):

@@ -56,7 +56,7 @@ def test_covariance_has_the_spreads_on_its_diagonal() -> None:
 
 def test_directions_make_the_covariance() -> None:
     own = calibrated()
-    directions = own.doubt(parse_strategy("data"), np.array([[4.0]])).directions.reshape(
+    directions = own.uncertainty(parse_strategy("data"), np.array([[4.0]])).directions.reshape(
         len(PRIORS), -1
     )
     np.testing.assert_allclose(directions.T @ directions, own.file.covariance, atol=1e-12)
@@ -73,7 +73,7 @@ def test_directions_make_the_covariance() -> None:
     ],
 )
 def test_doubt_widens_away_from_the_runs(strategy, p, widening) -> None:
-    doubt = calibrated().doubt(parse_strategy(strategy), np.array([[float(p)]]))
+    doubt = calibrated().uncertainty(parse_strategy(strategy), np.array([[float(p)]]))
     assert doubt.widening.tolist() == [[widening]]
 
 

@@ -1,11 +1,13 @@
 """Groups are divided once for all blocks that share what matters to them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from grids.grid import Grid
 from grids.inputs.groups import Groups, reduce_groups
-from sweep.engine.run import read_grid
+from grids.spec import Spec
 
 AXES = {
     "model": "alexnet",
@@ -21,7 +23,7 @@ AXES = {
 
 @pytest.fixture(scope="module")
 def grid() -> Grid:
-    return read_grid({"axes": AXES})
+    return Grid.from_spec(Spec.model_validate({"axes": AXES}))
 
 
 def groups(grid: Grid, strategy: int = 0, **parts: slice) -> Groups:
@@ -34,7 +36,8 @@ def groups(grid: Grid, strategy: int = 0, **parts: slice) -> Groups:
 
 def test_blocks_that_differ_in_batch_or_bandwidth_share_their_groups(grid) -> None:
     whole = groups(grid)
-    for part in ({"batch": slice(1)}, {"inter_bandwidth": slice(1, 2)}):
+    parts: list[Any] = [{"batch": slice(1)}, {"inter_bandwidth": slice(1, 2)}]
+    for part in parts:
         assert groups(grid, **part) == whole
         assert hash(groups(grid, **part)) == hash(whole)
         assert reduce_groups(groups(grid, **part), grid.options) is reduce_groups(
@@ -44,7 +47,8 @@ def test_blocks_that_differ_in_batch_or_bandwidth_share_their_groups(grid) -> No
 
 def test_others_do_not(grid) -> None:
     whole = groups(grid)
-    for part in ({"pe": slice(2)}, {"efficiency": slice(1)}):
+    parts: list[Any] = [{"pe": slice(2)}, {"efficiency": slice(1)}]
+    for part in parts:
         assert groups(grid, **part) != whole
     assert groups(grid, 1) != whole
     assert whole != "groups"
@@ -58,8 +62,8 @@ def test_hybrids_of_few_pe_counts_have_as_many_sizes_as_the_strategies_inside(gr
 
 
 def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
-    found = groups(read_grid({"axes": AXES | {"pe": {"range": [1, 100]}}}), 2).sizes
-    assert found.ravel().tolist() == [4]
+    many = Spec.model_validate({"axes": AXES | {"pe": {"range": [1, 100]}}})
+    assert groups(Grid.from_spec(many), 2).sizes.ravel().tolist() == [4]
 
 
 def test_by_channel_is_marked_as_such_though_it_reduces_as_by_filter(grid) -> None:

@@ -182,8 +182,8 @@ def test_what_is_shipped_was_made_by_the_command(measured, shipped) -> None:
     for name, each in found.parameters.items():
         assert each.value == pytest.approx(again.parameters[name].value, rel=0.01), name
         assert each.spread == pytest.approx(again.parameters[name].spread, rel=0.05), name
-    for model, each in found.serial.items():
-        assert each.factor == pytest.approx(again.serial[model].factor, rel=0.01), model
+    for model, serial in found.serial.items():
+        assert serial.factor == pytest.approx(again.serial[model].factor, rel=0.01), model
     assert found.series == again.series
     for part in ("total", "comp", "comm"):
         fitted = again.accuracy["fit"][part]

@@ -46,3 +46,7 @@ def test_limits_are_listed_without_a_data_frame(small_url):
 @pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies"])
 def test_the_catalogue_is_listed_without_a_store(kind):
     assert not (SLOW | {"zarr", "pandas"}) & imported(kind)
+
+
+def test_the_version_is_told_at_once():
+    assert not (SLOW | {"zarr", "pandas", "numpy", "pydantic"}) & imported("--version")

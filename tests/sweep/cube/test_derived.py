@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -97,7 +99,12 @@ def test_the_group_of_hybrids_may_come_from_anywhere(how, tmp_path):
 
 
 def test_strong_scaling_and_whole_iterations(tmp_path):
-    axes = {"model": "alexnet", "dataset": "cifar10", "system": "abci", "strategy": "data"}
+    axes: dict[str, Any] = {
+        "model": "alexnet",
+        "dataset": "cifar10",
+        "system": "abci",
+        "strategy": "data",
+    }
     axes |= {"model": "resnet50", "pe": [1, 4], "batch": [96]}
     spec = {"scaling": "strong", "iterations": "ceil", "axes": axes}
     cube = sweep.run(spec, tmp_path / "cube.zarr")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -148,7 +149,8 @@ def test_whole_blocks_are_not_touched(small, tmp_path):
     grid = read_grid(small)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, FULL))
     before = {url / name: (url / name).stat().st_mtime_ns for name in data(url)}
-    blocks, seen = open_cube(str(url)).plan.blocks, []
+    blocks = open_cube(str(url)).plan.blocks
+    seen: list[int] = []
     more = {"pe": [1, 2, 4, 8, 9, 10], "model": ["alexnet", "cosmoflow", "vgg16"]}
     cube = extended(url, longer(small, more), seen)
     assert len(seen) == cube.plan.blocks - blocks
@@ -303,7 +305,7 @@ def dying_after(monkeypatch: pytest.MonkeyPatch, last: int) -> None:
     written = count(1)
     put = zarr.storage.LocalStore.set
 
-    async def counted(self: object, *arguments: object, **options: object) -> None:
+    async def counted(self: Any, *arguments: Any, **options: Any) -> None:
         if next(written) > last:
             raise Cut
         await put(self, *arguments, **options)

@@ -58,7 +58,9 @@ def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, ce
             values, np.broadcast_to(expected[name], values.shape), rtol=1e-6, err_msg=name
         )
     p = grid.axes["pe"].reshape(-1, 1, 1, 1)
-    known = Line(p, *(arrays[name] for name in NAMES[:4]), enough=serial[None] / EFFICIENCY)
+    known = Line(
+        p=p, enough=serial[None] / EFFICIENCY, **{name: arrays[name] for name in NAMES[:4]}
+    )
     with jax.enable_x64(True):
         of_line = np.asarray(tabulate_line(known))
     np.testing.assert_allclose(np.asarray(table), of_line, rtol=1e-6)

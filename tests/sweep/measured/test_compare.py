@@ -6,6 +6,7 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,9 @@ def test_a_row_is_what_predict_says(runs):
 def test_gradients_reduce_inside_a_group_first_unless_told_otherwise(runs):
     path = runs({"strategy": "data+spatial"})
     for allreduce in ("hierarchical", "ring"):
-        settings = {} if allreduce == "hierarchical" else {"settings": {"allreduce": "ring"}}
+        settings: dict[str, Any] = (
+            {} if allreduce == "hierarchical" else {"settings": {"allreduce": "ring"}}
+        )
         (row,) = sweep.compare(path, calibration="none", **settings)["rows"]
         assert row["predicted_total"] == predicted("data+spatial", allreduce=allreduce)["total"]
 

@@ -1,5 +1,7 @@
 """Intervals and chances: of one configuration, of a cube, of the best of two."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -131,7 +133,7 @@ def test_the_best_is_so_with_a_probability(cube) -> None:
     assert 0.5 < first["faster_than_next"] <= 1
     assert second["faster_than_next"] is third["faster_than_next"] is None
     groups = sweep.best(cube, selection={"strategy": ["data+filter", "data+filter:group=8"]})
-    assert 0.5 < groups.loc[0, "faster_than_next"] < 1
+    assert 0.5 < groups["faster_than_next"][0] < 1
     dataset = sweep.best(sweep.open_dataset(cube)).to_dict("records")
     assert dataset[0]["faster_than_next"] == pytest.approx(first["faster_than_next"])
 
@@ -156,7 +158,7 @@ def test_the_chosen_group_is_the_one_that_has_chances(tmp_path) -> None:
 @pytest.mark.parametrize("calibration", ["none", CALIBRATION], ids=["none", "mine"])
 def test_the_chosen_group_is_told_as_if_it_had_been_asked_for(calibration) -> None:
     """Groups of 2 to 64 compete; of the two answers only the label may differ."""
-    asked = {"dataset": "cosmoflow-512", "parameters": {"gamma": 0.25}}
+    asked: dict[str, Any] = {"dataset": "cosmoflow-512", "parameters": {"gamma": 0.25}}
     asked["settings"] = {"calibration": calibration}
     best = sweep.explain("cosmoflow", "data+spatial:group=best", 64, 1, **asked)
     assert best["group"] == 4

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -61,14 +62,14 @@ def test_it_is_the_cell_of_a_cube(mixed):
 
 
 def test_the_best_group_is_told():
-    asked = {"pe": 12, "batch": 32, "dataset": "imagenet"}
+    asked: dict[str, Any] = {"pe": 12, "batch": 32, "dataset": "imagenet"}
     found = sweep.predict("alexnet", "data+spatial:group=best", **asked)
     times = {
         group: sweep.predict("alexnet", f"data+spatial:group={group}", **asked)
         for group in (2, 3, 4, 6, 12)
     }
     allowed = {group: each["epoch_time"] for group, each in times.items() if each["feasible"]}
-    assert found["group"] == min(allowed, key=allowed.get)
+    assert found["group"] == min(allowed, key=lambda group: allowed[group])
     assert found["replicas"] == 12 / found["group"]
     assert found["parameters"] == times[found["group"]]["parameters"]
 
@@ -121,6 +122,7 @@ def test_one_configuration_has_one_value_of_each(question, asked, message):
 
 
 def test_many_values_are_told_in_short():
+    many: Any = list(range(10_000))
     with pytest.raises(InputError, match="expected one value") as error:
-        sweep.predict("alexnet", "data", list(range(10_000)), 32, dataset="imagenet")
+        sweep.predict("alexnet", "data", many, 32, dataset="imagenet")
     assert len(str(error.value)) < 1000

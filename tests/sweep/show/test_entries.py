@@ -1,12 +1,13 @@
 import io
 import json
 from contextlib import redirect_stdout
+from typing import Any
 
 from sweep.questions import catalogue
 from sweep.show.entries import show_entries
 
 
-def printed(kind: str, form: str) -> str:
+def printed(kind: str, form: Any) -> str:
     with redirect_stdout(io.StringIO()) as out:
         show_entries(getattr(catalogue, f"list_{kind}")(), form)
     return out.getvalue()

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from grids.reading.units import format_quantity
 from sweep.show.tables import flatten_record, format_cell, show, show_one
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},
     {"strategy": "serial", "pe": None, "epoch_time": None, "memory": None, "limit": ["a", "b"]},
 ]
@@ -62,7 +63,7 @@ def test_json_has_no_word_for_what_is_no_number(value, capsys):
     show([{"a": value, "b": {"c": [value, (1.5, value)]}}], "json")
     show_one({"a": value}, "json")
     rows, one = capsys.readouterr().out.split("]\n{")
-    strict = {"parse_constant": pytest.fail}
+    strict: dict[str, Any] = {"parse_constant": pytest.fail}
     assert json.loads(rows + "]", **strict) == [{"a": None, "b": {"c": [None, [1.5, None]]}}]
     assert json.loads("{" + one, **strict) == {"a": None}
 

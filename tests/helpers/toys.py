@@ -7,7 +7,9 @@ Two convolutions of a 4x4 sample, then a fully connected layer:
     fc     128 -> 10:             x 128, y 10, w 1280, bias 10
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -51,17 +53,21 @@ NETWORK = Network(
 )
 
 
-def placement(split=(1, 1, 0), factors=(1, 1, 1), ends=(3,)) -> Placement:
+def placement(
+    split: Sequence[float] = (1, 1, 0),
+    factors: Sequence[float] = (1, 1, 1),
+    ends: Sequence[int] = (3,),
+) -> Placement:
     """The convolutions are split; one stage."""
     return Placement(np.array(split, float), np.array(factors, float), np.array(ends))
 
 
-def bounds(fits=True, even=True, defined=True) -> Bounds:
+def bounds(fits: bool = True, even: bool = True, defined: bool = True) -> Bounds:
     """A group that can be."""
     return Bounds(*map(np.asarray, (fits, even, defined)))
 
 
-def run(p1=1.0, p2=1.0, batch=2.0, **changes: object) -> Run:
+def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, **changes: Any) -> Run:
     """p1 replicas of p2 PEs, two samples a replica, 16 an epoch; four bytes an item."""
     usual = Run(
         p=p1 * p2,
