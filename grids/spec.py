@@ -25,21 +25,12 @@ from grids.entries.parameters import FREE, PARAMETERS
 from grids.entries.strategies import MEANING, parse_strategy
 from grids.reading.errors import shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
+from kernels.percentiles import PERCENTILES
+from kernels.terms import TERMS
 
-TERMS = (
-    "forward_backward",
-    "pipeline_bubble",
-    "weight_update",
-    "split_overhead",
-    "gradient_exchange",
-    "layer_collectives",
-    "halo_exchange",
-    "split_gather",
-    "point_to_point",
-)
 # Percentiles of an epoch's times, which only a calibrated oracle knows.
 TIMES = ("comp_time", "comm_time", "epoch_time")
-INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in (10, 50, 90)}
+INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in PERCENTILES}
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
 

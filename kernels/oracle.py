@@ -22,7 +22,7 @@ from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
 from kernels.memory import memory
 from kernels.rates import Rates, are_constant, find_rates, iteration_times
-from kernels.run import Terms, Times, epoch, summed
+from kernels.run import Terms, Times, add_terms, extend_to_epoch
 from kernels.strategy import group_work, iteration_terms
 from kernels.uncertainty import Spread, spread
 
@@ -124,7 +124,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
     work, run, exists = case.work, case.run, invariants.exists
     needed = jnp.where(exists, memory(work, run.batch, run.delta, run.gamma), jnp.nan)
-    times = epoch(_iteration_times(case, invariants), run, case.options)
+    times = extend_to_epoch(_iteration_times(case, invariants), run, case.options)
     return Answer(
         terms=times.terms,
         compute=times.compute,
@@ -143,10 +143,10 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
 def _iteration_times(case: Case, invariants: Invariants) -> Times:
     """Seconds an iteration."""
     if case.calibration is not None:
-        return _where(invariants.exists, summed(calibrated.iteration_terms(case)))
+        return _where(invariants.exists, add_terms(calibrated.iteration_terms(case)))
     if invariants.rates is not None:
         return iteration_times(invariants.rates, case.run.batch)
-    return _where(invariants.exists, summed(iteration_terms(case)))
+    return _where(invariants.exists, add_terms(iteration_terms(case)))
 
 
 def _pick_group(choices: Answer) -> Array:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.network import Network
-from kernels.run import Options, Terms, Times, summed
+from kernels.run import Options, Terms, Times, add_terms
 from kernels.strategy import iteration_terms
 
 
@@ -59,7 +59,7 @@ def find_rates(case: Case) -> Rates:
     fixed, change = jax.linearize(of_batch, none)
     # At their full length: it decides which of two paths is the slower.
     _, startup = jax.jvp(of_startups, (one,), (one,))
-    return Rates(summed(fixed), summed(startup), summed(change(one)))
+    return Rates(add_terms(fixed), add_terms(startup), add_terms(change(one)))
 
 
 def iteration_times(rates: Rates, batch: Cells) -> Times:

@@ -15,6 +15,7 @@ from kernels.arrays import Cells
 from kernels.batches import Rounding, Scaling
 from kernels.collectives import Algorithm
 from kernels.compute import Optimizer
+from kernels.terms import Part, Per, list_terms
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,7 @@ class Run:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Terms:
-    """Seconds of each part: four of compute, then five of communication.
-
-    split_overhead is what dividing layers costs a PE beside arithmetic; Table III has no such term,
-    and it is 0 there.
-    """
+    """Seconds of each part of the time, one field for each of `kernels.terms`."""
 
     forward_backward: Cells
     pipeline_bubble: Cells
@@ -96,22 +93,21 @@ class Terms:
     split_gather: Cells
     point_to_point: Cells
 
+    def add(self, part: Part, per: Per | None = None) -> Cells:
+        """Seconds of all terms of a part, or of those that are paid so."""
+        first, *others = (getattr(self, name) for name in list_terms(part, per))
+        total: Cells = sum(others, first)
+        return total
+
     @property
     def compute(self) -> Cells:
         """[s] computing."""
-        busy = self.forward_backward + self.weight_update + self.split_overhead
-        return busy + self.pipeline_bubble
+        return self.add("compute", "sample") + self.add("compute", "iteration")
 
     @property
     def communication(self) -> Cells:
         """[s] communicating."""
-        return (
-            self.gradient_exchange
-            + self.layer_collectives
-            + self.halo_exchange
-            + self.split_gather
-            + self.point_to_point
-        )
+        return self.add("communication")
 
 
 @jax.tree_util.register_dataclass
@@ -133,24 +129,21 @@ class Times:
         return self.sampled + self.iterated
 
 
-def summed(terms: Terms) -> Times:
+def add_terms(terms: Terms) -> Times:
     """Terms and their sums."""
     return Times(
         terms,
-        sampled=terms.forward_backward + terms.pipeline_bubble,
-        iterated=terms.weight_update + terms.split_overhead,
+        sampled=terms.add("compute", "sample"),
+        iterated=terms.add("compute", "iteration"),
         communication=terms.communication,
     )
 
 
-def epoch(iteration: Times, run: Run, options: Options) -> Times:
+def extend_to_epoch(iteration: Times, run: Run, options: Options) -> Times:
     """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
     passes, iterations = run.passes, run.iterations(options.iterations)
     times: Times = jax.tree.map(lambda time: time * iterations, iteration)
-    of_terms = iteration.terms
-    terms = replace(
-        times.terms,
-        forward_backward=of_terms.forward_backward * passes,
-        pipeline_bubble=of_terms.pipeline_bubble * passes,
-    )
-    return replace(times, terms=terms, sampled=iteration.sampled * passes)
+    sampled = {
+        name: getattr(iteration.terms, name) * passes for name in list_terms("compute", "sample")
+    }
+    return replace(times, terms=replace(times.terms, **sampled), sampled=iteration.sampled * passes)

@@ -14,8 +14,9 @@ import xarray as xr
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from grids.spec import TERMS
+from kernels import batches
 from kernels.flags import FORBIDS
+from kernels.terms import TERMS
 from sweep.cube.dimensions import expect_flags
 from sweep.cube.variables import name_limits
 
@@ -46,11 +47,11 @@ class Paradl:
     @property
     def global_batch(self) -> xr.DataArray:
         """B: samples of a mini-batch over all replicas."""
-        batch = self._get("batch").astype(float)
-        weak = self.grid.spec.scaling == "weak"
-        return _name_array(
-            batch * self.replicas if weak else batch, "global_batch", "1", "samples a mini-batch"
-        )
+        batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
+        # B as stated needs no replicas, which a cube of the best groups may not hold.
+        replicas = self.replicas if scaling == "weak" else 1
+        samples = batches.global_batch(batch, replicas, scaling)
+        return _name_array(samples, "global_batch", "1", "samples a mini-batch")
 
     @property
     def replicas(self) -> xr.DataArray:
@@ -63,10 +64,9 @@ class Paradl:
     @property
     def iterations(self) -> xr.DataArray:
         """I: iterations an epoch."""
-        passes = self._look_up_samples() / self.global_batch
-        if self.grid.spec.iterations == "ceil":
-            passes = xr.apply_ufunc(np.ceil, passes, dask="allowed")
-        return _name_array(passes, "iterations", "1", "iterations an epoch")
+        samples, rounding = self._look_up_samples(), self.grid.spec.iterations
+        count = batches.iterations(samples, self.global_batch, rounding)
+        return _name_array(count, "iterations", "1", "iterations an epoch")
 
     @property
     def iteration_time(self) -> xr.DataArray:

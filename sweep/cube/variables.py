@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from grids.spec import INTERVALS
 from kernels.flags import Limit
+from kernels.terms import TERMS
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -75,17 +76,7 @@ VARIABLES: dict[str, Variable] = {
     "memory": Variable("memory of the fullest PE", "byte"),
     "limit": Flags("what forbids the configuration"),
     "serial_time": Variable("time of an epoch on one PE", "s"),
-    "forward_backward": Variable("time of forward and backward passes, per epoch", "s"),
-    "pipeline_bubble": Variable(
-        "time stages wait for their first and after their last segment, per epoch", "s"
-    ),
-    "weight_update": Variable("time of weight updates, per epoch", "s"),
-    "split_overhead": Variable("time that dividing layers costs beside arithmetic, per epoch", "s"),
-    "gradient_exchange": Variable("time of the gradient exchange across replicas, per epoch", "s"),
-    "layer_collectives": Variable("time of layer-wise collectives inside a group, per epoch", "s"),
-    "halo_exchange": Variable("time of halo exchanges inside a group, per epoch", "s"),
-    "split_gather": Variable("time of gathers where a spatial split ends, per epoch", "s"),
-    "point_to_point": Variable("time of transfers from stage to stage, per epoch", "s"),
+    **{term.name: Variable(f"{term.meaning}, per epoch", "s") for term in TERMS.values()},
     **{name: make_percentile(*of) for name, of in INTERVALS.items()},
     "replicas": Variable("replicas of the model (data-parallel groups), p1", "1"),
     "group_size": Variable("PEs in a group, p2", "1"),

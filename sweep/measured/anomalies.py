@@ -12,6 +12,7 @@ from typing import Any
 from grids.reading.units import format_quantity
 from kernels.calibration import LARGE_MESSAGE
 from kernels.oracle import choose_group
+from kernels.terms import TERMS
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.predict import ONLY, number, prediction
@@ -21,7 +22,6 @@ GROWN = 1.25
 
 WORDS = {"total": "the iteration", "comp": "compute", "comm": "communication"}
 NO_START_UPS = dict.fromkeys(("intra_latency", "inter_latency", "staging_latency"), 0.0)
-COMPUTE = ("forward_backward", "pipeline_bubble", "weight_update", "split_overhead")
 SPLIT = ("spatial", "filter", "channel")
 
 
@@ -46,7 +46,7 @@ def _select_terms(run: PredictedRun, part: str) -> dict[str, float]:
     return {
         name: value or 0.0
         for name, value in run.answer["terms"].items()
-        if part == "total" or (name in COMPUTE) == (part == "comp")
+        if part == "total" or (TERMS[name].part == "compute") == (part == "comp")
     }
 
 

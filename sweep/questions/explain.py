@@ -8,7 +8,6 @@ import numpy as np
 
 from grids.grid import Grid
 from grids.inputs.groups import Groups
-from grids.spec import TERMS
 from kernels.arrays import PerLayer
 from kernels.case import Case
 from kernels.compiled import compiled
@@ -18,6 +17,7 @@ from kernels.filter_channel import exchanged
 from kernels.group import GroupWork, Placement, share
 from kernels.oracle import choose_group
 from kernels.spatial import layer_halo
+from kernels.terms import TERMS
 from sweep.questions.formulas import select_formulas
 from sweep.questions.predict import ONLY, Configuration, prediction
 
@@ -94,7 +94,7 @@ def _formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
 
 def _passes(term: str, predicted: Row) -> float:
     """How often an epoch pays a term: samples are computed D/B times, the rest I times."""
-    per_sample = term in ("forward_backward", "pipeline_bubble")
+    per_sample = TERMS[term].per == "sample"
     passes: float = predicted["samples"] / predicted["global_batch"]
     return passes if per_sample else float(predicted["iterations"])
 

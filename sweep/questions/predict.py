@@ -10,13 +10,14 @@ import numpy as np
 
 from grids.grid import Grid, Index
 from grids.reading.errors import InputError
-from grids.spec import TERMS, Spec, validate_spec
+from grids.spec import Spec, validate_spec
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.flags import FORBIDS
 from kernels.network import Link, Network, link, staged_link
 from kernels.oracle import Answer, answer_case, choose_group
+from kernels.terms import TERMS
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.intervals import intervals

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from grids.entries.parameters import PARAMETERS
 from grids.reading.units import format_quantity
-from grids.spec import TERMS
+from kernels.terms import TERMS
 from sweep.show.visible import escape_invisible
 
 if TYPE_CHECKING:

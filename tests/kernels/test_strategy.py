@@ -11,7 +11,7 @@ from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
 from kernels.case import Case
 from kernels.division import Division
-from kernels.run import Options, Terms, epoch, summed
+from kernels.run import Options, Terms, add_terms, extend_to_epoch
 from kernels.strategy import group_work, iteration_terms
 
 ALL = 4 * 1640  # bytes of the gradients
@@ -141,10 +141,10 @@ def test_the_best_algorithm_is_the_cheaper_one_layer_by_layer() -> None:
 def test_terms_of_an_epoch() -> None:
     """15 samples, 2 at a time: the last iteration is half empty."""
     names = ("forward_backward", "pipeline_bubble", "weight_update", "split_overhead")
-    ones = summed(Terms(*np.ones(9)))
-    exact = epoch(ones, run(samples=15.0), Options())
+    ones = add_terms(Terms(*np.ones(9)))
+    exact = extend_to_epoch(ones, run(samples=15.0), Options())
     assert [getattr(exact.terms, name) for name in vars(exact.terms)] == [7.5] * 9
-    whole = epoch(ones, run(samples=15.0), Options(iterations="ceil"))
+    whole = extend_to_epoch(ones, run(samples=15.0), Options(iterations="ceil"))
     assert [getattr(whole.terms, name) for name in names] == [7.5, 7.5, 8, 8]
     assert whole.compute == 2 * 7.5 + 2 * 8
     assert whole.communication == 5 * 8

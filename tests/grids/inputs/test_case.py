@@ -10,11 +10,11 @@ from grids.inputs.case import Workload, build_case, build_groups
 from grids.inputs.divisors import divisors
 from grids.inputs.values import Settings
 from grids.library import find
-from grids.spec import TERMS
 from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.layers import Layers
 from kernels.oracle import Answer, answer_case
+from kernels.terms import TERMS
 
 
 def workload(model="resnet50", dataset="imagenet-226", system="abci", measured=True) -> Workload:
