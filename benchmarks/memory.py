@@ -20,8 +20,8 @@ import yaml
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_most
+from grids.spec import MAIN_OUTPUTS
 from kernels.terms import TERMS
-from grids.spec import MAIN_OUTPUTS, 
 
 ROOT = Path(__file__).parents[1]
 CORES = (1, 2, 16)
