@@ -7,6 +7,7 @@ and efficiency count from `serial_time`, the epoch on one PE.
 import json
 from collections.abc import Callable, Container
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -49,7 +50,7 @@ class Paradl:
         """B: samples of a mini-batch over all replicas."""
         batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
         # B as stated needs no replicas, which a cube of the best groups may not hold.
-        replicas = self.replicas if scaling == "weak" else 1
+        replicas: Any = self.replicas if scaling == "weak" else 1
         samples = batches.global_batch(batch, replicas, scaling)
         return _name_array(samples, "global_batch", "1", "samples a mini-batch")
 
