@@ -67,8 +67,8 @@ def main(
         print(f"measuring {name} ...", file=sys.stderr)
         reports.append(MEASUREMENTS[name](effort))
     text = "\n".join([machine.markdown(), *map(markdown, reports)])
-    found = {"machine": asdict(machine), "reports": list(map(asdict, reports))}
-    print(json.dumps(found, indent=2) if as_json else text)
+    result = {"machine": asdict(machine), "reports": list(map(asdict, reports))}
+    print(json.dumps(result, indent=2) if as_json else text)
     if record:
         append(text)
 

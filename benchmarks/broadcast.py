@@ -30,10 +30,10 @@ def measure(effort: Effort) -> Report:
     grid = spaces.wide(22)
     rows: list[Row] = []
     for position, name in enumerate(FORMULAS):
-        found = broadcast_rate(grid, position, effort)
+        result = broadcast_rate(grid, position, effort)
         rows += [
-            Row(f"{name}: numpy", found.numpy, "cells/s"),
-            Row(f"{name}: engine", found.engine, "cells/s", found.speedup, "numpy"),
+            Row(f"{name}: numpy", result.numpy, "cells/s"),
+            Row(f"{name}: engine", result.engine, "cells/s", result.speedup, "numpy"),
         ]
     return Report("numpy", "a numpy broadcast of the same formulas", tuple(rows))
 
@@ -54,10 +54,10 @@ def broadcast_rate(grid: Grid, strategy: int, effort: Effort) -> BroadcastRate:
 
 def check(grid: Grid, strategy: int) -> None:
     """A rival that computes something else is none."""
-    found = Block(grid, strategy).arrays()
+    result = Block(grid, strategy).arrays()
     for name, values in by_numpy(grid, strategy).items():
-        expected = np.broadcast_to(values, found[name].shape)
-        np.testing.assert_allclose(found[name], expected, rtol=TOLERANCE, err_msg=name)
+        expected = np.broadcast_to(values, result[name].shape)
+        np.testing.assert_allclose(result[name], expected, rtol=TOLERANCE, err_msg=name)
 
 
 def by_numpy(grid: Grid, strategy: int) -> Arrays:

@@ -61,20 +61,20 @@ class EndToEnd:
 def measure(effort: Effort) -> Report:
     """A cube of a block a strategy."""
     grid = spaces.wide(22, spaces.ALL[: effort.strategies])
-    found = end_to_end(grid, effort)
-    zarr_rows = [Row(_raw_label(count), rate, "cells/s") for count, rate in found.raw.items()]
+    result = end_to_end(grid, effort)
+    zarr_rows = [Row(_raw_label(count), rate, "cells/s") for count, rate in result.raw.items()]
     sweep_rows = [
         Row(
             "sweep",
-            found.sweep,
+            result.sweep,
             "cells/s",
             share,
             _raw_label(count),
             (at_least(share, RAW_SHARE),),
         )
-        for count, share in found.share.items()
+        for count, share in result.share.items()
     ]
-    first = Row("sweep, the first of its process", found.first, "cells/s")
+    first = Row("sweep, the first of its process", result.first, "cells/s")
     cells = int(np.prod(grid.shape))
     return Report("disk", f"{cells:,} cells to disk", (*zarr_rows, *sweep_rows, first))
 

@@ -135,8 +135,8 @@ class Block:
         self._serial = np.ones(grid.shape[5:], np.float32)
 
     def __call__(self) -> None:
-        found = self._how(self._grid, self._strategy, self._buffers, self._serial)
-        self._buffers, _ = jax.block_until_ready(found)
+        result = self._how(self._grid, self._strategy, self._buffers, self._serial)
+        self._buffers, _ = jax.block_until_ready(result)
 
     def arrays(self) -> Arrays:
         """The block's variables [numeric dims], as they are now."""
@@ -150,16 +150,16 @@ def only_write(buffers: Arrays) -> None:
         buffer.fill(1)
 
 
-def _row(what: str, found: KernelRate, judged: bool) -> Row:
+def _row(what: str, result: KernelRate, judged: bool) -> Row:
     goals = (
-        at_least(found.fill_share, FILL_SHARE),
-        at_least(found.rate, CELLS_PER_SECOND, "cells/s"),
+        at_least(result.fill_share, FILL_SHARE),
+        at_least(result.rate, CELLS_PER_SECOND, "cells/s"),
     )
     return Row(
         what,
-        found.rate,
+        result.rate,
         "cells/s",
-        found.fill_share,
+        result.fill_share,
         "numpy fill",
         goals if judged else (),
     )

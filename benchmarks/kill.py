@@ -39,7 +39,7 @@ MACHINES = ("abci", "dgx1-v100", "dgx-h100")
 
 @dataclass
 class Tally:
-    """What was killed, and what was found afterwards.
+    """What was killed, and what was result afterwards.
 
     wrong: blocks said to be done that were not what they must be, and files of finished stores.
     """

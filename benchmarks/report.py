@@ -1,4 +1,4 @@
-"""What a measurement found: rows with rates, ratios and goals, as a Markdown table.
+"""What a measurement measured: rows with rates, ratios and goals, as a Markdown table.
 
 The same text goes to the terminal and into RESULTS.md.
 """
@@ -41,14 +41,14 @@ class Report:
     note: str = ""
 
 
-def at_least(found: float, bound: float, unit: str = "") -> Goal:
+def at_least(measured: float, bound: float, unit: str = "") -> Goal:
     """A goal from below: a rate in `unit`, or a ratio."""
-    return Goal(f">= {quantity(bound, unit)}", found >= bound)
+    return Goal(f">= {quantity(bound, unit)}", measured >= bound)
 
 
-def at_most(found: float, bound: float, unit: str) -> Goal:
+def at_most(measured: float, bound: float, unit: str) -> Goal:
     """A goal from above."""
-    return Goal(f"<= {quantity(bound, unit)}", found <= bound)
+    return Goal(f"<= {quantity(bound, unit)}", measured <= bound)
 
 
 def quantity(value: float, unit: str) -> str:

@@ -40,10 +40,10 @@ def measure(effort: Effort) -> Report:
     """The strategies that take the loop least and most."""
     rows: list[Row] = []
     for name in ("data", "data+filter"):
-        found = scalar_rate(name, effort)
+        result = scalar_rate(name, effort)
         rows += [
-            Row(f"{name}: scalar loop", found.loop, "cells/s"),
-            Row(f"{name}: engine", found.engine, "cells/s", found.speedup, "the loop"),
+            Row(f"{name}: scalar loop", result.loop, "cells/s"),
+            Row(f"{name}: engine", result.engine, "cells/s", result.speedup, "the loop"),
         ]
     return Report("scalar", "a Python loop over cells, on one core", tuple(rows))
 
@@ -59,9 +59,9 @@ def scalar_rate(strategy: str, effort: Effort) -> ScalarRate:
     asked = list(product(pes, range(1, 1 + effort.scalar_cells // len(pes))))
     loop = Loop.over(work, strategy, grid.spec.parameters["gamma"])
     for p, b in asked[:: len(pes)]:
-        found = loop.predict(p, b)
+        result = loop.predict(p, b)
         for name in ("comp_time", "comm_time", "memory"):
-            np.testing.assert_allclose(block[name][p - 1, b - 1], found[name], rtol=TOLERANCE)
+            np.testing.assert_allclose(block[name][p - 1, b - 1], result[name], rtol=TOLERANCE)
     actions: dict[str, Action] = {
         "loop": lambda: [loop.predict(p, b) for p, b in asked],
         "engine": engine_block,

@@ -31,10 +31,10 @@ class SearchRate:
 
 def measure(effort: Effort) -> Report:
     """All strategies over large blocks."""
-    found = search_rate(effort)
-    goals = (at_least(found.rate, CELLS_PER_SECOND, "cells/s"),)
+    result = search_rate(effort)
+    goals = (at_least(result.rate, CELLS_PER_SECOND, "cells/s"),)
     return Report(
-        "search", TITLE, (Row(f"{found.cells:,} cells", found.rate, "cells/s", goals=goals),)
+        "search", TITLE, (Row(f"{result.cells:,} cells", result.rate, "cells/s", goals=goals),)
     )
 
 

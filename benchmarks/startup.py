@@ -40,8 +40,8 @@ def measure(effort: Effort) -> Report:
     with TemporaryDirectory() as folder:
         paper = str(Path(folder) / "paper.zarr")
         _run((PARADL, "sweep", str(PAPER), paper, "--reduce-only"))
-        found = commands(paper, str(Path(folder) / "small.zarr"))
-        actions = {what: partial(_run, command) for what, command in found.items()}
+        commands_of = commands(paper, str(Path(folder) / "small.zarr"))
+        actions = {what: partial(_run, command) for what, command in commands_of.items()}
         timings = interleaved(actions, effort.rounds)
     rows = tuple(_row(what, timing.median) for what, timing in timings.items())
     return Report("startup", "seconds from the command to its end", rows)

@@ -42,12 +42,12 @@ class WorkerRate:
 
 def measure(effort: Effort) -> Report:
     """One worker, two workers."""
-    found = worker_rate(effort)
-    goals = (at_least(found.speedup, SPEEDUP),)
-    note = f"two bare loops: {found.ceiling:.3g}"
+    result = worker_rate(effort)
+    goals = (at_least(result.speedup, SPEEDUP),)
+    note = f"two bare loops: {result.ceiling:.3g}"
     rows = (
-        Row("one worker", found.one, "cells/s"),
-        Row("two workers", found.two, "cells/s", found.speedup, "one worker", goals, note),
+        Row("one worker", result.one, "cells/s"),
+        Row("two workers", result.two, "cells/s", result.speedup, "one worker", goals, note),
     )
     return Report("workers", "Dask workers of one thread each", rows)
 

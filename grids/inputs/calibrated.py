@@ -63,17 +63,17 @@ class Calibrated:
     def extrapolation(self, strategy: Strategy, p: float, b: float) -> list[str]:
         """In what respects a configuration lies beyond the runs that were fitted."""
         runs = self.file.series
-        found = []
+        reasons = []
         if strategy.base not in {each.strategy for each in runs} | {"serial"}:
-            found.append(f"no run of {strategy.base} was calibrated")
+            reasons.append(f"no run of {strategy.base} was calibrated")
         elif self.model not in {each.model for each in runs}:
-            found.append(f"no run of {self.model} was calibrated")
+            reasons.append(f"no run of {self.model} was calibrated")
         elif strategy.base != "serial" and not any(self._is(each, strategy) for each in runs):
-            found.append(f"no run of {self.model} under {strategy.base} was calibrated")
+            reasons.append(f"no run of {self.model} under {strategy.base} was calibrated")
         pes = [count for each in runs for count in each.pe]
         batches = [size for each in runs for size in each.batch]
-        found += _beyond("p", p, pes) + _beyond("b", b, batches)
-        return found
+        reasons += _beyond("p", p, pes) + _beyond("b", b, batches)
+        return reasons
 
 
 def _octaves(p: Floats, series: Iterable[Series]) -> Floats:
@@ -82,7 +82,7 @@ def _octaves(p: Floats, series: Iterable[Series]) -> Floats:
     return np.asarray(np.abs(np.log2(p[..., None] / counts)).min(axis=-1))
 
 
-def _beyond(name: str, value: float, seen: list[int]) -> list[str]:
-    if not seen or min(seen) <= value <= max(seen):
+def _beyond(name: str, value: float, values: list[int]) -> list[str]:
+    if not values or min(values) <= value <= max(values):
         return []
-    return [f"{name} = {value:g} is outside the calibrated {min(seen)} to {max(seen)}"]
+    return [f"{name} = {value:g} is outside the calibrated {min(values)} to {max(values)}"]

@@ -1,7 +1,7 @@
 """Groups: what a strategy makes of a model's layers in groups of each size that it asks for.
 
 The first of the oracle's two stages. Few axes of a sweep matter to it: blocks that differ along the
-others share what was found.
+others share the result.
 """
 
 from dataclasses import dataclass, replace

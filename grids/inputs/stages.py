@@ -31,9 +31,9 @@ def fullest(work: GroupWork, least: int) -> GroupWork:
 def _first(kept: Flags, least: int) -> NDArray[np.int64]:
     """Positions of what is kept [stage, cells], as many as are kept in any cell; then others."""
     most = max(STAGES, kept.sum(axis=0).max())
-    found = np.argsort(~kept, axis=0, kind="stable")[:most]
-    more = [(0, max(0, least - len(found))), *[(0, 0)] * (found.ndim - 1)]
-    return np.pad(found, more, "edge")
+    chosen = np.argsort(~kept, axis=0, kind="stable")[:most]
+    more = [(0, max(0, least - len(chosen))), *[(0, 0)] * (chosen.ndim - 1)]
+    return np.pad(chosen, more, "edge")
 
 
 def _not_exceeded(activations: Floats, parameters: Floats) -> Flags:

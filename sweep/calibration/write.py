@@ -103,10 +103,10 @@ def _head(file: CalibrationFile) -> Iterator[str]:
         yield f"{key}: {_scalar(value if isinstance(value, str) else '; '.join(value))}\n"
 
 
-def _parameter(name: str, found: Parameter) -> str:
+def _parameter(name: str, parameter: Parameter) -> str:
     prior = PRIORS[name]
-    numbers = f"value: {_number(found.value)}, spread: {_number(found.spread, 3)}"
-    mark = "" if found.determined else ", determined: false"
+    numbers = f"value: {_number(parameter.value)}, spread: {_number(parameter.spread, 3)}"
+    mark = "" if parameter.determined else ", determined: false"
     return f"  {name}: {{{numbers}{mark}}}  # {_meaning(prior)}\n"
 
 

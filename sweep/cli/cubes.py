@@ -68,11 +68,11 @@ QUESTIONS = (status, limits, best)
 
 def _show_cube(store: str, form: Any, question: Any) -> Any:
     """Ask a cube, print the rows, and say on stderr what they lack."""
-    from sweep.engine.verify import damage_told
+    from sweep.engine.verify import tell_damage
     from sweep.questions.status import count_blocks
     from sweep.show.tables import show
 
-    with damage_told(store):
+    with tell_damage(store):
         done, blocks = count_blocks(store)
         table = question()
     show(table, form)

@@ -95,7 +95,7 @@ def sweep(
 ) -> None:
     """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
     from sweep.cli.preview import announce, preview_sweep
-    from sweep.engine.interrupts import heard
+    from sweep.engine.interrupts import hear_interrupts
     from sweep.engine.progress import bar, silent
     from sweep.engine.run import Where, read_grid
     from sweep.engine.run import sweep as run
@@ -108,7 +108,7 @@ def sweep(
     progress_bar = bar if sys.stderr.isatty() else silent
     announcement = silent if quiet else announce(grid, processes, progress_bar)
     try:
-        with heard(announcement) as progress:
+        with hear_interrupts(announcement) as progress:
             run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
     except KeyboardInterrupt:
         end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)

@@ -12,7 +12,7 @@ from sweep.cube.plan import Plan
 from sweep.cube.store import plan_cube
 from sweep.engine.progress import Advance, Progress, cells
 from sweep.engine.resources import blocks_at_once, needed_memory
-from sweep.engine.run import existing, growth
+from sweep.engine.run import find_existing, find_growth
 from sweep.show.tables import format_cell
 from sweep.show.visible import tell
 
@@ -52,8 +52,8 @@ def preview_sweep(url: str, grid: Grid, workers: int, extend: bool) -> str:
     """What a sweep into the store at `url` would do."""
     if not extend:
         return outline_plan(grid, plan_cube(grid), workers)
-    cube = existing(url)
-    extension = growth(cube, grid, url)
+    cube = find_existing(url)
+    extension = find_growth(cube, grid, url)
     if cube is None or extension is None:
         return f"{url}: nothing to add"
     missing = np.flatnonzero(find_missing_blocks(cube, extension)).tolist()

@@ -43,7 +43,7 @@ class Answers:
 def run_block(url: str, identity: str, block: int) -> int:
     """Compute and write one block of the cube at `url`; returns its number."""
     keep_programs()
-    return _done(open_shared_cube(url, identity), block)
+    return _run_one(open_shared_cube(url, identity), block)
 
 
 def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
@@ -57,7 +57,7 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
     with ThreadPoolExecutor(count, "paradl-block") as pool:
         while True:
             for block in islice(waiting, count - len(running)):
-                running.add(pool.submit(_done, cube, block))
+                running.add(pool.submit(_run_one, cube, block))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -70,13 +70,13 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
     """Compute one block: all its variables, and their summary."""
     if grid.table(region[0].start, region[1].start) is None:
         return Answers({}, {})
-    places, shape = _sizes(region)
+    places, shape = _split_sizes(region)
     buffers = SPARE.take(math.prod(places), shape, grid.spec.outputs)
     summary = np.empty((*places, len(STATISTICS), 1, *shape[1:]))
     tables = []
     with ASKING:
-        axes = _part(grid, plan, region)
-        serial = _serial(grid, axes, region)
+        axes = _cut_axes(grid, plan, region)
+        serial = _time_serial(grid, axes, region)
         for place, index in enumerate(np.ndindex(*places)):
             model, dataset, system, strategy = (
                 part.start + n for part, n in zip(region, index, strict=False)
@@ -87,42 +87,42 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
     for index, table in tables:  # only now wait for them
         summary[(*index, slice(None), 0)] = table
     arrays = {name: np.asarray(each).reshape(*places, *shape) for name, each in buffers.items()}
-    if _first_along(plan, region, NOT_SERIAL):
+    if _is_first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]
     return Answers(arrays | {SUMMARY: summary}, buffers)
 
 
-def _done(cube: Cube, block: int) -> int:
+def _run_one(cube: Cube, block: int) -> int:
     return store(cube, block, compute(cube.grid, cube.plan, cube.plan.find_region(block)))
 
 
-def store(cube: Cube, block: int, found: Answers) -> int:
+def store(cube: Cube, block: int, answers: Answers) -> int:
     """Write one block, and keep its memory for another."""
     with translate_write_errors(cube.url):
-        cube.write(block, found.arrays)
-    found.arrays.clear()  # they are views of the buffers
-    SPARE.give(found.buffers)
+        cube.write(block, answers.arrays)
+    answers.arrays.clear()  # they are views of the buffers
+    SPARE.give(answers.buffers)
     return block
 
 
-def _sizes(region: Region) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _split_sizes(region: Region) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """A block's sizes along the labelled dimensions, and along the others."""
     sizes = tuple(part.stop - part.start for part in region)
     return sizes[: len(LABELS)], sizes[len(LABELS) :]
 
 
-def _part(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:
+def _cut_axes(grid: Grid, plan: Plan, region: Region) -> dict[str, Floats]:
     """The block's values of the numeric axes."""
     parts = dict(zip(plan.dims, region, strict=True))
     return {name: values[parts[name]] for name, values in grid.axes.items()}
 
 
-def _first_along(plan: Plan, region: Region, dims: tuple[str, ...]) -> bool:
+def _is_first_along(plan: Plan, region: Region, dims: tuple[str, ...]) -> bool:
     """Whether of all blocks that differ only along `dims` this is the first."""
     return all(part.start == 0 for dim, part in zip(plan.dims, region, strict=True) if dim in dims)
 
 
-def _serial(grid: Grid, axes: dict[str, Floats], region: Region) -> NDArray[np.float32]:
+def _time_serial(grid: Grid, axes: dict[str, Floats], region: Region) -> NDArray[np.float32]:
     """Time of an epoch on one PE [system, batch ...] of a block."""
     one = axes | {"pe": np.ones(1)}
     model, dataset, systems, _ = region[: len(LABELS)]
@@ -130,7 +130,7 @@ def _serial(grid: Grid, axes: dict[str, Floats], region: Region) -> NDArray[np.f
     times = np.empty((systems.stop - systems.start, *others), np.float32)
     for n, system in enumerate(range(systems.start, systems.stop)):
         index = (model.start, dataset.start, system, 0)
-        found = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
-        assert found is not None
-        times[n] = found["comp_time"][0]
+        outputs = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
+        assert outputs is not None
+        times[n] = outputs["comp_time"][0]
     return times

@@ -46,17 +46,17 @@ WORKER_ENVIRONMENT = {
 
 
 @contextmanager
-def on_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
+def connect_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
     """A connected cluster, as a function that runs blocks and yields each when it is done."""
     with _client(workers, scheduler) as client:
 
         def execute(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
-            return completed(client, partial(run_block, cube.location, cube.identity), blocks)
+            return run_tasks(client, partial(run_block, cube.location, cube.identity), blocks)
 
         yield execute
 
 
-def completed(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int]:
+def run_tasks(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int]:
     """Each of `blocks` when its `task` has ended.
 
     Workers may come and go meanwhile, and there may be none as yet.
@@ -83,17 +83,17 @@ class Threads:
 
     client: Client
     asked: float = -math.inf
-    found: int = 0
+    count: int = 0
 
     def now(self) -> int:
         """How many there are; 1 while there is none, so that an adaptive cluster sees work."""
         if time.monotonic() >= self.asked + CHECK_SECONDS:
             try:
-                self.found = sum(self.client.nthreads().values())
+                self.count = sum(self.client.nthreads().values())
             except OSError as error:
                 raise RunError(AWAY) from error
             self.asked = time.monotonic()
-        return max(1, self.found)
+        return max(1, self.count)
 
 
 def _check(future: Block) -> None:

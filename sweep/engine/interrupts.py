@@ -14,7 +14,7 @@ from sweep.engine.progress import Advance, Progress
 
 
 @contextmanager
-def heard(progress: Progress) -> Iterator[Progress]:
+def hear_interrupts(progress: Progress) -> Iterator[Progress]:
     """Progress that raises at the next block what was dropped."""
     asked = False
 

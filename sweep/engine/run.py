@@ -86,8 +86,8 @@ def read_grid(spec: Source) -> Grid:
     if not isinstance(spec, str | Path):
         raise InputError(f"expected a YAML file or a mapping, got {shorten(spec)}", where="spec")
     path = Path(spec)
-    found, document = read_spec(path)
-    return Grid.from_spec(found, path.parent, document.where)
+    checked, document = read_spec(path)
+    return Grid.from_spec(checked, path.parent, document.where)
 
 
 def open_dataset(store: str | Path) -> "xr.Dataset":
@@ -118,27 +118,28 @@ def sweep(
             where="--overwrite, --extend",
             advice="--extend keeps what is stored, --overwrite starts anew",
         )
-    with _failures(url), hold_store(url):
-        found = None if overwrite else existing(url)
-        more = growth(found, grid, url) if extend else None
-        if found and not extend:
-            _check_same(found, grid)
+    with _translate_failures(url), hold_store(url):
+        cube = None if overwrite else find_existing(url)
+        more = find_growth(cube, grid, url) if extend else None
+        if cube and not extend:
+            _check_same(cube, grid)
         plan = more.plan if more else plan_cube(grid)
         if where.scheduler is None:  # else blocks are computed elsewhere
             check_memory(grid, plan, where.workers)
-        if found and not more:
-            if found.read_done().all():
+        if cube and not more:
+            if cube.read_done().all():
                 return
-            _tidy(found)
-        with _executor(where) as execute:  # before anything is made: a scheduler may not answer
-            if found is None:
-                found = create_cube(url, grid, plan)
+            _tidy(cube)
+        # Before anything is made: a scheduler may not answer.
+        with _open_executor(where) as execute:
+            if cube is None:
+                cube = create_cube(url, grid, plan)
             elif more:
-                found = extend_cube(found, more)
-            _fill(found, execute, progress)
+                cube = extend_cube(cube, more)
+            _fill(cube, execute, progress)
 
 
-def existing(url: str) -> Cube | None:
+def find_existing(url: str) -> Cube | None:
     """The cube that an earlier run left, None where there is none yet."""
     group = open_group(url, "r")
     if group is None or is_unfinished(group):
@@ -146,17 +147,17 @@ def existing(url: str) -> Cube | None:
     return open_cube(url, "r+")
 
 
-def growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
+def find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
     """What the grid adds to a cube, None where that is nothing."""
     if cube is None:
         raise InputError(
             "no cube here to extend", where=url, advice="leave --extend out to make one"
         )
-    found = plan_extension(cube, grid)
-    if not found.added:
+    extension = plan_extension(cube, grid)
+    if not extension.added:
         return None
     _same_code(cube)
-    return found
+    return extension
 
 
 def _check_same(cube: Cube, grid: Grid) -> None:
@@ -199,19 +200,19 @@ def _same_code(cube: Cube) -> None:
 
 
 @contextmanager
-def _executor(where: Where) -> Iterator[Execute]:
+def _open_executor(where: Where) -> Iterator[Execute]:
     """What runs blocks and tells, as they are done, which."""
     if where.workers or where.scheduler:
-        from sweep.engine.dask_executor import on_cluster
+        from sweep.engine.dask_executor import connect_cluster
 
-        with on_cluster(where.workers, where.scheduler) as execute:
+        with connect_cluster(where.workers, where.scheduler) as execute:
             yield execute
     else:
         yield run_blocks
 
 
 @contextmanager
-def _failures(url: str) -> Iterator[None]:
+def _translate_failures(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

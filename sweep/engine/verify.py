@@ -75,33 +75,33 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
     with _locked(url) as refused:
         cube = open_cube(url)
         with progress(cube.plan, 0) as advance:
-            damaged = tuple(damages(cube, advance))
+            damaged = tuple(find_damages(cube, advance))
         done, _ = _read_marks(cube)
         done[[each.block for each in damaged if each.block is not None]] = False
         whole = int(done.sum())
-        left = (refused or _mended(url, damaged)) if damaged else ""
+        left = (refused or _mend(url, damaged)) if damaged else ""
     return Verdict(damaged, whole, left)
 
 
 @contextmanager
-def damage_told(url: str) -> Iterator[None]:
+def tell_damage(url: str) -> Iterator[None]:
     """RunError with the first damage of the cube at `url` where what it reads cannot be decoded."""
     try:
         yield
     except (InputError, RunError):  # it has been said already
         raise
     except UNREADABLE as error:
-        found = next(damages(open_cube(url)), None)
-        if found is None:
+        damage = next(find_damages(open_cube(url)), None)
+        if damage is None:
             raise
         raise RunError(
-            f"{url}: {found.variable} is damaged ({found.file}: {found.what}); "
+            f"{url}: {damage.variable} is damaged ({damage.file}: {damage.what}); "
             f"find all that is with: paradl status {url} --verify"
         ) from error
 
 
-def damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
-    """All damage, as it is found; `advance` is told of each block."""
+def find_damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
+    """All damage, one after the other; `advance` is told of each block."""
     yield from _metadata(cube)
     for dim, values in list_labels(cube).items():
         yield from _coordinate(get_array(cube.group, dim), dim, values)
@@ -116,7 +116,7 @@ def damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damag
 def _metadata(cube: Cube) -> Iterator[Damage]:
     """Nodes whose own metadata, which other readers may use, is not what the root says of them."""
     for path, node in _nodes(cube.group):
-        what = _differing(node)
+        what = _find_difference(node)
         if what:
             yield Damage(path, f"{path}/{METADATA}", what, {})
 
@@ -127,7 +127,7 @@ def _nodes(group: zarr.Group) -> Iterator[tuple[str, Node]]:
         yield from group.members(max_depth=None)
 
 
-def _differing(node: Node) -> str:
+def _find_difference(node: Node) -> str:
     """What is wrong with a node's own metadata; empty where it is the root's."""
     try:
         if isinstance(node, zarr.Group):
@@ -145,7 +145,7 @@ def _differing(node: Node) -> str:
 def _coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
     """Chunks that do not hold the spec's values."""
     for place in _chunks(stored):
-        what = _unread(stored, place)
+        what = _find_reading_fault(stored, place)
         if not what and not np.array_equal(stored[place], values[place]):
             what = "these are not the values of the spec"
         if what:
@@ -157,7 +157,7 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     marks, unread = cube.arrays[DONE], list[Damage]()
     done = np.zeros(marks.shape, bool)
     for place in _chunks(marks):
-        what = _undecoded(marks, place)
+        what = _find_decoding_fault(marks, place)
         if what:
             what += f"; {done[place].size:,} blocks are not known to be done"
             unread.append(Damage(DONE, name_file(marks, place), what, {}))
@@ -176,7 +176,7 @@ def _chunks(stored: Array) -> Iterator[Region]:
 def _block(cube: Cube, block: int) -> Iterator[Damage]:
     """Files of a block that is marked done."""
     for name in cube.list_arrays(block):
-        what = _unread(cube.arrays[name], cube.find_place(name, block))
+        what = _find_reading_fault(cube.arrays[name], cube.find_place(name, block))
         if what:
             yield _damage(cube, name, block, what)
 
@@ -193,7 +193,7 @@ def _span(values: NDArray[Any]) -> Span:
     return Span(first, last, values.size)
 
 
-def _unread(stored: Array, place: Region) -> str:
+def _find_reading_fault(stored: Array, place: Region) -> str:
     """What is wrong with a file that must be there; empty where it is whole."""
     try:
         size = sync(stored.store_path.store.getsize(name_file(stored, place)))
@@ -201,10 +201,10 @@ def _unread(stored: Array, place: Region) -> str:
         return "the file is gone"  # Zarr reads it as fill values, and an empty one, too
     except OSError as error:
         return f"it cannot be read ({error.strerror or error})"
-    return _undecoded(stored, place) if size else "the file is empty"
+    return _find_decoding_fault(stored, place) if size else "the file is empty"
 
 
-def _undecoded(stored: Array, place: Region) -> str:
+def _find_decoding_fault(stored: Array, place: Region) -> str:
     try:
         stored[place]
     except UNREADABLE as error:
@@ -224,7 +224,7 @@ def _locked(url: str) -> Iterator[str]:
         yield refused
 
 
-def _mended(url: str, damaged: Sequence[Damage]) -> str:
+def _mend(url: str, damaged: Sequence[Damage]) -> str:
     """Clear the marks of blocks, write the rest anew; returns why it could not."""
     cube = open_cube(url, "r+")
     try:

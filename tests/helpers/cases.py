@@ -68,13 +68,16 @@ def systems(draw: st.DrawFn) -> System:
     )
     return System(
         name="random",
-        pe=ProcessingElement(
-            name="PE",
-            device="none",
-            peak_flops=draw(st.floats(1e10, 1e15)),
-            efficiency=draw(st.floats(0.01, 1)),
-            memory_capacity=draw(st.floats(1e3, 1e9)),
-            memory_bandwidth=draw(st.floats(1e9, 1e13)),
+        pe=ProcessingElement.model_validate(
+            {
+                "name": "PE",
+                "device": "none",
+                "peak_flops": draw(st.floats(1e10, 1e15)),
+                "efficiency": draw(st.floats(0.01, 1)),
+                # So little that a bare number would be taken for a slip: it forbids some cells.
+                "memory_capacity": f"{draw(st.floats(1e3, 1e9))} B",
+                "memory_bandwidth": draw(st.floats(1e9, 1e13)),
+            }
         ),
         pes_per_node=node,
         links_per_node=draw(st.integers(1, 4)),

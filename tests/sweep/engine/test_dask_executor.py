@@ -17,7 +17,7 @@ from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import Cube
 from sweep.engine.block import run_block
-from sweep.engine.dask_executor import AHEAD, WORKER_ENVIRONMENT, completed, on_cluster
+from sweep.engine.dask_executor import AHEAD, WORKER_ENVIRONMENT, connect_cluster, run_tasks
 from sweep.engine.run import read_grid
 from sweep.errors import RunError
 
@@ -73,7 +73,7 @@ def test_a_running_scheduler_makes_the_same_cube(cluster, small, small_url, tmp_
 
 
 def test_every_block_is_told_once(cluster, blocky, small_url):
-    with on_cluster(0, cluster.scheduler_address) as execute:
+    with connect_cluster(0, cluster.scheduler_address) as execute:
         assert sorted(execute(blocky, all_of(blocky))) == all_of(blocky)
     assert arrays(blocky.url) == arrays(small_url)
 
@@ -85,7 +85,7 @@ def test_the_store_may_be_named_from_here(cluster, small, small_url, tmp_path, m
 
 
 def test_a_worker_that_dies_is_replaced(cluster, blocky, small_url):
-    with on_cluster(0, cluster.scheduler_address) as execute:
+    with connect_cluster(0, cluster.scheduler_address) as execute:
         running = execute(blocky, all_of(blocky))
         seen = [next(running)]
         with Client(cluster) as client:
@@ -98,7 +98,7 @@ def test_a_worker_that_dies_is_replaced(cluster, blocky, small_url):
 
 def test_workers_that_join_later(empty, tmp_path):
     with Client(empty, set_as_default=False) as client:
-        blocks = completed(client, noting_workers(tmp_path), range(100))
+        blocks = run_tasks(client, noting_workers(tmp_path), range(100))
         threading.Timer(0.5, empty.scale, [1]).start()
         seen = [next(blocks)]
         assert len(list(tmp_path.iterdir())) == 1
@@ -111,7 +111,7 @@ def test_workers_that_join_later(empty, tmp_path):
 def test_an_adaptive_cluster_grows_and_shrinks(empty, tmp_path):
     with Client(empty, set_as_default=False) as client:
         empty.adapt(minimum=0, maximum=2, interval="100ms", target_duration="50ms")
-        assert sorted(completed(client, noting_workers(tmp_path), range(40))) == list(range(40))
+        assert sorted(run_tasks(client, noting_workers(tmp_path), range(40))) == list(range(40))
         assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -125,7 +125,7 @@ def test_few_blocks_are_in_flight_however_many_there_are(cluster):
             yield block
 
     with Client(cluster, set_as_default=False) as client:
-        for done, _ in zip(count(1), islice(completed(client, abs, blocks()), 300), strict=False):
+        for done, _ in zip(count(1), islice(run_tasks(client, abs, blocks()), 300), strict=False):
             assert handed_out - done < AHEAD * 2  # two threads; the block just told is not in it
             assert len(client.futures) < 50  # those that are done go a moment later
 
@@ -140,13 +140,13 @@ def test_a_block_that_kills_every_worker(empty, tmp_path):
         Client(empty, set_as_default=False) as client,
         pytest.raises(RunError, match=r"workers died at the same block, 2 times over; .* kept"),
     ):
-        list(completed(client, task, [0]))
+        list(run_tasks(client, task, [0]))
 
 
 def test_a_worker_that_cannot_read_the_store(cluster, blocky, tmp_path):
     blocky.group.update_attributes({"paradl_incomplete": True})
     with (
-        on_cluster(0, cluster.scheduler_address) as execute,
+        connect_cluster(0, cluster.scheduler_address) as execute,
         pytest.raises(InputError, match="cut short"),
     ):
         list(execute(blocky, [0]))
@@ -154,7 +154,7 @@ def test_a_worker_that_cannot_read_the_store(cluster, blocky, tmp_path):
 
 def test_a_scheduler_that_goes_away(blocky):
     brief = LocalCluster(n_workers=1, processes=False, dashboard_address=":0", protocol="tcp")
-    with brief, on_cluster(0, brief.scheduler_address) as execute:
+    with brief, connect_cluster(0, brief.scheduler_address) as execute:
         running = execute(blocky, all_of(blocky))
         next(running)
         brief.close()

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 import pytest
 
 from sweep.cube.plan import Plan
-from sweep.engine.interrupts import heard
+from sweep.engine.interrupts import hear_interrupts
 from sweep.engine.progress import silent
 
 PLAN = Plan(("pe",), (4,), (1,), (1,), 13)
@@ -25,7 +25,7 @@ def test_what_was_dropped_is_raised_at_the_next_block():
     def recorded(plan, done):
         yield seen.append
 
-    with heard(recorded) as progress, progress(PLAN, 0) as advance:
+    with hear_interrupts(recorded) as progress, progress(PLAN, 0) as advance:
         advance(0)
         deaf = Deaf()
         del deaf
@@ -35,12 +35,12 @@ def test_what_was_dropped_is_raised_at_the_next_block():
 
 
 def test_what_is_heard_at_once_is_raised_at_once():
-    with heard(silent), pytest.raises(KeyboardInterrupt):
+    with hear_interrupts(silent), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 
 
 def test_the_usual_handler_is_back():
     usual = signal.getsignal(signal.SIGINT)
-    with heard(silent):
+    with hear_interrupts(silent):
         assert signal.getsignal(signal.SIGINT) != usual
     assert signal.getsignal(signal.SIGINT) == usual

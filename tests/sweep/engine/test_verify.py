@@ -20,7 +20,7 @@ from sweep.cube.store import open_cube
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute
-from sweep.engine.verify import damage_told, verify
+from sweep.engine.verify import tell_damage, verify
 from sweep.errors import RunError
 from sweep.questions.status import read_status
 
@@ -249,15 +249,15 @@ def test_who_reads_damaged_data_is_told(url):
         pytest.raises(
             RunError, match=rf"memory is damaged \(memory/{BLOCK}: its checksum differs\)"
         ),
-        damage_told(str(url)),
+        tell_damage(str(url)),
     ):
         sweep.open_dataset(url).memory.load()
 
 
 def test_other_failures_are_not_damage(url):
-    with pytest.raises(ValueError, match="mine"), damage_told(str(url)):
+    with pytest.raises(ValueError, match="mine"), tell_damage(str(url)):
         raise ValueError("mine")
-    with pytest.raises(InputError, match="mine"), damage_told(str(url)):
+    with pytest.raises(InputError, match="mine"), tell_damage(str(url)):
         raise InputError("mine")
 
 
