@@ -65,6 +65,7 @@ def systems(draw: st.DrawFn) -> System:
         Level(name=str(span), pes=span, latency=draw(latency), bandwidth=draw(bandwidth))
         for span in spans
     )
+    capacity: Any = f"{draw(st.floats(1e3, 1e9))!r} B"  # so small a number needs its unit
     return System(
         name="random",
         pe=ProcessingElement(
@@ -72,7 +73,7 @@ def systems(draw: st.DrawFn) -> System:
             device="none",
             peak_flops=draw(st.floats(1e10, 1e15)),
             efficiency=draw(st.floats(0.01, 1)),
-            memory_capacity=draw(st.floats(1e3, 1e9)),
+            memory_capacity=capacity,
             memory_bandwidth=draw(st.floats(1e9, 1e13)),
         ),
         pes_per_node=node,
