@@ -40,7 +40,7 @@ LONGER: dict[str, dict[str, object]] = {
     "dataset": {"dataset": ["imagenet-226", "cosmoflow-128", "imagenet"]},
     "system": {"system": ["dgx-h100", "abci"]},
     "strategy": {"strategy": ["filter", "serial", "data", "data+channel"]},
-    "pe": {"pe": [1, 2, 4, 8, 16, 20, 65]},
+    "pe": {"pe": [1, 2, 4, 8, 65]},
     "batch": {"batch": [16, 32, 64]},
 }
 LONGER["all at once"] = {dim: values for each in LONGER.values() for dim, values in each.items()}
