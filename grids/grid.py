@@ -13,8 +13,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
@@ -118,7 +116,7 @@ class Grid:
     @cached_property
     def axes(self) -> dict[str, Floats]:
         """Values along the numeric dimensions, in SI units."""
-        return {name: np.array(axis.values) for name, axis in self.spec.axes.numeric.items()}
+        return {name: axis.values for name, axis in self.spec.axes.numeric.items()}
 
     @property
     def dims(self) -> tuple[str, ...]:

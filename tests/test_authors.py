@@ -44,7 +44,7 @@ def answers(net: str, layers: str, strategy: str, batch: int) -> tuple[tuple[flo
         }
     )
     grid = Grid.from_spec(spec, AUTHORS)
-    return spec.axes.numeric["pe"].values, answer_case(grid.case((0, 0, 0, 0)))
+    return tuple(spec.axes.numeric["pe"].values.tolist()), answer_case(grid.case((0, 0, 0, 0)))
 
 
 def predicted(row: dict[str, str]) -> tuple[float, float]:

@@ -77,7 +77,7 @@ def spec_of(axes: dict[str, object], **keys: object) -> Spec:
 def test_every_parameter_is_an_axis_or_fixed(parameter: Parameter) -> None:
     """As the table has it: a row that is added there is a key of every spec."""
     name, value = parameter.name, parameter.write(1.0)
-    assert spec_of({name: value}).axes.numeric[name].values == (1.0,)
+    assert spec_of({name: value}).axes.numeric[name].values.tolist() == [1.0]
     if parameter.free:
         assert spec_of({}, parameters={name: value}).parameters == {name: 1.0}
     else:

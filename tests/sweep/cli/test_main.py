@@ -59,7 +59,7 @@ BAD_SPECS = [
     ("pe", {"pow3": [1, 8]}, "did you mean 'pow2'?"),
     ("pe", {"range": [1]}, "expected range: "),
     ("pe", {"range": [8, 1]}, "axes.pe"),
-    ("pe", {"range": [1, 1e12]}, "expected at most 1,000,000 values"),
+    ("pe", {"range": [1, 1e12]}, "expected at most 10,000,000 values"),
     ("batch", [float("nan")], "expected a number, got nan"),
     ("batch", [float("inf")], "expected a number, got inf"),
     ("batch", "64 GB", "expected a number, got '64 GB'"),
