@@ -25,8 +25,8 @@ CALIBRATED_BYTES = 400_000_000
 # tracker of semaphores).
 DRIVER_BYTES = 280_000_000
 
-# The axes' values, read, checked and stored: 8.4 million PE counts, 67 MB, took 691 MB in all, where
-# without them 618 were promised.
+# The axes' values, read, checked and stored: with 8.4 million PE counts, 67 MB, a sweep took 691 MB,
+# and 618 were promised without them.
 AXIS_COPIES = 3
 
 # Of a block's variables: the block itself, with what Zarr holds of it compressed; terms of 4.2
