@@ -56,4 +56,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})  # `help` looks up what is listed, and so shows it
+    dunders = (name for name in globals() if name.startswith("__") and name.endswith("__"))
+    return sorted((*dunders, *__all__))  # `help` looks up what is listed, and so shows it

@@ -25,7 +25,7 @@ CALIBRATED_BYTES = 400_000_000
 # tracker of semaphores).
 DRIVER_BYTES = 280_000_000
 
-# The axes' values, read, checked and stored: with 8.4 million PE counts, 67 MB, a sweep took 691 MB,
+# The axes' values, read, checked and stored: a sweep of 8.4 million PE counts, 67 MB, took 691 MB,
 # and 618 were promised without them.
 AXIS_COPIES = 3
 
