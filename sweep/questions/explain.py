@@ -37,14 +37,7 @@ def explain(
 ) -> Row:
     """One configuration's terms and layers, with formulas; arguments as `sweep.predict`'s."""
     asked = Configuration(
-        model,
-        strategy,
-        pe,
-        batch,
-        system,
-        dataset,
-        {} if parameters is None else parameters,
-        {} if settings is None else settings,
+        model, strategy, pe, batch, system, dataset, parameters or {}, settings or {}
     )
     return explanation(asked.grid())
 

@@ -91,14 +91,7 @@ def predict(
     The arguments are those of `Configuration`. InputError: an unknown name, a bad value.
     """
     asked = Configuration(
-        model,
-        strategy,
-        pe,
-        batch,
-        system,
-        dataset,
-        {} if parameters is None else parameters,
-        {} if settings is None else settings,
+        model, strategy, pe, batch, system, dataset, parameters or {}, settings or {}
     )
     return prediction(asked.grid())
 
