@@ -36,9 +36,7 @@ def explain(
     settings: Mapping[str, object] | None = None,
 ) -> Row:
     """One configuration's terms and layers, with formulas; arguments as `sweep.predict`'s."""
-    asked = Configuration(
-        model, strategy, pe, batch, system, dataset, parameters or {}, settings or {}
-    )
+    asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return explanation(asked.grid())
 
 

@@ -2,14 +2,14 @@
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grids.grid import Grid, Index
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, shorten
 from grids.spec import Spec, validate_spec
 from kernels.arrays import Cells
 from kernels.case import Case
@@ -35,12 +35,14 @@ class Configuration:
     batch: int
     system: str = "abci"
     dataset: str | None = None
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    settings: Mapping[str, object] = field(default_factory=dict)
+    parameters: Mapping[str, object] | None = None
+    settings: Mapping[str, object] | None = None
 
     def grid(self, base: Path = Path()) -> Grid:
         """The design space that has only this configuration in it. InputError: several, or none."""
-        self._check()
+        parameters = _expect_mapping(self.parameters, "parameters")
+        settings = _expect_mapping(self.settings, "settings")
+        self._check(parameters, settings)
         axes: dict[str, object] = {
             "model": [self.model],
             "system": [self.system],
@@ -50,18 +52,12 @@ class Configuration:
         }
         if self.dataset is not None:
             axes["dataset"] = [self.dataset]
-        spec: Spec = validate_spec(
-            {"axes": axes, "parameters": dict(self.parameters), **self.settings}, ""
-        )
+        spec: Spec = validate_spec({"axes": axes, "parameters": dict(parameters), **settings}, "")
         return Grid.from_spec(spec, base)
 
-    def _check(self) -> None:
+    def _check(self, parameters: Mapping[str, object], settings: Mapping[str, object]) -> None:
         """Refuse the several values that an axis of a spec takes, and what is no setting."""
-        given = {"parameters": self.parameters, "settings": self.settings}
-        for name, mapping in given.items():
-            if not isinstance(mapping, Mapping):
-                raise InputError(f"expected names and values, got {mapping!r}", where=name)
-        for name, value in {"pe": self.pe, "batch": self.batch, **self.parameters}.items():
+        for name, value in {"pe": self.pe, "batch": self.batch, **parameters}.items():
             if isinstance(value, list | tuple | dict):
                 raise InputError(
                     f"expected one value, got {reprlib.repr(value)}",
@@ -69,10 +65,19 @@ class Configuration:
                     advice="sweep over several, as an axis of a spec",
                 )
         for name in ("axes", "parameters"):
-            if name in self.settings:
+            if name in settings:
                 raise InputError(
                     f"{name!r} is no setting", where="settings", advice="use its own argument"
                 )
+
+
+def _expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[str, object]:
+    """Names and values, none where nothing is given."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"expected names and values, got {shorten(given)}", where=where)
+    return given
 
 
 def predict(
@@ -90,9 +95,7 @@ def predict(
 
     The arguments are those of `Configuration`. InputError: an unknown name, a bad value.
     """
-    asked = Configuration(
-        model, strategy, pe, batch, system, dataset, parameters or {}, settings or {}
-    )
+    asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return prediction(asked.grid())
 
 
