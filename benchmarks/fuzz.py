@@ -20,7 +20,7 @@ from sweep.engine.evaluate import evaluate
 from sweep.engine.run import read_grid
 from sweep.measured.predicted_runs import AS_MEASURED, Conditions
 from sweep.measured.runs import read_runs
-from sweep.questions.predict import prediction
+from sweep.questions.predict import predict_grid
 
 # One cell, of a network with few layers: what a mutated file takes part in.
 AXES: dict[str, object] = {
@@ -69,11 +69,11 @@ def _predict_with(kind: str, path: Path) -> None:
     own = path.suffix.startswith(".net")  # such a file brings its data set
     others = {name: value for name, value in AXES.items() if not (own and name == "dataset")}
     grid = Grid.from_spec(validate_spec({"axes": others | {kind: str(path)}}, "fuzz"))
-    prediction(grid)
+    predict_grid(grid)
 
 
 def _predict_calibrated(path: Path) -> None:
-    prediction(Grid.from_spec(validate_spec({"axes": AXES, "calibration": str(path)}, "fuzz")))
+    predict_grid(Grid.from_spec(validate_spec({"axes": AXES, "calibration": str(path)}, "fuzz")))
 
 
 def _evaluate_first_cell(path: Path) -> None:

@@ -46,14 +46,14 @@ class Calibrated:
             group=np.full(cells, error.group),
             reduce=np.full(cells, error.reduce),
             exchange=np.full(cells, error.exchange),
-            widening=self._widening(strategy, p),
+            widening=self._find_widening(strategy, p),
         )
 
-    def _widening(self, strategy: Strategy, p: Floats) -> Floats:
+    def _find_widening(self, strategy: Strategy, p: Floats) -> Floats:
         """1 for runs that were fitted; wider for another series, and for another scale."""
         own = [each for each in self.file.series if self._is(each, strategy)]
         error = self.file.error
-        away = _octaves(p, own or self.file.series)
+        away = _count_octaves(p, own or self.file.series)
         unseen = np.where(p == 1, 0.0, 0.0 if own else error.unseen)
         return np.asarray(1 + unseen + error.distance * away)
 
@@ -72,17 +72,17 @@ class Calibrated:
             reasons.append(f"no run of {self.model} under {strategy.base} was calibrated")
         pes = [count for each in runs for count in each.pe]
         batches = [size for each in runs for size in each.batch]
-        reasons += _beyond("p", p, pes) + _beyond("b", b, batches)
+        reasons += _tell_beyond("p", p, pes) + _tell_beyond("b", b, batches)
         return reasons
 
 
-def _octaves(p: Floats, series: Iterable[Series]) -> Floats:
+def _count_octaves(p: Floats, series: Iterable[Series]) -> Floats:
     """|log2| of each p over the nearest PE count of the series."""
     counts = np.array(sorted({count for each in series for count in each.pe} or {1}), float)
     return np.asarray(np.abs(np.log2(p[..., None] / counts)).min(axis=-1))
 
 
-def _beyond(name: str, value: float, values: list[int]) -> list[str]:
+def _tell_beyond(name: str, value: float, values: list[int]) -> list[str]:
     if not values or min(values) <= value <= max(values):
         return []
     return [f"{name} = {value:g} is outside the calibrated {min(values)} to {max(values)}"]

@@ -70,17 +70,20 @@ def build_case(
     run = _run(strategy, values, workload, settings)
     run = replace(run, phi=find_contention(strategy, values, network, run))
     groups, position = _distinguish(strategy, workload, values, run)
-    work, bounds = _over_all_p(
+    work, bounds = _spread_over_p(
         reduce_groups(groups, settings.options, _count_stages(run)), position, values.leading, run
     )
     if strategy.serial:  # its group is one PE whatever p is
-        bounds = replace(bounds, fits=_like_p(np.equal(run.p, 1), run))
+        bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
     calibrated = workload.calibrated
     return Case(
         work=work,
         bounds=bounds,
         run=replace(
-            run, p1=_like_p(run.p1, run), p2=_like_p(run.p2, run), phi=_like_p(run.phi, run)
+            run,
+            p1=_broadcast_like_p(run.p1, run),
+            p2=_broadcast_like_p(run.p2, run),
+            phi=_broadcast_like_p(run.phi, run),
         ),
         network=network,
         pe=groups.pe,
@@ -111,25 +114,25 @@ def _distinguish(
     strategy: Strategy, workload: Workload, values: Values, run: Run
 ) -> tuple[Groups, NDArray[np.int64]]:
     """The groups of the distinct sizes, and where each cell's p2 is among these [cells]."""
-    sizes, position = _distinct(_sizes_that_matter(strategy, workload, run), values.leading)
-    layers, pe = _layers(workload, values), build_pe(workload.system, values)
+    sizes, position = _find_distinct(_merge_sizes(strategy, workload, run), values.leading)
+    layers, pe = _build_layers(workload, values), build_pe(workload.system, values)
     delta = np.asarray(run.delta)
     return Groups(workload.table, workload.mask, strategy, layers, pe, sizes, delta), position
 
 
-def _over_all_p(
+def _spread_over_p(
     reduced: tuple[GroupWork, Bounds], position: NDArray[np.int64], leading: int, run: Run
 ) -> tuple[GroupWork, Bounds]:
     """What was found for each group size, for each PE count."""
 
     def spread(leaf: Floats) -> Floats:
-        return _like_p(_at_cells(leaf, position, leading), run)
+        return _broadcast_like_p(_take_at_cells(leaf, position, leading), run)
 
     work, bounds = jax.tree.map(spread, reduced)
     return work, bounds
 
 
-def _like_p(leaf: Any, run: Run) -> Floats:
+def _broadcast_like_p(leaf: Any, run: Run) -> Floats:
     """The values with the dimensions of p."""
     return np.broadcast_to(leaf, np.broadcast_shapes(np.shape(leaf), np.shape(run.p)))
 
@@ -140,14 +143,14 @@ def _count_stages(run: Run) -> int:
     return STAGES if math.prod(cells) <= FEW_CELLS else 1
 
 
-def _sizes_that_matter(strategy: Strategy, workload: Workload, run: Run) -> Floats:
+def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
     """p2 as far as it matters: more stages than layers are all the same, and cannot be."""
     p2 = np.asarray(run.p2)
     pipeline = strategy.group_strategy == "pipeline"
     return np.minimum(p2, len(workload.table) + 1) if pipeline else p2
 
 
-def _distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
+def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
     """The distinct group sizes along the dimension of pe, and where each cell's is.
 
     Of few PE counts there are as many sizes, some of them twice: programs then are shared, too.
@@ -160,13 +163,13 @@ def _distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
     return sizes.reshape(along_pe), position.reshape(p2.shape)
 
 
-def _layers(workload: Workload, values: Values) -> Layers:
+def _build_layers(workload: Workload, values: Values) -> Layers:
     """The layers with their slowdown: measured over roofline time on the system as it stands.
 
     A faster PE speeds a measured layer up as it does the roofline; the bytes of an item are part of
     the measurement, and change it not.
     """
-    layers = _over_cells(kernel_layers(workload.table), values.rank)
+    layers = _add_cells(kernel_layers(workload.table), values.rank)
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)
     nominal = build_pe(workload.system, Values({}, Settings({}), leading=0))
@@ -175,13 +178,13 @@ def _layers(workload: Workload, values: Values) -> Layers:
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
 
 
-def _over_cells(layers: Layers, rank: int) -> Layers:
+def _add_cells(layers: Layers, rank: int) -> Layers:
     cells = (1,) * rank
     spread: Layers = jax.tree.map(lambda each: each.reshape(*each.shape, *cells), layers)
     return spread
 
 
-def _at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
+def _take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
     """What was found for each group size, for each cell.
 
     values [..., cells with sizes in the place of pe]; `leading` dimensions of choices come first.

@@ -43,7 +43,7 @@ class Groups:
 
     def place(self) -> Placed:
         """Where the layers go, and whether such groups can be."""
-        return place(self.strategy, self.table, self.mask, self._costs(), self.sizes)
+        return place(self.strategy, self.table, self.mask, self._find_costs(), self.sizes)
 
     def divide(self, placement: Placement, options: Options) -> Division:
         """The layers laid out so, as the kernels take them."""
@@ -58,7 +58,7 @@ class Groups:
             algorithm=options.algorithm,
         )
 
-    def _costs(self) -> Floats:
+    def _find_costs(self) -> Floats:
         """FW_l + BW_l [G, cells], which a pipeline's stages balance."""
         if self.strategy.group_strategy != "pipeline":
             return np.zeros((0,) * (self.sizes.ndim + 1))

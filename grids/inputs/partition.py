@@ -26,16 +26,16 @@ def stage_ends(costs: Floats, stages: Integers) -> Integers:
     bound, and every later stage keeps at least one layer. Beyond the last stage, ends are G.
     """
     assert costs.size <= np.iinfo(np.int16).max
-    return _stage_ends(tuple(costs.tolist()), tuple(stages.tolist())).astype(np.int64)
+    return _find_stage_ends(tuple(costs.tolist()), tuple(stages.tolist())).astype(np.int64)
 
 
 @lru_cache(maxsize=KEPT)  # the blocks of a sweep ask the same again and again
-def _stage_ends(costs: tuple[float, ...], numbers: tuple[int, ...]) -> NDArray[np.int16]:
+def _find_stage_ends(costs: tuple[float, ...], numbers: tuple[int, ...]) -> NDArray[np.int16]:
     prefix, stages = np.concatenate([[0.0], np.cumsum(costs)]), np.array(numbers)
-    return _fill(prefix, _least_bounds(prefix, stages), stages).astype(np.int16)
+    return _fill(prefix, _find_least_bounds(prefix, stages), stages).astype(np.int16)
 
 
-def _least_bounds(prefix: Floats, stages: Integers) -> Floats:
+def _find_least_bounds(prefix: Floats, stages: Integers) -> Floats:
     """The least bound for each number of stages: a binary search over all sums at once."""
     sums = np.unique((prefix[None, :] - prefix[:, None])[np.triu_indices(prefix.size, k=1)])
     low, high = np.zeros(stages.size, np.int64), np.full(stages.size, sums.size - 1)
@@ -50,7 +50,7 @@ def _fits(prefix: Floats, bounds: Floats, stages: Integers) -> NDArray[np.bool_]
     """Whether layers packed up to each bound need no more than that many stages."""
     reached = np.zeros(stages.size, np.int64)
     for stage in range(int(stages.max())):
-        further = _furthest(prefix, reached, bounds)
+        further = _reach_furthest(prefix, reached, bounds)
         reached = np.where(stage < stages, further, reached)
         if (reached == prefix.size - 1).all():
             break
@@ -63,11 +63,11 @@ def _fill(prefix: Floats, bounds: Floats, stages: Integers) -> Integers:
     ends = []
     for stage in range(1, int(stages.max()) + 1):
         left = np.maximum(stages - stage, 0)  # later stages, a layer each at least
-        end = np.minimum(np.maximum(_furthest(prefix, end, bounds), end + 1), layers - left)
+        end = np.minimum(np.maximum(_reach_furthest(prefix, end, bounds), end + 1), layers - left)
         ends.append(np.where(stage < stages, end, layers))
     return np.stack(ends)
 
 
-def _furthest(prefix: Floats, start: Integers, bounds: Floats) -> Integers:
+def _reach_furthest(prefix: Floats, start: Integers, bounds: Floats) -> Integers:
     """The end of the longest run of layers from `start` that costs at most the bound."""
     return np.searchsorted(prefix, prefix[start] + bounds * SLACK, side="right") - 1

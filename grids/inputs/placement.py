@@ -55,24 +55,24 @@ def place(strategy: Strategy, table: LayerTable, mask: Mask, costs: Floats, p2: 
     """
     match strategy.group_strategy:
         case "none":
-            return _whole(table, p2), _bounds(p2 == 1)
+            return _place_whole(table, p2), _make_bounds(p2 == 1)
         case "pipeline":
-            return _stages(table, costs, p2)
+            return _place_stages(table, costs, p2)
         case "spatial":
-            return _parts(strategy, table, mask, p2)
+            return _place_parts(strategy, table, mask, p2)
         case "filter":
             split = _split(strategy.layers, mask, table.convolutions)
-            return _channels(table, split, table.filters, p2)
+            return _place_channels(table, split, table.filters, p2)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole.
             first = int(np.argmax(table.convolutions))
             later = table.convolutions & (np.arange(len(table)) != first)
             split = _split(strategy.layers, mask, later)
             inner = np.where(np.arange(len(table)) == 0, np.inf, table.channels)
-            return _channels(table, split, inner, p2)
+            return _place_channels(table, split, inner, p2)
 
 
-def _whole(table: LayerTable, p2: Floats) -> Placement:
+def _place_whole(table: LayerTable, p2: Floats) -> Placement:
     """Nothing is split."""
     column = (1,) * p2.ndim
     return Placement(
@@ -82,7 +82,7 @@ def _whole(table: LayerTable, p2: Floats) -> Placement:
     )
 
 
-def _bounds(fits: NDArray[np.bool_]) -> Bounds:
+def _make_bounds(fits: NDArray[np.bool_]) -> Bounds:
     """Of a group that either is too large, or splits evenly."""
     yes = np.ones(fits.shape, bool)
     return Bounds(fits=fits, even=yes, defined=yes)
@@ -94,7 +94,9 @@ def _split(which: Which, mask: Mask, default: NDArray[np.bool_]) -> NDArray[np.b
     return np.ones_like(default) if which == "all" else default
 
 
-def _channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats) -> Placed:
+def _place_channels(
+    table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats
+) -> Placed:
     """Filters or channels, `parts` [G] of each layer, divided by p2."""
     divided = parts[split & np.isfinite(parts)]
     least = divided.min(initial=np.inf) if split.any() else 1  # nothing to split is no group
@@ -102,10 +104,12 @@ def _channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Fl
     for count in np.unique(divided):
         uneven |= np.remainder(count, p2) != 0
     column = split.astype(float).reshape(-1, *[1] * p2.ndim)
-    return replace(_whole(table, p2), split=column), replace(_bounds(p2 <= least), even=~uneven)
+    return replace(_place_whole(table, p2), split=column), replace(
+        _make_bounds(p2 <= least), even=~uneven
+    )
 
 
-def _stages(table: LayerTable, costs: Floats, p2: Floats) -> Placed:
+def _place_stages(table: LayerTable, costs: Floats, p2: Floats) -> Placed:
     """The best partition for each number of stages, under each of the costs."""
     defined = p2 <= len(table)
     stages, at = np.unique(np.where(defined, p2, len(table)).astype(np.int64), return_inverse=True)
@@ -120,7 +124,9 @@ def _stages(table: LayerTable, costs: Floats, p2: Floats) -> Placed:
             for i, size in zip(index, varying, strict=True)
         )
         ends[:, *where] = some
-    return replace(_whole(table, p2), ends=ends), replace(_bounds(defined), defined=defined)
+    return replace(_place_whole(table, p2), ends=ends), replace(
+        _make_bounds(defined), defined=defined
+    )
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,7 @@ class _Division:
     defined: bool
 
 
-def _parts(strategy: Strategy, table: LayerTable, mask: Mask, p2: Floats) -> Placed:
+def _place_parts(strategy: Strategy, table: LayerTable, mask: Mask, p2: Floats) -> Placed:
     counts, at = np.unique(p2.astype(np.int64), return_inverse=True)
     divisions = [_divide(table, strategy.dims, strategy.layers, mask, int(n)) for n in counts]
     at = at.reshape(p2.shape)
@@ -144,23 +150,23 @@ def _parts(strategy: Strategy, table: LayerTable, mask: Mask, p2: Floats) -> Pla
     }
     split = np.stack([each.split for each in divisions], axis=1)[:, at].astype(float)
     factors = np.array([each.factors for each in divisions], float).T[:, at]
-    return replace(_whole(table, p2), split=split, factors=factors), Bounds(**flags)
+    return replace(_place_whole(table, p2), split=split, factors=factors), Bounds(**flags)
 
 
 @lru_cache(maxsize=16_384)
 def _divide(table: LayerTable, dims: str | None, which: Which, mask: Mask, p2: int) -> _Division:
     """The factors that split the most layers; of those, with the least halo; of those, balanced."""
-    factors = _factorisations(p2, _dimensions(table, dims))
+    factors = _list_factorisations(p2, _find_dimensions(table, dims))
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)  # [G, n]
     wanted = _split(which, mask, table.windowed)
     fitting = wanted[:, None] & allowed
     free = mask is None and which == "default"  # layers that do not fit then stay whole
     split = fitting if free else np.broadcast_to(wanted[:, None], fitting.shape)
-    best = _least_halo(table, factors, split, fitting.sum(axis=0))
+    best = _find_least_halo(table, factors, split, fitting.sum(axis=0))
     chosen = factors[:, best]
     parts = np.concatenate([table.extents_x[split[:, best]], table.extents_y[split[:, best]]])
-    possible = bool(_dimensions(table, dims).any() and split[:, best].any())
+    possible = bool(_find_dimensions(table, dims).any() and split[:, best].any())
     return _Division(
         factors=(int(chosen[0]), int(chosen[1]), int(chosen[2])),
         split=split[:, best],
@@ -170,14 +176,14 @@ def _divide(table: LayerTable, dims: str | None, which: Which, mask: Mask, p2: i
     )
 
 
-def _dimensions(table: LayerTable, dims: str | None) -> NDArray[np.bool_]:
+def _find_dimensions(table: LayerTable, dims: str | None) -> NDArray[np.bool_]:
     """Which of (depth, height, width) may be split."""
     if dims is not None:
         return np.array([each in dims for each in DIMENSIONS])
     return np.asarray((table.extents_x > 1).any(axis=0))
 
 
-def _factorisations(p2: int, dimensions: NDArray[np.bool_]) -> Floats:
+def _list_factorisations(p2: int, dimensions: NDArray[np.bool_]) -> Floats:
     """All ordered (pd, ph, pw) with product p2 and 1 in the other dimensions [3, n].
 
     Balanced ones come first. Where no dimension may be split, all of p2 goes to the width, and
@@ -190,7 +196,7 @@ def _factorisations(p2: int, dimensions: NDArray[np.bool_]) -> Floats:
     return np.array(free or [(1, 1, p2)], float).T
 
 
-def _least_halo(
+def _find_least_halo(
     table: LayerTable, factors: Floats, split: NDArray[np.bool_], layers: NDArray[np.int64]
 ) -> int:
     sizes = kernel_layers(table)

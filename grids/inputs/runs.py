@@ -18,7 +18,7 @@ def build_run(
     """The run of every cell: how PEs and samples divide. Its phi is 1."""
     p = values.get("pe")
     # Of the shape of p, also where it is constant: all strategies then share one compiled program.
-    size = _group_size(strategy, values, system, p)
+    size = _find_group_size(strategy, values, system, p)
     p2 = np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
     p1 = np.maximum(p // p2, 1) if strategy.replicated else np.ones((1,) * values.rank)
     return Run(
@@ -27,7 +27,7 @@ def build_run(
         p2=p2,
         spec_batch=values.get("batch"),
         samples=np.asarray(float(samples)),
-        segments=_segments(strategy, values),
+        segments=_look_up_segments(strategy, values),
         delta=values.get("delta"),
         gamma=values.get("gamma"),
         phi=np.ones((1,) * values.rank),
@@ -35,26 +35,26 @@ def build_run(
     )
 
 
-def _segments(strategy: Strategy, values: Values) -> Floats:
+def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
     if strategy.segments is None:
         return values.get("segments")
     return np.full((1,) * values.rank, float(strategy.segments))
 
 
-def _group_size(strategy: Strategy, values: Values, system: System, p: Floats) -> Floats:
+def _find_group_size(strategy: Strategy, values: Values, system: System, p: Floats) -> Floats:
     """p2: one PE, all of them, or the group that the user or the node gives a hybrid."""
     if strategy.group_strategy == "none":
         return np.ones((1,) * values.rank)
     if not strategy.hybrid:
         return p
     if strategy.group == "best":
-        return _divisors(p)
+        return _list_divisors(p)
     if strategy.group is not None:
         return np.full((1,) * values.rank, float(strategy.group))
     return values.get("group", system.pes_per_node)
 
 
-def _divisors(p: Floats) -> Floats:
+def _list_divisors(p: Floats) -> Floats:
     """All group sizes above 1 that divide p, along the leading dimension; the last one repeats."""
     counts = p.ravel().astype(int)
     each = [divisors(count)[1:] or (1,) for count in counts.tolist()]

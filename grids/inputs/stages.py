@@ -17,9 +17,9 @@ STAGES = 4
 
 def fullest(work: GroupWork, least: int) -> GroupWork:
     """The work with these stages alone, `least` at least: in the second stage each costs time."""
-    for choose in (_not_exceeded, _not_between):
+    for choose in (_find_not_exceeded, _find_not_between):
         activations, parameters = np.broadcast_arrays(work.activations, work.parameters)
-        chosen = _first(choose(activations, parameters), least)
+        chosen = _take_first(choose(activations, parameters), least)
         work = replace(
             work,
             activations=np.take_along_axis(activations, chosen, axis=0),
@@ -28,7 +28,7 @@ def fullest(work: GroupWork, least: int) -> GroupWork:
     return work
 
 
-def _first(kept: Flags, least: int) -> NDArray[np.int64]:
+def _take_first(kept: Flags, least: int) -> NDArray[np.int64]:
     """Positions of what is kept [stage, cells], as many as are kept in any cell; then others."""
     most = max(STAGES, kept.sum(axis=0).max())
     chosen = np.argsort(~kept, axis=0, kind="stable")[:most]
@@ -36,7 +36,7 @@ def _first(kept: Flags, least: int) -> NDArray[np.int64]:
     return np.pad(chosen, more, "edge")
 
 
-def _not_exceeded(activations: Floats, parameters: Floats) -> Flags:
+def _find_not_exceeded(activations: Floats, parameters: Floats) -> Flags:
     """The stages that no other has more of both than."""
     order = np.argsort(-activations, axis=0, kind="stable")
     of_fewer = np.take_along_axis(parameters, order, axis=0)
@@ -45,12 +45,14 @@ def _not_exceeded(activations: Floats, parameters: Floats) -> Flags:
     return np.take_along_axis(kept, np.argsort(order, axis=0), axis=0)
 
 
-def _not_between(activations: Floats, parameters: Floats) -> Flags:
+def _find_not_between(activations: Floats, parameters: Floats) -> Flags:
     """Of these, those not below the line from one with more activations to one with fewer."""
     more, fewer = activations[:, None, None], activations[None, None]
     above, below = parameters[:, None, None], parameters[None, None]
     here = activations[None, :, None], parameters[None, :, None]
     between = (more > here[0]) & (here[0] > fewer)
     under = (here[1] - above) * (more - fewer) <= (below - above) * (more - here[0])
-    kept: Flags = _not_exceeded(activations, parameters) & ~np.any(between & under, axis=(0, 2))
+    kept: Flags = _find_not_exceeded(activations, parameters) & ~np.any(
+        between & under, axis=(0, 2)
+    )
     return kept

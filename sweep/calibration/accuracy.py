@@ -11,7 +11,7 @@ from sweep.calibration.model_error import Residuals
 from sweep.measured.runs import PARTS
 
 
-def accuracies(residuals: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
+def rate_schemes(residuals: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
     """Of each scheme: `rows`, the mean accuracy of each part, the share in its interval."""
     within = residuals.within(error)
     with np.errstate(over="ignore"):  # of a prediction that is too long beyond measure: accuracy 0
@@ -19,14 +19,14 @@ def accuracies(residuals: Residuals, error: ModelError) -> dict[str, dict[str, f
     return {
         str(scheme): {
             "rows": int(np.sum(residuals.schemes == scheme)),
-            **_means("", accuracy[:, residuals.schemes == scheme]),
-            **_means("_in_interval", within[:, residuals.schemes == scheme]),
+            **_average_parts("", accuracy[:, residuals.schemes == scheme]),
+            **_average_parts("_in_interval", within[:, residuals.schemes == scheme]),
         }
         for scheme in dict.fromkeys(residuals.schemes.tolist())
     }
 
 
-def _means(suffix: str, values: Floats) -> dict[str, float]:
+def _average_parts(suffix: str, values: Floats) -> dict[str, float]:
     """Of each part that was measured."""
     return {
         f"{part}{suffix}": float(np.nanmean(row))

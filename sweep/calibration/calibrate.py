@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from grids.entries.calibration import CalibrationFile, ModelError
-from sweep.calibration.accuracy import accuracies
+from sweep.calibration.accuracy import rate_schemes
 from sweep.calibration.cross_validation import leave_out, predict_fitted
 from sweep.calibration.model_error import DEFAULT, find_model_error, find_residuals
 from sweep.calibration.observations import Observations, observe
@@ -29,20 +29,20 @@ def calibrate(
     left = leave_out(observations) if cross_validation else None
     of_left = None if left is None else find_residuals(observations, left)
     error: ModelError = DEFAULT if of_left is None else find_model_error(of_left)
-    accuracy = accuracies(find_residuals(observations, predict_fitted(observations, file)), error)
+    accuracy = rate_schemes(find_residuals(observations, predict_fitted(observations, file)), error)
     if of_left is not None:
-        accuracy |= accuracies(of_left, error)
+        accuracy |= rate_schemes(of_left, error)
     return file.model_copy(
         update={
             "title": f"{observations.system}, calibrated from {len(observations)} measured runs",
-            "source": (_sources(Path(path), observations),),
+            "source": (_name_sources(Path(path), observations),),
             "error": error,
             "accuracy": accuracy,
         }
     )
 
 
-def _sources(path: Path, observations: Observations) -> str:
+def _name_sources(path: Path, observations: Observations) -> str:
     """The file, and how many of its runs are from where."""
     counts = Counter(run.source for run in observations.runs if run.source)
     return ", ".join([path.name, *(f"{count} of {name}" for name, count in counts.items())])

@@ -56,9 +56,11 @@ class LeftOut:
 
 def schemes(observations: Observations) -> dict[str, list[Mask]]:
     """The runs to leave out at a time; no scheme that would leave none to learn from."""
-    folds_of = {name: _alike(observations.labels(*columns)) for name, columns in SCHEMES.items()}
-    folds_of[LARGEST] = [_largest(observations)]
-    folds_of[ALL_BUT_ONE] = list(_all_but_one(observations))
+    folds_of = {
+        name: _group_alike(observations.labels(*columns)) for name, columns in SCHEMES.items()
+    }
+    folds_of[LARGEST] = [_hold_largest(observations)]
+    folds_of[ALL_BUT_ONE] = list(_hold_all_but_one(observations))
     return {
         name: kept
         for name, folds in folds_of.items()
@@ -94,31 +96,31 @@ def _join(predicted: list[Predicted]) -> Predicted:
     return joined
 
 
-def _alike(labels: list[tuple[object, ...]]) -> list[Mask]:
+def _group_alike(labels: list[tuple[object, ...]]) -> list[Mask]:
     return [np.array([each == label for each in labels]) for label in dict.fromkeys(labels)]
 
 
-def _largest(observations: Observations) -> Mask:
+def _hold_largest(observations: Observations) -> Mask:
     """The largest scales of every series that has several."""
     held = np.zeros(len(observations), bool)
-    for own, scales in _series(observations):
+    for own, scales in _list_series(observations):
         at = np.unique(scales[own])
         held |= own & np.isin(scales, at[at.size - at.size // SCALES :])
     return held
 
 
-def _all_but_one(observations: Observations) -> Iterator[Mask]:
+def _hold_all_but_one(observations: Observations) -> Iterator[Mask]:
     """Of each series that has several scales all but the one in the middle."""
-    for own, scales in _series(observations):
+    for own, scales in _list_series(observations):
         at = np.unique(scales[own])
         if at.size >= SCALES:
             yield own & (scales != at[at.size // 2])
 
 
-def _series(observations: Observations) -> Iterator[tuple[Mask, NDArray[np.int64]]]:
+def _list_series(observations: Observations) -> Iterator[tuple[Mask, NDArray[np.int64]]]:
     """Each series' runs, and the number of PEs of all runs."""
     scales = np.array([each.p for each in observations.runs])
-    for own in _alike(observations.labels(*SCHEMES["series"])):
+    for own in _group_alike(observations.labels(*SCHEMES["series"])):
         yield own, scales
 
 
@@ -134,7 +136,7 @@ def _predict(
     for row in rows.tolist():
         case: Case = jax.tree.map(lambda leaf, row=row: leaf[..., row], slower)
         uncertainty, distant = (
-            _uncertainty(observations, file, row, error) for error in (UNSEEN, DISTANT)
+            _find_uncertainty(observations, file, row, error) for error in (UNSEEN, DISTANT)
         )
         yield Predicted(
             case=replace(case, calibration=calibration, uncertainty=uncertainty),
@@ -143,7 +145,7 @@ def _predict(
         )
 
 
-def _uncertainty(
+def _find_uncertainty(
     observations: Observations, file: CalibrationFile, row: int, error: ModelError
 ) -> Uncertainty:
     """The uncertainty of a run, were the model's errors those."""

@@ -113,7 +113,7 @@ def fit(observations: Observations, train: Mask) -> Posterior:
     return Posterior(
         values[:SIZE],
         covariance[:SIZE, :SIZE],
-        _serial_times(observations, train, values[SIZE:], np.diag(covariance)[SIZE:] ** 0.5),
+        _list_serial_times(observations, train, values[SIZE:], np.diag(covariance)[SIZE:] ** 0.5),
     )
 
 
@@ -194,7 +194,7 @@ def _invert(curvature: Floats) -> Floats:
     return np.asarray((axes / np.maximum(values, 1.0)) @ axes.T)
 
 
-def _serial_times(
+def _list_serial_times(
     observations: Observations, train: Mask, factors: Floats, spreads: Floats
 ) -> dict[str, SerialTime]:
     """The time on one PE of each model that ran."""

@@ -104,12 +104,12 @@ def _covers(residuals: Residuals, error: ModelError) -> bool:
     for scheme in np.unique(residuals.schemes):
         own = within[:, residuals.schemes == scheme]
         # One that leaves but some runs out has too few to tell.
-        if own.shape[1] == residuals.runs and any(_mean(each) < LEVEL for each in own):
+        if own.shape[1] == residuals.runs and any(_average(each) < LEVEL for each in own):
             return False
     return True
 
 
-def _mean(within: Floats) -> float:
+def _average(within: Floats) -> float:
     """The mean of what was measured, 1 where nothing was."""
     measured = within[np.isfinite(within)]
     return float(measured.mean()) if measured.size else 1.0

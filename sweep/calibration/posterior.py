@@ -30,17 +30,17 @@ def calibrate_machine(
     return CalibrationFile(
         name=observations.system,
         system=observations.system,
-        parameters=_parameters(posterior, spreads),
+        parameters=_list_parameters(posterior, spreads),
         correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),
         serial=posterior.serial,
         profile_spread=PROFILE,
         roofline_spread=ROOFLINE,
         error=error,
-        series=_series(observations, train),
+        series=_group_series(observations, train),
     )
 
 
-def _parameters(posterior: Posterior, spreads: Floats) -> Mapping[str, Parameter]:
+def _list_parameters(posterior: Posterior, spreads: Floats) -> Mapping[str, Parameter]:
     return {
         name: Parameter(
             value=value, spread=spread, determined=bool(spread < DETERMINED * prior.spread)
@@ -51,7 +51,7 @@ def _parameters(posterior: Posterior, spreads: Floats) -> Mapping[str, Parameter
     }
 
 
-def _series(observations: Observations, train: Mask) -> tuple[Series, ...]:
+def _group_series(observations: Observations, train: Mask) -> tuple[Series, ...]:
     """The runs of a model and strategy together, in the order of the rows."""
     groups: dict[tuple[str, str, str], list[MeasuredRun]] = {}
     for run, strategy, used in zip(observations.runs, observations.strategies, train, strict=True):

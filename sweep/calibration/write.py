@@ -80,76 +80,80 @@ def text(file: CalibrationFile) -> str:
     """The file's text."""
     parts = (
         HEAD,
-        *_head(file),
+        *_write_head(file),
         PARAMETERS,
-        *(_parameter(name, each) for name, each in file.parameters.items()),
+        *(_write_parameter(name, each) for name, each in file.parameters.items()),
         CORRELATION,
-        *map(_row, file.correlation),
+        *map(_write_row, file.correlation),
         SERIAL,
-        *_serial(file),
+        *_write_serial(file),
         ERROR,
-        *_errors(file.error),
+        *_write_errors(file.error),
         SERIES,
-        *map(_series, file.series),
+        *map(_write_series, file.series),
         ACCURACY,
-        *(f"  {name}: {_inline(each)}\n" for name, each in file.accuracy.items()),
+        *(f"  {name}: {_write_inline(each)}\n" for name, each in file.accuracy.items()),
     )
     return "".join(parts)
 
 
-def _head(file: CalibrationFile) -> Iterator[str]:
+def _write_head(file: CalibrationFile) -> Iterator[str]:
     for key in ("name", "title", "source", "system"):
         value = getattr(file, key)
-        yield f"{key}: {_scalar(value if isinstance(value, str) else '; '.join(value))}\n"
+        yield f"{key}: {_write_scalar(value if isinstance(value, str) else '; '.join(value))}\n"
 
 
-def _parameter(name: str, parameter: Parameter) -> str:
+def _write_parameter(name: str, parameter: Parameter) -> str:
     prior = PRIORS[name]
-    numbers = f"value: {_number(parameter.value)}, spread: {_number(parameter.spread, 3)}"
+    numbers = (
+        f"value: {_write_number(parameter.value)}, spread: {_write_number(parameter.spread, 3)}"
+    )
     mark = "" if parameter.determined else ", determined: false"
-    return f"  {name}: {{{numbers}{mark}}}  # {_meaning(prior)}\n"
+    return f"  {name}: {{{numbers}{mark}}}  # {_write_meaning(prior)}\n"
 
 
-def _meaning(prior: Prior) -> str:
+def _write_meaning(prior: Prior) -> str:
     unit = "" if prior.unit == "1" else f" [{prior.unit}]"
-    return f"{prior.meaning}{unit} ({_number(prior.median, 3)}, {prior.spread:g})"
+    return f"{prior.meaning}{unit} ({_write_number(prior.median, 3)}, {prior.spread:g})"
 
 
-def _row(correlations: tuple[float, ...]) -> str:
+def _write_row(correlations: tuple[float, ...]) -> str:
     # Adding 0 turns -0 into 0.
     return f"  - [{', '.join(f'{round(each, 2) + 0.0:.2f}' for each in correlations)}]\n"
 
 
-def _serial(file: CalibrationFile) -> Iterator[str]:
+def _write_serial(file: CalibrationFile) -> Iterator[str]:
     yield f"profile_spread: {file.profile_spread:g}\n"
     yield f"roofline_spread: {file.roofline_spread:g}\n"
     yield "serial:\n" if file.serial else "serial: {}\n"
     for model, each in file.serial.items():
-        numbers = f"factor: {_number(each.factor)}, spread: {_number(each.spread, 3)}"
-        yield f"  {_scalar(model)}: {{{numbers}}}\n"
+        numbers = f"factor: {_write_number(each.factor)}, spread: {_write_number(each.spread, 3)}"
+        yield f"  {_write_scalar(model)}: {{{numbers}}}\n"
 
 
-def _errors(error: ModelError) -> Iterator[str]:
+def _write_errors(error: ModelError) -> Iterator[str]:
     for name, meaning in ERRORS.items():
-        yield f"  {name}: {_number(getattr(error, name), 3)}  # {meaning}\n"
+        yield f"  {name}: {_write_number(getattr(error, name), 3)}  # {meaning}\n"
 
 
-def _series(series: Series) -> str:
-    fields = [f"{key}: {_scalar(getattr(series, key))}" for key in ("model", "dataset", "strategy")]
+def _write_series(series: Series) -> str:
+    fields = [
+        f"{key}: {_write_scalar(getattr(series, key))}" for key in ("model", "dataset", "strategy")
+    ]
     counts = [f"{key}: {list(getattr(series, key))}" for key in ("pe", "batch")]
     return f"  - {{{', '.join([*fields, *counts])}}}\n"
 
 
-def _inline(values: Mapping[str, float]) -> str:
-    return f"{{{', '.join(f'{name}: {_number(each, 3)}' for name, each in values.items())}}}"
+def _write_inline(values: Mapping[str, float]) -> str:
+    return f"{{{', '.join(f'{name}: {_write_number(each, 3)}' for name, each in values.items())}}}"
 
 
-def _number(value: float, digits: int = 4) -> str:
+def _write_number(value: float, digits: int = 4) -> str:
     """Rounded to significant digits, as YAML reads a number."""
     return f"{value:.{digits}g}"
 
 
-def _scalar(value: str) -> str:
+def _write_scalar(value: str) -> str:
     """A text as YAML reads it back, quoted where it must be."""
     dumped: str = yaml.safe_dump(value, width=math.inf, default_flow_style=True)
     return dumped.removesuffix("\n").removesuffix("...").strip()

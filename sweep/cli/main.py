@@ -177,10 +177,10 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
 @_make_command
 def predict(grid: "Grid", form: Any) -> None:
     """Time, memory and limits of one configuration."""
-    from sweep.questions.predict import prediction
+    from sweep.questions.predict import predict_grid
     from sweep.show.tables import show_one
 
-    answer = prediction(grid)
+    answer = predict_grid(grid)
     show_one(answer, form)
     _end_if_forbidden(answer)
 
@@ -189,10 +189,10 @@ def predict(grid: "Grid", form: Any) -> None:
 @_make_command
 def explain(grid: "Grid", form: Any) -> None:
     """One configuration's formulas with their numbers, term by term and layer by layer."""
-    from sweep.questions.explain import explanation
+    from sweep.questions.explain import explain_grid
     from sweep.show.explanation import show_explanation
 
-    answer = explanation(grid)
+    answer = explain_grid(grid)
     show_explanation(answer, form)
     _end_if_forbidden(answer)
 

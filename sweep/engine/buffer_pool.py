@@ -35,11 +35,11 @@ class Spare:
     def give(self, buffers: Buffers) -> None:
         """Arrays that nobody reads any more."""
         with self._lock:
-            if buffers and _size(buffers) == self._size:
+            if buffers and _measure(buffers) == self._size:
                 self._free.append(buffers)
 
 
-def _size(buffers: Buffers) -> tuple[object, ...]:
+def _measure(buffers: Buffers) -> tuple[object, ...]:
     places, *shape = next(iter(buffers.values())).shape
     return places, tuple(shape), frozenset(buffers)
 

@@ -13,13 +13,17 @@ MOUNT = Path("/sys/fs/cgroup")
 
 def memory_limits(own: Path = OWN, mount: Path = MOUNT) -> list[int]:
     """Bytes that each of this process' groups grants, where it sets a limit."""
-    files = (group / name for root, path, name in _places(own, mount) for group in _up(root, path))
-    return [limit for file in files if (limit := _limit(file)) is not None]
+    files = (
+        group / name
+        for root, path, name in _read_places(own, mount)
+        for group in _climb(root, path)
+    )
+    return [limit for file in files if (limit := _read_limit(file)) is not None]
 
 
-def _places(own: Path, mount: Path) -> Iterator[tuple[Path, PurePosixPath, str]]:
+def _read_places(own: Path, mount: Path) -> Iterator[tuple[Path, PurePosixPath, str]]:
     """Where each tree of groups is mounted, this process' place in it, and the file of limits."""
-    for line in _text(own).splitlines():
+    for line in _read_text(own).splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:
             yield mount, PurePosixPath(path), "memory.max"
@@ -27,7 +31,7 @@ def _places(own: Path, mount: Path) -> Iterator[tuple[Path, PurePosixPath, str]]
             yield mount / "memory", PurePosixPath(path), "memory.limit_in_bytes"
 
 
-def _up(root: Path, path: PurePosixPath) -> Iterator[Path]:
+def _climb(root: Path, path: PurePosixPath) -> Iterator[Path]:
     """The group's folder, and those of its ancestors: in a container often the root's alone."""
     if ".." in path.parts:  # beyond what is mounted here
         path = PurePosixPath("/")
@@ -35,13 +39,13 @@ def _up(root: Path, path: PurePosixPath) -> Iterator[Path]:
         yield root.joinpath(*group.parts[1:])
 
 
-def _limit(file: Path) -> int | None:
+def _read_limit(file: Path) -> int | None:
     """What a file of the kernel says; "max", and a file that is not there, set no limit."""
-    text = _text(file).strip()
+    text = _read_text(file).strip()
     return int(text) if text.isdecimal() else None
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text()
     except OSError:

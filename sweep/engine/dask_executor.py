@@ -48,7 +48,7 @@ WORKER_ENVIRONMENT = {
 @contextmanager
 def connect_cluster(workers: int, scheduler: str | None) -> Iterator[Execute]:
     """A connected cluster, as a function that runs blocks and yields each when it is done."""
-    with _client(workers, scheduler) as client:
+    with _open_client(workers, scheduler) as client:
 
         def execute(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
             return run_tasks(client, partial(run_block, cube.location, cube.identity), blocks)
@@ -116,9 +116,9 @@ def _check(future: Block) -> None:
 
 
 @contextmanager
-def _client(workers: int, scheduler: str | None) -> Iterator[Client]:
+def _open_client(workers: int, scheduler: str | None) -> Iterator[Client]:
     if scheduler is not None:
-        with _connected(scheduler) as client:
+        with _connect(scheduler) as client:
             yield client
         return
     with (
@@ -128,7 +128,7 @@ def _client(workers: int, scheduler: str | None) -> Iterator[Client]:
         yield client
 
 
-def _connected(scheduler: str) -> Client:
+def _connect(scheduler: str) -> Client:
     try:
         # No default: a client that never connected would be asked for all of this process' Dask
         # work, such as reading a cube, and never answer.

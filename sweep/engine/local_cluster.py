@@ -29,12 +29,12 @@ def local_cluster(workers: int, environment: Mapping[str, str]) -> Iterator[Loca
     start_tracker()
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(NO_PAGES))
-        with _interrupts_kept():
-            cluster = stack.enter_context(_started(workers, environment))
+        with _keep_interrupts():
+            cluster = stack.enter_context(_start_cluster(workers, environment))
         yield cluster
 
 
-def _started(workers: int, environment: Mapping[str, str]) -> LocalCluster:
+def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster:
     try:
         return LocalCluster(
             n_workers=workers,
@@ -70,7 +70,7 @@ def start_tracker() -> None:
 
 
 @contextmanager
-def _interrupts_kept() -> Iterator[None]:
+def _keep_interrupts() -> Iterator[None]:
     """Ctrl-C is heard when this ends; processes that are started meanwhile never hear it.
 
     A terminal sends it to them, too. They end with this process, which has something to say.

@@ -64,54 +64,56 @@ def estimate_memory(grid: Grid, plan: Plan) -> Memory:
     """What each process takes that computes blocks of the plan."""
     cells = math.prod(plan.shard)
     variables = cells * plan.cell_bytes
-    summary = _summary(plan)
-    passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + _pipelines(grid, plan)
+    summary = _estimate_summary(plan)
+    passing = (
+        WRITING_COPIES * variables + REDUCING_COPIES * summary + _estimate_pipelines(grid, plan)
+    )
     block = BLOCK_COPIES * variables + SUMMARY_COPIES * summary
-    answering = _choices(grid, plan) + _tile(grid, cells)
+    answering = _estimate_choices(grid, plan) + _estimate_tile(grid, cells)
     axes = AXIS_COPIES * sum(values.nbytes for values in grid.axes.values())
-    return Memory(_programs(grid) + axes + passing, math.ceil(block) + answering)
+    return Memory(_estimate_programs(grid) + axes + passing, math.ceil(block) + answering)
 
 
-def _programs(grid: Grid) -> int:
+def _estimate_programs(grid: Grid) -> int:
     """Bytes of a process that has compiled everything."""
     compiled = len(grid.fitting) * len(grid.strategies) * PROGRAM_BYTES
     return PROCESS_BYTES + compiled + (CALIBRATED_BYTES if grid.calibration else 0)
 
 
-def _summary(plan: Plan) -> int:
+def _estimate_summary(plan: Plan) -> int:
     """Bytes of a block's summary: of a line of PE counts as many, however few they are."""
-    lines = math.prod(plan.shard) // _along(plan, ("pe",))
+    lines = math.prod(plan.shard) // _count_along(plan, ("pe",))
     return lines * len(STATISTICS) * FLOAT
 
 
-def _tile(grid: Grid, cells: int) -> int:
+def _estimate_tile(grid: Grid, cells: int) -> int:
     """Bytes for the cells that one program has at hand; Table III's are few."""
     return min(TILE_CELLS, cells) * FLOAT * TILE_COPIES if grid.calibration else 0
 
 
-def _choices(grid: Grid, plan: Plan) -> int:
+def _estimate_choices(grid: Grid, plan: Plan) -> int:
     """Bytes for what a block's cells are answered from, at each of the group sizes."""
     best = any(strategy.group == "best" for strategy in grid.strategies)
     counts = grid.axes["pe"].astype(int).tolist() if best else []
     sizes = max((len(divisors(count)) for count in counts), default=1)
-    return sizes * _along(plan, plan.layered) * FLOAT * CHOICE_COPIES
+    return sizes * _count_along(plan, plan.layered) * FLOAT * CHOICE_COPIES
 
 
-def _pipelines(grid: Grid, plan: Plan) -> int:
+def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
     pipelines = sum(strategy.group_strategy == "pipeline" for strategy in grid.strategies)
     if not pipelines:
         return 0
     axes = tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
-    sizes = min(_along(plan, ("pe", "group")), plan.layers + 1)
+    sizes = min(_count_along(plan, ("pe", "group")), plan.layers + 1)
     ends = plan.layers * sizes
     asked = pipelines * len(grid.systems) * len(grid.fitting)
     asked *= math.prod(size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes)
-    reduced = ends * _along(plan, axes) * FLOAT * STAGE_COPIES
+    reduced = ends * _count_along(plan, axes) * FLOAT * STAGE_COPIES
     return reduced + min(PARTITIONS, asked) * ends * END_BYTES
 
 
-def _along(plan: Plan, dims: tuple[str, ...]) -> int:
+def _count_along(plan: Plan, dims: tuple[str, ...]) -> int:
     """Cells of a block along some dimensions."""
     sizes = zip(plan.dims, plan.shard, plan.shape, strict=True)
     return math.prod(min(shard, size) for dim, shard, size in sizes if dim in dims)

@@ -18,10 +18,12 @@ def blocks_at_once(grid: Grid, plan: Plan) -> int:
 
     More cores than a few take more processes: Python's own part is one thread's work at a time.
     """
-    return max(1, min(cores() + 1, AT_ONCE, plan.blocks, _fitting(estimate_memory(grid, plan))))
+    return max(
+        1, min(cores() + 1, AT_ONCE, plan.blocks, _count_fitting(estimate_memory(grid, plan)))
+    )
 
 
-def _fitting(memory: Memory) -> int:
+def _count_fitting(memory: Memory) -> int:
     """Blocks that this machine's memory holds at once."""
     return (machine_memory() - memory.process) // memory.block
 

@@ -156,7 +156,7 @@ def find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
     extension = plan_extension(cube, grid)
     if not extension.added:
         return None
-    _same_code(cube)
+    _expect_same_code(cube)
     return extension
 
 
@@ -175,7 +175,7 @@ def _check_same(cube: Cube, grid: Grid) -> None:
 
 def _tidy(cube: Cube) -> None:
     """Put away what a killed run left."""
-    _same_code(cube)
+    _expect_same_code(cube)
     remove_partial(cube.url)
 
 
@@ -188,7 +188,7 @@ def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
             advance(block)
 
 
-def _same_code(cube: Cube) -> None:
+def _expect_same_code(cube: Cube) -> None:
     """Refuse to mix the answers of two versions in one cube: they may differ in their last bits."""
     differs = check_code(cube.versions)
     if differs:

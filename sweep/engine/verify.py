@@ -72,7 +72,7 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
     A store that a run is at work on, or that may not be written, is left as it is.
     """
     open_cube(url)  # says what stands there instead, before it is locked
-    with _locked(url) as refused:
+    with _try_lock(url) as refused:
         cube = open_cube(url)
         with progress(cube.plan, 0) as advance:
             damaged = tuple(find_damages(cube, advance))
@@ -102,26 +102,26 @@ def tell_damage(url: str) -> Iterator[None]:
 
 def find_damages(cube: Cube, advance: Advance = lambda block: None) -> Iterator[Damage]:
     """All damage, one after the other; `advance` is told of each block."""
-    yield from _metadata(cube)
+    yield from _check_metadata(cube)
     for dim, values in list_labels(cube).items():
-        yield from _coordinate(get_array(cube.group, dim), dim, values)
+        yield from _check_coordinate(get_array(cube.group, dim), dim, values)
     done, unread = _read_marks(cube)
     yield from unread
     for block in range(cube.plan.blocks):
         if done[block]:
-            yield from _block(cube, block)
+            yield from _check_block(cube, block)
         advance(block)
 
 
-def _metadata(cube: Cube) -> Iterator[Damage]:
+def _check_metadata(cube: Cube) -> Iterator[Damage]:
     """Nodes whose own metadata, which other readers may use, is not what the root says of them."""
-    for path, node in _nodes(cube.group):
+    for path, node in _list_nodes(cube.group):
         what = _find_difference(node)
         if what:
             yield Damage(path, f"{path}/{METADATA}", what, {})
 
 
-def _nodes(group: zarr.Group) -> Iterator[tuple[str, Node]]:
+def _list_nodes(group: zarr.Group) -> Iterator[tuple[str, Node]]:
     """All arrays and groups that the root's metadata holds."""
     if group.metadata.consolidated_metadata is not None:
         yield from group.members(max_depth=None)
@@ -142,21 +142,21 @@ def _find_difference(node: Node) -> str:
     return "" if same else f"it is not what the store's own {METADATA} says"
 
 
-def _coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
+def _check_coordinate(stored: Array, dim: str, values: NDArray[Any]) -> Iterator[Damage]:
     """Chunks that do not hold the spec's values."""
-    for place in _chunks(stored):
+    for place in _list_chunks(stored):
         what = _find_reading_fault(stored, place)
         if not what and not np.array_equal(stored[place], values[place]):
             what = "these are not the values of the spec"
         if what:
-            yield Damage(dim, name_file(stored, place), what, {dim: _span(values[place])})
+            yield Damage(dim, name_file(stored, place), what, {dim: _describe_span(values[place])})
 
 
 def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     """Which blocks are marked done [blocks], and the files of marks that cannot be read."""
     marks, unread = cube.arrays[DONE], list[Damage]()
     done = np.zeros(marks.shape, bool)
-    for place in _chunks(marks):
+    for place in _list_chunks(marks):
         what = _find_decoding_fault(marks, place)
         if what:
             what += f"; {done[place].size:,} blocks are not known to be done"
@@ -166,29 +166,31 @@ def _read_marks(cube: Cube) -> tuple[NDArray[np.bool_], list[Damage]]:
     return done.reshape(-1), unread
 
 
-def _chunks(stored: Array) -> Iterator[Region]:
+def _list_chunks(stored: Array) -> Iterator[Region]:
     """The parts of an array that lie in a file each."""
     sizes = list(zip(stored.shape, stored.chunks, strict=True))
     for starts in product(*(range(0, size, chunk) for size, chunk in sizes)):
         yield tuple(slice(at, at + chunk) for at, (_, chunk) in zip(starts, sizes, strict=True))
 
 
-def _block(cube: Cube, block: int) -> Iterator[Damage]:
+def _check_block(cube: Cube, block: int) -> Iterator[Damage]:
     """Files of a block that is marked done."""
     for name in cube.list_arrays(block):
         what = _find_reading_fault(cube.arrays[name], cube.find_place(name, block))
         if what:
-            yield _damage(cube, name, block, what)
+            yield _describe_damage(cube, name, block, what)
 
 
-def _damage(cube: Cube, name: str, block: int, what: str) -> Damage:
+def _describe_damage(cube: Cube, name: str, block: int, what: str) -> Damage:
     parts = zip(list_coordinates(cube.grid).items(), cube.plan.find_region(block), strict=True)
     hidden = NOT_SERIAL if name == SERIAL else ()
-    cells = {dim: _span(values[part]) for (dim, values), part in parts if dim not in hidden}
+    cells = {
+        dim: _describe_span(values[part]) for (dim, values), part in parts if dim not in hidden
+    }
     return Damage(name, cube.name_file(name, block), what, cells, block)
 
 
-def _span(values: NDArray[Any]) -> Span:
+def _describe_span(values: NDArray[Any]) -> Span:
     first, last = values[[0, -1]].tolist()
     return Span(first, last, values.size)
 
@@ -213,7 +215,7 @@ def _find_decoding_fault(stored: Array, place: Region) -> str:
 
 
 @contextmanager
-def _locked(url: str) -> Iterator[str]:
+def _try_lock(url: str) -> Iterator[str]:
     """Hold the store, if nobody does; yields why not."""
     with ExitStack() as stack:
         refused = ""
@@ -243,7 +245,7 @@ def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
     """
     for each in damaged:
         sync(cube.group.store.delete(each.file))
-    nodes, values = dict(_nodes(cube.group)), list_labels(cube)
+    nodes, values = dict(_list_nodes(cube.group)), list_labels(cube)
     for each in damaged:
         if each.file.endswith(METADATA):
             _write_metadata(nodes[each.variable])

@@ -15,7 +15,7 @@ from kernels.oracle import choose_group
 from kernels.terms import TERMS
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
-from sweep.questions.predict import ONLY, number, prediction
+from sweep.questions.predict import ONLY, number, predict_grid
 
 # A run is slower for its scale if the excess over the prediction grew so much in its series.
 GROWN = 1.25
@@ -128,7 +128,7 @@ def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> st
 def _predict_serial(run: PredictedRun) -> float:
     """Seconds that one PE computes on the samples of a replica."""
     alone = replace(run.case, strategy="serial", pe=1)
-    return float(prediction(alone.grid())["iteration_comp_time"])
+    return float(predict_grid(alone.grid())["iteration_comp_time"])
 
 
 def _suspect_communication(
@@ -194,7 +194,7 @@ def _suspect_large_messages(run: PredictedRun) -> str | None:
 
 def _suspect_start_ups(run: PredictedRun, deviation: Deviation) -> str | None:
     """Start-up latency, where it is most of the predicted communication."""
-    free = prediction(replace(run.case, parameters=NO_START_UPS).grid())
+    free = predict_grid(replace(run.case, parameters=NO_START_UPS).grid())
     if not run.predicted.comm:
         return None
     share = 1 - float(free["iteration_comm_time"]) / run.predicted.comm

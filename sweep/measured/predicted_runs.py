@@ -14,7 +14,7 @@ from grids.grid import Grid
 from grids.library import CATALOGUE
 from grids.reading.errors import InputError
 from sweep.measured.runs import MeasuredRun, Times
-from sweep.questions.predict import Configuration, prediction
+from sweep.questions.predict import Configuration, predict_grid
 
 AS_MEASURED = {"allreduce": "hierarchical"}
 
@@ -90,7 +90,7 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
         if identify_case(row) not in grids:
             with name_column(row):
                 grids[identify_case(row)] = conditions.make_case(row).grid()
-    answers = {key: prediction(grid) for key, grid in grids.items()}
+    answers = {key: predict_grid(grid) for key, grid in grids.items()}
     return tuple(
         PredictedRun(row, conditions.make_case(row), grids[key], answers[key])
         for row in rows

@@ -52,10 +52,10 @@ def rank_strategies(cube: Source, selection: Selection | None = None) -> list[Ro
 
 def _add_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
     """The rows, the first with the probability that it is faster than the second."""
-    from sweep.questions.probability import chance  # late: JAX comes with it
+    from sweep.questions.probability import find_chance  # late: JAX comes with it
 
     rivals = [row for row in ranked[:2] if row["feasible"]]
-    first = chance(grid, *rivals) if len(rivals) == 2 else None
+    first = find_chance(grid, *rivals) if len(rivals) == 2 else None
     return [row | {"faster_than_next": first if n == 0 else None} for n, row in enumerate(ranked)]
 
 

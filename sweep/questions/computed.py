@@ -16,7 +16,7 @@ from sweep.engine.compile_cache import keep_programs
 from sweep.questions.lines import Lines
 
 
-def computed(cube: xr.Dataset, efficiency: float) -> Lines:
+def summarise_cells(cube: xr.Dataset, efficiency: float) -> Lines:
     """The summary of a cube, or a slice of one, from its cells."""
     missing = [name for name in SUMMARISED if name not in cube]
     if missing:
@@ -31,12 +31,12 @@ def computed(cube: xr.Dataset, efficiency: float) -> Lines:
     for index in product(*(range(cube.sizes[dim]) for dim in LABELS)):
         part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
         place: tuple[int | slice, ...] = (slice(None), *index)
-        tables[place] = _of_lines(part.transpose("pe", *others), efficiency)
+        tables[place] = _summarise_lines(part.transpose("pe", *others), efficiency)
     labels = {dim: cube[dim].values.astype(object) for dim in LABELS}
     return Lines(labels | {dim: cube[dim].values for dim in others}, type_statistics(tables))
 
 
-def _of_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:
+def _summarise_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:
     """The statistics [statistic, others] of one model, dataset, system and strategy."""
     line = Line(
         p=part["pe"].values.reshape(-1, *[1] * (part["limit"].ndim - 1)).astype(float),

@@ -19,7 +19,7 @@ from kernels.oracle import choose_group
 from kernels.spatial import layer_halo
 from kernels.terms import TERMS
 from sweep.questions.formulas import select_formulas
-from sweep.questions.predict import ONLY, Configuration, prediction
+from sweep.questions.predict import ONLY, Configuration, predict_grid
 
 Row = dict[str, Any]
 
@@ -37,12 +37,12 @@ def explain(
 ) -> Row:
     """One configuration's terms and layers, with formulas; arguments as `sweep.predict`'s."""
     asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
-    return explanation(asked.grid())
+    return explain_grid(asked.grid())
 
 
-def explanation(grid: Grid) -> Row:
+def explain_grid(grid: Grid) -> Row:
     """The prediction, with `formulas` a term and `layers` a row each."""
-    predicted = prediction(grid)
+    predicted = predict_grid(grid)
     if predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
     strategy = grid.strategies[0]
@@ -52,21 +52,21 @@ def explanation(grid: Grid) -> Row:
     assert case is not None  # it has a time
     assert groups is not None
     return predicted | {
-        "formulas": _formulas(grid, choose_group(case), predicted),
-        "layers": _layers(grid, groups),
+        "formulas": _list_formulas(grid, choose_group(case), predicted),
+        "layers": _list_layers(grid, groups),
     }
 
 
-def _formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
+def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     """A row for each term that takes time."""
-    values = _values(case.work, predicted)
+    values = _list_values(case.work, predicted)
     algorithm = grid.options.algorithm
     rows = []
     group = grid.strategies[0].group_strategy
     for name, formula in select_formulas(group, calibrated=case.calibration is not None).items():
         seconds = predicted["terms"][name]
         if seconds:
-            once = seconds / _passes(name, predicted)
+            once = seconds / _count_passes(name, predicted)
             ring = "AR" not in formula.symbols and "AG" not in formula.symbols
             prefix = "" if ring or algorithm == "ring" else f"[{algorithm}] "
             rows.append(
@@ -83,14 +83,14 @@ def _formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     return rows
 
 
-def _passes(term: str, predicted: Row) -> float:
+def _count_passes(term: str, predicted: Row) -> float:
     """How often an epoch pays a term: samples are computed D/B times, the rest I times."""
     per_sample = TERMS[term].per == "sample"
     passes: float = predicted["samples"] / predicted["global_batch"]
     return passes if per_sample else float(predicted["iterations"])
 
 
-def _values(work: GroupWork, predicted: Row) -> dict[str, float]:
+def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
     """Every number that a formula names."""
     b, delta = predicted["batch"], predicted["parameters"]["delta"]
     number = {
@@ -114,12 +114,12 @@ def _values(work: GroupWork, predicted: Row) -> dict[str, float]:
     }
 
 
-def _layers(grid: Grid, groups: Groups) -> list[Row]:
+def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
     """A row for each layer: sizes, split, and what one PE computes and sends of it."""
     table, (placement, _) = groups.table, groups.place()
     amounts = _find_amounts(groups.divide(placement, grid.options))
     flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
-    stage = _stage(placement, len(table))
+    stage = _find_stages(placement, len(table))
     return [
         {
             "layer": table.names[n],
@@ -153,7 +153,7 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
     }
 
 
-def _stage(placement: Placement, layers: int) -> Any:
+def _find_stages(placement: Placement, layers: int) -> Any:
     """The pipeline stage of each layer, from 1."""
     ends = np.asarray(placement.ends).reshape(len(placement.ends), -1)[:, 0]
     return np.searchsorted(ends, np.arange(layers), side="right") + 1

@@ -10,7 +10,7 @@ from kernels.percentiles import PERCENTILES
 from kernels.uncertainty import percentiles
 
 
-def intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
+def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     """The calibration's name, 10th, 50th and 90th percentiles [s per iteration] of each time, and
     in what respects the configuration lies beyond the calibrated runs.
     """
@@ -25,14 +25,16 @@ def intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     return {
         "calibration": grid.calibration.name,
         "intervals": {
-            name: _percentiles(_one(time) / _one(answer.iterations), _one(sigma))
+            name: _list_percentiles(
+                _take_one(time) / _take_one(answer.iterations), _take_one(sigma)
+            )
             for name, (time, sigma) in times.items()
         },
-        "extrapolation": _extrapolation(grid, answer),
+        "extrapolation": _list_extrapolation(grid, answer),
     }
 
 
-def _extrapolation(grid: Grid, answer: Answer) -> list[str]:
+def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
     workload = grid.workload(0, 0, 0)
     if workload is None or workload.calibrated is None:
         return []
@@ -43,15 +45,15 @@ def _extrapolation(grid: Grid, answer: Answer) -> list[str]:
         else [f"runs of {calibrated.file.system} were calibrated, not of {machine}"]
     )
     return elsewhere + calibrated.extrapolation(
-        grid.strategies[0], float(grid.axes["pe"][0]), _one(answer.batch)
+        grid.strategies[0], float(grid.axes["pe"][0]), _take_one(answer.batch)
     )
 
 
-def _percentiles(time: float, sigma: float) -> dict[str, float | None]:
+def _list_percentiles(time: float, sigma: float) -> dict[str, float | None]:
     if not np.isfinite(time):
         return {f"p{percent}": None for percent in PERCENTILES}
-    return {f"p{percent}": _one(each) for percent, each in percentiles(time, sigma).items()}
+    return {f"p{percent}": _take_one(each) for percent, each in percentiles(time, sigma).items()}
 
 
-def _one(value: Any) -> float:
+def _take_one(value: Any) -> float:
     return float(np.asarray(value).item())

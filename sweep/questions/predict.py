@@ -20,7 +20,7 @@ from kernels.oracle import Answer, answer_case, choose_group
 from kernels.terms import TERMS
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
-from sweep.questions.intervals import intervals
+from sweep.questions.intervals import list_intervals
 
 ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
 
@@ -96,10 +96,10 @@ def predict(
     The arguments are those of `Configuration`. InputError: an unknown name, a bad value.
     """
     asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
-    return prediction(asked.grid())
+    return predict_grid(asked.grid())
 
 
-def prediction(grid: Grid) -> dict[str, Any]:
+def predict_grid(grid: Grid) -> dict[str, Any]:
     """The answer for the one configuration of `grid`."""
     keep_programs()
     case = grid.case(ONLY)
@@ -156,7 +156,7 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "limit": name_limits(flags),
         "terms": {name: finite(number(getattr(answer.terms, name))) for name in TERMS},
         "parameters": parameters(case),
-        **intervals(grid, answer),
+        **list_intervals(grid, answer),
     }
 
 
@@ -166,11 +166,11 @@ def parameters(case: Case) -> dict[str, float | None]:
     in_group, across, staged = _find_links(network, run.p2, run.p)
     return {
         "group_latency": number(in_group.alpha),
-        "group_bandwidth": _bandwidth(in_group),
+        "group_bandwidth": _read_bandwidth(in_group),
         "replica_latency": number(across.alpha),
-        "replica_bandwidth": _bandwidth(across),
+        "replica_bandwidth": _read_bandwidth(across),
         "halo_latency": number(staged.alpha),
-        "halo_bandwidth": _bandwidth(staged),
+        "halo_bandwidth": _read_bandwidth(staged),
         "phi": number(run.phi),
         "phi_halo": number(network.phi_halo),
         "phi_gather": number(network.phi_gather),
@@ -190,7 +190,7 @@ def _find_links(network: Network, p2: Cells, p: Cells) -> tuple[Link, Link, Link
     return link(network, p2), link(network, p), staged_link(network, p2)
 
 
-def _bandwidth(path: Link) -> float:
+def _read_bandwidth(path: Link) -> float:
     """[B/s], as the user wrote it: two divisions would have left their rounding."""
     return float(f"{1 / number(path.beta):.14g}")
 

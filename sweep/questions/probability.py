@@ -28,26 +28,26 @@ DRAWS = 2000
 Row = dict[str, Any]
 
 
-def chance(grid: Grid, first: Row, second: Row) -> float:
+def find_chance(grid: Grid, first: Row, second: Row) -> float:
     """The probability that `first` takes less time than `second`, rows of `best`."""
     draw = np.random.default_rng(0).standard_normal
-    cases = [choose_group(_case(grid, row)) for row in (first, second)]
+    cases = [choose_group(_build_case(grid, row)) for row in (first, second)]
     uncertainty = cases[0].uncertainty
     assert uncertainty is not None  # the caller's check: the grid is calibrated
     parameters, serial = draw((DRAWS, len(uncertainty.directions))), draw(DRAWS)
     return float(_find_chance(*(_draw_times(each, parameters, serial) for each in cases)))
 
 
-def _case(grid: Grid, row: Row) -> Case:
+def _build_case(grid: Grid, row: Row) -> Case:
     """The one cell of a row."""
-    model, dataset, system, strategy = (_position(grid, label, row[label]) for label in LABELS)
+    model, dataset, system, strategy = (_find_position(grid, label, row[label]) for label in LABELS)
     axes = {name: np.array([row[name]], float) for name in grid.axes}
     case = grid.case((model, dataset, system, strategy), axes)
     assert case is not None  # it is one of the cube's
     return case
 
 
-def _position(grid: Grid, dim: str, label: str) -> int:
+def _find_position(grid: Grid, dim: str, label: str) -> int:
     if label not in grid.labels[dim]:
         raise InputError(
             f"{label!r} is no {dim} of the spec in the Dataset's attributes",
@@ -65,10 +65,10 @@ def _draw_times(case: Case, parameters: Floats, serial: Floats) -> tuple[Array, 
     def time(at: Array, slower: Array) -> Array:
         offsets = Calibration(*jnp.tensordot(at, jnp.asarray(uncertainty.directions), axes=1))
         compute, communication = move_times(case, offsets, slower * uncertainty.serial_time)
-        return _only(compute + communication) / _only(case.run.global_batch)
+        return _take_only(compute + communication) / _take_only(case.run.global_batch)
 
     times = jax.vmap(time)(jnp.asarray(parameters), jnp.asarray(serial))
-    return times, _only(own_error(calibrated.iteration_terms(case), case))
+    return times, _take_only(own_error(calibrated.iteration_terms(case), case))
 
 
 @compiled()
@@ -79,6 +79,6 @@ def _find_chance(first: tuple[Array, Array], second: tuple[Array, Array]) -> Arr
     return jnp.mean(norm.cdf(apart))
 
 
-def _only(cells: Cells) -> Array:
+def _take_only(cells: Cells) -> Array:
     """The one cell, without dimensions."""
     return jnp.reshape(jnp.asarray(cells), ())

@@ -35,10 +35,10 @@ def summarise_slice(
         source = open_cube(locate_store(source))
     if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
         return read_summary(source, chosen)
-    from sweep.questions.computed import computed  # late: JAX and xarray come with it
+    from sweep.questions.computed import summarise_cells  # late: JAX and xarray come with it
 
     cells = _open_cells(source, chosen) if isinstance(source, Cube) else source
-    return computed(select(restore_axes(cells), chosen), efficiency)
+    return summarise_cells(select(restore_axes(cells), chosen), efficiency)
 
 
 def read_calibrated_grid(source: Source) -> Grid | None:

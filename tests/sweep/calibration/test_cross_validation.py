@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sweep.calibration.accuracy import accuracies
+from sweep.calibration.accuracy import rate_schemes
 from sweep.calibration.cross_validation import leave_out, predict_fitted, schemes
 from sweep.calibration.model_error import DEFAULT, find_residuals
 from sweep.calibration.posterior import calibrate_machine
@@ -57,7 +57,7 @@ def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
     seen = observed(dozen)
     found = calibrate_machine(seen, np.ones(len(seen), bool), DEFAULT)
     of_fit = find_residuals(seen, predict_fitted(seen, found))
-    table = accuracies(of_fit, DEFAULT)["fit"]
+    table = rate_schemes(of_fit, DEFAULT)["fit"]
     predicted = seen.seconds / np.exp(of_fit.off)
     for part, ours, measured in zip(
         ("total", "comp", "comm"), predicted, seen.seconds, strict=True
@@ -73,5 +73,5 @@ def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
 def test_what_was_not_measured_has_no_accuracy(observed, dozen) -> None:
     seen = observed([row | {"comp_s": "", "comm_s": ""} for row in dozen])
     found = calibrate_machine(seen, np.ones(len(seen), bool), DEFAULT)
-    table = accuracies(find_residuals(seen, predict_fitted(seen, found)), DEFAULT)["fit"]
+    table = rate_schemes(find_residuals(seen, predict_fitted(seen, found)), DEFAULT)["fit"]
     assert set(table) == {"rows", "total", "total_in_interval"}

@@ -15,7 +15,7 @@ from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.store import open_cube
 from sweep.engine.block import run_block
 from sweep.engine.run import read_grid
-from sweep.questions.computed import computed
+from sweep.questions.computed import summarise_cells
 from sweep.questions.lines import Lines
 from sweep.questions.selection import select
 from sweep.questions.stored_summary import read_summary
@@ -31,7 +31,7 @@ def same(one: Lines, other: Lines) -> None:
 
 
 def test_kept_is_computed(mixed, mixed_url):
-    found = computed(mixed, EFFICIENCY)
+    found = summarise_cells(mixed, EFFICIENCY)
     assert len(found.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
     same(found, read_summary(open_cube(mixed_url), {}))
 
@@ -46,7 +46,7 @@ def test_kept_is_computed(mixed, mixed_url):
 )
 def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
     same(
-        computed(select(mixed, selection), EFFICIENCY),
+        summarise_cells(select(mixed, selection), EFFICIENCY),
         read_summary(open_cube(mixed_url), selection),
     )
 
