@@ -53,7 +53,7 @@ class Tally:
 
     @property
     def kills(self) -> int:
-        """Of either."""
+        """How many processes were killed."""
         return self.driver + self.worker
 
 
@@ -112,7 +112,9 @@ def kill_and_resume(folder: Path, swept: Sweep, kills: int) -> Tally:
         store = folder / f"{tally.stores}"
         while not finished(store):
             run_and_kill(store, swept, kills, random, tally)
-        tally.wrong += len(list(differences(Path(swept.reference.url), store)))
+        for name in differences(Path(swept.reference.url), store):
+            print(f"{store.name}/{name} is not the reference's", file=sys.stderr)
+            tally.wrong += 1
         tally.stores += 1
         shutil.rmtree(store)
     return tally
@@ -162,7 +164,10 @@ def check(store: Path, reference: Cube, tally: Tally) -> None:
         return
     tally.done += said
     done = np.flatnonzero(cube.read_done()).tolist()
-    tally.wrong += max(0, said - len(done)) + sum(not same(cube, reference, each) for each in done)
+    wrong = [each for each in done if not same(cube, reference, each)]
+    if wrong or said > len(done):
+        print(f"{store.name}: {said} said, {len(done)} marked, wrong: {wrong}", file=sys.stderr)
+    tally.wrong += max(0, said - len(done)) + len(wrong)
 
 
 def same(cube: Cube, reference: Cube, block: int) -> bool:

@@ -91,7 +91,7 @@ def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
 
 
 def choose_answer(choices: Answer) -> Answer:
-    """Of answers for several group sizes, along the leading dimension, the best in each cell."""
+    """The best in each cell of answers for several group sizes, along the leading dimension."""
     pick = _pick_group(choices)
     chosen: Answer = jax.tree.map(lambda leaf: _take_choice(leaf, pick, pick.ndim + 1), choices)
     return chosen

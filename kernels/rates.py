@@ -20,7 +20,7 @@ from kernels.strategy import iteration_terms
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Rates:
-    """Of an iteration: fixed [s]; startup, of its messages [s]; sample [s for each of b]."""
+    """An iteration's time: fixed [s]; startup, of its messages [s]; sample [s for each of b]."""
 
     fixed: Times
     startup: Times

@@ -58,7 +58,7 @@ class Line:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Summary:
-    """Of each slice across a line; PE counts are 0 where there is none.
+    """What remains of each slice across a line; PE counts are 0 where there is none.
 
     fastest_*: the PE count of the least epoch time that nothing forbids, with its times [s per
     epoch] and memory [B]; infinite where there is none. efficient_pe: the largest that is

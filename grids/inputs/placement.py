@@ -83,7 +83,7 @@ def _place_whole(table: LayerTable, p2: Floats) -> Placement:
 
 
 def _make_bounds(fits: NDArray[np.bool_]) -> Bounds:
-    """Of a group that either is too large, or splits evenly."""
+    """The bounds of a group that either is too large, or splits evenly."""
     yes = np.ones(fits.shape, bool)
     return Bounds(fits=fits, even=yes, defined=yes)
 

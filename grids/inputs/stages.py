@@ -46,7 +46,7 @@ def _find_not_exceeded(activations: Floats, parameters: Floats) -> Flags:
 
 
 def _find_not_between(activations: Floats, parameters: Floats) -> Flags:
-    """Of these, those not below the line from one with more activations to one with fewer."""
+    """The stages not below the line from one with more activations to one with fewer."""
     more, fewer = activations[:, None, None], activations[None, None]
     above, below = parameters[:, None, None], parameters[None, None]
     here = activations[None, :, None], parameters[None, :, None]

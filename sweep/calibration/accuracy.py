@@ -12,7 +12,7 @@ from sweep.measured.runs import PARTS
 
 
 def rate_schemes(residuals: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
-    """Of each scheme: `rows`, the mean accuracy of each part, the share in its interval."""
+    """By scheme: `rows`, the mean accuracy of each part, the share in its interval."""
     within = residuals.within(error)
     with np.errstate(over="ignore"):  # of a prediction that is too long beyond measure: accuracy 0
         accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-residuals.off) - 1))
@@ -27,7 +27,7 @@ def rate_schemes(residuals: Residuals, error: ModelError) -> dict[str, dict[str,
 
 
 def _average_parts(suffix: str, values: Floats) -> dict[str, float]:
-    """Of each part that was measured."""
+    """The mean of each part that was measured."""
     return {
         f"{part}{suffix}": float(np.nanmean(row))
         for part, row in zip(PARTS, values, strict=True)

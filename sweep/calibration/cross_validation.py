@@ -110,7 +110,7 @@ def _hold_largest(observations: Observations) -> Mask:
 
 
 def _hold_all_but_one(observations: Observations) -> Iterator[Mask]:
-    """Of each series that has several scales all but the one in the middle."""
+    """All but the middle scale of each series that has several, a series at a time."""
     for own, scales in _list_series(observations):
         at = np.unique(scales[own])
         if at.size >= SCALES:

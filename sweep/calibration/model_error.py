@@ -44,7 +44,7 @@ DEFAULT = ModelError(**{name: median for name, (median, _) in PRIOR.items()})
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Of runs left out [part, run], in the order of PARTS.
+    """How far runs that were left out are off [part, run], in the order of PARTS.
 
     off: ln of measured over predicted. sure: variance of the parameters and serial times. errors
     [scale, part, run]: variance that errors of 1 would add, in the order of SCALES.

@@ -42,7 +42,7 @@ class Observations:
 
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
-        """Of each run."""
+        """Each run's strategy."""
         return tuple(parse_strategy(each.strategy) for each in self.runs)
 
     @cached_property
