@@ -137,6 +137,8 @@ def sweep(
             elif more:
                 cube = extend_cube(cube, more)
             _fill(cube, execute, progress)
+        if where.workers:  # which are gone: one may have ended while it wrote a block again
+            remove_partial(url)
 
 
 def find_existing(url: str) -> Cube | None:
