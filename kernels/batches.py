@@ -31,6 +31,5 @@ def iterations(samples: Numbers, global_batch: Numbers, rounding: Rounding) -> N
     >>> iterations(1000.0, 300.0, "ceil")
     4.0
     """
-    exact: Numbers = samples / global_batch
-    whole: Numbers = -(-samples // global_batch)
-    return whole if rounding == "ceil" else exact
+    count: Numbers = -(-samples // global_batch) if rounding == "ceil" else samples / global_batch
+    return count

@@ -1,7 +1,7 @@
 """The engine: from a spec to a finished cube, resuming what an earlier run left.
 
-`plan` decides, this file executes: in this process, or on Dask's workers (`cluster.py`). Either way
-a block is the same function, so that the cube is the same bit for bit.
+`plan` decides, this file executes: in this process, or on Dask's workers (`dask_executor.py`).
+Either way a block is the same function, so that the cube is the same bit for bit.
 """
 
 import errno

@@ -44,7 +44,7 @@ def summarise_slice(
 def read_calibrated_grid(source: Source) -> Grid | None:
     """The design space of a cube whose times were calibrated, None of any other."""
     if isinstance(source, str | Path):
-        source = open_cube(str(source))
+        source = open_cube(locate_store(source))
     if isinstance(source, Cube):
         grid = source.grid
     else:
