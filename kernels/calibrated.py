@@ -16,8 +16,9 @@ from kernels.collectives import all_gather, all_reduce
 from kernels.compute import PE
 from kernels.group import GroupWork
 from kernels.network import Link, Network, link
-from kernels.run import Options, Run, Terms
+from kernels.run import Options, Run
 from kernels.strategy import halo_exchange, pipeline_bubble, stage_to_stage
+from kernels.terms import Terms
 
 # Overheads are a part of the time that was measured: at most this one.
 OVERHEADS = 0.8

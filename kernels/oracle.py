@@ -22,8 +22,9 @@ from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
 from kernels.memory import memory
 from kernels.rates import Rates, are_constant, find_rates, iteration_times
-from kernels.run import Terms, Times, add_terms, extend_to_epoch
+from kernels.run import Times, add_terms, extend_to_epoch
 from kernels.strategy import group_work, iteration_terms
+from kernels.terms import Terms
 from kernels.uncertainty import Spread, spread
 
 

@@ -15,7 +15,7 @@ from kernels.arrays import Cells
 from kernels.batches import Rounding, Scaling
 from kernels.collectives import Algorithm
 from kernels.compute import Optimizer
-from kernels.terms import Part, Per, list_terms
+from kernels.terms import Terms, list_terms
 
 
 @dataclass(frozen=True)
@@ -78,36 +78,8 @@ class Run:
         return batches.iterations(self.samples, self.global_batch, rounding)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Terms:
-    """Seconds of each part of the time, one field for each of `kernels.terms`."""
-
-    forward_backward: Cells
-    pipeline_bubble: Cells
-    weight_update: Cells
-    split_overhead: Cells
-    gradient_exchange: Cells
-    layer_collectives: Cells
-    halo_exchange: Cells
-    split_gather: Cells
-    point_to_point: Cells
-
-    def add(self, part: Part, per: Per | None = None) -> Cells:
-        """Seconds of all terms of a part, or of those that are paid so."""
-        first, *others = (getattr(self, name) for name in list_terms(part, per))
-        total: Cells = sum(others, first)
-        return total
-
-    @property
-    def compute(self) -> Cells:
-        """[s] computing."""
-        return self.add("compute", "sample") + self.add("compute", "iteration")
-
-    @property
-    def communication(self) -> Cells:
-        """[s] communicating."""
-        return self.add("communication")
+# Here, and not where it stands: names of terms are read without JAX.
+jax.tree_util.register_dataclass(Terms)
 
 
 @jax.tree_util.register_dataclass

@@ -15,7 +15,8 @@ from kernels.division import Division
 from kernels.group import GroupWork, whole_work
 from kernels.layers import LayerTimes
 from kernels.network import Network, link, staged_link
-from kernels.run import Options, Run, Terms
+from kernels.run import Options, Run
+from kernels.terms import Terms
 
 
 def group_work(division: Division, times: LayerTimes) -> GroupWork:

@@ -18,7 +18,7 @@ from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.group import slower
 from kernels.percentiles import PERCENTILES
-from kernels.run import Terms
+from kernels.terms import Terms
 
 
 @jax.tree_util.register_dataclass
