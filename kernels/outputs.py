@@ -33,6 +33,7 @@ def select_outputs(
 
 def read_output(answer: Answer, name: str) -> Cells:
     """One of the cube's variables out of an answer."""
+    # As in `epoch_time_p90`; no name of another output ends so.
     time, _, percent = name.rpartition("_p")
     if percent.isdigit():
         return _percentile(answer, time, int(percent))
@@ -52,4 +53,5 @@ def _percentile(answer: Answer, time: str, percent: int) -> Cells:
 
 
 def _as_stored(name: str, values: Cells) -> Array:
+    # One byte holds all flags. Of times, single precision has more digits than are right.
     return jnp.asarray(values).astype(jnp.uint8 if name == "limit" else jnp.float32)

@@ -35,6 +35,7 @@ class Options:
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=("p", "p1", "p2", "spec_batch", "samples", "segments", "delta", "gamma", "phi"),
+    # It chooses a formula, and so is fixed when a program is compiled.
     meta_fields=("scaling",),
 )
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Run:
     def iterations(self, rounding: Rounding) -> Cells:
         """I iterations an epoch, rounded as loaders do or not at all."""
         if rounding == "exact":
+            # And no quotient D/B: under weak scaling B has the dimensions of batch and PEs.
             return self.passes
         return batches.iterations(self.samples, self.global_batch, rounding)
 
@@ -115,6 +117,8 @@ def extend_to_epoch(iteration: Times, run: Run, options: Options) -> Times:
     """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
     passes, iterations = run.passes, run.iterations(options.iterations)
     times: Times = jax.tree.map(lambda time: time * iterations, iteration)
+    # By `ceil` the last batch is a smaller one: it communicates in full, but no sample is computed
+    # twice. This is how the authors' tool counts (docs/oracle.md, Iterations).
     sampled = {
         name: getattr(iteration.terms, name) * passes for name in list_terms("compute", "sample")
     }
