@@ -26,13 +26,13 @@ from grids.entries.strategies import MEANING, parse_strategy
 from grids.reading.errors import shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
 from kernels.percentiles import PERCENTILES
-from kernels.terms import TERMS
+from kernels.stored import STORED
 
 # Percentiles of an epoch's times, which only a calibrated oracle knows.
 TIMES = ("comp_time", "comm_time", "epoch_time")
 INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in PERCENTILES}
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
-OUTPUTS = (*MAIN_OUTPUTS, *TERMS, "replicas", "group_size")
+OUTPUTS = tuple(STORED)
 
 
 def _list_one(value: object) -> object:

@@ -15,6 +15,7 @@ Numbers = TypeVar("Numbers", bound=Any)
 
 def replica_batch(batch: Numbers, replicas: Numbers, scaling: Scaling) -> Numbers:
     """b samples a replica."""
+    # B/p1 may be no whole number: such cells are marked `uneven`, and the formulas average.
     b: Numbers = batch if scaling == "weak" else batch / replicas
     return b
 
@@ -31,5 +32,6 @@ def iterations(samples: Numbers, global_batch: Numbers, rounding: Rounding) -> N
     >>> iterations(1000.0, 300.0, "ceil")
     4.0
     """
+    # Rounded up without a `ceil`, which each of the libraries calls by another name.
     count: Numbers = -(-samples // global_batch) if rounding == "ceil" else samples / global_batch
     return count

@@ -10,7 +10,9 @@ import jax
 
 from kernels.arrays import AnyArray, Cells
 
-# Bytes of one message through host memory up to which it moves at the bandwidth of the path.
+# [B] of one message through host memory, up to which it moves at the bandwidth of the path. M0 in
+# docs/accuracy.md: of the terms' structure, chosen with all of ABCI's runs in sight and not fitted.
+# VGG16's gradients (528 MiB) and CosmoFlow's samples of 512^3 (2 GiB) are beyond it.
 LARGE_MESSAGE = 256 * 2.0**20
 
 

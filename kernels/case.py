@@ -18,7 +18,9 @@ from kernels.run import Options, Run
 
 @partial(
     jax.tree_util.register_dataclass,
+    # A part that is None is no array at all: with and without it are two compiled programs.
     data_fields=("work", "bounds", "run", "network", "pe", "calibration", "uncertainty"),
+    # They choose formulas, and so are fixed when a program is compiled.
     meta_fields=("options", "has_choices"),
 )
 @dataclass(frozen=True)

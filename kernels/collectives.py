@@ -25,7 +25,9 @@ def all_gather(
 ) -> Cells:
     """AG(q, m) = RS(q, m) [s]: ring (q-1)(alpha + m/q beta), tree log2(q)(alpha + m beta)."""
     alpha, beta = link.alpha, link.beta
+    # Both are 0 for q = 1: one PE needs no case of its own.
     ring = (q - 1) * (messages * alpha + m / q * beta)
+    # At each step all of m, not m/q. log2(q) stays a fraction between powers of two.
     tree = jnp.log2(q) * (messages * alpha + m * beta)
     return _choose(algorithm, ring, tree)
 
@@ -39,5 +41,6 @@ def all_reduce(
 
 def _choose(algorithm: Algorithm, ring: Cells, tree: Cells) -> Cells:
     if algorithm == "best":
+        # Not affine in m: no rates (`kernels.rates`), and no sum over the layers before it.
         return jnp.minimum(ring, tree)
     return tree if algorithm == "tree" else ring

@@ -23,6 +23,7 @@ class Compiled(Generic[Arguments, Result]):
         self._program = program
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        # For this call alone: JAX code of whoever imports paradl keeps its own precision.
         with jax.enable_x64(True):
             result: Result = self._program(*args, **kwargs)
             return result
@@ -34,6 +35,7 @@ class Compiled(Generic[Arguments, Result]):
     @property
     def programs(self) -> int:
         """How many programs were compiled: one for each set of shapes and static arguments."""
+        # JAX has no public count of a function's programs.
         return int(self._program._cache_size())
 
 
@@ -62,6 +64,7 @@ def fetch(tree: Tree) -> Tree:
 
 def put_on_device(tree: Tree) -> Tree:
     """The same numbers where programs run, so that they are moved once and not at each call."""
+    # Without it, what is moved arrives in single precision.
     with jax.enable_x64(True):
         moved: Tree = jax.device_put(tree)
         return moved

@@ -38,11 +38,15 @@ class PE:
 
 def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
     """Seconds for `flops` FLOPs and `traffic` bytes: the slower of the two."""
+    # Efficiency is of arithmetic alone: 0.5 on ABCI, where the authors count 7.8e12 of a V100's
+    # 15.7e12 FLOP/s (grids/catalogue/systems/abci.yaml).
     return jnp.maximum(flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth)
 
 
 def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Roofline seconds a sample forward; every input, output and weight crosses the memory once."""
+    # Weights once a sample, though the samples of a batch could share them: in Table III FW_l is a
+    # time of one sample, and so has no place for b.
     return roofline(layers.flops, delta * (layers.x + layers.y + layers.w), pe)
 
 
@@ -56,5 +60,7 @@ def slowdown(layers: Layers, pe: PE, delta: Cells, seconds: PerLayer) -> PerLaye
 def layer_times(layers: Layers, pe: PE, delta: Cells, optimizer: Optimizer = "sgd") -> LayerTimes:
     """FW_l, BW_l [s a sample] and WU_l [s an iteration] of items of `delta` bytes."""
     forward = layers.slowdown * forward_roofline(layers, pe, delta)
+    # No FLOPs: an update has a few for each weight, and waits for memory. And no slowdown, which is
+    # one of the measured FW_l + BW_l.
     traffic = UPDATE_ACCESSES[optimizer] * delta * (layers.w + layers.bias)
     return LayerTimes(forward, 2 * forward, traffic / pe.memory_bandwidth)

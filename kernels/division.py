@@ -18,6 +18,7 @@ GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=("layers", "pe", "placement", "p2", "delta"),
+    # They choose formulas, and so are fixed when a program is compiled.
     meta_fields=("group", "optimizer", "algorithm"),
 )
 @dataclass(frozen=True)

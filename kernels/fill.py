@@ -55,6 +55,7 @@ def fill_buffers(
         invariants=_find_few_invariants(case, math.prod(shape)),
         enough=jnp.asarray(enough, jnp.float32),
         place=place,
+        # The summary reads its own also where no cells are stored (`--reduce-only`).
         names=tuple(dict.fromkeys((*buffers, *SUMMARISED))),
         cut=tiles(shape, TILE_CELLS // _count_choices(case)),
     )
@@ -79,6 +80,7 @@ class Block:
 
     def fill_column(self, number: Cells, so_far: Filled) -> Filled:
         """All tiles along the PE counts, for a tile of the other dimensions."""
+        # PE counts innermost: a summary is extended by larger ones alone.
         along = tuple(jnp.unravel_index(jnp.asarray(number), self.cut.counts[1:]))
 
         def fill(row: Cells, so_far: Filled) -> Filled:
@@ -101,6 +103,7 @@ class Block:
             **{name: outputs[name] for name in SUMMARISED},
         )
         if cut.overlap:
+            # The last tile begins early, so as to be a whole one: its first rows count elsewhere.
             is_repeated = line.row < number[0] * cut.size[0] - starts[0]
             line = replace(line, limit=jnp.where(is_repeated, jnp.uint8(REPEATED), line.limit))
         return into, extend_summary(so_far[1], line)

@@ -30,8 +30,10 @@ def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]
         gathers, gathered = merged(gathers), merged(gathered)
     return replace(
         whole_work(layers, times),
+        # Activations stay those of one PE: what is gathered, each PE holds in full.
         forward_backward=held(times.forward + times.backward, split, p2),
         update=held(times.update, split, p2),
+        # Table III divides weights and not biases, of which each PE holds all.
         parameters=jnp.expand_dims(held(2 * layers.w, split, p2), 0) + merged(layers.bias),
         gradient=held(layers.w, split, p2),
         undivided=total(layers.w * (1 - split)),

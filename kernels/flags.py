@@ -20,4 +20,5 @@ class Limit(IntFlag):
 
 
 MARKS = Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET
+# 127: all seven. The eighth bit is the summary's own (`kernels.summary.REPEATED`).
 FORBIDS = ~MARKS & Limit(127)

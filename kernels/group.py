@@ -79,6 +79,7 @@ class GroupWork:
     halo_exchanges: Cells
     split_items: Cells
     stage_items: Cells
+    # Numbers and not static: strategies share compiled programs.
     replicated: Cells
     pipelined: Cells
     by_filter: Cells
@@ -116,12 +117,16 @@ def held(values: PerLayer, split: PerLayer, p2: Cells) -> Cells:
 
 def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
     """The group of one PE: serial, and each replica of data parallelism."""
+    # A message of nothing, not none: fields have the same ranks in every group.
     nothing, no_message = jnp.zeros(()), jnp.zeros((1,) * jnp.ndim(layers.x))
     seconds = times.forward + times.backward
     return GroupWork(
         forward_backward=total(seconds),
         update=total(times.update),
+        # Each with its gradient. A tensor counts as an output and as the next layer's input: four
+        # times in all, the paper's bound with no buffer reused.
         activations=merged(2 * (layers.x + layers.y)),
+        # Biases once: Table III has no gradient of theirs in memory, nor in the exchange below.
         parameters=merged(2 * layers.w + layers.bias),
         gradient=total(layers.w),
         gathered=no_message,
@@ -138,6 +143,7 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         convolution=total(layers.convolution * seconds),
         elementwise=total(layers.elementwise * (layers.x + layers.y)),
         layers=jnp.asarray(float(layers.x.shape[0])),
+        # A sample is what the first layer takes in.
         sample=jnp.asarray(layers.x)[0],
         undivided=total(layers.w),
     )
@@ -147,6 +153,7 @@ def slower(work: GroupWork, factor: Cells) -> GroupWork:
     """The same layers, each taking `factor` times as long."""
     return replace(
         work,
+        # The update stays as it is: what was measured is FW + BW.
         forward_backward=work.forward_backward * factor,
         serial=work.serial * factor,
         convolution=work.convolution * factor,

@@ -47,9 +47,11 @@ def limits(
     flags = (
         early.group
         | jnp.where(jnp.equal(work.pipelined, 1), early.segments, early.batch)
+        # NaN is greater than nothing: memory that is not known is no verdict.
         | _flag(jnp.greater(memory, memory_capacity), Limit.MEMORY)
         | _flag(jnp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
     )
+    # Its p1 is rounded: other flags would be of a run on another number of PEs.
     alone = jnp.uint8(Limit.GROUP_DOES_NOT_DIVIDE)
     return jnp.where((early.group & alone) > 0, alone, flags)
 
@@ -65,4 +67,5 @@ def _broken(count: Cells) -> Flags:
 
 
 def _flag(condition: Flags, limit: Limit) -> Limits:
+    # Both of one byte: the flags of a cell never become a wider integer.
     return jnp.where(condition, jnp.uint8(limit), jnp.uint8(0))

@@ -24,6 +24,7 @@ class Link:
 
     def contended(self, phi: Cells) -> "Link":
         """The same path where `phi` flows share its bandwidth."""
+        # Flows that share a link share its bandwidth; none waits longer to start.
         return Link(self.alpha, jnp.multiply(self.beta, phi))
 
 
@@ -52,6 +53,8 @@ def link(network: Network, q: Cells) -> Link:
     spans = jnp.asarray(network.span)
     alphas, bandwidths = jnp.asarray(network.latency), jnp.asarray(network.bandwidth)
     alpha, bandwidth = alphas[-1], bandwidths[-1]
+    # From the outermost inwards: the smallest that spans q is chosen last. Levels are few, and a
+    # chain of selects is elementwise, which a search is not.
     for level in reversed(range(spans.shape[0] - 1)):
         inside = jnp.less_equal(q, spans[level])
         alpha = jnp.where(inside, alphas[level], alpha)
@@ -68,6 +71,7 @@ def staged_link(network: Network, q: Cells) -> Link:
     direct = link(network, q)
     return Link(
         jnp.maximum(direct.alpha, network.staging_latency),
+        # 1/inf = 0 s a byte where there is no staging: the direct path is then the maximum.
         jnp.maximum(direct.beta, 1 / jnp.asarray(network.staging_bandwidth)),
     )
 
@@ -75,6 +79,8 @@ def staged_link(network: Network, q: Cells) -> Link:
 @compiled()
 def shared_links(network: Network, p: Cells, p1: Cells, p2: Cells) -> Cells:
     """phi of the p2 rings that each take one PE of every group: flows a link of a node, least 1."""
+    # A ring for each PE of a group in the node. ABCI: 4 of them over 2 links, phi = 2.
     flows = jnp.minimum(p2, network.pes_per_node)
+    # With one replica there are no rings, and inside a node no link that they share.
     leaves_node = jnp.greater(p, network.pes_per_node) & jnp.greater(p1, 1)
     return jnp.where(leaves_node, jnp.maximum(1.0, flows / network.links_per_node), 1.0)

@@ -22,8 +22,9 @@ from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
 from kernels.memory import memory
 from kernels.rates import Rates, are_constant, find_rates, iteration_times
-from kernels.run import Terms, Times, add_terms, extend_to_epoch
+from kernels.run import Times, add_terms, extend_to_epoch
 from kernels.strategy import group_work, iteration_terms
+from kernels.terms import Terms
 from kernels.uncertainty import Spread, spread
 
 
@@ -72,6 +73,7 @@ def reduce_layers(division: Division) -> GroupWork:
 def find_invariants(case: Case) -> Invariants:
     """The invariants of a case; the calibrated oracle has no rates."""
     run = case.run
+    # Not where serial has several PEs, or a group does not divide p: p1 is rounded there.
     exists = jnp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
     rates = None
     if case.calibration is None and are_constant(case.options):
@@ -155,9 +157,12 @@ def _pick_group(choices: Answer) -> Array:
     Where none is allowed, of those that exist.
     """
     time = choices.compute + choices.communication
+    # `argmin` takes NaN for the least: what does not exist is infinitely slow. The flags may vary
+    # with more dimensions than the time.
     time, _ = jnp.broadcast_arrays(jnp.where(jnp.isnan(time), jnp.inf, time), choices.limit)
     forbidden = (choices.limit & jnp.uint8(FORBIDS)) > 0
     allowed = jnp.where(forbidden, jnp.inf, time)
+    # Of choices as fast as each other the first, which is the smallest group.
     return jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
 
 

@@ -4,6 +4,8 @@ Computed in double precision and kept in single: rounded once, an answer is the 
 is cut into blocks, and whatever order of operations the compiler then finds best.
 """
 
+from operator import attrgetter
+
 import jax.numpy as jnp
 from jax import Array
 
@@ -11,12 +13,8 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.oracle import Answer, Invariants, evaluate
-from kernels.terms import TERMS
+from kernels.stored import STORED
 from kernels.uncertainty import quantile
-
-# What stores call an answer's parts, where it is another name; and those that have the same.
-PARTS = {"comp_time": "compute", "comm_time": "communication", "group_size": "group"}
-SAME = ("memory", "limit", "replicas")
 
 
 @compiled("names")
@@ -35,14 +33,11 @@ def select_outputs(
 
 def read_output(answer: Answer, name: str) -> Cells:
     """One of the cube's variables out of an answer."""
+    # As in `epoch_time_p90`; no name of another output ends so.
     time, _, percent = name.rpartition("_p")
     if percent.isdigit():
         return _percentile(answer, time, int(percent))
-    if name in TERMS:
-        term: Cells = getattr(answer.terms, name)
-        return term
-    assert name in PARTS or name in SAME, name
-    value: Cells = getattr(answer, PARTS.get(name, name))
+    value: Cells = attrgetter(STORED[name])(answer)
     return value
 
 
@@ -58,4 +53,5 @@ def _percentile(answer: Answer, time: str, percent: int) -> Cells:
 
 
 def _as_stored(name: str, values: Cells) -> Array:
+    # One byte holds all flags. Of times, single precision has more digits than are right.
     return jnp.asarray(values).astype(jnp.uint8 if name == "limit" else jnp.float32)

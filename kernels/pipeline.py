@@ -18,10 +18,12 @@ def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> 
     ends = jnp.asarray(placement.ends)
     return replace(
         whole_work(layers, times),
+        # Two maxima, as Table III has them; with BW_l = 2 FW_l one stage is the largest in both.
         forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
         update=largest(times.update, ends),
         activations=stage_sums(2 * (layers.x + layers.y), ends),
         parameters=stage_sums(2 * layers.w + layers.bias, ends),
+        # Stages exchange at once, each with its like in other replicas: the largest ends last.
         gradient=largest(layers.w, ends),
         stage_items=passed_on(layers.y, ends, p2),
         pipelined=jnp.ones(()),
@@ -30,8 +32,12 @@ def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> 
 
 def stage_sums(values: PerLayer, ends: Ends) -> PerStage:
     """Sum over each stage's layers, as a difference of prefix sums."""
+    # Stages differ from cell to cell, and prefix sums serve them all. To the last bit a difference
+    # is not a stage's own sum: one stage is serial to 1e-12, other groups of one PE are exactly
+    # (tests/kernels/test_oracle.py).
     prefix = jnp.cumsum(jnp.asarray(values), axis=0)
     prefix = jnp.concatenate([jnp.zeros_like(prefix[:1]), prefix])
+    # A stage that a cell does not have starts and ends at G: exactly 0.
     starts = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
     return _at(prefix, ends) - _at(prefix, starts)
 
@@ -43,6 +49,7 @@ def largest(values: PerLayer, ends: Ends) -> Cells:
 
 def passed_on(y: PerLayer, ends: Ends, p2: Cells) -> Cells:
     """max_{i < p2} |y_Gi|: the largest output that one stage sends the next; 0 for one stage."""
+    # A float, as p2 is: nothing is converted silently. The last stage's output goes nowhere.
     stage = jnp.arange(1, ends.shape[0] + 1, dtype=float).reshape(-1, *[1] * (ends.ndim - 1))
     return jnp.max(jnp.where(stage < p2, _at(jnp.asarray(y), ends - 1), 0), axis=0)
 

@@ -13,8 +13,9 @@ import jax.numpy as jnp
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.network import Network
-from kernels.run import Options, Terms, Times, add_terms
+from kernels.run import Options, Times, add_terms
 from kernels.strategy import iteration_terms
+from kernels.terms import Terms
 
 
 @jax.tree_util.register_dataclass

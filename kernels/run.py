@@ -15,7 +15,7 @@ from kernels.arrays import Cells
 from kernels.batches import Rounding, Scaling
 from kernels.collectives import Algorithm
 from kernels.compute import Optimizer
-from kernels.terms import Part, Per, list_terms
+from kernels.terms import Terms, list_terms
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Options:
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=("p", "p1", "p2", "spec_batch", "samples", "segments", "delta", "gamma", "phi"),
+    # It chooses a formula, and so is fixed when a program is compiled.
     meta_fields=("scaling",),
 )
 @dataclass(frozen=True)
@@ -74,40 +75,13 @@ class Run:
     def iterations(self, rounding: Rounding) -> Cells:
         """I iterations an epoch, rounded as loaders do or not at all."""
         if rounding == "exact":
+            # And no quotient D/B: under weak scaling B has the dimensions of batch and PEs.
             return self.passes
         return batches.iterations(self.samples, self.global_batch, rounding)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Terms:
-    """Seconds of each part of the time, one field for each of `kernels.terms`."""
-
-    forward_backward: Cells
-    pipeline_bubble: Cells
-    weight_update: Cells
-    split_overhead: Cells
-    gradient_exchange: Cells
-    layer_collectives: Cells
-    halo_exchange: Cells
-    split_gather: Cells
-    point_to_point: Cells
-
-    def add(self, part: Part, per: Per | None = None) -> Cells:
-        """Seconds of all terms of a part, or of those that are paid so."""
-        first, *others = (getattr(self, name) for name in list_terms(part, per))
-        total: Cells = sum(others, first)
-        return total
-
-    @property
-    def compute(self) -> Cells:
-        """[s] computing."""
-        return self.add("compute", "sample") + self.add("compute", "iteration")
-
-    @property
-    def communication(self) -> Cells:
-        """[s] communicating."""
-        return self.add("communication")
+# Here, and not where it stands: names of terms are read without JAX.
+jax.tree_util.register_dataclass(Terms)
 
 
 @jax.tree_util.register_dataclass
@@ -143,6 +117,8 @@ def extend_to_epoch(iteration: Times, run: Run, options: Options) -> Times:
     """Seconds an epoch: what a sample costs D/B times, what an iteration costs I times."""
     passes, iterations = run.passes, run.iterations(options.iterations)
     times: Times = jax.tree.map(lambda time: time * iterations, iteration)
+    # By `ceil` the last batch is a smaller one: it communicates in full, but no sample is computed
+    # twice. This is how the authors' tool counts (docs/oracle.md, Iterations).
     sampled = {
         name: getattr(iteration.terms, name) * passes for name in list_terms("compute", "sample")
     }

@@ -22,6 +22,7 @@ def halo(kernel: Extents, planes: PerLayer, extents: Extents, factors: Factors) 
     depth, height, width = (
         extent / factor for extent, factor in zip(extents, factors, strict=True)
     )
+    # No neighbour along a dimension that is whole. Where K is even, the mean of the two sides.
     rows = [(k - 1) / 2 * (n > 1).astype(float) for k, n in zip(kernel, factors, strict=True)]
     sides = (height * width, depth * width, depth * height)
     items: PerLayer = planes * sum(row * side for row, side in zip(rows, sides, strict=True))
@@ -41,9 +42,11 @@ def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> 
     items = split * layer_halo(layers, placement.factors)
     return replace(
         whole_work(layers, times),
+        # Update, parameters and gradient stay those of one PE: each has all the weights.
         forward_backward=held(times.forward + times.backward, split, p2),
         activations=jnp.expand_dims(held(2 * (layers.x + layers.y), split, p2), 0),
         halo_items=total(items),
+        # A layer without a halo (kernels of 1, or not split) has no start-ups either.
         halo_exchanges=total(jnp.where(items > 0, 1.0, 0.0)),
         split_items=split_point(layers.y, split),
         replicated=jnp.ones(()),
@@ -54,5 +57,7 @@ def split_point(y: PerLayer, split: PerLayer) -> Cells:
     """Items a sample of the last split layer's output; 0 where that is the network's last layer."""
     split = jnp.asarray(split)
     later = jnp.cumsum(split[::-1], axis=0)[::-1]
+    # `later`, the split layers from here on, is 1 at the last one, and before it at layers whose
+    # split is 0.
     is_last_split = jnp.where(later == 1, split, 0)
     return total(is_last_split.at[-1].set(0) * y)

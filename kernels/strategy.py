@@ -15,7 +15,8 @@ from kernels.division import Division
 from kernels.group import GroupWork, whole_work
 from kernels.layers import LayerTimes
 from kernels.network import Network, link, staged_link
-from kernels.run import Options, Run, Terms
+from kernels.run import Options, Run
+from kernels.terms import Terms
 
 
 def group_work(division: Division, times: LayerTimes) -> GroupWork:
@@ -51,6 +52,7 @@ def iteration_terms(case: Case) -> Terms:
 
 def pipeline_bubble(work: GroupWork, run: Run, forward_backward: Cells) -> Cells:
     """(p2-1)/S of the slowest stage's time, while the pipeline fills and drains."""
+    # Of Table III's b (p2+S-1)/S the rest: b itself is `forward_backward`.
     return jnp.asarray(work.pipelined * (run.p2 - 1) / run.segments * forward_backward)
 
 
@@ -61,10 +63,12 @@ def gradient_exchange(work: GroupWork, run: Run, network: Network, options: Opti
     across the groups (`hierarchical`, as the authors ran it).
     """
     m = run.delta * work.gradient
+    # p, not p1: replicas' PEs lie as far apart as the whole run reaches.
     across = link(network, run.p).contended(run.phi)
     if options.allreduce == "ring":
         ring = jnp.where(jnp.equal(work.replicated, 1), run.p, run.p1)
         return all_reduce(ring, m, across, options.algorithm)
+    # No phi inside a group: it is that of rings that leave a node.
     inside = all_reduce(run.p2, m, link(network, run.p2), options.algorithm)
     return work.replicated * inside + all_reduce(run.p1, m, across, options.algorithm)
 
@@ -73,14 +77,17 @@ def layer_collectives(work: GroupWork, run: Run, network: Network, algorithm: Al
     """sum_{l<G, s_l=1} AG(p2, b delta y_l) + AR(p2, b delta y_l)."""
     m = run.batch * run.delta * work.gathered
     ring = link(network, run.p2)
+    # By filter AG forward and AR backward, by channel the other way round: one sum for both.
     gather = all_gather(run.p2, m, ring, algorithm, work.gathers)
     reduce = all_reduce(run.p2, m, ring, algorithm, work.gathers)
+    # The dimension of messages: one, or with `best`, chosen for each by itself, one a layer.
     return jnp.sum(gather + reduce, axis=0)
 
 
 def halo_exchange(work: GroupWork, run: Run, network: Network) -> Cells:
     """sum over K_l > 1 of 2 P2P(b delta halo(x_l)) + 2 P2P(b delta halo(dL/dy_l))."""
     path = staged_link(network, run.p2).contended(network.phi_halo)
+    # Items are of both directions already, and so count twice; messages, four a layer.
     m = 2 * run.batch * run.delta * work.halo_items
     return point_to_point(m, path, messages=4 * work.halo_exchanges)
 
@@ -89,7 +96,9 @@ def split_gather(work: GroupWork, run: Run, network: Network, algorithm: Algorit
     """2 AG(p2, b delta y_split), where a spatial split ends before the last layer."""
     path = staged_link(network, run.p2).contended(network.phi_gather)
     m = run.batch * run.delta * work.split_items
+    # The parts forward, and their gradients backward.
     gather = 2 * all_gather(run.p2, m, path, algorithm)
+    # An exchange of nothing would still have its start-ups.
     return jnp.where(jnp.greater(work.split_items, 0), gather, 0.0)
 
 
@@ -98,4 +107,5 @@ def stage_to_stage(work: GroupWork, run: Run, network: Network) -> Cells:
     m = run.batch / run.segments * run.delta * work.stage_items
     steps = 2 * (run.p2 + run.segments - 2)
     send = work.pipelined * steps * point_to_point(m, link(network, run.p2))
+    # For p2 = 1 there would be 2 (S-1) start-ups to nobody.
     return jnp.where(jnp.greater(run.p2, 1), send, 0.0)

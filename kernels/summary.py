@@ -19,6 +19,7 @@ from kernels.flags import FORBIDS, Limit
 from kernels.statistics import COUNTS, STATISTICS
 
 # The flag of a PE count that stands in another part of the line, too: it does not count here.
+# The eighth bit, which `Limit` leaves free.
 REPEATED = 128
 # Of one that the group merely does not divide: that says nothing about scaling.
 STOPS = FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE
@@ -94,6 +95,7 @@ def summarise_nothing(shape: tuple[int, ...], of_limits: tuple[int, ...]) -> Sum
 
 def summarise(line: Line) -> Summary:
     """The summary of a line, or of a part of one; of size 1 along dimensions where none varies."""
+    # In single precision, as cells are stored: what is kept is what a reader of the cells finds.
     time = jnp.asarray(line.comp_time + line.comm_time, jnp.float32)
     # NaN, where there is no such configuration, is no time either.
     time = jnp.where(line.allowed & jnp.isfinite(time), time, jnp.inf)
@@ -104,6 +106,7 @@ def summarise(line: Line) -> Summary:
     efficient = jnp.max(jnp.where(is_efficient, line.row, -1), axis=0)
     largest = jnp.max(jnp.where(line.allowed, line.row, -1), axis=0)
     stops = line.limit & jnp.uint8(STOPS)
+    # Beyond the largest one that is allowed: gaps below it stop nothing.
     stopped = jnp.min(jnp.where((stops > 0) & (line.row > largest), line.row, NO_ROW), axis=0)
     p = jnp.asarray(line.p, float)
     return Summary(
@@ -130,7 +133,10 @@ def extend_summary(earlier: Summary, line: Line) -> Summary:
 
 def merge_summaries(earlier: Summary, later: Summary) -> Summary:
     """The summary of a line from those of two parts, `later` of the larger PE counts."""
+    # Strictly less: of PE counts as fast as each other the smallest stays, as within a part.
     is_later = jnp.less(later.fastest_time, earlier.fastest_time)
+    # Where nothing of the later part is allowed, the largest is the earlier's, and so is what
+    # forbids the next one.
     stopped = jnp.equal(later.largest_pe, 0) & jnp.greater(earlier.forbidden_by, 0)
     fastest = {
         name: jnp.where(is_later, getattr(later, name), getattr(earlier, name)) for name in FASTEST

@@ -1,11 +1,14 @@
 """Terms: the parts of an iteration's time, in the order in which they are told and added.
 
-Apart from the kernels that find them (`kernels.run.Terms` has a field for each): whoever only names
-them needs no JAX.
+One table: a field of `Terms` is a term's row. Apart from the kernels that compute them
+(`kernels.run` makes `Terms` a pytree): whoever only names them needs no JAX.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from kernels.arrays import Cells
 
 Part = Literal["compute", "communication"]
 Per = Literal["sample", "iteration"]
@@ -21,46 +24,84 @@ class Term:
     meaning: str
 
 
-_ALL = (
-    Term("forward_backward", "compute", "sample", "time of forward and backward passes"),
-    Term(
-        "pipeline_bubble",
-        "compute",
-        "sample",
-        "time stages wait for their first and after their last segment",
-    ),
-    Term("weight_update", "compute", "iteration", "time of weight updates"),
-    # What Table III does not have, and is 0 there.
-    Term(
-        "split_overhead",
-        "compute",
-        "iteration",
-        "time that dividing layers costs beside arithmetic",
-    ),
-    Term(
-        "gradient_exchange",
-        "communication",
-        "iteration",
-        "time of the gradient exchange across replicas",
-    ),
-    Term(
-        "layer_collectives",
-        "communication",
-        "iteration",
-        "time of layer-wise collectives inside a group",
-    ),
-    Term("halo_exchange", "communication", "iteration", "time of halo exchanges inside a group"),
-    Term(
-        "split_gather", "communication", "iteration", "time of gathers where a spatial split ends"
-    ),
-    Term("point_to_point", "communication", "iteration", "time of transfers from stage to stage"),
-)
+def describe_term(part: Part, per: Per, meaning: str) -> dict[str, str]:
+    """The row of a term, as the metadata of its field."""
+    return {"part": part, "per": per, "meaning": meaning}
 
-TERMS = {term.name: term for term in _ALL}
+
+# `field` and no helper around it: type checkers then know that a term has no default.
+@dataclass(frozen=True)
+class Terms:
+    """Seconds of each part of the time; a field is a row of `TERMS`."""
+
+    forward_backward: "Cells" = field(
+        metadata=describe_term("compute", "sample", "time of forward and backward passes")
+    )
+    pipeline_bubble: "Cells" = field(
+        metadata=describe_term(
+            "compute", "sample", "time stages wait for their first and after their last segment"
+        )
+    )
+    weight_update: "Cells" = field(
+        metadata=describe_term("compute", "iteration", "time of weight updates")
+    )
+    # What Table III does not have, and is 0 there.
+    split_overhead: "Cells" = field(
+        metadata=describe_term(
+            "compute", "iteration", "time that dividing layers costs beside arithmetic"
+        )
+    )
+    gradient_exchange: "Cells" = field(
+        metadata=describe_term(
+            "communication", "iteration", "time of the gradient exchange across replicas"
+        )
+    )
+    layer_collectives: "Cells" = field(
+        metadata=describe_term(
+            "communication", "iteration", "time of layer-wise collectives inside a group"
+        )
+    )
+    halo_exchange: "Cells" = field(
+        metadata=describe_term(
+            "communication", "iteration", "time of halo exchanges inside a group"
+        )
+    )
+    split_gather: "Cells" = field(
+        metadata=describe_term(
+            "communication", "iteration", "time of gathers where a spatial split ends"
+        )
+    )
+    point_to_point: "Cells" = field(
+        metadata=describe_term(
+            "communication", "iteration", "time of transfers from stage to stage"
+        )
+    )
+
+    def add(self, part: Part, per: Per | None = None) -> "Cells":
+        """Seconds of all terms of a part, or of those that are paid so."""
+        first, *others = (getattr(self, name) for name in list_terms(part, per))
+        total: Cells = sum(others, first)
+        return total
+
+    @property
+    def compute(self) -> "Cells":
+        """[s] computing."""
+        # Two sums first, as `kernels.run.Times` keeps them: both agree to the last bit.
+        return self.add("compute", "sample") + self.add("compute", "iteration")
+
+    @property
+    def communication(self) -> "Cells":
+        """[s] communicating."""
+        return self.add("communication")
+
+
+TERMS = {each.name: Term(each.name, **each.metadata) for each in fields(Terms)}
 
 
 def list_terms(part: Part, per: Per | None = None) -> tuple[str, ...]:
     """The names of the terms of a part, or of those that are paid so."""
     return tuple(
-        term.name for term in _ALL if term.part == part and (per is None or term.per == per)
+        term.name
+        for term in TERMS.values()
+        if term.part == part and (per is None or term.per == per)
     )

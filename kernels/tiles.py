@@ -19,6 +19,7 @@ Tree = TypeVar("Tree")
 Starts = tuple[Cells, ...]
 
 # Measured (benchmarks/kernel.py): smaller ones pay for the loop, larger ones leave the cache.
+# 512 KiB for each output in single precision.
 TILE_CELLS = 2**17
 # PE counts that a tile has at least, where there are as many: each tile's summary is merged once.
 ROWS = 32
@@ -44,6 +45,7 @@ class Tiles:
     def starts(self, tile: Starts) -> Starts:
         """Where a tile, given by its number along each dimension, starts."""
         cells = zip(tile, self.shape, self.size, strict=True)
+        # Moved back, and not cut off, at the end: tiles of one shape are one loop's body.
         return tuple(jnp.minimum(number * size, n - size) for number, n, size in cells)
 
     def cut(self, values: Tree, starts: Starts) -> Tree:
@@ -56,6 +58,7 @@ class Tiles:
         if leading < 0:  # a constant
             return leaf
         of_leaf = zip(leaf.shape[leading:], self.shape, self.size, starts, strict=True)
+        # Size 1 broadcasts, and so stays as it is.
         places = [(0, n) if n != full else (start, size) for n, full, size, start in of_leaf]
         first, sizes = zip(*[(0, n) for n in leaf.shape[:leading]], *places, strict=True)
         return jax.lax.dynamic_slice(leaf, first, sizes)
@@ -64,6 +67,7 @@ class Tiles:
 def tiles(shape: tuple[int, ...], cells: int = TILE_CELLS) -> Tiles:
     """Tiles of about `cells`: the last dimensions whole as far as they fit, then PE counts."""
     room, others = max(1, cells // min(shape[0], ROWS)), list[int]()
+    # The last dimensions are next to each other in memory: whole ones are written in long runs.
     for n in reversed(shape[1:]):
         others.insert(0, max(1, min(n, room // math.prod(others))))
     rows = max(1, min(shape[0], cells // math.prod(others)))

@@ -18,7 +18,7 @@ from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.group import slower
 from kernels.percentiles import PERCENTILES
-from kernels.run import Terms
+from kernels.terms import Terms
 
 
 @jax.tree_util.register_dataclass
@@ -44,6 +44,7 @@ def spread(case: Case) -> Spread:
         return move_times(case, offsets, serial)
 
     def along(direction: Array) -> tuple[Cells, Cells]:
+        # Forward, not in reverse: directions are few, at most one a parameter, and cells are many.
         slope: tuple[Cells, Cells] = jax.jvp(times, here, (Calibration(*direction), still))[1]
         return slope
 
@@ -60,6 +61,7 @@ def move_times(case: Case, offsets: Calibration, serial: Cells) -> tuple[Cells, 
     """
     calibration = case.calibration
     assert calibration is not None  # whoever moves its parameters has some
+    # In logarithms: parameters stay positive, and spreads are relative.
     moved: Calibration = jax.tree.map(lambda value, by: value * jnp.exp(by), calibration, offsets)
     slower_work = slower(case.work, jnp.exp(serial))
     terms = calibrated.iteration_terms(replace(case, work=slower_work, calibration=moved))
@@ -89,6 +91,7 @@ def _own_errors(terms: Terms, case: Case, uncertainty: Uncertainty) -> tuple[Cel
     work, run = case.work, case.run
     alone = jnp.equal(run.p2, 1)
     computing = jnp.where(alone, uncertainty.serial, uncertainty.group) * terms.compute
+    # A spatial group's gradients go through host memory, with the errors of other exchanges.
     rings = jnp.greater(run.p1, 1) & jnp.equal(work.replicated, 0)
     reduced = jnp.where(rings, terms.gradient_exchange, 0.0)
     rest = terms.communication - reduced
@@ -106,6 +109,7 @@ def _combine(
 
     def relative(parameters: Cells, serial: Cells, error: Cells, time: Cells) -> Cells:
         variance = jnp.sum(jnp.square(parameters), axis=0) + jnp.square(serial) + error
+        # No time has no logarithm: on one PE nothing is communicated, and nothing is unsure of it.
         return jnp.where(jnp.greater(time, 0), jnp.sqrt(variance) / time, 0.0)
 
     compute, communication = (jnp.square(each) for each in errors)

@@ -1,7 +1,7 @@
 """The cube's output variables, one table: name, meaning, units, type and fill value.
 
-To add one: a row here, its name among the outputs of `grids.spec`, and what it is of an answer
-(`sweep.engine.evaluate.output`). Types, fill values and CF attributes follow from the row.
+To add one: a row here, and its name and what it is of an answer in `kernels.stored`. Types, fill
+values and CF attributes follow from the row.
 """
 
 from dataclasses import dataclass

@@ -21,7 +21,8 @@ from kernels.collectives import Algorithm
 from kernels.compute import PE
 from kernels.group import GroupWork
 from kernels.network import Network
-from kernels.run import Options, Run, Terms
+from kernels.run import Options, Run
+from kernels.terms import Terms
 
 GROUPS = ("none", "spatial", "pipeline", "filter", "channel")
 LEVELS = 3

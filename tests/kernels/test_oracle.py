@@ -12,7 +12,7 @@ from kernels.case import Case
 from kernels.division import Division
 from kernels.flags import FORBIDS, Limit
 from kernels.oracle import Answer, choose_answer, evaluate, reduce_layers
-from kernels.run import Terms
+from kernels.terms import Terms
 
 GROUPS = ("spatial", "pipeline", "filter", "channel")
 NAMES = [each.name for each in fields(Terms)]

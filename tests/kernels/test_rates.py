@@ -15,8 +15,9 @@ from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.oracle import reduce_layers
 from kernels.rates import are_constant, find_rates, iteration_times
-from kernels.run import Options, Terms, Times
+from kernels.run import Options, Times
 from kernels.strategy import iteration_terms
+from kernels.terms import Terms
 
 PLACES = {"spatial": placement(factors=(1, 1, 2)), "pipeline": placement(ends=(2, 3))}
 # A path through host memory that is the slower one in start-up alone, and as fast in bandwidth.

@@ -11,8 +11,9 @@ from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
 from kernels.case import Case
 from kernels.division import Division
-from kernels.run import Options, Terms, add_terms, extend_to_epoch
+from kernels.run import Options, add_terms, extend_to_epoch
 from kernels.strategy import group_work, iteration_terms
+from kernels.terms import Terms
 
 ALL = 4 * 1640  # bytes of the gradients
 GROUPS = {

@@ -1,20 +1,34 @@
 """The table of terms is the fields of `Terms`, and its sums are all of them."""
 
-from dataclasses import fields
+import subprocess
+import sys
 
+import jax
 import numpy as np
 
-from kernels.run import Terms
-from kernels.terms import TERMS, list_terms
+from kernels.run import add_terms
+from kernels.terms import TERMS, Term, Terms, list_terms
 
 
-def test_every_term_has_a_field() -> None:
-    assert [each.name for each in fields(Terms)] == list(TERMS)
+def test_a_row_is_what_its_field_says() -> None:
+    meaning = "time of weight updates"
+    assert TERMS["weight_update"] == Term("weight_update", "compute", "iteration", meaning)
+
+
+def test_terms_are_a_pytree_in_the_order_of_the_table() -> None:
+    leaves = jax.tree.leaves(Terms(*map(float, range(len(TERMS)))))
+    assert leaves == [*map(float, range(len(TERMS)))]
 
 
 def test_each_is_added_once() -> None:
     parts = (*list_terms("compute"), *list_terms("communication"))
     assert sorted(parts) == sorted(TERMS)
     powers = Terms(*(10.0 ** np.arange(len(TERMS))))
-    assert powers.compute == 1111
-    assert powers.communication == 111110000
+    for sums in (powers, add_terms(powers)):
+        assert sums.compute == 1111
+        assert sums.communication == 111110000
+
+
+def test_terms_and_outputs_are_named_without_jax() -> None:
+    code = "import sys, kernels.terms, kernels.stored; sys.exit('jax' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
