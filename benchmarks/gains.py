@@ -1,0 +1,108 @@
+"""Gains: what each optimisation of the kernel brings, each left out in turn within one run.
+
+The figures stand beside the optimisations; one that no longer earns its lines goes.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import jax
+import numpy as np
+from jax import Array
+
+from benchmarks import spaces
+from benchmarks.effort import Effort
+from benchmarks.report import Report, Row
+from benchmarks.timing import Action, interleaved
+from grids.grid import Grid
+from kernels.arrays import Cells
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.fill import Buffers, fill_buffers
+from sweep.engine.buffer_pool import Spare
+
+# Names in the kernels, and the value under which they do nothing.
+WITHOUT: Mapping[str, Mapping[str, object]] = {
+    "rates": {"kernels.oracle.are_constant": lambda options: False},
+    "invariants ahead of the tiles": {"kernels.fill.FEW": 2**60},
+    "tiles": {"kernels.fill.TILE_CELLS": 2**60},
+}
+
+
+def measure(effort: Effort) -> Report:
+    """Each strategy's largest block of variables and summary, on one core."""
+    rows = []
+    for kind, grid in (
+        ("three axes", spaces.wide(effort.blocks[-1])),
+        ("two axes", spaces.dense(effort.blocks[-1])),
+    ):
+        for position, name in enumerate(spaces.STRATEGIES):
+            rows += _rows(f"{name}, {kind}", grid, position, effort)
+    return Report("gains", "a block's rate as it is, over its rate without", tuple(rows))
+
+
+def _rows(what: str, grid: Grid, strategy: int, effort: Effort) -> list[Row]:
+    blocks: dict[str, Action] = {
+        "as it is": Block(grid, strategy),
+        "buffers that are there": Block(grid, strategy, reuse=False),
+    }
+    blocks |= {name: Block(grid, strategy, names) for name, names in WITHOUT.items()}
+    timings = interleaved(blocks, effort.short_rounds)
+    return [
+        Row(
+            f"{what}: {name}",
+            np.prod(grid.shape[4:]) / timings["as it is"].median,
+            "cells/s",
+            timings["as it is"].rate_against(timing),
+            "without",
+        )
+        for name, timing in timings.items()
+        if name != "as it is"
+    ]
+
+
+class Block:
+    """One strategy's block, evaluated again and again by a program of its own."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        strategy: int,
+        without: Mapping[str, object] | None = None,
+        reuse: bool = True,
+    ) -> None:
+        case = grid.case((0, 0, 0, strategy))
+        assert case is not None  # the spaces have data sets that fit
+        self._grid, self._case, self._without = grid, case, without or {}
+        self._program, self._spare, self._reuse = _compile(), Spare(), reuse
+
+    def __call__(self) -> None:
+        shape = self._grid.shape[4:]
+        enough = np.ones((1, *shape[1:]), np.float32)
+        buffers = self._spare.take(1, shape, self._grid.spec.outputs)
+        with ExitStack() as stack:
+            for name, value in self._without.items():
+                stack.enter_context(patch(name, value))
+            buffers, _ = self._program(buffers, self._case, enough, shape)
+        jax.block_until_ready(buffers)
+        if self._reuse:
+            self._spare.give(buffers)
+
+
+Program = Callable[[Buffers, Case, Cells, tuple[int, ...]], tuple[Buffers, Array]]
+
+
+def _compile() -> Program:
+    """The program that fills a block, compiled anew and so as the kernels' names are by then."""
+
+    @compiled("shape", donated=("buffers",))
+    def fill(
+        buffers: Buffers, case: Case, enough: Cells, shape: tuple[int, ...]
+    ) -> tuple[Buffers, Array]:
+        # The function itself: a program inside another is traced once, as the names then were.
+        trace: Callable[..., tuple[Buffers, Array]] = inspect.unwrap(fill_buffers)
+        return trace(buffers, 0, case, enough, shape=shape)
+
+    return fill
