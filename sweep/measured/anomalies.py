@@ -11,11 +11,11 @@ from typing import Any
 
 from grids.reading.units import format_quantity
 from kernels.calibration import LARGE_MESSAGE
-from kernels.oracle import choose_group
 from kernels.terms import TERMS
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
-from sweep.questions.predict import ONLY, number, predict_grid
+from sweep.questions.plain_numbers import number
+from sweep.questions.predict import choose_case, predict_grid
 
 # A run is slower for its scale if the excess over the prediction grew so much in its series.
 GROWN = 1.25
@@ -177,9 +177,9 @@ def _suspect_large_messages(run: PredictedRun) -> str | None:
     # Hybrids of filter and channel reduce between PEs directly.
     if inside != "spatial" and run.answer["replicas"] > 1:
         return None
-    case = run.grid.case(ONLY)
+    case = choose_case(run.grid)
     assert case is not None  # it has a prediction that the run deviates from
-    work, delta = choose_group(case).work, run.answer["parameters"]["delta"]
+    work, delta = case.work, run.answer["parameters"]["delta"]
     messages = {"gradients": delta * number(work.undivided)}
     if inside == "spatial":
         messages["samples"] = delta * run.row.samples_per_replica * number(work.sample)

@@ -15,11 +15,10 @@ from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.filter_channel import exchanged
 from kernels.group import GroupWork, Placement, share
-from kernels.oracle import choose_group
 from kernels.spatial import layer_halo
 from kernels.terms import TERMS
 from sweep.questions.formulas import select_formulas
-from sweep.questions.predict import ONLY, Configuration, predict_grid
+from sweep.questions.predict import ONLY, Configuration, choose_case, describe_case
 
 Row = dict[str, Any]
 
@@ -42,17 +41,17 @@ def explain(
 
 def explain_grid(grid: Grid) -> Row:
     """The prediction, with `formulas` a term and `layers` a row each."""
-    predicted = predict_grid(grid)
-    if predicted["epoch_time"] is None:
+    case = choose_case(grid)
+    predicted = describe_case(grid, case)
+    if case is None or predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
     strategy = grid.strategies[0]
     if strategy.group == "best":
         strategy = replace(strategy, group=predicted["group"])
-    case, groups = grid.case(ONLY), grid.groups(ONLY, strategy=strategy)
-    assert case is not None  # it has a time
-    assert groups is not None
+    groups = grid.groups(ONLY, strategy=strategy)
+    assert groups is not None  # it has a time
     return predicted | {
-        "formulas": _list_formulas(grid, choose_group(case), predicted),
+        "formulas": _list_formulas(grid, case, predicted),
         "layers": _list_layers(grid, groups),
     }
 
