@@ -11,7 +11,12 @@ from kernels.statistics import COUNT
 from sweep.cube.variables import name_limits
 from sweep.questions.lines import Columns, split_groups
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, read_calibrated_grid, summarise_slice
+from sweep.questions.summary_table import (
+    Source,
+    open_source,
+    read_calibrated_grid,
+    summarise_slice,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +44,7 @@ def best(cube: Source, selection: Selection | None = None) -> "pd.DataFrame":
 
 def rank_strategies(cube: Source, selection: Selection | None = None) -> list[Row]:
     """The rows of `best` as plain data, without pandas, which takes long to import."""
+    cube = open_source(cube)  # once for both: each opening reads and checks the root again
     lines = summarise_slice(cube, selection)
     others = list(lines.coordinates)[len(PLACE) + 1 :]
     rows: list[Row] = []
