@@ -165,6 +165,11 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
     group = open_group(url, mode)
     if group is None:
         raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
+    return read_cube(url, group)
+
+
+def read_cube(url: str, group: zarr.Group) -> Cube:
+    """The cube of a group that is open; InputError says what is wrong with it."""
     grid = read_grid(url, group)
     cut = read_plan(url, group, len(grid.dims))
     # As it was when the store was made, whatever today's sizes of shards are.

@@ -23,8 +23,8 @@ from sweep.cube.lock import hold_store
 from sweep.cube.marks import collect_marks
 from sweep.cube.object_store import locate_store
 from sweep.cube.provenance import check_code
-from sweep.cube.root import is_unfinished, open_group, remove_partial
-from sweep.cube.store import Cube, open_cube, plan_cube
+from sweep.cube.root import Mode, is_unfinished, open_group, remove_partial
+from sweep.cube.store import Cube, open_cube, plan_cube, read_cube
 from sweep.engine.block import Execute, run_blocks
 from sweep.engine.progress import Progress, silent
 from sweep.engine.resources import check_memory
@@ -119,7 +119,7 @@ def sweep(
             advice="--extend keeps what is stored, --overwrite starts anew",
         )
     with _translate_failures(url), hold_store(url):
-        cube = None if overwrite else find_existing(url)
+        cube = None if overwrite else find_existing(url, "r+")
         more = find_growth(cube, grid, url) if extend else None
         if cube and not extend:
             _check_same(cube, grid)
@@ -141,12 +141,11 @@ def sweep(
             remove_partial(url)
 
 
-def find_existing(url: str) -> Cube | None:
+def find_existing(url: str, mode: Mode) -> Cube | None:
     """The cube that an earlier run left, None where there is none yet."""
-    group = open_group(url, "r")
-    if group is None or is_unfinished(group):
-        return None
-    return open_cube(url, "r+")
+    # To write ("r+") the caller holds the store: opened so, Zarr makes a folder that is not there.
+    group = open_group(url, mode)
+    return None if group is None or is_unfinished(group) else read_cube(url, group)
 
 
 def find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
