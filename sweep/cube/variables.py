@@ -1,7 +1,7 @@
 """The cube's output variables, one table: name, meaning, units, type and fill value.
 
 To add one: a row here, its name among the outputs of `grids.spec`, and what it is of an answer
-(`sweep.engine.evaluate.output`). Types, fill values and CF attributes follow from the row.
+(`kernels.outputs.read_output`). Types, fill values and CF attributes follow from the row.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ from kernels.terms import TERMS
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
+# Computed in double precision and rounded once (`kernels.outputs`), relative 2**-24: 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")
+# A bit for each of the seven limits (`kernels.flags`): one bit is free.
 BYTE: np.dtype[np.generic] = np.dtype("uint8")
 
 
