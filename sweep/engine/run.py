@@ -118,6 +118,7 @@ def sweep(
             where="--overwrite, --extend",
             advice="--extend keeps what is stored, --overwrite starts anew",
         )
+    # Held before anybody looks: what is decided by is still so when it is written.
     with _translate_failures(url), hold_store(url):
         cube = None if overwrite else find_existing(url, "r+")
         more = find_growth(cube, grid, url) if extend else None
@@ -127,6 +128,7 @@ def sweep(
         if where.scheduler is None:  # else blocks are computed elsewhere
             check_memory(grid, plan, where.workers)
         if cube and not more:
+            # Before workers start or anything is compiled: a finished cube answers at once.
             if cube.read_done().all():
                 return
             _tidy(cube)
@@ -184,6 +186,8 @@ def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
     """Compute what is missing."""
     done = cube.read_done()
     with progress(cube.plan, int(done.sum())) as advance, collect_marks(cube) as mark:
+        # The number of a block is given only when its data are in the store: the mark always comes
+        # second.
         for block in execute(cube, map(int, np.flatnonzero(~done))):
             mark(block)
             advance(block)
@@ -204,6 +208,7 @@ def _expect_same_code(cube: Cube) -> None:
 def _open_executor(where: Where) -> Iterator[Execute]:
     """What runs blocks and tells, as they are done, which."""
     if where.workers or where.scheduler:
+        # Late: to import Dask takes time, and a sweep in this process has no use for it.
         from sweep.engine.dask_executor import connect_cluster
 
         with connect_cluster(where.workers, where.scheduler) as execute:
@@ -217,6 +222,7 @@ def _translate_failures(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # A quota that is used up is a full disk, too.
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
         raise RunError(
