@@ -80,6 +80,7 @@ def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
 
     @contextmanager
     def progress(plan: Plan, done: int) -> Iterator[Advance]:
+        # As a sweep begins, and not before: an existing cube that is done has nothing to announce.
         tell(outline_plan(grid, plan, workers))
         for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")

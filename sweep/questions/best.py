@@ -67,6 +67,7 @@ def _add_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
 
 def _rank_rows(rows: list[Row]) -> Iterator[Row]:
     """The rows of one place, the fastest first."""
+    # Sorting is stable: strategies that nothing allows stay in the cube's order.
     in_order = sorted(rows, key=lambda row: row["epoch_time"] or float("inf"))
     for rank, row in enumerate(in_order, 1):
         yield {"rank": rank if row["feasible"] else None} | row
@@ -98,5 +99,6 @@ def _summarise_strategy(lines: Columns, others: list[str]) -> Row:
 def _list_reasons(lines: Columns) -> list[str]:
     """Names of what forbids the cells, the most frequent first."""
     counts = {name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)}
+    # Of equal counts the first in the order of `Limit`.
     frequent = sorted(counts.items(), key=lambda item: -item[1])
     return [name for name, count in frequent if count]

@@ -71,9 +71,12 @@ def join_blocks(parts: Arrays) -> Arrays:
     times, largest, forbidden = (
         parts[name] for name in ("fastest_time", "largest_pe", "forbidden_by")
     )
+    # inf for NaN: nanargmin refuses a line in which no block has any time.
     fastest = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
     block = np.arange(len(largest)).reshape(-1, *[1] * (largest.ndim - 1))
     holds = np.where(largest > 0, block, 0).max(axis=0)  # the block of the largest
+    # What forbids the next PE count: in that block, or in the first after it where anything is
+    # forbidden.
     later = (block >= holds) & (forbidden > 0)
     return {
         **{name: _pick_block(parts[name], fastest) for name in parts if name.startswith("fastest")},
@@ -87,6 +90,7 @@ def join_blocks(parts: Arrays) -> Arrays:
 def _read_table(cube: Cube, place: Place) -> NDArray[np.float64]:
     """The statistics of a part of the cube [statistic, block along the PE counts, others]."""
     pe = cube.plan.dims.index("pe")
+    # oindex selects along each axis by itself; plain positions would be paired, as numpy does.
     table = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
     return np.moveaxis(np.asarray(table), (pe, pe + 1), (0, 1))
 

@@ -36,6 +36,7 @@ def summarise_slice(
     InputError: an unknown axis or value; a store of summaries alone that would have to be computed.
     """
     chosen, source = selection or {}, open_source(source)
+    # What is kept is of whole lines, and at one efficiency: anything else is computed from cells.
     if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
         return read_summary(source, chosen)
     from sweep.questions.computed import summarise_cells  # late: JAX and xarray come with it
