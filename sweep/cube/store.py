@@ -92,8 +92,8 @@ class Cube:
             for error in filter(None, ends):
                 raise error
 
-        # Written, and left to the system to bring to the disk: to wait for that (fsync) at each block
-        # guards against power cuts alone, not kills. `status --verify` finds what one has cost.
+        # Written, and left to the system to bring to the disk: to wait for that (fsync) guards
+        # against power cuts alone, not kills. `status --verify` finds what one has cost.
         sync(write_all())
 
     async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
