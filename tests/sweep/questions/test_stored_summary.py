@@ -78,11 +78,19 @@ def test_a_store_with_more_statistics_is_whole(later_url):
 def test_names_that_are_lost_are_made_anew(small, tmp_path):
     url = tmp_path / "cube.zarr"
     sweep_with(small, url)
+    expected = sweep.limits(url).to_dict("records")
     (url / STATISTIC / "c" / "0").unlink()
-    with pytest.raises(InputError, match="its summary has no 'fastest_pe'; find what is damaged"):
-        sweep.limits(url)
+    assert sweep.limits(url).to_dict("records") == expected  # the root's metadata name them, too
     assert [each["variable"] for each in verify_status(str(url))["damaged"]] == [STATISTIC]
     assert zarr.open_group(str(url), mode="r")[STATISTIC][:].tolist() == list(LATER)
+
+
+def test_a_statistic_that_is_missing_is_told(small, tmp_path):
+    sweep_with(small, tmp_path / "cube.zarr")
+    path = tmp_path / "cube.zarr" / "zarr.json"
+    path.write_text(path.read_text().replace('"fastest_pe":', '"swiftest_pe":'))
+    with pytest.raises(InputError, match="its summary has no 'fastest_pe'; sweep again"):
+        sweep.limits(tmp_path / "cube.zarr")
 
 
 @pytest.mark.parametrize("version", [2, "1", None, "x" * 5000])
