@@ -13,7 +13,8 @@ from kernels.calibration import Calibration, Uncertainty
 from kernels.compute import PE
 from kernels.group import Bounds, GroupWork
 from kernels.network import Network
-from kernels.run import Options, Run
+from kernels.options import Options
+from kernels.run import Run
 
 
 @partial(

@@ -2,11 +2,11 @@
 
 A roofline (Williams et al. 2009) under which a layer is bound by FLOP/s or by memory traffic, times
 the slowdown that a measurement showed. The backward pass computes two gradients, of the input and
-of the weights, with the forward pass's arithmetic each.
+of the weights, with the forward pass's arithmetic each. What a batch of b samples takes, forward
+and backward: T_l(b) = b s_l + f_l, of which Table III has s_l alone (docs/machine.md).
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -14,8 +14,7 @@ import jax.numpy as jnp
 from kernels.arrays import Cells, PerLayer
 from kernels.compiled import compiled
 from kernels.layers import Layers, LayerTimes
-
-Optimizer = Literal["sgd", "adam", "none"]
+from kernels.options import Optimizer, Options
 
 # Items moved between memory and the PE for each weight and bias in one update.
 UPDATE_ACCESSES: dict[Optimizer, float] = {
@@ -25,15 +24,32 @@ UPDATE_ACCESSES: dict[Optimizer, float] = {
 }
 
 
+# Bytes of an item in an update in any precision: masters and states are in single precision, and
+# what SGD saves on a 2-byte gradient, a 2-byte copy of the weight costs (docs/machine.md).
+MASTER_BYTES = 4.0
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PE:
-    """One processing element: FLOP/s, the share of them that layers reach, memory [B], [B/s]."""
+    """One processing element: FLOP/s, the share of them that layers reach, memory [B], [B/s].
+
+    convolution_2d, convolution_3d, matrix_product: the share that kernels of this kind reach, which
+    `efficiency` multiplies. elementwise_passes: times that other layers move their items, forward
+    and backward. layer_overhead [s a layer and pass]. reserved [B]: memory that no tensor has. As
+    they stand, Table III's, which knows none of them.
+    """
 
     peak_flops: Cells
     efficiency: Cells
     memory_capacity: Cells
     memory_bandwidth: Cells
+    convolution_2d: Cells = 1.0
+    convolution_3d: Cells = 1.0
+    matrix_product: Cells = 1.0
+    elementwise_passes: Cells = 3.0
+    layer_overhead: Cells = 0.0
+    reserved: Cells = 0.0
 
 
 def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
@@ -50,17 +66,87 @@ def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     return roofline(layers.flops, delta * (layers.x + layers.y + layers.w), pe)
 
 
-@compiled()
-def slowdown(layers: Layers, pe: PE, delta: Cells, seconds: PerLayer) -> PerLayer:
-    """Measured `seconds` FW_l + BW_l a sample over the roofline's on the PE of the measurement."""
-    return seconds / (3 * forward_roofline(layers, pe, delta))  # backward is twice forward
+def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
+    """Seconds a sample forward, weights left out: s_l / 3."""
+    flat = layers.convolution * (1 - layers.volumetric)
+    volumetric = layers.convolution * layers.volumetric
+    product = 1 - layers.convolution - layers.elementwise
+    kind = (
+        flat * pe.convolution_2d
+        + volumetric * pe.convolution_3d
+        + product * pe.matrix_product
+        + layers.elementwise  # bound by its traffic, whatever this is
+    )
+    traffic = delta * (layers.x + layers.y)
+    multiplying = roofline(layers.flops / kind, traffic, pe)
+    moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
+    return jnp.where(jnp.equal(layers.elementwise, 1), moving, multiplying)
 
 
-@compiled("optimizer")
-def layer_times(layers: Layers, pe: PE, delta: Cells, optimizer: Optimizer = "sgd") -> LayerTimes:
-    """FW_l, BW_l [s a sample] and WU_l [s an iteration] of items of `delta` bytes."""
-    forward = layers.slowdown * forward_roofline(layers, pe, delta)
-    # No FLOPs: an update has a few for each weight, and waits for memory. And no slowdown, which is
-    # one of the measured FW_l + BW_l.
-    traffic = UPDATE_ACCESSES[optimizer] * delta * (layers.w + layers.bias)
-    return LayerTimes(forward, 2 * forward, traffic / pe.memory_bandwidth)
+@compiled("options")
+def slowdown(
+    layers: Layers,
+    pe: PE,
+    delta: Cells,
+    seconds: PerLayer,
+    batch: Cells = 1.0,
+    options: Options = Options(),
+) -> PerLayer:
+    """Measured `seconds` FW_l + BW_l a sample over those of the formulas on the PE of the
+    measurement, which was taken with `batch` samples at once.
+    """
+    if options.weights_read == "sample":
+        return seconds / (3 * forward_roofline(layers, pe, delta))  # backward is twice forward
+    times = _time_passes(layers, pe, delta)
+    a_sample = 3 * times.forward + (times.weights_read + times.overhead) / batch
+    # One factor for the network, and not one a layer: only the whole of it was measured.
+    whole = jnp.sum(jnp.asarray(seconds), axis=0) / jnp.sum(a_sample, axis=0)
+    return jnp.broadcast_to(whole, jnp.shape(a_sample))
+
+
+@compiled("options")
+def layer_times(
+    layers: Layers, pe: PE, delta: Cells, options: Options = Options()
+) -> LayerTimes:
+    """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes, and a pass' own."""
+    accesses = UPDATE_ACCESSES[options.optimizer]
+    if options.weights_read == "sample":
+        forward = layers.slowdown * forward_roofline(layers, pe, delta)
+        # No FLOPs: an update has a few for each weight, and waits for memory. And no slowdown,
+        # which is one of the measured FW_l + BW_l.
+        update = accesses * delta * (layers.w + layers.bias) / pe.memory_bandwidth
+        nothing = jnp.zeros_like(forward)
+        times = LayerTimes(forward, 2 * forward, update, nothing, nothing)
+    else:
+        once = _time_passes(layers, pe, delta)
+        times = LayerTimes(
+            forward=layers.slowdown * once.forward,
+            backward=layers.slowdown * once.backward,
+            update=accesses * MASTER_BYTES * (layers.w + layers.bias) / pe.memory_bandwidth,
+            weights_read=layers.slowdown * once.weights_read,
+            overhead=layers.slowdown * once.overhead,
+        )
+    return times if options.recompute == "none" else _run_forward_twice(times)
+
+
+def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
+    """As the roofline has them, without updates."""
+    forward = forward_alone(layers, pe, delta)
+    biases = 3 * layers.bias * delta / pe.memory_bandwidth
+    return LayerTimes(
+        forward=forward,
+        backward=2 * forward,
+        update=jnp.zeros_like(forward),
+        weights_read=3 * layers.w * delta / pe.memory_bandwidth,
+        overhead=biases + pe.layer_overhead,
+    )
+
+
+def _run_forward_twice(times: LayerTimes) -> LayerTimes:
+    """Recomputing: forward is a third of all that a layer takes."""
+    return replace(
+        times,
+        forward=2 * times.forward,
+        weights_read=4 / 3 * times.weights_read,
+        overhead=4 / 3 * times.overhead,
+    )

@@ -1,31 +1,32 @@
 """A division: how the layers of a model are laid out on the PEs of a group, and on which PEs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 import jax
 
 from kernels.arrays import Cells
-from kernels.collectives import Algorithm
-from kernels.compute import PE, Optimizer
+from kernels.compute import PE
 from kernels.group import Placement
 from kernels.layers import Layers
+from kernels.options import Options
 
 GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
 
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("layers", "pe", "placement", "p2", "delta"),
+    data_fields=("layers", "pe", "placement", "p2", "delta", "segments", "state_bytes"),
     # They choose formulas, and so are fixed when a program is compiled.
-    meta_fields=("group", "optimizer", "algorithm"),
+    meta_fields=("group", "options"),
 )
 @dataclass(frozen=True)
 class Division:
     """Layers placed on groups of `p2` PEs [cells], `delta` bytes an item.
 
-    algorithm: of collectives; of the faster of two, each layer's message counts by itself.
+    segments: of a pipeline. state_bytes: a weight's, with its gradient and the optimizer's states.
+    Table III's memory needs neither of the two.
     """
 
     layers: Layers
@@ -34,5 +35,6 @@ class Division:
     p2: Cells
     delta: Cells
     group: GroupStrategy
-    optimizer: Optimizer = "sgd"
-    algorithm: Algorithm = "ring"
+    options: Options = field(default_factory=Options)
+    segments: Cells = 1.0
+    state_bytes: Cells = 0.0

@@ -26,13 +26,14 @@ def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]
     layers, split, p2 = division.layers, division.placement.split, division.p2
     gathers = exchanged(split)
     gathered = gathers * layers.y
-    if division.algorithm != "best":  # costs are linear in the size: the layers' sum is enough
+    if division.options.algorithm != "best":  # costs are linear in the size: the layers' sum is enough
         gathers, gathered = merged(gathers), merged(gathered)
     return replace(
         whole_work(layers, times),
         # Activations stay those of one PE: what is gathered, each PE holds in full.
         forward_backward=held(times.forward + times.backward, split, p2),
         update=held(times.update, split, p2),
+        fixed=held(times.weights_read, split, p2) + total(times.overhead),
         # Table III divides weights and not biases, of which each PE holds all.
         parameters=jnp.expand_dims(held(2 * layers.w, split, p2), 0) + merged(layers.bias),
         gradient=held(layers.w, split, p2),

@@ -56,8 +56,9 @@ class Placement:
 class GroupWork:
     """Work of the busiest PE of a group. Items are counted a sample, parameters once.
 
-    forward_backward [s a sample], update [s an iteration]; activations, parameters: items in memory
-    with their gradients, of which the largest stage counts; gradient: weights that a PE exchanges
+    forward_backward [s a sample], update [s an iteration], fixed [s a pass]; activations,
+    parameters: what is in memory, of which the fullest stage counts, in items with their gradients
+    (Table III) or in bytes (`kernels.memory`); gradient: weights that a PE exchanges
     with the other replicas; gathered, gathers: items and collectives of the layer-wise exchange;
     halo_items, halo_exchanges; split_items: output of the last split layer; stage_items: largest
     output that passes from stage to stage. Marks, 1 or 0: replicated, each PE of a group of several
@@ -70,6 +71,7 @@ class GroupWork:
 
     forward_backward: Cells
     update: Cells
+    fixed: Cells
     activations: PerStage
     parameters: PerStage
     gradient: Cells
@@ -123,6 +125,7 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
     return GroupWork(
         forward_backward=total(seconds),
         update=total(times.update),
+        fixed=total(times.weights_read + times.overhead),
         # Each with its gradient. A tensor counts as an output and as the next layer's input: four
         # times in all, the paper's bound with no buffer reused.
         activations=merged(2 * (layers.x + layers.y)),

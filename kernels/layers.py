@@ -18,9 +18,11 @@ class Layers:
     """Sizes of the layers l = 1..G of one model for one sample shape.
 
     Extents and kernels lie along (depth, height, width), 1 where the network has fewer dimensions.
-    `convolution` is 1 for each that is one; `elementwise`, for each without a matrix product
-    (activation, normalisation, pooling, addition). `slowdown` is the measured time of a layer over
-    its roofline time on the machine where it was measured, 1 where nothing was measured.
+    `convolution` is 1 for each that is one, `volumetric` where it has a depth; `elementwise`, for
+    each without a matrix product (activation, normalisation, pooling, addition). `kept_items` and
+    `kept_bytes` are what the backward pass reads of the tensors that a layer makes. `slowdown` is
+    the measured time of a layer over its roofline time on the machine where it was measured, 1
+    where nothing was measured.
     """
 
     x: PerLayer
@@ -34,15 +36,24 @@ class Layers:
     extents_y: Extents
     kernel: Extents
     convolution: PerLayer
+    volumetric: PerLayer
     elementwise: PerLayer
+    kept_items: PerLayer
+    kept_bytes: PerLayer
     slowdown: PerLayer
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class LayerTimes:
-    """FW_l and BW_l [s a sample] and WU_l [s an iteration] of every layer on one PE."""
+    """FW_l and BW_l [s a sample] and WU_l [s an iteration] of every layer on one PE.
+
+    weights_read, overhead [s a pass]: reading its weights, forward and backward, and what it takes
+    whatever its size; 0 where each sample reads the weights (Table III).
+    """
 
     forward: PerLayer
     backward: PerLayer
     update: PerLayer
+    weights_read: PerLayer
+    overhead: PerLayer

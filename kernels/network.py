@@ -35,6 +35,7 @@ class Network:
 
     `staging_*` is the path through host memory that halo and split-point exchanges take where the
     PEs of a node do not see each other's memory (latency 0 and infinite bandwidth where they do).
+    `input_rate` [samples/s] is what the hosts of a node feed.
     """
 
     span: PerLevel
@@ -46,6 +47,7 @@ class Network:
     staging_bandwidth: Cells
     phi_halo: Cells
     phi_gather: Cells
+    input_rate: Cells
 
 
 def link(network: Network, q: Cells) -> Link:

@@ -22,7 +22,7 @@ from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
 from kernels.memory import memory
 from kernels.rates import Rates, are_constant, find_rates, iteration_times
-from kernels.run import Times, add_terms, extend_to_epoch
+from kernels.run import Times, add_terms, extend_to_epoch, feed_seconds, wait_for_input
 from kernels.strategy import group_work, iteration_terms
 from kernels.terms import Terms
 from kernels.uncertainty import Spread, spread
@@ -66,7 +66,7 @@ class Invariants:
 @compiled()
 def reduce_layers(division: Division) -> GroupWork:
     """The work of a group's busiest PE: stage one."""
-    times = layer_times(division.layers, division.pe, division.delta, division.optimizer)
+    times = layer_times(division.layers, division.pe, division.delta, division.options)
     return group_work(division, times)
 
 
@@ -125,8 +125,8 @@ def _choose_group(case: Case) -> Case:
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
     work, run, exists = case.work, case.run, invariants.exists
-    needed = jnp.where(exists, memory(work, run.batch, run.delta, run.gamma), jnp.nan)
-    times = extend_to_epoch(_iteration_times(case, invariants), run, case.options)
+    needed = jnp.where(exists, _find_memory(case), jnp.nan)
+    times = extend_to_epoch(_find_times(case, invariants), run, case.options)
     return Answer(
         terms=times.terms,
         compute=times.compute,
@@ -142,8 +142,24 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     )
 
 
+def _find_memory(case: Case) -> Cells:
+    """Bytes of the fullest PE."""
+    work, run, pe = case.work, case.run, case.pe
+    if case.options.memory == "bound":
+        return memory(work, run.batch, run.gamma * run.delta)
+    return memory(work, run.batch, 1.0) + pe.reserved
+
+
+def _find_times(case: Case, invariants: Invariants) -> Times:
+    """Seconds an iteration, in which PEs may have waited for samples."""
+    times = _iteration_times(case, invariants)
+    if not case.options.waits_for_input:
+        return times
+    return wait_for_input(times, feed_seconds(case.run, case.network))
+
+
 def _iteration_times(case: Case, invariants: Invariants) -> Times:
-    """Seconds an iteration."""
+    """Seconds an iteration in which samples are always there."""
     if case.calibration is not None:
         return _where(invariants.exists, add_terms(calibrated.iteration_terms(case)))
     if invariants.rates is not None:

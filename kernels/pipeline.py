@@ -6,7 +6,9 @@ stages in p2 + S - 1 steps of the slowest stage's time.
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
+from jax import Array
 
 from kernels.arrays import Cells, Ends, PerLayer, PerStage
 from kernels.group import GroupWork, Placement, whole_work
@@ -21,6 +23,7 @@ def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> 
         # Two maxima, as Table III has them; with BW_l = 2 FW_l one stage is the largest in both.
         forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
         update=largest(times.update, ends),
+        fixed=largest(times.weights_read + times.overhead, ends),
         activations=stage_sums(2 * (layers.x + layers.y), ends),
         parameters=stage_sums(2 * layers.w + layers.bias, ends),
         # Stages exchange at once, each with its like in other replicas: the largest ends last.
@@ -38,13 +41,39 @@ def stage_sums(values: PerLayer, ends: Ends) -> PerStage:
     prefix = jnp.cumsum(jnp.asarray(values), axis=0)
     prefix = jnp.concatenate([jnp.zeros_like(prefix[:1]), prefix])
     # A stage that a cell does not have starts and ends at G: exactly 0.
-    starts = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
-    return _at(prefix, ends) - _at(prefix, starts)
+    return _at(prefix, ends) - _at(prefix, _starts(ends))
+
+
+def _starts(ends: Ends) -> Ends:
+    """Each stage's first layer."""
+    return jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
+
+
+def first_inputs(x: PerLayer, ends: Ends) -> PerStage:
+    """Items a sample that come into each stage, 0 where a cell does not have it."""
+    starts = _starts(jnp.asarray(ends))
+    there = starts < jnp.shape(x)[0]
+    return jnp.where(there, _at(x, jnp.where(there, starts, 0)), 0)
 
 
 def largest(values: PerLayer, ends: Ends) -> Cells:
     """max_i of the sum over stage G_i."""
     return jnp.max(stage_sums(values, ends), axis=0)
+
+
+def stage_maxima(values: PerLayer, ends: Ends) -> PerStage:
+    """The largest of each stage's layers, 0 where a cell does not have the stage."""
+    values, ends = jnp.asarray(values), jnp.asarray(ends)
+    cells = jnp.broadcast_shapes(values.shape[1:], ends.shape[1:])
+    number = jnp.arange(values.shape[0]).reshape(-1, *[1] * len(cells))
+
+    def largest_of(bounds: tuple[Array, Array]) -> Array:
+        start, end = bounds
+        return jnp.max(jnp.where((number >= start) & (number < end), values, 0), axis=0)
+
+    # Stage after stage: all at once would take the memory of stages x layers x cells.
+    maxima: Array = jax.lax.map(largest_of, (_starts(ends), ends))
+    return jnp.broadcast_to(maxima, ends.shape[:1] + cells)
 
 
 def passed_on(y: PerLayer, ends: Ends, p2: Cells) -> Cells:

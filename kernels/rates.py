@@ -13,7 +13,8 @@ import jax.numpy as jnp
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.network import Network
-from kernels.run import Options, Times, add_terms
+from kernels.options import Options
+from kernels.run import Times, add_terms
 from kernels.strategy import iteration_terms
 from kernels.terms import Terms
 
@@ -32,8 +33,8 @@ class Rates:
 # times the rate without, 1.01 in the mean of eight. Not for speed, then: stored cubes have its
 # order of operations, and what is affine can later be set against what overlaps it.
 def are_constant(options: Options) -> bool:
-    """Whether times are affine at all: the faster of two algorithms is not."""
-    return options.algorithm != "best"
+    """Whether times are affine, of Table III: the faster of two algorithms is not."""
+    return options.algorithm != "best" and options.weights_read == "sample"
 
 
 def find_rates(case: Case) -> Rates:

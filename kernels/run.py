@@ -1,40 +1,39 @@
-"""A run: what one configuration is, which formulas are asked, and the terms of its time.
+"""A run: what one configuration is, and the terms of its time.
 
-Symbols: p PEs = p1 replicas x p2; B global batch, b = B/p1 samples a replica; D samples an epoch;
-I = D/B iterations; delta bytes an item; gamma memory reuse; phi contention.
+Symbols: p PEs = p1 replicas x p2; B global batch, b = B/(A p1) samples of one pass through a
+replica, A passes an iteration; D samples an epoch; I = D/B iterations; delta bytes an item; gamma
+memory reuse; phi contention.
 """
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import jax
+import jax.numpy as jnp
 
 from kernels import batches
 from kernels.arrays import Cells
 from kernels.batches import Rounding, Scaling
-from kernels.collectives import Algorithm
-from kernels.compute import Optimizer
+from kernels.network import Network
+from kernels.options import Options
 from kernels.terms import Terms, list_terms
-
-
-@dataclass(frozen=True)
-class Options:
-    """Choices that select a formula, fixed when the program is compiled.
-
-    iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
-    whole iteration's communication and update, but computes no sample that is not there.
-    """
-
-    algorithm: Algorithm = "ring"
-    allreduce: Literal["ring", "hierarchical"] = "ring"
-    iterations: Rounding = "exact"
-    optimizer: Optimizer = "sgd"
 
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("p", "p1", "p2", "spec_batch", "samples", "segments", "delta", "gamma", "phi"),
+    data_fields=(
+        "p",
+        "p1",
+        "p2",
+        "spec_batch",
+        "samples",
+        "segments",
+        "delta",
+        "gamma",
+        "phi",
+        "gradient_delta",
+        "accumulate",
+    ),
     # It chooses a formula, and so is fixed when a program is compiled.
     meta_fields=("scaling",),
 )
@@ -43,6 +42,8 @@ class Run:
     """One configuration a cell. `phi` is the contention of the gradient exchange.
 
     spec_batch: b samples a replica where scaling is weak, B of all of them where it is strong.
+    gradient_delta: bytes of a weight's gradient where replicas exchange it. accumulate: A, passes
+    whose gradients are added up before that.
     """
 
     p: Cells
@@ -54,23 +55,30 @@ class Run:
     delta: Cells
     gamma: Cells
     phi: Cells
+    gradient_delta: Cells
+    accumulate: Cells
     scaling: Scaling = "weak"
 
     @property
     def batch(self) -> Cells:
-        """b = B/p1 samples a replica."""
-        return batches.replica_batch(self.spec_batch, self.p1, self.scaling)
+        """b samples of one pass through a replica."""
+        return batches.replica_batch(self.spec_batch, self._passes_at_once, self.scaling)
 
     @property
     def global_batch(self) -> Cells:
         """B samples an iteration."""
-        return batches.global_batch(self.spec_batch, self.p1, self.scaling)
+        return batches.global_batch(self.spec_batch, self._passes_at_once, self.scaling)
+
+    @property
+    def _passes_at_once(self) -> Cells:
+        """A p1 passes, of all replicas, make an iteration."""
+        return self.p1 * self.accumulate
 
     @property
     def passes(self) -> Cells:
         """D/B iterations, exactly; a product, of which each factor has few dimensions."""
-        replicas = self.p1 if self.scaling == "weak" else 1.0
-        return self.samples / replicas * (1 / self.spec_batch)
+        parts = self._passes_at_once if self.scaling == "weak" else 1.0
+        return self.samples / parts * (1 / self.spec_batch)
 
     def iterations(self, rounding: Rounding) -> Cells:
         """I iterations an epoch, rounded as loaders do or not at all."""
@@ -110,6 +118,22 @@ def add_terms(terms: Terms) -> Times:
         sampled=terms.add("compute", "sample"),
         iterated=terms.add("compute", "iteration"),
         communication=terms.communication,
+    )
+
+
+def feed_seconds(run: Run, network: Network) -> Cells:
+    """Seconds in which hosts feed an iteration: B / (n r), n = max(1, p / PEs of a node)."""
+    nodes = jnp.maximum(run.p / network.pes_per_node, 1.0)
+    return jnp.asarray(run.global_batch / (nodes * network.input_rate))
+
+
+def wait_for_input(times: Times, feed: Cells) -> Times:
+    """The times of an iteration that ends when its PEs have ended, and its hosts have: `feed`."""
+    wait = jnp.maximum(feed - (times.compute + times.communication), 0.0)
+    return replace(
+        times,
+        terms=replace(times.terms, input_wait=wait),
+        iterated=times.iterated + wait,
     )
 
 

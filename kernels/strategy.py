@@ -1,9 +1,11 @@
 """A strategy as terms of time: a group strategy inside p2 PEs, data parallelism across p1.
 
 ParaDL, Table III and section 4.5 (hybrids). Symbols: p PEs = p1 replicas x p2; B global batch,
-b = B/p1 samples a replica; D samples an epoch; I = D/B iterations; S segments; delta bytes an item;
-phi contention.
+b samples of one of A passes through a replica, B = A b p1; D samples an epoch; I = D/B iterations;
+S segments; delta bytes an item; phi contention.
 """
+
+from dataclasses import replace
 
 import jax.numpy as jnp
 
@@ -14,19 +16,26 @@ from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_poin
 from kernels.division import Division
 from kernels.group import GroupWork, whole_work
 from kernels.layers import LayerTimes
+from kernels.memory import hold_alive
 from kernels.network import Network, link, staged_link
-from kernels.run import Options, Run
-from kernels.terms import Terms
+from kernels.options import Options
+from kernels.run import Run
+from kernels.terms import TERMS, Terms
 
 
 def group_work(division: Division, times: LayerTimes) -> GroupWork:
     """The layers reduced to what the busiest PE of a group does: stage one."""
+    work = _divide_work(division, times)
+    return work if division.options.memory == "bound" else hold_alive(work, division)
+
+
+def _divide_work(division: Division, times: LayerTimes) -> GroupWork:
     layers, placement, p2 = division.layers, division.placement, division.p2
     match division.group:
         case "none":
             return whole_work(layers, times)
         case "spatial":
-            return spatial.work(layers, times, placement, p2)
+            return spatial.work(division, times)
         case "pipeline":
             return pipeline.work(layers, times, placement, p2)
         case "filter" | "channel":
@@ -35,13 +44,26 @@ def group_work(division: Division, times: LayerTimes) -> GroupWork:
 
 def iteration_terms(case: Case) -> Terms:
     """Seconds an iteration, closed-form in everything that a sweep varies: stage two."""
+    return accumulate_passes(_time_one_pass(case), case.run)
+
+
+def accumulate_passes(terms: Terms, run: Run) -> Terms:
+    """The terms of A passes whose gradients are added up, and exchanged and applied once."""
+    often = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
+    return replace(terms, **{name: run.accumulate * seconds for name, seconds in often.items()})
+
+
+def _time_one_pass(case: Case) -> Terms:
+    """Seconds an iteration that has one pass of b samples a replica."""
     work, run, network, options = case.work, case.run, case.network, case.options
     forward_backward = run.batch * work.forward_backward
     return Terms(
         forward_backward=forward_backward,
         pipeline_bubble=pipeline_bubble(work, run, forward_backward),
         weight_update=jnp.asarray(work.update),
+        layer_overhead=layer_overhead(work, run, options),
         split_overhead=jnp.zeros(()),
+        input_wait=jnp.zeros(()),  # it depends on all the others: `kernels.run.wait_for_input`
         gradient_exchange=gradient_exchange(work, run, network, options),
         layer_collectives=layer_collectives(work, run, network, options.algorithm),
         halo_exchange=halo_exchange(work, run, network),
@@ -56,13 +78,21 @@ def pipeline_bubble(work: GroupWork, run: Run, forward_backward: Cells) -> Cells
     return jnp.asarray(work.pipelined * (run.p2 - 1) / run.segments * forward_backward)
 
 
+def layer_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
+    """sum f_l, or of a pipeline's slowest stage in each of its p2 + S - 1 steps."""
+    if options.weights_read == "sample":  # Table III has none
+        return jnp.zeros(())
+    steps = 1 + work.pipelined * (run.p2 + run.segments - 2)
+    return jnp.asarray(steps * work.fixed)
+
+
 def gradient_exchange(work: GroupWork, run: Run, network: Network, options: Options) -> Cells:
     """AR(p1 of p, delta |w|), or of all p PEs where the group replicates the weights.
 
     Replicated weights reduce in one ring of p (the paper's table), or inside each group and then
     across the groups (`hierarchical`, as the authors ran it).
     """
-    m = run.delta * work.gradient
+    m = run.gradient_delta * work.gradient
     # p, not p1: replicas' PEs lie as far apart as the whole run reaches.
     across = link(network, run.p).contended(run.phi)
     if options.allreduce == "ring":

@@ -5,7 +5,7 @@ One table: a field of `Terms` is a term's row. Apart from the kernels that compu
 """
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from kernels.arrays import Cells
@@ -16,17 +16,21 @@ Per = Literal["sample", "iteration"]
 
 @dataclass(frozen=True)
 class Term:
-    """A part of the time. per: whether an epoch pays it for each sample, or each iteration."""
+    """A part of the time. per: whether an epoch pays it for each sample, or each iteration.
+
+    once: an iteration pays it once, however many passes' gradients are accumulated.
+    """
 
     name: str
     part: Part
     per: Per
     meaning: str
+    once: bool = False
 
 
-def describe_term(part: Part, per: Per, meaning: str) -> dict[str, str]:
+def describe_term(part: Part, per: Per, meaning: str, once: bool = False) -> dict[str, Any]:
     """The row of a term, as the metadata of its field."""
-    return {"part": part, "per": per, "meaning": meaning}
+    return {"part": part, "per": per, "meaning": meaning, "once": once}
 
 
 # `field` and no helper around it: type checkers then know that a term has no default.
@@ -43,17 +47,30 @@ class Terms:
         )
     )
     weight_update: "Cells" = field(
-        metadata=describe_term("compute", "iteration", "time of weight updates")
+        metadata=describe_term("compute", "iteration", "time of weight updates", once=True)
     )
     # What Table III does not have, and is 0 there.
+    layer_overhead: "Cells" = field(
+        metadata=describe_term(
+            "compute", "iteration", "time that layers take whatever the batch: weights, launches"
+        )
+    )
     split_overhead: "Cells" = field(
         metadata=describe_term(
             "compute", "iteration", "time that dividing layers costs beside arithmetic"
         )
     )
+    input_wait: "Cells" = field(
+        metadata=describe_term(
+            "compute", "iteration", "time that PEs wait for samples to come in", once=True
+        )
+    )
     gradient_exchange: "Cells" = field(
         metadata=describe_term(
-            "communication", "iteration", "time of the gradient exchange across replicas"
+            "communication",
+            "iteration",
+            "time of the gradient exchange across replicas",
+            once=True,
         )
     )
     layer_collectives: "Cells" = field(

@@ -1,0 +1,33 @@
+"""Options: the choices that select a formula, fixed when a program is compiled.
+
+The two oracles are named choices of these and the numbers that go with them (`grids.entries.oracles`).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kernels.batches import Rounding
+from kernels.collectives import Algorithm
+
+Optimizer = Literal["sgd", "adam", "none"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Formulas.
+
+    iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
+    whole iteration's communication and update, but computes no sample that is not there.
+    weights_read: by each sample (Table III), or once a pass. memory: Table III's bound, or what is
+    alive at the same time. recompute: whether the backward pass runs layers forward once more
+    instead of keeping all that it reads. waits_for_input: whether hosts may be too slow.
+    """
+
+    algorithm: Algorithm = "ring"
+    allreduce: Literal["ring", "hierarchical"] = "ring"
+    iterations: Rounding = "exact"
+    optimizer: Optimizer = "sgd"
+    weights_read: Literal["sample", "pass"] = "sample"
+    memory: Literal["bound", "liveness"] = "bound"
+    recompute: Literal["none", "full"] = "none"
+    waits_for_input: bool = False
