@@ -1,7 +1,8 @@
 """Finding models, data sets, systems, calibrations: by name, or in a file of the user's.
 
 A name with a slash, or one that ends like a file (.yaml, .yml, .net...), is a path; a mapping is an
-entry written out, as `definition()` gives it.
+entry written out, as `definition()` gives it. Behind a system's name or path may stand settings:
+`dgx-h100:precision=tf32`, `./mine.yaml:precision=amp`.
 """
 
 import os
@@ -16,7 +17,7 @@ from pydantic import ValidationError
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry
-from grids.entries.systems import System
+from grids.entries.systems import System, read_settings
 from grids.models.architecture import Architecture
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import NetModel, read_net
@@ -56,6 +57,9 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     """The entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
         return _read_definition(kind, dict(reference), base)
+    name, settings = _split_settings(reference) if kind == "system" else (reference, None)
+    if settings is not None:
+        return _set_up(name, settings, reference, base)
     if _is_path(reference):
         # No shell has been here to expand "~"; an absolute path leaves `base` aside.
         path = base / os.path.expanduser(reference)
@@ -125,6 +129,23 @@ def _validate(kind: Kind, data: dict[str, object], source: Document | str) -> En
         return ENTRIES[kind].from_definition(data)
     except ValidationError as error:
         raise explain_error(error, source, ENTRIES[kind]) from None
+
+
+def _split_settings(reference: str) -> tuple[str, str | None]:
+    """A system's name or path, and its settings if it has any; paths may have colons, too."""
+    name, colon, settings = reference.rpartition(":")
+    if not colon or "/" in settings or _is_path(settings):
+        return reference, None
+    return name, settings
+
+
+def _set_up(name: str, settings: str, reference: str, base: Path) -> System:
+    """The system of a name or a path, with settings; InputError begins with the reference."""
+    system, where = find("system", name, base), format_text(reference)
+    try:
+        return system.with_settings(read_settings(settings, where))
+    except ValidationError as error:
+        raise explain_error(error, where, System) from None
 
 
 def _is_path(reference: str) -> bool:

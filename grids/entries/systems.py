@@ -2,21 +2,26 @@
 
 A ring of q PEs has the latency alpha [s] and bandwidth 1 / beta [B/s] of the smallest level that
 spans q PEs. ParaDL (Kahira et al., HPDC 2021), section 4: alpha and beta are measured a level,
-not derived.
+not derived. Descriptions are what `paradl systems NAME --yaml` writes beside the values.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from grids.entries.entry import Count, Entry, Name, Record
+from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
-from grids.reading.errors import shorten
+from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
+from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.units import parse_quantity
 
-MOST_LEVELS = 16  # ABCI, the deepest of the catalogue, has four
+MOST_LEVELS = 16
+
+# What `NAME:key=value` may set of a system, and labels say behind its name, in this order.
+SETTINGS = ("precision",)
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
@@ -24,64 +29,159 @@ def _serialise_with(scale: Scale) -> PlainSerializer:
     return PlainSerializer(scale.write, when_used="json")
 
 
-# Scales let a 0 pass, which a start-up may be; bandwidths and speeds divide.
 Positive = Field(gt=0.0)
 Number = BeforeValidator(partial(parse_quantity, unit="1", where=""))
-Seconds = Annotated[float, BeforeValidator(LATENCY.read), _serialise_with(LATENCY), Field(ge=0.0)]
-Bytes = Annotated[float, BeforeValidator(CAPACITY.read), _serialise_with(CAPACITY), Positive]
-BytesPerSecond = Annotated[
-    float, BeforeValidator(BANDWIDTH.read), _serialise_with(BANDWIDTH), Positive
+# With the scale itself, by which a quantity's unit is known.
+Seconds = Annotated[
+    float, LATENCY, BeforeValidator(LATENCY.read), _serialise_with(LATENCY), Field(ge=0.0)
 ]
-FlopPerSecond = Annotated[float, BeforeValidator(SPEED.read), _serialise_with(SPEED), Positive]
+Bytes = Annotated[
+    float, CAPACITY, BeforeValidator(CAPACITY.read), _serialise_with(CAPACITY), Positive
+]
+BytesPerSecond = Annotated[
+    float, BANDWIDTH, BeforeValidator(BANDWIDTH.read), _serialise_with(BANDWIDTH), Positive
+]
+FlopPerSecond = Annotated[
+    float, SPEED, BeforeValidator(SPEED.read), _serialise_with(SPEED), Positive
+]
 # Below 1, sharing a link would make it faster.
 Contended = Annotated[float, Number, Field(ge=1.0)]
+
+
+class TensorPeaks(Record):
+    """Dense peaks of the reduced precisions, of those that a PE has."""
+
+    tf32: FlopPerSecond | None = None
+    amp: FlopPerSecond | None = None
+    bf16: FlopPerSecond | None = None
 
 
 class ProcessingElement(Record):
     """One PE: what a layer's time and a replica's memory are held against."""
 
-    name: Name
-    device: Name  # the key of measured profiles: any system with this device shares them
-    peak_flops: FlopPerSecond  # at the precision that is trained in: FP32 throughout the catalogue
-    # Of the peak. ParaDL's authors count 7.8e12 FLOP/s of a V100's 15.7e12.
-    efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)]
-    memory_capacity: Bytes
-    memory_bandwidth: BytesPerSecond
+    name: Name = Field(description="The PE as people call it; nvidia-smi -L.")
+    # Any system with this device shares the profiles of models.
+    device: Name = Field(description="The key of measured profiles of models, such as v100.")
+    peak_flops: FlopPerSecond = Field(
+        description="Peak in fp32, without tensor cores [FLOP/s]; data sheet."
+    )
+    tensor_peaks: TensorPeaks | None = Field(
+        None,
+        description="Dense peaks in tf32, amp (fp16) and bf16 [FLOP/s], of those that the PE has; "
+        "data sheet, without sparsity. Without tensor cores, amp is the plain fp16 peak.",
+        examples=["{tf32: 156 TFLOP/s, amp: 312 TFLOP/s, bf16: 312 TFLOP/s}"],
+    )
+    efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)] = Field(
+        description="The part of the peak that layers reach, more than 0 and at most 1; "
+        "a training script on one PE against the model's FLOPs."
+    )
+    memory_capacity: Bytes = Field(description="Memory [B]; nvidia-smi, or the data sheet.")
+    memory_bandwidth: BytesPerSecond = Field(
+        description="Memory bandwidth [B/s]; data sheet, or nvbandwidth's device-local copy."
+    )
 
 
 class Link(Record):
     """A way between PEs: latency alpha and bandwidth 1 / beta."""
 
-    latency: Seconds
-    bandwidth: BytesPerSecond  # in one direction
+    latency: Seconds = Field(description="start-up of a message, or of a step of a ring [s]")
+    bandwidth: BytesPerSecond = Field(description="of one link in one direction [B/s]")
 
 
 class Level(Link):
     """A level of the network: the first is the node, the last is the whole system."""
 
-    name: Name
-    pes: Count
+    name: Name = Field(description="what it is called")
+    pes: Count = Field(description="PEs that it spans")
 
 
 class Contention(Record):
     """phi >= 1 a kind of flow inside a group: multiplies beta."""
 
-    halo: Contended = 1.0
-    split_gather: Contended = 1.0
+    halo: Contended = Field(1.0, description="of the halo exchange")
+    split_gather: Contended = Field(1.0, description="of the gather where a spatial split ends")
 
 
 class System(Entry):
     """A machine."""
 
-    pe: ProcessingElement
-    pes_per_node: Count
-    # Adapters of a node, which its PEs share: ABCI has two for four. More rings than links contend.
-    links_per_node: Count
-    levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]
-    # Halo and split-point exchanges go through host memory where PEs cannot reach each other's: on
-    # ABCI, by MPI without GPUDirect over PCIe, 3 ms and 16 GB/s.
-    staging: Link | None = None
-    contention: Contention = Contention()
+    name: Name = Field(description="The label in tables and cubes: give your machine its own.")
+    title: str = Field("", description="The machine in words.")
+    source: Sources = Field((), description="Where the numbers come from; 'assumption: ...'.")
+    pe: ProcessingElement = Field(description="A processing element (PE): one GPU.")
+    precision: AnyPrecision = Field(
+        "fp32",
+        description="What people train with: fp32, tf32, amp or bf16. It sets the peak and the "
+        "bytes together.",
+        examples=["fp32"],
+    )
+    pes_per_node: Count = Field(description="PEs of a node; nvidia-smi -L.")
+    links_per_node: Count = Field(
+        description="Network adapters of a node that PEs use; nvidia-smi topo -m, ibstat."
+    )
+    size: Count | None = Field(
+        None,
+        description="PEs of the whole machine; without it, those of the last level.",
+        examples=["1024"],
+    )
+    input_rate: Annotated[float, Number, Positive] | None = Field(
+        None,
+        description="Samples/s that the hosts of one node can read, decode and feed; without it, "
+        "unbounded. The data loader alone, without training.",
+        examples=["20000"],
+    )
+    levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)] = Field(
+        description="Levels of the network, from the node up. In a node: nccl-tests "
+        "all_reduce_perf. Beyond: ib_write_lat and ib_write_bw, or osu_latency and osu_bw."
+    )
+    # Halo and split-point exchanges go through host memory where PEs cannot reach each other's.
+    staging: Link | None = Field(
+        None,
+        description="The path through host memory, where PEs cannot reach each other's memory "
+        "(MPI without GPUDirect); nvbandwidth or bandwidthTest, osu_latency D D. Without it, "
+        "direct.",
+        examples=["{latency: 3 ms, bandwidth: 16 GB/s}"],
+    )
+    contention: Contention = Field(
+        Contention(),
+        description="How many flows share a link, at least 1, by kind of exchange inside a group.",
+    )
+
+    @property
+    def peak(self) -> float:
+        """Peak of a PE in the system's precision [FLOP/s]."""
+        peak = _find_peak(self.pe, self.precision)
+        assert peak is not None  # else there were no such system
+        return peak
+
+    @property
+    def most_pes(self) -> int:
+        """PEs of the whole machine."""
+        return self.size or self.levels[-1].pes
+
+    @property
+    def machine(self) -> str:
+        """The name without settings: two precisions of one machine share it."""
+        return self.name.partition(f":{SETTINGS[0]}=")[0]
+
+    def definition(self) -> dict[str, object]:
+        """The entry as plain data, with a precision where one is stated."""
+        plain = super().definition()
+        if "precision" not in self.model_fields_set:
+            del plain["precision"]
+        return plain
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
+        """The machine with other settings than its own, which its name then says.
+
+        Its own setting, asked for, changes nothing: one machine has one label. ValidationError:
+        it cannot be so.
+        """
+        precision = settings.get("precision", self.precision)
+        if precision == self.precision:
+            return self
+        label = f"{self.machine}:precision={precision}"
+        return self.from_definition(self.definition() | {"name": label, "precision": precision})
 
     @model_validator(mode="after")
     def _check_nesting(self) -> Self:
@@ -91,7 +191,6 @@ class System(Entry):
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "
                 f"have pes_per_node = {self.pes_per_node} PEs, got {self.levels[0].pes}"
             )
-        # A ring takes the first level that holds its PEs: one out of order would never be taken.
         for inner, outer in pairwise(self.levels):
             if outer.pes <= inner.pes:
                 raise ValueError(
@@ -100,3 +199,57 @@ class System(Entry):
                     "order levels from the node up"
                 )
         return self
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        """The system, if its last level spans it."""
+        last = self.levels[-1]
+        if self.most_pes > last.pes:
+            raise ValueError(
+                f"size: expected at most the {last.pes} PEs of {shorten(last.name)}, the last "
+                f"level, got {self.size}; the last level spans the whole machine"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_precision(self) -> Self:
+        """The system, if its PEs have a peak in its precision, and its name says no other."""
+        asked, stated = self.precision, self.name.removeprefix(self.machine)
+        if _find_peak(self.pe, asked) is None:
+            raise ValueError(
+                f"precision: {format_text(self.pe.name)} has no peak for {asked}, only for "
+                f"{', '.join(each for each in PRECISIONS if _find_peak(self.pe, each))}; "
+                f"where it has one, write 'tensor_peaks: {{{asked}: ... TFLOP/s}}' under 'pe': "
+                f"its dense peak in {PRECISIONS[asked].peak}"
+            )
+        if stated not in ("", f":precision={asked}"):
+            raise ValueError(
+                f"name: expected one that says precision={asked}, got {shorten(self.name)}"
+            )
+        return self
+
+
+def _find_peak(pe: ProcessingElement, precision: PrecisionName) -> float | None:
+    """Peak of a PE [FLOP/s], None where it has none in this precision."""
+    if precision == "fp32":
+        return pe.peak_flops
+    peak: float | None = getattr(pe.tensor_peaks, precision, None)
+    return peak
+
+
+def read_settings(text: str, where: str) -> dict[str, str]:
+    """The settings of `key=value,...`, as they stand behind a system's name."""
+    settings: dict[str, str] = {}
+    for item in filter(None, text.split(",")):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if equals and key not in SETTINGS:
+            advice = suggest_name(key, SETTINGS)
+            raise InputError(f"systems have no setting {shorten(key)}", where=where, advice=advice)
+        if not equals or key in settings:
+            raise InputError(
+                f"expected key=value once each, got {shorten(item)}",
+                where=where,
+                advice="write it like 'dgx-h100:precision=tf32'",
+            )
+        settings[key] = value
+    return settings
