@@ -45,6 +45,7 @@ class Axis:
     Axes of the same values are equal. An array: Python's own numbers would take four times as much.
     """
 
+    # A store keeps it: a million values stay the one line that the user wrote.
     form: object = field(compare=False)
     values: Floats = field(compare=False)
 
@@ -64,6 +65,7 @@ class AxisOf:
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
+        # An Axis passes as it is: its form has been read before.
         return core_schema.no_info_plain_validator_function(
             lambda form: form if isinstance(form, Axis) else expand_axis(form, self.parameter),
             serialization=core_schema.plain_serializer_function_ser_schema(lambda axis: axis.form),
@@ -90,10 +92,11 @@ def expand_axis(form: object, parameter: Parameter) -> Axis:
     parts: list[Floats] = []
     count = 0
     for item in items:
+        # Counted part by part: a list may name a generator of ten million values a thousand times.
         parts.append(_expand_item(item, parameter))
         count = _check_count(count + parts[-1].size)
     values = np.unique(np.concatenate(parts))
-    values.flags.writeable = False
+    values.flags.writeable = False  # the grid and all of its blocks share it
     return Axis(form, values)
 
 
@@ -116,6 +119,7 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
             advice=f"write it like '{generator.example}'",
         )
     values = generator.make(list(arguments), parameter)
+    # Of counts, linspace: [1, 10, 3] is 1, 6, 10.
     return np.round(values) if parameter.whole else values
 
 
@@ -126,6 +130,7 @@ def _make_powers_of_two(arguments: list[object], parameter: Parameter) -> Floats
     if not exponents.size:
         raise InputError(f"no power of two lies from {first:g} to {last:g}")
     values = np.asarray(2.0**exponents)
+    # Else {pow2: [3, 100]} would begin at 4 in silence. The last need not be one: it is a bound.
     if values[0] != first:
         pair = f"[{values[0]:g}, {values[-1]:g}]"
         raise InputError(
@@ -139,17 +144,20 @@ def _make_range(arguments: list[object], parameter: Parameter) -> Floats:
     """Equal steps up to the last value, which is among them if a step leads there."""
     first, last = _read_ends(arguments, parameter)
     step = _read_step(arguments[2], parameter) if len(arguments) > 2 else 1.0
+    # Else {range: [1, 64, 10000]} would be the 1 alone, in silence.
     if last > first and step > (last - first) * (1 + SLACK):
         raise InputError(
             f"range: the step {step:g} goes beyond the last value, {last:g}",
             advice="write a smaller step, or only the first value",
         )
     count = int((last - first) / step + SLACK) + 1
+    # A value that the slack let in may lie beyond the last by its rounding.
     return np.minimum(first + step * np.arange(_check_count(count), dtype=float), last)
 
 
 def _read_step(value: object, parameter: Parameter) -> float:
     """The step of a range, above 0; InputError where it is not."""
+    # A difference of values: the parameter's bounds and its usual size are not its own.
     step = parse_quantity(value, parameter.unit, "")
     if step <= 0 or (parameter.whole and step != round(step)):
         kind = "whole" if parameter.whole else "positive"
@@ -161,6 +169,7 @@ def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
     """As many values as are asked for, with equal differences."""
     first, last = _read_ends(arguments, parameter)
     count = _read_count(arguments[2], first, last)
+    # More of them would be rounded onto each other, and the axis shorter than was asked for.
     if parameter.whole and count > last - first + 1:
         raise InputError(
             f"linspace: only {last - first + 1:g} whole numbers lie from {first:g} to {last:g}",
@@ -172,6 +181,7 @@ def _make_linspace(arguments: list[object], parameter: Parameter) -> Floats:
 def _make_geomspace(arguments: list[object], parameter: Parameter) -> Floats:
     """As many values as are asked for, with equal ratios."""
     first, last = _read_positive_ends(arguments, parameter)
+    # Of counts, small ones may fall together: geomspace: [1, 8, 20] is 1 to 8, as is customary.
     return np.geomspace(first, last, _read_count(arguments[2], first, last))
 
 

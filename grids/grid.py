@@ -70,6 +70,7 @@ class Grid:
         chosen = tuple(strategies.parse_strategy(each) for each in spec.axes.strategy)
         calibration = look_up_calibration(spec.calibration, base, where)
         grid = cls(spec, models, datasets, systems, chosen, calibration)
+        # By label, after the look-up: two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
             refuse_twins(labels, where(("axes", dim)))
         return grid
@@ -83,6 +84,7 @@ class Grid:
 
     def definition(self) -> dict[str, object]:
         """The spec as plain data, complete: nothing in it refers to a file or a catalogue."""
+        # As the user wrote it: generators of axes stay generators, and what was left out stays out.
         plain = self.spec.model_dump(mode="json", exclude_unset=True)
         plain["axes"] |= {
             "model": [each.definition() for each in self.models],
@@ -153,7 +155,7 @@ class Grid:
         if key not in self._tables:
             try:
                 self._tables[key] = self.models[model].table(self.datasets[dataset])
-            except ShapeError as error:
+            except ShapeError as error:  # an answer as good as a table: it is not asked for again
                 self._tables[key] = error
         return self._tables[key]
 
@@ -209,6 +211,7 @@ class Grid:
 
     @cached_property
     def _workloads(self) -> "dict[tuple[int, int, int], Workload | None]":
+        # Every case asks for its triple's, whose measured times are spread over the layers.
         return {}
 
     def workload(self, model: int, dataset: int, system: int) -> "Workload | None":
@@ -231,6 +234,7 @@ class Grid:
         seconds = chosen.seconds(data, machine.pe.device) if profiled else None
         calibrated = None
         if self.calibration is not None:
+            # Of a model that no run tells of, a profile is surer than the roofline.
             measured = seconds is not None
             calibrated = Calibrated(self.calibration, chosen.name, data.name, measured)
         return Workload(table, data.samples, machine, seconds, chosen.mask, calibrated)
@@ -239,6 +243,7 @@ class Grid:
 def _check_self_contained(spec: Spec) -> None:
     """InputError for a name or a file: who sends a store must not choose what is opened."""
     axes = spec.axes
+    # Strategies are words of ours, and open nothing.
     references = {"model": axes.model, "dataset": axes.dataset or (), "system": axes.system}
     if spec.calibration != "none":
         references["calibration"] = (spec.calibration,)

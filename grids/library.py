@@ -37,6 +37,7 @@ ENTRIES: dict[Kind, type[Entry]] = {
 }
 
 
+# Who names a kind gets an entry of its type.
 @overload
 def find(kind: Literal["model"], reference: Reference, base: Path) -> Model: ...
 @overload
@@ -56,6 +57,7 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     if isinstance(reference, Mapping):
         return _read_definition(kind, dict(reference), base)
     if _is_path(reference):
+        # No shell has been here to expand "~"; an absolute path leaves `base` aside.
         path = base / os.path.expanduser(reference)
         return read_net(path) if kind == "model" and _is_net(path) else _load(kind, path)
     if reference not in list_names(kind):
@@ -85,6 +87,7 @@ def _load(kind: Kind, path: Path) -> Entry:
 
 def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
     """The entry that a mapping defines, or the file that it names."""
+    # Keys that no entry has: "net" is the text of a file of ParaDL's, as stores keep it.
     if kind == "model" and "net" in definition:
         return NetModel.from_definition(definition)
     if kind == "model" and "file" in definition:
@@ -106,6 +109,7 @@ def _read_split_model(definition: dict[str, object], base: Path) -> Model:
     model = find("model", str(file), base)
     if layers is None:
         return model
+    # A .lc file lists the lines of one model file: of a catalogue's steps it knows nothing.
     if not isinstance(model, NetModel):
         raise InputError(
             f"layers: expected a model file of ParaDL's (.net...), got {shorten(file)}",
@@ -126,9 +130,10 @@ def _validate(kind: Kind, data: dict[str, object], source: Document | str) -> En
 def _is_path(reference: str) -> bool:
     """Whether a reference is a file rather than a name."""
     path = Path(reference)
+    # Never by what lies there: a file that is called as a model would take the catalogue's place.
     return "/" in reference or path.suffix in (".yaml", ".yml") or _is_net(path)
 
 
 def _is_net(path: Path) -> bool:
     """Whether a file is one of ParaDL's models, by its ending."""
-    return path.suffix.startswith(".net")
+    return path.suffix.startswith(".net")  # the authors' end in .net, .net_sc and .net_256

@@ -105,6 +105,7 @@ class Axes(Record):
     @property
     def numeric(self) -> dict[str, Axis]:
         """The numeric axes that the spec has, in the order of PARAMETERS, whatever the spec's."""
+        # One order for all cubes: what a user reorders in a file is the same space.
         axes = {name: getattr(self, name) for name in PARAMETERS}
         return {name: axis for name, axis in axes.items() if isinstance(axis, Axis)}
 
@@ -146,8 +147,9 @@ class _Space(Record):
     parameters: Annotated[
         dict[str, float],
         BeforeValidator(_read_parameters, json_schema_input_type=dict[str, float | str]),
+        # In a store they are JSON; Python's own copies stay numbers.
         PlainSerializer(_write_parameters, when_used="json"),
-    ] = Field(default={})
+    ] = Field(default={})  # pydantic copies it for every spec
 
     @field_validator("parameters")
     @classmethod
@@ -177,6 +179,7 @@ class Spec(Choices, _Space):
     @classmethod
     def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         """The outputs, of which percentiles need a calibration."""
+        # `calibration` stands above, and so has been validated.
         asked = [name for name in names if name in INTERVALS]
         if asked and info.data.get("calibration") == "none":
             raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")

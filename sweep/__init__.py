@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from sweep.questions.limits import limits
     from sweep.questions.predict import predict
 
+# The imports above are for type checkers and never run; this table is what runs. To import JAX,
+# xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
+# 2026-11-20).
 _HOMES = {
     "InputError": "grids.reading.errors",
     "RunError": "sweep.errors",
@@ -49,8 +52,10 @@ __all__ = [
 ]
 
 
+# PEP 562: called for what the module has no name for as yet.
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
+        # `hasattr`, copy and pickle ask for names, and take this error, no other, for a no.
         raise AttributeError(f"module 'sweep' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 

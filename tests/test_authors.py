@@ -44,7 +44,9 @@ def answers(net: str, layers: str, strategy: str, batch: int) -> tuple[tuple[flo
         }
     )
     grid = Grid.from_spec(spec, AUTHORS)
-    return tuple(spec.axes.numeric["pe"].values.tolist()), answer_case(grid.case((0, 0, 0, 0)))
+    case = grid.case((0, 0, 0, 0))
+    assert case is not None
+    return tuple(spec.axes.numeric["pe"].values.tolist()), answer_case(case)
 
 
 def predicted(row: dict[str, str]) -> tuple[float, float]:

@@ -90,4 +90,4 @@ def check(found, cell, expected, shape) -> None:
     memory = np.broadcast_to(found.memory, shape)[cell]
     np.testing.assert_allclose(memory, expected["memory"], rtol=TOLERANCE)
     flags = Limit(int(np.broadcast_to(found.limit, shape)[cell]))
-    assert {each.name.lower() for each in flags} == expected["limit"]
+    assert {str(each.name).lower() for each in flags} == expected["limit"]

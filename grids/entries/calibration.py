@@ -18,6 +18,7 @@ from grids.reading.errors import shorten, suggest_name
 if TYPE_CHECKING:
     from kernels.calibration import Calibration
 
+# Of a logarithm: 0.1 is about 10 %, and 10, a factor of 22,000, says nothing at all.
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
 # Far beyond the bounds of every prior, and products of all of them are still numbers.
 Above0 = Annotated[float, Field(ge=1e-15, le=1e15)]
@@ -30,8 +31,8 @@ Figure = Annotated[float, Field(allow_inf_nan=False)]
 class Prior:
     """A parameter before any run: log-normal, cut off at its bounds."""
 
-    median: float
-    spread: float
+    median: float  # [unit], and so are the bounds
+    spread: float  # of the logarithm: 0.7 is a factor of two either way
     low: float
     high: float
     unit: str
@@ -104,8 +105,11 @@ class CalibrationFile(Entry):
 
     system: Name
     parameters: Mapping[str, Parameter]
+    # The lower triangle, which a person can read, rows in the order of PRIORS; none: independent.
     correlation: tuple[tuple[Correlation, ...], ...] = ()
     serial: Mapping[str, SerialTime] = Field(default_factory=dict)
+    # Of a model that no run tells of: a profile was measured with other software, on another day,
+    # and a roofline knows no layer's efficiency.
     profile_spread: Spread = 0.15
     roofline_spread: Spread = 0.5
     error: ModelError
@@ -118,6 +122,7 @@ class CalibrationFile(Entry):
         for name in self.parameters:
             if name not in PRIORS:
                 raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(name, PRIORS)}")
+        # No default stands in: a factor of 1 would be a claim that nobody measured.
         missing = [name for name in PRIORS if name not in self.parameters]
         if missing:
             raise ValueError(f"parameters: expected {missing[0]!r}, which is missing")
@@ -141,7 +146,7 @@ class CalibrationFile(Entry):
 
     def make_calibration(self) -> "Calibration":
         """The parameters as the kernels take them."""
-        from kernels.calibration import Calibration
+        from kernels.calibration import Calibration  # late: JAX comes with it
 
         return Calibration(**{name: self.parameters[name].value for name in PRIORS})
 

@@ -14,8 +14,9 @@ class Dataset(Entry):
     """A data set: D samples of one shape, each with a number of outputs to learn."""
 
     samples: Count
+    # C and two or three extents, as networks are of two or three spatial dimensions.
     shape: Annotated[tuple[Count, ...], Field(min_length=3, max_length=4)]
-    targets: Count
+    targets: Count  # the outputs of a last layer that is written `fc: targets`
 
     @property
     def rank(self) -> int:

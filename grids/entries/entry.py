@@ -17,6 +17,7 @@ MOST_NAME = 200  # characters: a name is a label of the cube, and stands in mess
 class Record(pydantic.BaseModel):
     """A frozen part of an entry that knows all of its keys."""
 
+    # A misspelt key would leave a default in silence. Frozen, since networks are keys of caches.
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -54,6 +55,7 @@ class Entry(Record):
 
     def definition(self) -> dict[str, object]:
         """The entry as plain data, from which `from_definition` makes the same entry."""
+        # As JSON, quantities of an unusual size write their unit, without which they are refused.
         return self.model_dump(mode="json", exclude_none=True)
 
     @classmethod

@@ -38,6 +38,7 @@ class Scale:
         """The value in SI units; one without a unit must be of the quantity's size, or 0."""
         number = parse_quantity(value, self.unit, where)
         if number > 0 and not self.low <= number <= self.high and not has_unit(value):
+            # A small number lacks the customary unit; of a large one there is no guess.
             meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
             raise InputError(
                 f"{number:g} {self.unit} is no {self.noun} of a machine",
@@ -103,15 +104,18 @@ class Parameter:
         return f"{low}{high}{unit}"
 
 
-LATENCY = Scale("latency", "s", 0, 1, "us")
-BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")
-SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")
-CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")
+# Borders of a quantity's size: orders of magnitude around the catalogue's machines (in brackets),
+# and above any number that is written in the customary unit, such as the 25 of 25 GB/s.
+LATENCY = Scale("latency", "s", 0, 1, "us")  # [9 us to 3 ms]; here it is the high one that tells
+BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")  # [12.5 GB/s to 3.35 TB/s]
+SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")  # [15.7 to 67 TFLOP/s]
+CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")  # [16 to 80 GB]
 
 # What a clock can have told: beyond it a time is a slip of the pen, and sums of it overflow.
 SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
 
 _ALL = (
+    # Axes follow this order in every cube, and cases rely on pe to be the first.
     Parameter(
         "pe",
         "1",
@@ -169,10 +173,13 @@ _ALL = (
     Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
     # By default single precision.
     Parameter("delta", "B", "bytes an item", ABOVE_ZERO, 1024, default=4.0, layered=True),
-    # By default no buffer is reused.
+    # By default no buffer is reused, the paper's bound. All runs that its authors measured on 16 GB
+    # fit from 0.27 down.
     Parameter(
         "gamma", "1", "the part of the memory that buffer reuse leaves", ABOVE_ZERO, 1, default=1.0
     ),
+    # 1 is a flow with its links to itself. On ABCI: up to 2 for gradients of groups of a node, by
+    # counting rings; 8 for halos and 2 for gathers, which the authors set by hand.
     Parameter("phi", "1", "contention of the gradient exchange", 1),
     Parameter("phi_halo", "1", "contention of the halo exchange", 1),
     Parameter("phi_gather", "1", "contention of the gather where a spatial split ends", 1),

@@ -25,12 +25,14 @@ MEANING = {
     "data+channel": "channel inside a replica, data across replicas",
 }
 
+# In words, for the catalogue; `kernels/limits.py` computes them.
 LIMIT = {
     "serial": "p = 1",
     "data": "p <= B",
     "spatial": "each factor of p <= the extents of the layers it splits",
     "pipeline": "p <= G layers",
     "filter": "p <= min F",
+    # The first layer has the sample's channels, three of an image: it stays whole.
     "channel": "p <= min C, from the second layer on",
     "data+spatial": "p1 <= B, p2 as spatial",
     "data+pipeline": "p1 <= B, p2 as pipeline",
@@ -38,7 +40,7 @@ LIMIT = {
     "data+channel": "p1 <= B, p2 as channel",
 }
 
-DIMENSIONS = "dhw"
+DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 
 Which = Literal["default", "all"]  # layers that a group splits: the experiments', or every one
 
@@ -61,6 +63,7 @@ class Strategy:
     @property
     def group_strategy(self) -> GroupStrategy:
         """The strategy inside a replica."""
+        # "data" and "serial" are no strategies inside a replica: what is left of them is "none".
         inner = self.base.rpartition("+")[2]
         return next((each for each in get_args(GroupStrategy) if each == inner), "none")
 
@@ -82,6 +85,8 @@ class Strategy:
     @property
     def label(self) -> str:
         """As the user writes it, settings in a fixed order: labels are coordinates of the cube."""
+        # Defaults are left out, so that two ways to write one strategy are known for twins. All
+        # layers are `split=all`, and `layers=all` only where `split` names dimensions.
         layers = None if self.layers == "default" else self.layers
         settings = {
             "group": self.group,
@@ -174,7 +179,7 @@ def _read_dims(value: str | None, where: str) -> str | None:
             where=where,
             advice="write it like 'spatial:split=hw'",
         )
-    return "".join(sorted(value))
+    return "".join(sorted(value))  # "wh" and "hw" are one strategy, and one label
 
 
 def _read_layers(value: str | None, where: str) -> Which:

@@ -16,7 +16,7 @@ from grids.entries.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.reading.errors import shorten
 from grids.reading.units import parse_quantity
 
-MOST_LEVELS = 16
+MOST_LEVELS = 16  # ABCI, the deepest of the catalogue, has four
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
@@ -24,6 +24,7 @@ def _serialise_with(scale: Scale) -> PlainSerializer:
     return PlainSerializer(scale.write, when_used="json")
 
 
+# Scales let a 0 pass, which a start-up may be; bandwidths and speeds divide.
 Positive = Field(gt=0.0)
 Number = BeforeValidator(partial(parse_quantity, unit="1", where=""))
 Seconds = Annotated[float, BeforeValidator(LATENCY.read), _serialise_with(LATENCY), Field(ge=0.0)]
@@ -32,6 +33,7 @@ BytesPerSecond = Annotated[
     float, BeforeValidator(BANDWIDTH.read), _serialise_with(BANDWIDTH), Positive
 ]
 FlopPerSecond = Annotated[float, BeforeValidator(SPEED.read), _serialise_with(SPEED), Positive]
+# Below 1, sharing a link would make it faster.
 Contended = Annotated[float, Number, Field(ge=1.0)]
 
 
@@ -40,7 +42,8 @@ class ProcessingElement(Record):
 
     name: Name
     device: Name  # the key of measured profiles: any system with this device shares them
-    peak_flops: FlopPerSecond
+    peak_flops: FlopPerSecond  # at the precision that is trained in: FP32 throughout the catalogue
+    # Of the peak. ParaDL's authors count 7.8e12 FLOP/s of a V100's 15.7e12.
     efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)]
     memory_capacity: Bytes
     memory_bandwidth: BytesPerSecond
@@ -50,7 +53,7 @@ class Link(Record):
     """A way between PEs: latency alpha and bandwidth 1 / beta."""
 
     latency: Seconds
-    bandwidth: BytesPerSecond
+    bandwidth: BytesPerSecond  # in one direction
 
 
 class Level(Link):
@@ -72,9 +75,11 @@ class System(Entry):
 
     pe: ProcessingElement
     pes_per_node: Count
+    # Adapters of a node, which its PEs share: ABCI has two for four. More rings than links contend.
     links_per_node: Count
     levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)]
-    # Halo and split-point exchanges go through host memory where PEs cannot reach each other's.
+    # Halo and split-point exchanges go through host memory where PEs cannot reach each other's: on
+    # ABCI, by MPI without GPUDirect over PCIe, 3 ms and 16 GB/s.
     staging: Link | None = None
     contention: Contention = Contention()
 
@@ -86,6 +91,7 @@ class System(Entry):
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "
                 f"have pes_per_node = {self.pes_per_node} PEs, got {self.levels[0].pes}"
             )
+        # A ring takes the first level that holds its PEs: one out of order would never be taken.
         for inner, outer in pairwise(self.levels):
             if outer.pes <= inner.pes:
                 raise ValueError(

@@ -37,6 +37,7 @@ class Calibrated:
         """How uncertain they are, for this strategy on `p` PEs [cells]."""
         cells = (1,) * p.ndim
         variances, axes = np.linalg.eigh(self.file.covariance)
+        # Correlations are written with two digits: rounding may take the least variance below 0.
         directions = (axes * np.sqrt(np.maximum(variances, 0))).T
         error = self.file.error
         return Uncertainty(
@@ -53,7 +54,9 @@ class Calibrated:
         """1 for runs that were fitted; wider for another series, and for another scale."""
         own = [each for each in self.file.series if self._is(each, strategy)]
         error = self.file.error
+        # Of a series that was not fitted, all others say at which scales the machine is known.
         away = _count_octaves(p, own or self.file.series)
+        # One PE is the same run whatever the strategy.
         unseen = np.where(p == 1, 0.0, 0.0 if own else error.unseen)
         return np.asarray(1 + unseen + error.distance * away)
 
@@ -70,6 +73,7 @@ class Calibrated:
             reasons.append(f"no run of {self.model} was calibrated")
         elif strategy.base != "serial" and not any(self._is(each, strategy) for each in runs):
             reasons.append(f"no run of {self.model} under {strategy.base} was calibrated")
+        # The whole range counts, gaps in it do not: the spread grows in them (`_find_widening`).
         pes = [count for each in runs for count in each.pe]
         batches = [size for each in runs for size in each.batch]
         reasons += _tell_beyond("p", p, pes) + _tell_beyond("b", b, batches)

@@ -68,6 +68,7 @@ def build_case(
     values = _look_up(strategy, axes, settings)
     network = build_network(workload.system, values)
     run = _run(strategy, values, workload, settings)
+    # Rings that share a link are counted from p1 and p2, which the run has first.
     run = replace(run, phi=find_contention(strategy, values, network, run))
     groups, position = _distinguish(strategy, workload, values, run)
     work, bounds = _spread_over_p(
@@ -140,6 +141,7 @@ def _broadcast_like_p(leaf: Any, run: Run) -> Floats:
 def _count_stages(run: Run) -> int:
     """How many stages there are at least: few cells bear some more, and share a program."""
     cells = np.broadcast_shapes(*map(np.shape, (run.p, run.spec_batch, run.delta, run.gamma)))
+    # Else a stage more is memory and time in every one of the cells.
     return STAGES if math.prod(cells) <= FEW_CELLS else 1
 
 
@@ -155,6 +157,7 @@ def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]
 
     Of few PE counts there are as many sizes, some of them twice: programs then are shared, too.
     """
+    # Thousands of PE counts share the one size of a node's groups: layers are reduced once.
     sizes, position = np.unique(p2, return_inverse=True)
     if p2.shape[leading] <= FEW:
         sizes = np.pad(sizes, (0, max(0, p2.shape[leading] - sizes.size)), "edge")
@@ -170,6 +173,7 @@ def _build_layers(workload: Workload, values: Values) -> Layers:
     the measurement, and change it not.
     """
     layers = _add_cells(kernel_layers(workload.table), values.rank)
+    # A calibration's factor on serial time: a layer that is slower on one PE is so in every group.
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)
     nominal = build_pe(workload.system, Values({}, Settings({}), leading=0))

@@ -60,6 +60,7 @@ class Groups:
 
     def _find_costs(self) -> Floats:
         """FW_l + BW_l [G, cells], which a pipeline's stages balance."""
+        # Only a pipeline's stages depend on times; others are placed by counts alone.
         if self.strategy.group_strategy != "pipeline":
             return np.zeros((0,) * (self.sizes.ndim + 1))
         times = layer_times(self.layers, self.pe, self.delta)
@@ -68,6 +69,7 @@ class Groups:
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
+        # By value: each block makes arrays of its own. Of the PE, what a layer's time depends on.
         pe = self.pe.peak_flops, self.pe.efficiency, self.pe.memory_bandwidth
         arrays = [np.asarray(each) for each in (self.sizes, self.delta, self.layers.slowdown, *pe)]
         numbers = tuple((each.shape, each.tobytes()) for each in arrays)

@@ -25,6 +25,7 @@ def build_network(system: System, values: Values) -> Network:
     """The network's levels, of which the first is the node."""
     # The outermost one stands there several times: so machines share one compiled program.
     levels = (*system.levels, *system.levels[-1:] * (LEVELS - len(system.levels)))
+    # An axis of bandwidth or latency replaces all levels beyond the node together.
     places = ["intra" if n == 0 else "inter" for n in range(len(levels))]
     latency = [
         values.get(f"{place}_latency", level.latency)
@@ -41,6 +42,7 @@ def build_network(system: System, values: Values) -> Network:
         bandwidth=np.stack(np.broadcast_arrays(*bandwidth)),
         pes_per_node=np.asarray(float(system.pes_per_node)),
         links_per_node=np.asarray(float(system.links_per_node)),
+        # A path of no latency and no end of bandwidth is never the slower one.
         staging_latency=values.get("staging_latency", staging.latency if staging else 0.0),
         staging_bandwidth=values.get("staging_bandwidth", staging.bandwidth if staging else np.inf),
         phi_halo=values.get("phi_halo", system.contention.halo),

@@ -25,6 +25,7 @@ def stage_ends(costs: Floats, stages: Integers) -> Integers:
     `costs` [G] >= 0; each number of stages is 1..G. Stages are filled from the left up to the
     bound, and every later stage keeps at least one layer. Beyond the last stage, ends are G.
     """
+    # `layers.MOST_LAYERS` is far below: an end takes two bytes.
     assert costs.size <= np.iinfo(np.int16).max
     return _find_stage_ends(tuple(costs.tolist()), tuple(stages.tolist())).astype(np.int64)
 
@@ -37,6 +38,7 @@ def _find_stage_ends(costs: tuple[float, ...], numbers: tuple[int, ...]) -> NDAr
 
 def _find_least_bounds(prefix: Floats, stages: Integers) -> Floats:
     """The least bound for each number of stages: a binary search over all sums at once."""
+    # The least bound is one of the G (G + 1) / 2 sums: of 514 layers 132,355, searched in 18 steps.
     sums = np.unique((prefix[None, :] - prefix[:, None])[np.triu_indices(prefix.size, k=1)])
     low, high = np.zeros(stages.size, np.int64), np.full(stages.size, sums.size - 1)
     while (low < high).any():

@@ -64,7 +64,8 @@ def place(strategy: Strategy, table: LayerTable, mask: Mask, costs: Floats, p2: 
             split = _split(strategy.layers, mask, table.convolutions)
             return _place_channels(table, split, table.filters, p2)
         case "channel":
-            # The first layer has the sample's few channels: the paper leaves it whole.
+            # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
+            # group either, though `split=all` splits it.
             first = int(np.argmax(table.convolutions))
             later = table.convolutions & (np.arange(len(table)) != first)
             split = _split(strategy.layers, mask, later)
@@ -101,6 +102,7 @@ def _place_channels(
     divided = parts[split & np.isfinite(parts)]
     least = divided.min(initial=np.inf) if split.any() else 1  # nothing to split is no group
     uneven = np.zeros(p2.shape, bool)
+    # Counts repeat: the 13 convolutions of VGG-16 have four numbers of filters.
     for count in np.unique(divided):
         uneven |= np.remainder(count, p2) != 0
     column = split.astype(float).reshape(-1, *[1] * p2.ndim)
@@ -111,10 +113,11 @@ def _place_channels(
 
 def _place_stages(table: LayerTable, costs: Floats, p2: Floats) -> Placed:
     """The best partition for each number of stages, under each of the costs."""
-    defined = p2 <= len(table)
+    defined = p2 <= len(table)  # a stage is a layer at least
     stages, at = np.unique(np.where(defined, p2, len(table)).astype(np.int64), return_inverse=True)
     cells = np.broadcast_shapes(p2.shape, costs.shape[1:])
     ends = np.empty((int(stages.max()), *cells), np.int64)
+    # Costs vary with the speed and the memory of a PE, where these are axes, and so do partitions.
     varying = costs.shape[1:]
     for index in product(*map(range, varying)):
         column: tuple[slice | int, ...] = (slice(None), *index)
@@ -153,10 +156,12 @@ def _place_parts(strategy: Strategy, table: LayerTable, mask: Mask, p2: Floats) 
     return replace(_place_whole(table, p2), split=split, factors=factors), Bounds(**flags)
 
 
+# Every block asks for its PE counts' again, of which an axis may have thousands.
 @lru_cache(maxsize=16_384)
 def _divide(table: LayerTable, dims: str | None, which: Which, mask: Mask, p2: int) -> _Division:
     """The factors that split the most layers; of those, with the least halo; of those, balanced."""
     factors = _list_factorisations(p2, _find_dimensions(table, dims))
+    # Every PE has an item of its own at least, in and out.
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)  # [G, n]
     wanted = _split(which, mask, table.windowed)
@@ -189,6 +194,7 @@ def _list_factorisations(p2: int, dimensions: NDArray[np.bool_]) -> Floats:
     Balanced ones come first. Where no dimension may be split, all of p2 goes to the width, and
     nothing fits.
     """
+    # All of them are tried: of 1,024 PEs there are 66 in three dimensions, 11 in two.
     pairs = product(divisors(p2), repeat=2)
     triples = [(d, h, p2 // (d * h)) for d, h in pairs if p2 % (d * h) == 0]
     free = [t for t in triples if all(n == 1 or may for n, may in zip(t, dimensions, strict=True))]
@@ -209,5 +215,6 @@ def _find_least_halo(
         kernel=sizes.kernel[:, :, None],
     )
     halo = np.where(split, np.asarray(layer_halo(columns, factors)), 0).sum(axis=0)
+    # Whoever splits fewer layers has less halo, and more to compute: it does not compete.
     halo = np.where(layers == layers.max(), halo, np.inf)
-    return int(np.argmax(halo <= halo.min() * TIE))
+    return int(np.argmax(halo <= halo.min() * TIE))  # the first, which is the most balanced

@@ -20,6 +20,7 @@ def build_run(
     # Of the shape of p, also where it is constant: all strategies then share one compiled program.
     size = _find_group_size(strategy, values, system, p)
     p2 = np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
+    # One replica at least: a group larger than p is no configuration, and divides by no 0.
     p1 = np.maximum(p // p2, 1) if strategy.replicated else np.ones((1,) * values.rank)
     return Run(
         p=p,
@@ -36,6 +37,7 @@ def build_run(
 
 
 def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
+    # What a strategy says goes before an axis, as its group does: it is the more special.
     if strategy.segments is None:
         return values.get("segments")
     return np.full((1,) * values.rank, float(strategy.segments))
@@ -57,6 +59,7 @@ def _find_group_size(strategy: Strategy, values: Values, system: System, p: Floa
 def _list_divisors(p: Floats) -> Floats:
     """All group sizes above 1 that divide p, along the leading dimension; the last one repeats."""
     counts = p.ravel().astype(int)
+    # A group of 1 is data parallelism. A prime has one group, all of its PEs.
     each = [divisors(count)[1:] or (1,) for count in counts.tolist()]
     most = max(map(len, each))
     table = np.array([some + some[-1:] * (most - len(some)) for some in each], float)

@@ -17,6 +17,9 @@ STAGES = 4
 
 def fullest(work: GroupWork, least: int) -> GroupWork:
     """The work with these stages alone, `least` at least: in the second stage each costs time."""
+    # A stage's memory is a line in the batch: activations are its slope, parameters its height at
+    # 0. The fullest for some batch are the lines' upper envelope. Finding it compares triples; so a
+    # first pass, which sorts, drops what another stage exceeds in both.
     for choose in (_find_not_exceeded, _find_not_between):
         activations, parameters = np.broadcast_arrays(work.activations, work.parameters)
         chosen = _take_first(choose(activations, parameters), least)
@@ -31,6 +34,8 @@ def fullest(work: GroupWork, least: int) -> GroupWork:
 def _take_first(kept: Flags, least: int) -> NDArray[np.int64]:
     """Positions of what is kept [stage, cells], as many as are kept in any cell; then others."""
     most = max(STAGES, kept.sum(axis=0).max())
+    # Cells keep different numbers of them: an array has as many as the one that keeps the most, and
+    # one stage more is never wrong.
     chosen = np.argsort(~kept, axis=0, kind="stable")[:most]
     more = [(0, max(0, least - len(chosen))), *[(0, 0)] * (chosen.ndim - 1)]
     return np.pad(chosen, more, "edge")
@@ -38,6 +43,7 @@ def _take_first(kept: Flags, least: int) -> NDArray[np.int64]:
 
 def _find_not_exceeded(activations: Floats, parameters: Floats) -> Flags:
     """The stages that no other has more of both than."""
+    # Stable: of two equal stages the first stays.
     order = np.argsort(-activations, axis=0, kind="stable")
     of_fewer = np.take_along_axis(parameters, order, axis=0)
     most = np.maximum.accumulate(of_fewer, axis=0)[:-1]

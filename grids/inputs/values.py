@@ -26,6 +26,7 @@ class Values:
     def __init__(self, axes: Mapping[str, Floats], settings: Settings, leading: int) -> None:
         self.leading, self.rank = leading, len(axes) + leading
         self._given = {name: np.asarray(value) for name, value in settings.parameters.items()}
+        # Last, so that an axis goes before a fixed value: a spec has no parameter as both.
         for position, (name, values) in enumerate(axes.items()):
             shape = [1] * self.rank
             shape[leading + position] = values.size
@@ -36,6 +37,7 @@ class Values:
 
     def get(self, name: str, default: float | None = None) -> Floats:
         """The values [cells], all dimensions present."""
+        # No parameter has two defaults: the table's are of what neither system nor strategy says.
         value = self._given.get(name, DEFAULTS.get(name, default))
         array = np.asarray(value, float)
         return array if array.ndim == self.rank else array.reshape((1,) * self.rank)

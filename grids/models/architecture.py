@@ -52,6 +52,7 @@ class Architecture(Entry):
         """The architecture, if every shape that was measured fits it."""
         for index, profile in enumerate(self.profiles):
             try:
+                # Whether a shape fits depends on no number of targets.
                 self.layers_for(profile.shape, targets=1)
             except ShapeError as error:
                 raise ValueError(f"profiles.{index}.shape: {error}") from None
@@ -84,6 +85,7 @@ class Architecture(Entry):
         profile = find_nearest_profile(self.profiles, device, dataset.shape)
         if profile is None:
             return None
+        # For another shape than was measured, each layer's time grows as its own FLOPs do.
         measured = self.layers_for(profile.shape, dataset.targets)
         return profile.seconds * self.table(dataset).flops / float(measured.flops.sum())
 

@@ -11,6 +11,7 @@ from typing import Literal
 from grids.entries.entry import Record
 from grids.models.steps import AdaptivePool, Concat, Conv, Fc, Pool, Side, Step, Steps, make_plain
 
+# Rows by columns. A 7x7 kernel as a row and a column takes 14 weights in place of 49.
 ONE = (1, 1)
 ROW3, COLUMN3 = (1, 3), (3, 1)
 ROW7, COLUMN7 = (1, 7), (7, 1)
@@ -23,19 +24,20 @@ class Inception(Record):
     aux: bool = True
 
     def make_steps(self) -> Steps:
+        # Extents, channels: those of table 1 of the paper.
         return (
-            *_make_stem(),
-            _make_mixed_35("Mixed_5b", pool=32),
+            *_make_stem(),  # 35, 192
+            _make_mixed_35("Mixed_5b", pool=32),  # 35, 256: its pooled branch is the narrower one
             _make_mixed_35("Mixed_5c", pool=64),
-            _make_mixed_35("Mixed_5d", pool=64),
-            _make_reduction_17("Mixed_6a"),
-            _make_mixed_17("Mixed_6b", width=128),
+            _make_mixed_35("Mixed_5d", pool=64),  # 35, 288
+            _make_reduction_17("Mixed_6a"),  # 17, 768
+            _make_mixed_17("Mixed_6b", width=128),  # the inner 7-kernels widen, the block does not
             _make_mixed_17("Mixed_6c", width=160),
             _make_mixed_17("Mixed_6d", width=160),
             _make_mixed_17("Mixed_6e", width=192),
-            *([_make_auxiliary_head()] if self.aux else []),
-            _make_reduction_8("Mixed_7a"),
-            _make_mixed_8("Mixed_7b"),
+            *([_make_auxiliary_head()] if self.aux else []),  # 3,326,696 weights and biases
+            _make_reduction_8("Mixed_7a"),  # 8, 1280
+            _make_mixed_8("Mixed_7b"),  # 8, 2048
             _make_mixed_8("Mixed_7c"),
             Step(adaptive_avgpool=AdaptivePool(name="avgpool", extent=(1,))),
             make_plain("dropout", "dropout"),
@@ -44,14 +46,15 @@ class Inception(Record):
 
 
 def _make_stem() -> Steps:
+    # From an extent of 299; only one of the 3x3 is padded.
     return (
-        *_convolve(32, (3, 3), stride=2, padding=(0,)),
-        *_convolve(32, (3, 3), padding=(0,)),
+        *_convolve(32, (3, 3), stride=2, padding=(0,)),  # 149
+        *_convolve(32, (3, 3), padding=(0,)),  # 147
         *_convolve(64, (3, 3)),
-        _shrink(),
+        _shrink(),  # 73
         *_convolve(80, ONE),
-        *_convolve(192, (3, 3), padding=(0,)),
-        _shrink(),
+        *_convolve(192, (3, 3), padding=(0,)),  # 71
+        _shrink(),  # 35
     )
 
 
@@ -125,9 +128,9 @@ def _fork() -> Step:
 
 def _make_auxiliary_head() -> Step:
     head = (
-        Step(avgpool=Pool(kernel=(5,), stride=(3,))),
+        Step(avgpool=Pool(kernel=(5,), stride=(3,))),  # from 17 to 5
         *_convolve(128, ONE),
-        *_convolve(768, (5, 5), padding=(0,)),
+        *_convolve(768, (5, 5), padding=(0,)),  # to 1: a smaller image leaves it nothing
         Step(adaptive_avgpool=AdaptivePool(extent=(1,))),
         Step(fc=Fc(name="fc", outputs="targets")),
     )
@@ -146,10 +149,11 @@ def _convolve(
 
 
 def _shrink() -> Step:
-    return Step(maxpool=Pool(kernel=(3,), stride=(2,)))
+    return Step(maxpool=Pool(kernel=(3,), stride=(2,)))  # unpadded: 35 to 17, 17 to 8
 
 
 def _smooth() -> Step:
+    # Padded, so that a pooled branch keeps the extents that the others have.
     return Step(avgpool=Pool(kernel=(3,), stride=(1,), padding=(1,)))
 
 

@@ -4,8 +4,8 @@ All that the oracle knows of a kind stands in its class here; the words of steps
 ParaDL's files and the flags of the layer table follow from `KINDS`. A kind that is element-wise is
 a row of `KINDS`; one that computes otherwise is a class, too; one with settings of its own has them
 in grids/models/steps.py. A further fact of kinds is an attribute of `Kind`, with the value of
-element-wise layers, and of the classes that differ. What a kind keeps for the backward pass is what
-PyTorch's autograd saves for it, where that is read: grids/models/liveness.py.
+element-wise layers, and of the classes that differ. What is kept for the backward pass follows from
+three of them in grids/models/liveness.py.
 """
 
 import math

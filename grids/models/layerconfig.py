@@ -11,6 +11,7 @@ from grids.models.layers import LayerTable
 from grids.reading.errors import InputError, shorten
 from grids.reading.textfile import read_text
 
+# Both of the authors' forms: "CONV1|1" (AlexNet, CosmoFlow) and "0 CONV_1 |1" (VGG16, ResNet-50).
 LINE = re.compile(r"(?:(?P<index>[0-9]{1,9})\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<flag>[01])\s*\|?")
 
 
@@ -42,6 +43,7 @@ def _read_flag(where: str, content: str, index: int, name: str) -> bool:
             where=where,
             advice="1 splits the layer",
         )
+    # Counted from 0, unlike lines. Names repeat (RELU), so that a lost line shows in the next name.
     if match["name"].casefold() != name.casefold() or int(match["index"] or index) != index:
         raise InputError(
             f"expected layer {index}, {shorten(name)}, got {shorten(content)}",

@@ -21,7 +21,8 @@ Flags = NDArray[np.bool_]
 
 DIMENSIONS = 3  # d, h, w
 
-# The largest networks have 1e4 layers, 1e12 weights and 1e15 operations a sample.
+# Of the catalogue, ResNet-152 has 514 layers, VGG-16 1.4e8 weights, CosmoFlow at 256^3 1.5e11
+# operations a sample. The partition of a pipeline looks at every pair of layers.
 MOST_LAYERS = 5_000
 MOST_COUNT = 1e18
 

@@ -45,6 +45,7 @@ class NetModel:
 
     name: str
     text: str
+    # What follows is read from the text: models are equal where name, text and mask are.
     own_dataset: Dataset = field(compare=False)
     layers: LayerTable = field(compare=False, repr=False)
     warnings: tuple[str, ...] = field(compare=False)
@@ -66,6 +67,7 @@ class NetModel:
 
     def seconds(self, dataset: Dataset, device: str) -> Floats | None:
         """FW_l + BW_l a sample [G] as the file has them, whatever the device."""
+        # A file names none; the authors measured theirs on a V100.
         return self.layers.seconds
 
     def definition(self) -> dict[str, object]:
@@ -137,6 +139,7 @@ def _make_dataset(name: str, samples: int, shape: Sizes, targets: int, where: st
 
 def _chain_inputs(lines: list[Line], shape: Sizes) -> list[Line]:
     """The lines, each with its predecessor's output as input, whatever the file says."""
+    # The authors' COSMOFLOW.net_256 says 32x2128x128x128 on line 8, where 128 is meant.
     inputs = [shape, *(line.y for line in lines[:-1])]
     return [replace(line, x=x) for line, x in zip(lines, inputs, strict=True)]
 
@@ -155,6 +158,8 @@ def _list_warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
 def _list_oddities(line: Line) -> Iterator[str]:
     """What is strange about a line that can be read."""
     kind = line.kind
+    # Element-wise lines have w = CxF with extents of 0, as in 64x64x0x0: C and F are told, and no
+    # weights, not even those of a batch normalisation. Poolings have 0x0xK.
     pools = kind.windowed and not kind.multiplies  # what a pool says of weights, nobody reads
     if not pools and line.w[0] != line.x[0]:
         yield f"weights for {line.w[0]} channels, input of {line.x[0]}"
@@ -179,6 +184,9 @@ def _make_table(lines: list[Line], where: str) -> LayerTable:
 
 def _make_layer(line: Line) -> Layer:
     """One row of the table, of a line whose input is its predecessor's output."""
+    # A file is a chain, so `inputs` is left out: an addition's second input is nowhere in it, whatever
+    # its x says, and the authors' ResNet-50 has none of the four projections (2,768,896 weights) that
+    # shortcuts take. What is kept misses only those: the ReLU at the other end is kept for itself.
     flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
     return Layer(
@@ -189,6 +197,7 @@ def _make_layer(line: Line) -> Layer:
         w=line.weights,
         bias=0,  # the files have none
         flops=line.kind.count_operations(line.weights, line.y, line.kernel),
+        # FC6|512x8x8|512x4096x8x8 takes 512 x 8 x 8 items: its w is C x F x the extents before it.
         channels=line.w[0] * math.prod(line.w[2:]) if flat else line.x[0],
         filters=line.y[0],
         extents_x=pad_dimensions(ones if flat else line.x[1:]),
@@ -202,7 +211,7 @@ def _spread_seconds(lines: list[Line], flops: list[float]) -> Floats | None:
     seconds = np.array([line.seconds for line in lines])
     if not seconds.any():
         return None
-    if seconds[1:].any():
+    if seconds[1:].any():  # layer by layer; the authors' own have one time, on the first line
         return seconds
     if not sum(flops):
         raise InputError("a time, and no layer that computes", where=lines[0].where)

@@ -43,7 +43,7 @@ class Line:
 def read_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
     """The fields of every line that has some, with its place."""
     for number, line in enumerate(text.splitlines(), start=1):
-        content = line.partition("#")[0].strip()
+        content = line.partition("#")[0].strip()  # also behind fields: "|0# Fully connected|0"
         if content:
             # What stands behind the fields stays in one piece: it may be a million bars.
             yield f"{where}:{number}", [each.strip() for each in content.split("|", FIELDS)]
@@ -67,6 +67,7 @@ def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int
         raise InputError(
             f"expected samples x C x 2 or 3 extents, got {shorten('|'.join(fields))}", where=at
         )
+    # A name may have bars of its own. "Model" is not read: the file's name is the label.
     _, names = header.get("Dataset", (where, []))
     return "|".join(names), samples, tuple(shape)
 
@@ -85,6 +86,7 @@ def read_line(where: str, fields: list[str], rank: int) -> Line:
         name=name,
         kind=_read_kind(where, name),
         x=_read_sizes(where, "x", x, least=1, count=1 + rank),
+        # Poolings have 0x0xK, and a ReLU CxF with extents of 0.
         w=_read_sizes(where, "w", w, least=0, count=2 + rank),
         y=_read_sizes(where, "y", y, least=1, count=1 + rank),
         seconds=_read_seconds(where, seconds),
@@ -94,6 +96,7 @@ def read_line(where: str, fields: list[str], rank: int) -> Line:
 def _read_kind(where: str, name: str) -> Kind:
     """The kind with which a layer's name begins."""
     upper = name.upper()
+    # No prefix begins another one: the first is the only one.
     kinds = (kind for prefix, kind in KIND_OF_PREFIX.items() if upper.startswith(prefix))
     kind = next(kinds, None)
     if kind is None or len(name) > MOST_NAME:
@@ -122,6 +125,7 @@ def _read_seconds(where: str, text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
+    # NaN lies within no bounds, nor do inf and 1e308.
     if not (seconds == 0 or SECONDS.low <= seconds <= SECONDS.high):
         raise InputError(f"expected seconds a sample, got {shorten(text)}", where=where)
     return seconds

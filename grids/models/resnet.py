@@ -21,6 +21,7 @@ from grids.models.steps import (
     make_plain,
 )
 
+# A bound for each stage; what is too much in all, the layer table refuses.
 Blocks = Annotated[Count, Field(le=400)]
 
 EXPANSION = 4  # a block gives four times the filters of its 3x3 convolution
@@ -44,6 +45,7 @@ class ResNet(Record):
         return (
             *_convolve("1", self.width, kernel=7, stride=2),
             make_plain("relu", "relu"),
+            # 224 is 112 behind the stem, 56 behind this, and 7 behind the fourth stage.
             Step(maxpool=Pool(name="maxpool", kernel=(3,), stride=(2,), padding=(1,))),
             *(step for stage in stages for step in stage),
             Step(adaptive_avgpool=AdaptivePool(name="avgpool", extent=(1,))),
@@ -68,10 +70,11 @@ def _make_block(name: str, width: int, stride: int, *, projects: bool) -> Steps:
     body = (
         *_convolve("1", width, kernel=1),
         make_plain("relu", "relu1"),
-        *_convolve("2", width, kernel=3, stride=stride),
+        *_convolve("2", width, kernel=3, stride=stride),  # version 1.5: not the 1x1 before it
         make_plain("relu", "relu2"),
         *_convolve("3", outputs, kernel=1),
     )
+    # Only where sizes change, once a stage: ResNet-50 has four projections beside 49 convolutions.
     shortcut = _convolve("", outputs, kernel=1, stride=stride) if projects else ()
     return (
         Step(residual=Residual(name=name, body=body, shortcut=shortcut)),
@@ -85,7 +88,7 @@ def _convolve(number: str, filters: int, *, kernel: int, stride: int = 1) -> Ste
         filters=filters,
         kernel=(kernel,),
         stride=(stride,),
-        padding=(kernel // 2,),
+        padding=(kernel // 2,),  # keeps the extents, but for the stride
         bias=False,
     )
     return Step(conv=conv), make_plain("batchnorm", f"bn{number}")

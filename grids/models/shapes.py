@@ -40,7 +40,7 @@ def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
     """Each step with its full name: its own, or its word and a number within the sequence."""
     numbers = Counter[str]()
     for step in steps:
-        numbers[step.word] += 1
+        numbers[step.word] += 1  # named ones count, too: a name for one renames no other
         yield scope + (step.settings.name or f"{step.word}{numbers[step.word]}"), step
 
 
@@ -77,6 +77,7 @@ class _Walk:
             case Concat():
                 return self._take_concat(name, settings, x)
             case Side():
+                # What a head gives goes to a loss of its own, and no further.
                 self.follow(f"{name}.", settings.layers, x)
                 return x
         assert isinstance(settings, Flatten)
@@ -85,6 +86,7 @@ class _Walk:
     def _take_residual(self, name: str, residual: Residual, x: _Stream) -> _Stream:
         """The sum of the body and the shortcut, which have to give the same sizes."""
         body = self.follow(f"{name}.", residual.body, x)
+        # Of no steps, the input itself: nothing is added to the table.
         shortcut = self.follow(f"{name}.shortcut.", residual.shortcut, x)
         y = body.tensor
         if y != shortcut.tensor:
@@ -102,6 +104,7 @@ class _Walk:
             extents = ", ".join(str(each) for each in tensors)
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
         y = Tensor(sum(each.channels for each in tensors), tensors[0].extents)
+        # A copy, which reads what it writes.
         return self._add(f"{name}.concat", KINDS["concat"], Passage(y, y), *ends)
 
     def _add(self, name: str, kind: Kind, passage: Passage, *inputs: _Stream) -> _Stream:

@@ -42,6 +42,7 @@ def _list_one(value: object) -> object:
     return (value,) if isinstance(value, int) else value
 
 
+# How many of them fit is known when a sample is there (`tensors.size_dimensions`).
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
 Sizes = Annotated[tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one)]
 Paddings = Annotated[
@@ -112,7 +113,8 @@ class Pool(LayerSettings):
     kernel: Sizes
     stride: Sizes | None = None  # without one, windows stand side by side
     padding: Paddings | Literal["same"] = (0,)
-    ceil: bool = False  # whether a last window may hang over the edge
+    # Whether a last window may hang over the edge: in the authors' VGG16 113 is pooled to 57.
+    ceil: bool = False
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
@@ -130,6 +132,8 @@ class AdaptivePool(LayerSettings):
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         y = Tensor(x.channels, size_dimensions(layer, "extent", self.extent, x))
+        # Windows of one size, rounded up. Frameworks vary it from place to place where extents do
+        # not divide; where less comes in than goes out, an item is its own window.
         kernel = tuple(math.ceil(a / b) for a, b in zip(x.extents, y.extents, strict=True))
         return Passage(x, y, kernel)
 
@@ -200,14 +204,16 @@ class Step(Record):
     @model_validator(mode="before")
     @classmethod
     def _from_word(cls, value: Any) -> Any:
-        if isinstance(value, str):
+        if isinstance(value, str):  # `- relu`
             return {value: {}}
         if not isinstance(value, dict):
             return value
+        # Two words in one mapping are a list whose second dash is missing.
         if len(value) != 1:
             raise ValueError(
                 f"expected one word and its settings, got {len(value)}: {shorten([*value])}"
             )
+        # `- relu:` with nothing behind it is YAML's null.
         return {word: {} if settings is None else settings for word, settings in value.items()}
 
     @property

@@ -31,6 +31,7 @@ class Tensor:
     @property
     def flat(self) -> "Tensor":
         """The same items, a channel each."""
+        # Extents of 1 rather than none: a network keeps its rank behind a flatten.
         return Tensor(self.items, tuple(1 for _ in self.extents))
 
     def __str__(self) -> str:
@@ -63,6 +64,7 @@ def slide(
     """The extents that a kernel gives which slides over `x`; ShapeError where it does not fit."""
     strides = size_dimensions(name, "stride", stride, x)
     if padding == "same":
+        # Of both sides together: an even kernel has one more on one of them.
         paddings = tuple(each - 1 for each in kernel)
     else:
         paddings = tuple(2 * each for each in size_dimensions(name, "padding", padding, x))
@@ -78,6 +80,7 @@ def slide(
 def _count_windows(extent: int, kernel: int, stride: int, padding: int, ceil: bool) -> int:
     """Windows along one dimension; with `ceil`, the last may hang over the edge."""
     room = extent + padding - kernel
+    # Less room than none rounds down to no window, and `slide` refuses it.
     if not ceil or room < 0:
         return room // stride + 1
     windows = math.ceil(room / stride) + 1

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 DEFINITIONS = (
     "nano- = 1e-9 = n-",
+    # Two characters that look alike: the micro sign and the Greek letter.
     "micro- = 1e-6 = u- = µ- = μ-",
     "milli- = 1e-3 = m-",
+    # KB is 1,000 bytes here, as on data sheets; KiB is 1,024.
     "kilo- = 1e3 = k- = K-",
     "mega- = 1e6 = M-",
     "giga- = 1e9 = G-",
@@ -37,6 +39,7 @@ DEFINITIONS = (
     "minute = 60 * second = min",
     "hour = 3600 * second = h",
     "byte = [information] = B",
+    # Adapters are sold by it: 400 Gbit/s is 50 GB/s.
     "bit = 0.125 * byte = b",
     "flop = [operation] = FLOP",
     "bytes_per_second = byte / second = Bps",

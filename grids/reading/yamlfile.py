@@ -16,7 +16,7 @@ from grids.reading.errors import MOST_TEXT, InputError, format_text, shorten, su
 from grids.reading.plainyaml import MOST_BYTES, read_nodes
 from grids.reading.textfile import read_text
 
-ERRORS_SHOWN = 5
+ERRORS_SHOWN = 5  # one mistake often causes others; fewer where a message would be too long
 MOST_CAUSE = 160  # characters of pydantic's own words, which may quote a value of the user's
 
 KeyPath = tuple[str | int, ...]
@@ -63,6 +63,7 @@ def load(path: Path) -> Document:
         root, data = read_nodes(text)
     except yaml.YAMLError as error:
         raise _explain_syntax(path, error) from None
+    # What PyYAML's constructors raise: of 2020-13-45, say, which it takes for a date.
     except (ValueError, ArithmeticError) as error:
         raise InputError(f"no YAML that can be read: {error}", where=str(path)) from None
     if root is None or not isinstance(data, dict):
@@ -103,6 +104,7 @@ def explain_error(
 
 def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The errors, but for lists that are too short only because an entry of theirs is wrong."""
+    # pydantic leaves a wrong entry out, and then finds none in the list.
     wrong = {each["loc"][:end] for each in errors for end in range(len(each["loc"]))}
     return [each for each in errors if each["type"] != "too_short" or each["loc"] not in wrong]
 
@@ -122,6 +124,7 @@ def _write_message(
     error: Mapping[str, object], keypath: KeyPath, model: type[pydantic.BaseModel] | None
 ) -> str:
     """What is wrong with one value, in words of ours where pydantic's need its manual."""
+    # pydantic's prefix of what our own validators raise.
     text = str(error["msg"]).removeprefix("Value error, ")
     match error["type"]:
         case "extra_forbidden":
@@ -142,6 +145,7 @@ def _write_message(
 
 def _list_fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> list[str]:
     """The keys of the model that `keypath` leads to, from `model` down."""
+    # Positions in lists are no fields: `_find_model` has seen through the list already.
     for part in keypath:
         annotation = None if model is None else model.model_fields.get(str(part))
         if annotation is not None:

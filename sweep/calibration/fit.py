@@ -142,6 +142,7 @@ def _find_best_mode(scale: Scale, data: Data) -> Floats:
     first = np.zeros_like(scale.median)
     for broader in BROADER:
         _, first = _find_mode(first, scale.bounds, replace(data, broader=np.asarray(broader)))
+    # A fixed seed: the same runs give the same calibration.
     random = np.random.default_rng(0)
     others = AROUND * random.standard_normal((STARTS, first.size))
     modes = [_find_mode(start, scale.bounds, data) for start in (first, *others)]
@@ -172,6 +173,7 @@ def _surprise(at: Array, data: Data) -> Array:
     slower = slow_down(data.case, values[SIZE:] @ data.of_model)
     expected = log_times(replace(slower, calibration=Calibration(*values[:SIZE])))
     errors = data.broader * np.array([[NOISE[part]] for part in PARTS])
+    # Where a time was not measured, its log is 0 and its weight as well: no NaN reaches the slope.
     student = (FREEDOM + 1) / 2 * jnp.log1p(jnp.square((expected - data.logs) / errors) / FREEDOM)
     return jnp.sum(jnp.square(at)) / 2 + jnp.sum(data.weights * student)
 
@@ -190,6 +192,8 @@ def _find_curvature(at: Floats, data: Data) -> Array:
 
 def _invert(curvature: Floats) -> Floats:
     """The inverse of a curvature that is at least the prior's, 1: no run makes one less sure."""
+    # By its axes, and no plain inverse: a direction that runs say nothing of, or a mode at a bound,
+    # may have any curvature; the prior's is the least that is true.
     values, axes = np.linalg.eigh(curvature)
     return np.asarray((axes / np.maximum(values, 1.0)) @ axes.T)
 

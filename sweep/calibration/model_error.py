@@ -37,7 +37,9 @@ PRIOR = {
 }
 SCALES = ("serial", "group", "reduce", "exchange")
 BOUNDS = (0.01, 2.0)
+# The share that intervals from p10 to p90 promise.
 LEVEL = 0.8
+# Steps of 5 %, up to 1.05**29 = 4.1 times; what even that does not cover stays so.
 WIDER = 1.05 ** np.arange(30)
 DEFAULT = ModelError(**{name: median for name, (median, _) in PRIOR.items()})
 
@@ -78,6 +80,7 @@ def find_residuals(observations: Observations, left: LeftOut) -> Residuals:
     return Residuals(
         off=np.log(observations.seconds[:, left.rows]) - expected,
         sure=sure,
+        # Variances add up: what an error of 1 adds is the difference.
         errors=np.array(errors) - sure,
         unseen=predicted.unseen,
         away=predicted.away,

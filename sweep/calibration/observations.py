@@ -48,10 +48,12 @@ class Observations:
     @cached_property
     def seconds(self) -> Floats:
         """[part, run] in the order of PARTS; NaN where nothing was measured, or nothing is sent."""
+        # A time of 0 s, which has no logarithm, counts as not measured.
         seconds = np.array(
             [[getattr(each.measured, part) or np.nan for each in self.runs] for part in PARTS],
             float,
         )
+        # One PE sends nothing, whatever was booked as communication.
         seconds[PARTS.index("comm"), np.equal(self.case.run.p, 1)] = np.nan
         return seconds
 
@@ -147,6 +149,7 @@ def _expect_possible(run: MeasuredRun, case: Case) -> None:
 def _drop_cells(leaf: Floats) -> Floats:
     """The values without the dimensions of PEs and batches, of which a run has one."""
     array = np.asarray(leaf)
+    # Its last two dimensions are PEs and batches, of size 1 each.
     return array.reshape(array.shape[:-2]) if array.ndim > 1 else array
 
 

@@ -31,6 +31,7 @@ def calibrate_machine(
         name=observations.system,
         system=observations.system,
         parameters=_list_parameters(posterior, spreads),
+        # The lower triangle: it is symmetric, and people read the file.
         correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),
         serial=posterior.serial,
         profile_spread=PROFILE,

@@ -62,6 +62,7 @@ def expect_folder(path: Path) -> None:
 
 def expect_another(path: Path, measured: Path) -> None:
     """InputError: the file would take the place of the runs that it is made of."""
+    # By the file itself, which links and other spellings lead to as well.
     if path.exists() and measured.exists() and path.samefile(measured):
         raise InputError(
             "it holds the measured runs", where=str(path), advice="name another file for --output"
@@ -155,5 +156,6 @@ def _write_number(value: float, digits: int = 4) -> str:
 
 def _write_scalar(value: str) -> str:
     """A text as YAML reads it back, quoted where it must be."""
+    # PyYAML folds long lines, unless they may be of any width, and ends a lone scalar with "...".
     dumped: str = yaml.safe_dump(value, width=math.inf, default_flow_style=True)
     return dumped.removesuffix("\n").removesuffix("...").strip()

@@ -73,6 +73,8 @@ def _show_cube(store: str, form: Any, question: Any) -> Any:
     from sweep.show.tables import show
 
     with tell_damage(store):
+        # Counted before: what a sweep finishes meanwhile is told as missing, and nothing missing as
+        # done.
         done, blocks = count_blocks(store)
         table = question()
     show(table, form)

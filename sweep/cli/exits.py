@@ -5,6 +5,7 @@ import sys
 from sweep.show.visible import tell
 
 FAILED = 1
+# As Click ends where an option is wrong.
 BAD_INPUT = 2
 MISSED = 3  # an assertion of the user's did not hold
 NOTHING_FEASIBLE = 4

@@ -64,12 +64,15 @@ def main() -> None:
         try:
             app()
         finally:
+            # Here and not as Python ends: then a pipe that is closed could only be told by a
+            # traceback.
             sys.stdout.flush()
     except InputError as error:
         end(str(error), BAD_INPUT)
     except RunError as error:
         end(str(error), FAILED)
     except BrokenPipeError:  # whoever read our output has seen enough
+        # Python flushes once more as it ends: into nothing, and so in silence.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

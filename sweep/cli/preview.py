@@ -52,7 +52,7 @@ def preview_sweep(url: str, grid: Grid, workers: int, extend: bool) -> str:
     """What a sweep into the store at `url` would do."""
     if not extend:
         return outline_plan(grid, plan_cube(grid), workers)
-    cube = find_existing(url)
+    cube = find_existing(url, "r")  # a preview makes nothing
     extension = find_growth(cube, grid, url)
     if cube is None or extension is None:
         return f"{url}: nothing to add"
@@ -80,6 +80,7 @@ def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
 
     @contextmanager
     def progress(plan: Plan, done: int) -> Iterator[Advance]:
+        # As a sweep begins, and not before: an existing cube that is done has nothing to announce.
         tell(outline_plan(grid, plan, workers))
         for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")

@@ -7,6 +7,7 @@ from grids.grid import Grid
 from sweep.cube.statistics import TABLE, Table
 from sweep.cube.variables import Arrays, Attributes
 
+# As UDUNITS spells them, which CF refers to; it has no unit for an operation.
 CF_UNITS = {"1": "1", "s": "s", "B": "byte", "B/s": "byte s-1", "FLOP/s": "s-1"}
 
 LABELLED = {
@@ -19,6 +20,7 @@ LABELLED = {
 
 def list_coordinates(grid: Grid) -> Arrays:
     """The values along each dimension, as they are stored."""
+    # Objects, which are stored as texts of any length: see `create._create_labels`.
     labelled = {dim: np.array(values, object) for dim, values in grid.labels.items()}
     return labelled | {
         dim: values.astype("int64" if PARAMETERS[dim].whole else "float64")

@@ -29,6 +29,7 @@ from sweep.cube.statistics import TABLE, VERSION, Table, list_objectives
 from sweep.cube.store import Cube, get_array, open_cube
 from sweep.cube.variables import VARIABLES, Attributes
 
+# What each codec, chunk and shard comes to: `python -m benchmarks codecs`.
 # Byte shuffle and lz4: of blosc's codecs the fastest that still halves the cube.
 CODEC = partial(BloscCodec, cname="lz4", shuffle="shuffle", clevel=5)
 # Of what is compressed: so that a damaged chunk is told before it is decoded.
@@ -57,6 +58,7 @@ def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> 
         group, STATISTIC, np.array(list(statistics), object), describe_statistics(statistics)
     )
     _create_marks(group, plan)
+    # Last, and in one write: from here on it is a cube.
     consolidate_metadata(group).attrs.put(provenance.describe_origin(grid, plan))
     return open_cube(url, "r+")
 
@@ -67,7 +69,11 @@ def _clear_group(url: str) -> zarr.Group:
     if group is None:
         return zarr.create_group(url, attributes=INCOMPLETE)
     _refuse_links(url)
+    # First the mark, then the deletions: a kill between them leaves what the next sweep begins
+    # anew, and never a cube that lacks arrays.
     group.attrs.put(INCOMPLETE)
+    # By the folders that are there: the root's consolidated metadata still list what a kill may
+    # have deleted already.
     bare = zarr.open_group(url, mode="r+", zarr_format=3, use_consolidated=False)
     for name in list(bare.keys()):
         del bare[name]
@@ -104,6 +110,8 @@ def _make_codecs(itemsize: int) -> tuple[BytesBytesCodec, ...]:
 def _create_variable(group: zarr.Group, name: str, plan: Plan) -> None:
     """Make the array of a variable, in the plan's shards and chunks."""
     dims, variable = lay_out(name, plan), VARIABLES[name]
+    # A shard's index has a checksum of its own by Zarr's default (ShardingCodec: BytesCodec,
+    # Crc32cCodec), so that no byte of a file is without one.
     _, shards, chunks = zip(*dims.values(), strict=True)
     group.create_array(
         name,
@@ -145,6 +153,7 @@ def _create_marks(group: zarr.Group, plan: Plan) -> None:
         DONE,
         shape=find_shape(DONE, plan),
         chunks=tuple(chunk for _, _, chunk in lay_out(DONE, plan).values()),
+        # A byte a mark, uncompressed: a file of 1,024 fits the smallest block of most file systems.
         dtype="uint8",
         compressors=CHECKSUM,
         chunk_key_encoding=FLAT,
@@ -158,7 +167,10 @@ def _create_labels(
     group.create_array(
         path,
         shape=values.shape,
+        # One file, and one request to read it.
         chunks=values.shape,
+        # Python's texts become Zarr's of any length: numpy's have a fixed one, and an extension may
+        # bring a longer label.
         dtype="str" if values.dtype == object else values.dtype,
         compressors=(ZstdCodec(), CHECKSUM),
         dimension_names=(path.rpartition("/")[2],),

@@ -109,6 +109,7 @@ class Paradl:
         held = [name for name in TERMS if name in self._ds]
         parts = held if len(held) == len(TERMS) else ["comp_time", "comm_time"]
         stacked = xr.concat([self._get(name) for name in parts], "part", coords="minimal")
+        # -inf for NaN: argmax refuses a cell of nothing but NaN.
         largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
         part = _name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
@@ -175,6 +176,7 @@ def _divide_pes(
         return xr.ones_like(pe)
     if not strategy.hybrid:
         return pe
+    # A group larger than p is forbidden, and still has one replica: nothing divides by 0.
     return (pe // group(strategy)).clip(min=1)
 
 
@@ -204,5 +206,6 @@ def _name_array(array: xr.DataArray, name: str, units: str, long_name: str) -> x
 
 def register() -> None:
     """Give every Dataset its `paradl`."""
+    # xarray warns where one is registered twice (AccessorRegistrationWarning).
     if not hasattr(xr.Dataset, "paradl"):
         xr.register_dataset_accessor("paradl")(Paradl)

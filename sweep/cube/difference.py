@@ -25,6 +25,7 @@ def describe_difference(stored: Grid, asked: Grid) -> str:
 
 def list_added_values(stored: Grid, asked: Grid) -> Axes:
     """The values of each axis that only `asked` has."""
+    # Sets, as an axis may have ten million values: `in` walks a list.
     present = {dim: set(values) for dim, values in _list_axes(stored).items()}
     new = {
         dim: [value for value in values if value not in present.get(dim, ())]
@@ -41,6 +42,7 @@ def describe_other_changes(stored: Grid, asked: Grid) -> str:
         order = present.get(dim, values)
         wanted = set(values)
         shared["axes"][dim] = [value for value in order if value in wanted]
+        # Models, data sets and systems have entries; a strategy is its label.
         if dim in LABELS[:3]:
             shared[dim] = {name: each for name, each in shared[dim].items() if name in order}
     return _join_differences(_spell_out(stored), shared)
@@ -55,6 +57,7 @@ def _join_differences(stored: Plain, asked: Plain) -> str:
 
 def _spell_out(grid: Grid) -> Plain:
     """A design space as plain data, with what its names stand for; without the sweep's own name."""
+    # Without the axes as they were written: `range` and a list of the same values are the same.
     plain = grid.spec.model_dump(mode="json", exclude={"name", "axes"})
     entries = {"model": grid.models, "dataset": grid.datasets, "system": grid.systems}
     named: Plain = {

@@ -42,6 +42,7 @@ def restore_axes(cube: object) -> "xr.Dataset":
     arrays = {name: _expand_array(cube[name], axes) for name in CELLS if name in cube}
     values = {name: np.atleast_1d(cube[name].values) for name in axes}
     restored = xr.Dataset(arrays, coords=values, attrs=cube.attrs)
+    # Cubes have them so. `sortby` copies every array: only where it must.
     ascending = (np.diff(values["pe"]) >= 0).all()
     return restored if ascending else restored.sortby("pe")
 

@@ -51,9 +51,12 @@ def plan_extension(cube: Cube, asked: Grid) -> Extension:
             advice="give the stored values too, or sweep into another store",
         )
     new = list_added_values(cube.grid, asked)
+    # Labels have no order: a new one goes to the end wherever the spec lists it.
     for dim in set(new) - set(LABELS):
         _check_at_the_end(cube, dim, new[dim])
     grid = _merge_entries(cube.grid, asked)
+    # Blocks keep their size, whatever a new cube of this shape would have: else all files would
+    # have to be cut anew.
     plan = replace(plan_cube(grid), shard=cube.plan.shard, chunk=cube.plan.chunk)
     return Extension(grid, plan, new)
 
@@ -72,6 +75,7 @@ def find_gaining_blocks(before: Plan, after: Plan) -> NDArray[np.bool_]:
     gains = np.zeros(before.grid, bool)
     sizes = zip(before.shape, after.shape, before.shard, strict=True)
     for dim, (old, new, shard) in enumerate(sizes):
+        # A last block that is full gains nothing: the new values are other blocks'.
         if new > old and old % shard:
             gains[(slice(None),) * dim + (-1,)] = True
     return gains
@@ -80,15 +84,21 @@ def find_gaining_blocks(before: Plan, after: Plan) -> NDArray[np.bool_]:
 def extend_cube(cube: Cube, extension: Extension) -> Cube:
     """The cube with room for the new cells, whose blocks are not done."""
     outdated = cube.read_done() & find_gaining_blocks(cube.plan, extension.plan).reshape(-1)
+    # Marks go first. A kill after this costs the old cube these blocks, which are then computed
+    # again; the other way round, blocks would count as done that lack cells.
     cube.mark(np.flatnonzero(outdated).tolist(), done=False)
     for name in (*cube.arrays, *cube.plan.dims):  # another extension may have been cut short here
         get_array(cube.group, name).update_attributes({})
+    # Arrays by their own metadata, in which `resize` writes their new shapes: the root's copy, by
+    # which readers go, stays what it was.
     group = zarr.open_group(cube.url, mode="r+", zarr_format=3, use_consolidated=False)
     for name in cube.arrays:
         get_array(group, name).resize(find_shape(name, extension.plan, len(cube.statistics)))
     for dim, values in list_coordinates(extension.grid).items():
         get_array(group, dim).resize(values.shape)
+        # What is stored comes first and keeps its place: readers of the old cube find it there.
         get_array(group, dim)[:] = values
+    # Last: in this one write the old cube becomes the new one.
     _switch_root(group, _describe_extended(cube, extension))
     return open_cube(cube.url, "r+")
 
@@ -108,6 +118,8 @@ def _switch_root(group: zarr.Group, attributes: dict[str, Any]) -> None:
     consolidate_metadata(root)
     root_metadata = sync(draft.get(METADATA, prototype))
     assert root_metadata is not None  # it was written two lines above
+    # On a disk Zarr writes a file beside it, and renames that into its place; an object store
+    # replaces an object as a whole: no reader sees a half.
     sync(group.store.set(METADATA, root_metadata))
 
 

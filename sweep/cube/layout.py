@@ -5,6 +5,7 @@ from sweep.cube.plan import Plan, Region, grow_box
 
 # The time on one PE, which speedup is counted from, varies along all dimensions but these.
 SERIAL = "serial_time"
+# Of the blocks that differ only along these the first writes it: no file has two writers.
 NOT_SERIAL = ("strategy", "pe")
 DONE = "progress/done"
 # Marks of finished blocks in one file. A million blocks are then read in a second (a file each
@@ -25,6 +26,8 @@ def lay_out(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> dict[st
     """
     blocks = dict(zip(plan.dims, plan.grid, strict=True))
     if name == DONE:
+        # The last dimension first: blocks are computed in C order, so that those that are done at
+        # about the same time share a file of marks.
         box = grow_box(plan.grid, MARKS_A_FILE, reversed(range(len(plan.grid))))
         return {dim: (blocks[dim], n, n) for dim, n in zip(plan.dims, box, strict=True)}
     sizes = zip(plan.dims, zip(plan.shape, plan.shard, plan.chunk, strict=True), strict=True)
@@ -33,6 +36,7 @@ def lay_out(name: str, plan: Plan, statistics: int = len(STATISTICS)) -> dict[st
     dims: dict[str, Size] = {}
     for dim, (size, shard, _) in sizes:
         if dim == "pe":
+            # All statistics of a block in one chunk, and so in one file: a question reads them all.
             dims |= {"statistic": (statistics,) * 3, PART: (blocks[dim], 1, 1)}
         else:
             dims[dim] = size, shard, shard

@@ -23,6 +23,8 @@ def hold_store(url: str) -> Iterator[None]:
     try:
         yield
     finally:
+        # Removed before it is let go: a run that locked it in between would lose its folder. A
+        # folder with anything in it stays: rmdir refuses it.
         with suppress(OSError):  # a folder with nothing in it is no one's
             os.rmdir(url)
         os.close(folder)
@@ -33,11 +35,14 @@ def _lock_folder(path: Path) -> int:
 
     It is not one that another run, ending, has just removed.
     """
+    # Late: POSIX alone has it.
     import fcntl
 
     while True:
         folder = _open_folder(path)
         try:
+            # A lock of the kernel's, and no lock file: a file would outlive a kill. Nor does it
+            # wait: the other run may take hours.
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(folder)
@@ -46,6 +51,8 @@ def _lock_folder(path: Path) -> int:
                 where=str(path),
                 advice="wait for it (paradl status shows how far it is), or use another store",
             ) from None
+        # Same device and inode? Between opening and locking, the run that held it may have ended
+        # and removed it: then this lock is on a folder without a name, and keeps nobody out.
         if path.exists() and os.path.samestat(os.fstat(folder), path.stat()):
             return folder
         os.close(folder)

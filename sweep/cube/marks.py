@@ -27,8 +27,10 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
     lock = Lock()
 
     def write_marks() -> None:
+        # Locked while it writes: a block that is told meanwhile is not cleared unwritten.
         with lock, translate_write_errors(cube.url):
             cube.mark(waiting)
+            # Only now: what could not be written is tried once more when the context ends.
             waiting.clear()
 
     def try_to_write() -> None:  # in a thread of its own, whose failures nobody would hear
@@ -42,13 +44,16 @@ def collect_marks(cube: Cube) -> Iterator[Callable[[int], None]]:
             raise failures[0]
         with lock:
             waiting.append(block)
+            # One timer for all that wait: the first starts it.
             first = len(waiting) == 1
         if first:
             timer = Timer(SECONDS, try_to_write)
+            # A driver that ends waits for no timer: the last marks are written below.
             timer.daemon = True
             timer.start()
 
     try:
         yield mark
     finally:
+        # After Ctrl-C or a failure, too: what was told to be done is in the store.
         write_marks()

@@ -33,6 +33,8 @@ def locate_store(store: object) -> str:
         )
     text = str(store)
     scheme, colon, rest = text.partition(":")
+    # `file:/data` names a folder, too (RFC 8089, appendix B). Of other schemes only `x://` is a
+    # URL: a folder's name may have a colon.
     folder = scheme.lower() in FOLDERS and rest.startswith("/")
     if not colon or not (folder or rest.startswith("//")):
         return text
@@ -48,6 +50,7 @@ def _parse_folder(url: str, rest: str) -> str:
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
         path = slash + path
+    # Bytes: a name on a disk need not be UTF-8. No name holds a zero byte, at which C would end it.
     decoded = unquote_to_bytes(path)
     if host.lower() not in ("", "localhost") or not decoded or 0 in decoded:
         raise InputError(
@@ -60,12 +63,14 @@ def _parse_folder(url: str, rest: str) -> str:
 
 def _check_scheme(url: str, scheme: str) -> None:
     """Refuse a kind of store that no library knows, or that nobody else can read."""
+    # Late, here and below: a folder needs no fsspec.
     from fsspec import available_protocols
 
     if scheme == "memory":
         raise InputError(
             "a store in memory ends with this process", where=url, advice="name a folder"
         )
+    # fsspec chains file systems, as in `simplecache::s3`; the last is where the store is.
     if scheme.rpartition("::")[2] not in available_protocols():
         raise InputError(
             f"no such kind of store (Protocol not known: {scheme})",
@@ -95,6 +100,7 @@ def translate_open_errors(url: str) -> Iterator[None]:
             advice="install it, on every machine that computes blocks",
         ) from None
     except Exception as error:
+        # Those three are what Zarr says of metadata: `root.open_group` tells them.
         if not is_remote(url) or isinstance(error, ValueError | TypeError | KeyError):
             raise
         raise InputError(
@@ -111,6 +117,7 @@ def translate_write_errors(url: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        # A client's error becomes a disk's, so that `engine.run` knows one kind of failed write.
         if not is_remote(url) or isinstance(error, OSError):
             raise
         raise OSError(str(error)) from error
@@ -118,6 +125,8 @@ def translate_write_errors(url: str) -> Iterator[None]:
 
 def _check_bucket(url: str) -> None:
     """Tell a bucket that is missing from one that does not hold the store yet."""
+    # A client raises FileNotFoundError for both: a missing key is a new store, a missing bucket is
+    # a mistake that would otherwise be told at the first write.
     from fsspec.core import url_to_fs
 
     filesystem, path = url_to_fs(url)

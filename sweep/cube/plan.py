@@ -12,6 +12,7 @@ from dataclasses import dataclass
 Region = tuple[slice, ...]
 
 # Large enough that compression and files cost little a cell, small enough that a few fit a worker.
+# A variable in single precision then has 16 MiB a block.
 SHARD_CELLS = 2**22
 # The smallest read, and what Zarr compresses at once: as much as a block. Of parts of what it is
 # given Zarr makes copies, one after the other (benchmarks/codecs.py, endtoend.py: 2**19 is written
@@ -20,6 +21,7 @@ SHARD_CELLS = 2**22
 CHUNK_CELLS = 2**22
 # Cells of a block for which every layer is reduced (it takes no part in batch, latency ...), times
 # layers: bounds what the first stage of the kernels holds.
+# In double precision 32 MiB an array.
 LAYER_CELLS = 2**22
 
 
@@ -42,6 +44,8 @@ class Plan:
     @property
     def cells(self) -> int:
         """Cells of the cube."""
+        # Python's integers, not numpy's: three axes of ten million values are more cells than
+        # 2**63, and numpy's product would wrap in silence.
         return math.prod(self.shape)
 
     @property
@@ -61,6 +65,7 @@ class Plan:
 
     def find_region(self, block: int) -> Region:
         """The part of the cube that block 0 <= `block` < `blocks` fills, in C order."""
+        # The last dimension runs fastest, as in `np.unravel_index`, by which cubes place blocks.
         starts = []
         for count, shard in zip(reversed(self.grid), reversed(self.shard), strict=True):
             block, position = divmod(block, count)
@@ -87,8 +92,10 @@ def make_plan(
     """
     most = max(1, LAYER_CELLS // layers)
     caps = [most if dim in layered else None for dim in dims]
+    # PE counts first, then the other dimensions from the last on.
     last_first = sorted(range(alone, len(shape)), key=lambda dim: (dims[dim] != "pe", -dim))
     box = grow_box(shape, shard_cells, last_first, caps)
+    # In C order: what a chunk holds is contiguous in the block's memory.
     limits = grow_box(box, chunk_cells, reversed(range(len(box))))
     pieces = [_divide_evenly(size, limit) for size, limit in zip(box, limits, strict=True)]
     shard = tuple(count * size for count, size in pieces)

@@ -30,6 +30,7 @@ RECORDED = ("paradl", "jax", "jaxlib", "numpy", "xarray", "zarr", "dask")
 # What decides the bits of an answer: blocks of one cube share it.
 CODE = "code"
 DECISIVE = ("paradl", CODE, "jax", "jaxlib", "numpy")
+# `sweep` is not among them: it moves answers, and computes none.
 COMPUTING = ("kernels", "grids")
 
 
@@ -53,6 +54,7 @@ def describe_origin(grid: Grid, plan: Plan) -> dict[str, Any]:
             "feasible where limit has no bit but its marks"
         ),
         "paradl_format": FORMAT,
+        # By it a worker tells an overwritten cube from the one that it has open.
         "paradl_id": uuid4().hex,
         "paradl_spec": json.dumps(grid.definition()),
         "paradl_plan": json.dumps(
@@ -76,8 +78,10 @@ def digest_code() -> str:
     digest = sha256()
     for package in COMPUTING:
         root = Path(str(resources.files(package)))
+        # Sorted: `rglob` has the file system's order. Zero bytes keep names and texts apart.
         for path in sorted(root.rglob("*.py")):
             digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    # 64 bits: they guard against mistakes, not against malice.
     return digest.hexdigest()[:16]
 
 

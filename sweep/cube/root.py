@@ -57,6 +57,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
 
     InputError: something else stands there, or it was not written by paradl.
     """
+    # Zarr takes such a path for a ZipStore, in which no file can be replaced.
     if url.endswith(".zip"):
         raise InputError(
             "a zip file can be written only once", where=url, advice="name a folder, such as x.zarr"
@@ -64,10 +65,12 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
     _check_pipeline()
     try:
         with translate_open_errors(url):
+            # Format 3 alone: if it may choose, Zarr looks for format 2, too.
             group = zarr.open_group(url, mode=mode, zarr_format=3)
     except InputError:  # it has been said already
         raise
     except FileNotFoundError:
+        # Zarr's GroupNotFoundError is one. An empty folder is free, as `hold_store` makes one.
         if _is_free(url):
             return None
         raise InputError(
@@ -83,6 +86,8 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             where=url,
             advice="check the path",
         ) from None
+    # One of the two is there from the very first write on: a cube whose making was cut short is
+    # known for ours, and may be made anew.
     if not {"paradl_format", "paradl_incomplete"} & set(group.attrs):
         raise InputError(
             "a Zarr group, but not one of paradl's; left untouched",
@@ -129,6 +134,7 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
 
     InputError: it is no plan of `rank` dimensions.
     """
+    # All arrays are opened by it: without it, by files whose codecs nobody has checked.
     if group.metadata.consolidated_metadata is None:
         raise InputError(f"damaged: {METADATA} has lost its arrays", where=url, advice=ANEW)
     try:
@@ -136,6 +142,7 @@ def read_plan(url: str, group: zarr.Group, rank: int) -> StoredPlan:
     except ValidationError as error:
         what = "; ".join(str(explain_error(error, "")).splitlines())
         raise InputError(f"the cube's plan cannot be read: {what}", where=url) from None
+    # Lengths may still differ here, which the next line refuses.
     tiled = all(size % each == 0 for size, each in zip(plan.shard, plan.chunk, strict=False))
     if not len(plan.shard) == len(plan.chunk) == rank or not tiled:
         raise InputError("the cube's plan does not fit its axes", where=url, advice=ANEW)
@@ -149,6 +156,7 @@ def read_json(url: str, group: zarr.Group, name: str) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise TypeError(f"expected a mapping, got a {type(value).__name__}")
     except (KeyError, ValueError, TypeError, RecursionError) as error:
+        # RecursionError: brackets nested by the thousand, in a store that somebody has sent.
         what = "it is gone" if isinstance(error, KeyError) else format_text(str(error))
         raise InputError(
             f"the cube's attribute {name} cannot be read ({what})", where=url, advice=ANEW
@@ -162,6 +170,7 @@ def remove_partial(url: str) -> None:
     Zarr writes a local file under such a name first, and renames it when it is complete.
     """
     if not is_remote(url):
+        # Only whoever holds the store does this, with no worker alive: another's halves are in use.
         for path in Path(url).rglob("*.partial"):
             path.unlink(missing_ok=True)
 
@@ -181,6 +190,7 @@ def _check_pipeline() -> None:
 def _check_codecs(url: str, group: zarr.Group) -> None:
     """Refuse arrays whose codecs are not those that paradl writes."""
     consolidated = group.metadata.consolidated_metadata
+    # Flattened: arrays inside of groups, such as summary/statistics, are among them.
     members = consolidated.flattened_metadata if consolidated else {}
     for path, metadata in members.items():
         if not isinstance(metadata, ArrayV3Metadata):

@@ -75,6 +75,8 @@ def type_statistics(values: NDArray[np.float64], names: Iterable[str] = STATISTI
 
     Names that are not known are left out; NaN throughout is of a pair that cannot be.
     """
+    # A store keeps all statistics as float64, in which whole numbers are exact to 2**53; PE counts
+    # end at 2**40 (`grids.entries.parameters`).
     rows = ((name, row) for name, row in zip(names, values, strict=True) if name in TABLE)
     return {
         name: np.where(np.isnan(row), TABLE[name].nothing, row).astype(TABLE[name].dtype)

@@ -86,11 +86,14 @@ class Cube:
 
         async def write_all() -> None:
             writes = (self._write(name, block, values) for name, values in arrays.items())
+            # All arrays at once, on Zarr's event loop: one is written while another is compressed.
             # Where one fails, the others are waited for, and then it is told.
             ends = await gather(*writes, return_exceptions=True)
             for error in filter(None, ends):
                 raise error
 
+        # Written, and left to the system to bring to the disk: to wait for that (fsync) guards
+        # against power cuts alone, not kills. `status --verify` finds what one has cost.
         sync(write_all())
 
     async def _write(self, name: str, block: int, values: NDArray[Any]) -> None:
@@ -99,12 +102,15 @@ class Cube:
         try:
             await array.setitem(place, values)
         except (ValueError, RuntimeError):  # Zarr reads what it replaces, and that was damaged
+            # Nothing is lost: the block has no mark, and all of its part is written anew.
             await array.store_path.store.delete(self.name_file(name, block))
             await array.setitem(place, values)
 
     def mark(self, blocks: Sequence[int], done: bool = True) -> None:
         """Say that blocks are complete, or not: in one process at a time, marks share files."""
         if blocks:
+            # Zarr reads a file of marks, changes some and writes all of it: of two processes at it,
+            # one would undo the marks of the other.
             place = np.unravel_index(np.asarray(blocks), self.plan.grid)
             self.arrays[DONE].set_coordinate_selection(place, np.uint8(done))
 
@@ -150,6 +156,7 @@ def name_file(array: Array, place: Region) -> str:
 def plan_cube(grid: Grid) -> Plan:
     """The plan by which a design space's new cube is cut into blocks."""
     layers = max(map(len, grid.fitting.values()), default=1)
+    # 2: model and dataset, of which a block has one each.
     return make_plan(
         grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=LAYERED
     )
@@ -165,6 +172,11 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
     group = open_group(url, mode)
     if group is None:
         raise InputError("no cube here", where=url, advice="make one with: paradl sweep SPEC STORE")
+    return read_cube(url, group)
+
+
+def read_cube(url: str, group: zarr.Group) -> Cube:
+    """The cube of a group that is open; InputError says what is wrong with it."""
     grid = read_grid(url, group)
     cut = read_plan(url, group, len(grid.dims))
     # As it was when the store was made, whatever today's sizes of shards are.
@@ -176,6 +188,8 @@ def open_cube(url: str, mode: Mode = "r") -> Cube:
     return Cube(url, group, grid, plan, arrays, statistics)
 
 
+# Opening reads and checks the root's metadata: once a process and cube, and not once a block. More
+# than one cube, as workers of a scheduler may serve several runs, one after the other.
 @lru_cache(maxsize=4)
 def open_shared_cube(url: str, identity: str) -> Cube:
     """The open cube of a worker; `identity` keeps an overwritten store from being mistaken.
@@ -191,6 +205,7 @@ def open_shared_cube(url: str, identity: str) -> Cube:
 
 def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
     """The names of a summary's statistics, as the root's metadata have them."""
+    # The array's attribute, not its values: it is in the root's metadata, and costs no other file.
     names = group.get(STATISTIC)
     if isinstance(names, zarr.Array):
         meanings = names.attrs.get("meanings")
@@ -225,6 +240,7 @@ def _is_as_planned(array: Array, name: str, plan: Plan, statistics: int) -> bool
     if array.shape != tuple(size for size, _, _ in dims):
         return False
     shards = tuple(shard for _, shard, _ in dims)
+    # Marks may be packed otherwise than MARKS_A_FILE says: their chunks are read from the array.
     return name == DONE or (array.shards or array.chunks) == shards
 
 

@@ -17,7 +17,9 @@ from kernels.terms import TERMS
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
+# Computed in double precision and rounded once (`kernels.outputs`), relative 2**-24: 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")
+# A bit for each of the seven limits (`kernels.flags`): one bit is free.
 BYTE: np.dtype[np.generic] = np.dtype("uint8")
 
 

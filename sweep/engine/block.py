@@ -54,6 +54,9 @@ def run_blocks(cube: Cube, blocks: Iterable[int]) -> Iterator[int]:
     keep_programs()
     count = blocks_at_once(cube.grid, cube.plan)
     waiting, running = iter(blocks), set[Future[int]]()
+    # Threads, not processes: what takes the time, XLA's programs and blosc, runs without Python's
+    # lock, and memory and compiled programs are shared. Left by a failure or Ctrl-C, the pool waits
+    # for the blocks at work: none is cut short.
     with ThreadPoolExecutor(count, "paradl-block") as pool:
         while True:
             for block in islice(waiting, count - len(running)):
@@ -76,6 +79,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
     tables = []
     with ASKING:
         axes = _cut_axes(grid, plan, region)
+        # Every block needs it, for the efficiency in its summary; one of them also stores it.
         serial = _time_serial(grid, axes, region)
         for place, index in enumerate(np.ndindex(*places)):
             model, dataset, system, strategy = (
@@ -87,6 +91,7 @@ def compute(grid: Grid, plan: Plan, region: Region) -> Answers:
     for index, table in tables:  # only now wait for them
         summary[(*index, slice(None), 0)] = table
     arrays = {name: np.asarray(each).reshape(*places, *shape) for name, each in buffers.items()}
+    # Blocks that differ only in strategy and PEs would write the same file: the first does.
     if _is_first_along(plan, region, NOT_SERIAL):
         arrays[SERIAL] = serial[None, None]
     return Answers(arrays | {SUMMARY: summary}, buffers)
@@ -129,6 +134,7 @@ def _time_serial(grid: Grid, axes: dict[str, Floats], region: Region) -> NDArray
     others = [values.size for name, values in axes.items() if name != "pe"]
     times = np.empty((systems.stop - systems.start, *others), np.float32)
     for n, system in enumerate(range(systems.start, systems.stop)):
+        # Strategy 0 only fills the index: `evaluate` is given the serial one.
         index = (model.start, dataset.start, system, 0)
         outputs = evaluate(grid, index, one, ("comp_time",), Strategy("serial"))
         assert outputs is not None

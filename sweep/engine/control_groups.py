@@ -24,6 +24,7 @@ def memory_limits(own: Path = OWN, mount: Path = MOUNT) -> list[int]:
 def _read_places(own: Path, mount: Path) -> Iterator[tuple[Path, PurePosixPath, str]]:
     """Where each tree of groups is mounted, this process' place in it, and the file of limits."""
     for line in _read_text(own).splitlines():
+        # At most two cuts: a path may have colons of its own.
         _, controllers, path = line.split(":", 2)
         if not controllers:
             yield mount, PurePosixPath(path), "memory.max"
@@ -42,6 +43,8 @@ def _climb(root: Path, path: PurePosixPath) -> Iterator[Path]:
 def _read_limit(file: Path) -> int | None:
     """What a file of the kernel says; "max", and a file that is not there, set no limit."""
     text = _read_text(file).strip()
+    # Version 1 says "no limit" by a number near 2**63, more than any machine has: as a least of
+    # several it does no harm.
     return int(text) if text.isdecimal() else None
 
 

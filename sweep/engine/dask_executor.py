@@ -29,6 +29,8 @@ Block: TypeAlias = "Future[object]"
 
 # Blocks in flight for each worker thread: one at work, one waiting.
 AHEAD = 2
+# Until a scheduler must answer. Dask's own default, 30 s (comm.timeouts.connect), is long to wait
+# for the message that an address is wrong.
 CONNECT_SECONDS = 5
 # A worker that died takes 1 to 3 s to start again; one that has no memory for it never does.
 RESTART_SECONDS = 10
@@ -39,9 +41,13 @@ AWAY = "the Dask scheduler went away; blocks that are done are kept: run the com
 
 # One thread a worker: without this, XLA's own threads multiply with Dask's and all of them wait.
 WORKER_ENVIRONMENT = {
+    # Threads inside of one operation, which Eigen would start.
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "OMP_NUM_THREADS": "1",
+    # XLA sizes the thread pool of its CPU client by it (DefaultThreadPoolSize, xla/pjrt/utils.cc).
     "NPROC": "1",
+    # On a machine with a GPU the first worker's JAX would take most of its memory, and the others
+    # fail.
     "JAX_PLATFORMS": "cpu",
     "ZARR_THREADING__MAX_WORKERS": "1",
 }
@@ -68,6 +74,8 @@ def run_tasks(client: Client, task: Task, blocks: Iterable[int]) -> Iterator[int
     ended: SimpleQueue[Block] = SimpleQueue()
     while True:
         for block in islice(waiting, max(0, AHEAD * threads.now() - len(running))):
+            # pure=False: Dask takes tasks of equal arguments for one, and might hand out an earlier
+            # result for a block that has lost its mark since.
             future = client.submit(task, block, pure=False)
             running[future] = block
             future.add_done_callback(ended.put)
@@ -94,6 +102,7 @@ class Threads:
                 self.count = sum(self.client.nthreads().values())
             except OSError as error:
                 raise RunError(AWAY) from error
+            # After the answer: a slow scheduler is not asked the more often.
             self.asked = time.monotonic()
         return max(1, self.count)
 
@@ -106,6 +115,7 @@ def _check(future: Block) -> None:
         future.result()
     except KilledWorker as error:
         raise RunError(
+            # Four by default (distributed.scheduler.allowed-failures: 3, and the first).
             f"workers died at the same block, {error.allowed_failures + 1} times over; blocks that "
             "are done are kept: give workers more memory, and run the same command again"
         ) from error

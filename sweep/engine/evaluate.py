@@ -54,6 +54,7 @@ def fill(
         buffers,
         np.asarray(place),
         case,
+        # A PE count p is efficient while p times its time is at most this.
         np.asarray(serial_time)[None] / EFFICIENCY,
         shape=tuple(values.size for values in axes.values()),
     )

@@ -26,6 +26,7 @@ def hear_interrupts(progress: Progress) -> Iterator[Progress]:
     @contextmanager
     def listening(plan: Plan, done: int) -> Iterator[Advance]:
         def checked(block: int) -> None:
+            # First the block is told: it is done, and its mark waits to be written.
             advance(block)
             if asked:
                 raise KeyboardInterrupt
@@ -33,6 +34,7 @@ def hear_interrupts(progress: Progress) -> Iterator[Progress]:
         with progress(plan, done) as advance:
             yield checked
 
+    # Python lets only the main thread do so, in which the command line runs.
     usual = signal.signal(signal.SIGINT, handler)
     try:
         yield listening

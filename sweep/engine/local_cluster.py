@@ -39,7 +39,10 @@ def _start_cluster(workers: int, environment: Mapping[str, str]) -> LocalCluster
         return LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
+            # Processes of one thread: Python's part of a block is one thread's work at a time.
             processes=True,
+            # No address that another machine can reach; its other users are kept out by the
+            # certificate.
             host="127.0.0.1",
             security=Security.temporary(),
             dashboard_address="127.0.0.1:0",  # any port: other sweeps may run on this machine
@@ -60,6 +63,8 @@ def start_tracker() -> None:
     It removes what a worker that was killed has left, and would warn of it: of no use to anyone.
     """
     usual = os.environ.get("PYTHONWARNINGS")
+    # By the environment, as the tracker is a process of its own: filters of this one do not reach
+    # it.
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (usual, "ignore:resource_tracker")))
     try:
         resource_tracker.ensure_running()
@@ -78,6 +83,7 @@ def _keep_interrupts() -> Iterator[None]:
     if os.name != "posix":
         yield
         return
+    # Masked: children inherit a mask, and Python's handlers they do not.
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -20,6 +20,7 @@ def silent(plan: Plan, done: int) -> Iterator[Advance]:
 @contextmanager
 def bar(plan: Plan, done: int, what: str = "sweep") -> Iterator[Advance]:
     """A bar that counts cells, from those that an earlier run left."""
+    # Late: without a terminal there is no bar.
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -49,6 +50,8 @@ def bar(plan: Plan, done: int, what: str = "sweep") -> Iterator[Advance]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as shown:
+        # Of blocks that are done only the number is known here; those at the ends of axes are
+        # smaller.
         mean = plan.cells / plan.blocks
         task = shown.add_task("cells", total=plan.cells, completed=round(done * mean))
         yield lambda block: shown.update(task, advance=cells(plan, block))

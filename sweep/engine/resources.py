@@ -9,7 +9,8 @@ from sweep.cube.plan import Plan
 from sweep.engine.control_groups import memory_limits
 from sweep.engine.memory import DRIVER_BYTES, Memory, estimate_memory
 
-# A handful of blocks, however many cores there are.
+# A handful of blocks, however many cores there are. `python -m benchmarks memory` sets what they
+# take against what is promised.
 AT_ONCE = 4
 
 
@@ -30,6 +31,7 @@ def _count_fitting(memory: Memory) -> int:
 
 def cores() -> int:
     """Cores that this process may use."""
+    # Not os.cpu_count(): a batch job or a container may be bound to some of the cores.
     affinity = getattr(os, "sched_getaffinity", None)  # Linux alone has it
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -55,5 +57,7 @@ def check_memory(grid: Grid, plan: Plan, workers: int) -> None:
 
 def machine_memory(limits: Iterable[int] | None = None) -> int:
     """Bytes of memory of this machine, or of the container or batch job that this process is in."""
+    # All of it, not what is free just now: that changes while a sweep runs, and much of what is
+    # taken is a cache that the system gives back.
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([physical, *(memory_limits() if limits is None else limits)])

@@ -23,8 +23,8 @@ from sweep.cube.lock import hold_store
 from sweep.cube.marks import collect_marks
 from sweep.cube.object_store import locate_store
 from sweep.cube.provenance import check_code
-from sweep.cube.root import is_unfinished, open_group, remove_partial
-from sweep.cube.store import Cube, open_cube, plan_cube
+from sweep.cube.root import Mode, is_unfinished, open_group, remove_partial
+from sweep.cube.store import Cube, open_cube, plan_cube, read_cube
 from sweep.engine.block import Execute, run_blocks
 from sweep.engine.progress import Progress, silent
 from sweep.engine.resources import check_memory
@@ -118,8 +118,9 @@ def sweep(
             where="--overwrite, --extend",
             advice="--extend keeps what is stored, --overwrite starts anew",
         )
+    # Held before anybody looks: what is decided by is still so when it is written.
     with _translate_failures(url), hold_store(url):
-        cube = None if overwrite else find_existing(url)
+        cube = None if overwrite else find_existing(url, "r+")
         more = find_growth(cube, grid, url) if extend else None
         if cube and not extend:
             _check_same(cube, grid)
@@ -127,6 +128,7 @@ def sweep(
         if where.scheduler is None:  # else blocks are computed elsewhere
             check_memory(grid, plan, where.workers)
         if cube and not more:
+            # Before workers start or anything is compiled: a finished cube answers at once.
             if cube.read_done().all():
                 return
             _tidy(cube)
@@ -141,12 +143,11 @@ def sweep(
             remove_partial(url)
 
 
-def find_existing(url: str) -> Cube | None:
+def find_existing(url: str, mode: Mode) -> Cube | None:
     """The cube that an earlier run left, None where there is none yet."""
-    group = open_group(url, "r")
-    if group is None or is_unfinished(group):
-        return None
-    return open_cube(url, "r+")
+    # To write ("r+") the caller holds the store: opened so, Zarr makes a folder that is not there.
+    group = open_group(url, mode)
+    return None if group is None or is_unfinished(group) else read_cube(url, group)
 
 
 def find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
@@ -185,6 +186,8 @@ def _fill(cube: Cube, execute: Execute, progress: Progress) -> None:
     """Compute what is missing."""
     done = cube.read_done()
     with progress(cube.plan, int(done.sum())) as advance, collect_marks(cube) as mark:
+        # The number of a block is given only when its data are in the store: the mark always comes
+        # second.
         for block in execute(cube, map(int, np.flatnonzero(~done))):
             mark(block)
             advance(block)
@@ -205,6 +208,7 @@ def _expect_same_code(cube: Cube) -> None:
 def _open_executor(where: Where) -> Iterator[Execute]:
     """What runs blocks and tells, as they are done, which."""
     if where.workers or where.scheduler:
+        # Late: to import Dask takes time, and a sweep in this process has no use for it.
         from sweep.engine.dask_executor import connect_cluster
 
         with connect_cluster(where.workers, where.scheduler) as execute:
@@ -218,6 +222,7 @@ def _translate_failures(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        # A quota that is used up is a full disk, too.
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
         raise RunError(

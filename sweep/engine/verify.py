@@ -73,6 +73,7 @@ def verify(url: str, progress: Progress = silent) -> Verdict:
     """
     open_cube(url)  # says what stands there instead, before it is locked
     with _try_lock(url) as refused:
+        # Opened again under the lock: a run may have extended it meanwhile.
         cube = open_cube(url)
         with progress(cube.plan, 0) as advance:
             damaged = tuple(find_damages(cube, advance))
@@ -91,6 +92,7 @@ def tell_damage(url: str) -> Iterator[None]:
     except (InputError, RunError):  # it has been said already
         raise
     except UNREADABLE as error:
+        # The first one alone: to find all, the whole cube is read.
         damage = next(find_damages(open_cube(url)), None)
         if damage is None:
             raise
@@ -210,6 +212,8 @@ def _find_decoding_fault(stored: Array, place: Region) -> str:
     try:
         stored[place]
     except UNREADABLE as error:
+        # Zarr 3.1.6 raises a plain ValueError ("Stored and computed checksum do not match"): only
+        # its text tells it from others.
         return "its checksum differs" if "checksum" in str(error) else f"unreadable ({error})"
     return ""
 
@@ -231,6 +235,8 @@ def _mend(url: str, damaged: Sequence[Damage]) -> str:
     cube = open_cube(url, "r+")
     try:
         with translate_write_errors(url):
+            # Marks first: a kill after this leaves blocks to compute anew, and none that is damaged
+            # and done.
             cube.mark(sorted({each.block for each in damaged if each.block is not None}), False)
             _restore(cube, [each for each in damaged if each.block is None])
     except OSError as error:
@@ -244,6 +250,7 @@ def _restore(cube: Cube, damaged: Sequence[Damage]) -> None:
     Marks that cannot be read are gone then: their blocks are computed anew.
     """
     for each in damaged:
+        # Deleted before anything is written: Zarr may read what it replaces, and fail at it.
         sync(cube.group.store.delete(each.file))
     nodes, values = dict(_list_nodes(cube.group)), list_labels(cube)
     for each in damaged:
@@ -257,4 +264,5 @@ def _write_metadata(node: Node) -> None:
     if isinstance(node, zarr.Group):
         zarr.create_group(node.store, path=node.path)
     else:
+        # Changes no attribute, and writes the array's metadata whole, as the root has them.
         node.update_attributes({})

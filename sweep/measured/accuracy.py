@@ -20,6 +20,7 @@ def rate_prediction(predicted: float | None, measured: float | None) -> float | 
 
     None where one of the two is not known.
     """
+    # Of 0 s, as one PE communicates, no error is relative.
     if predicted is None or not measured:
         return None
     return max(0.0, 1 - abs(predicted - measured) / measured)

@@ -11,17 +11,19 @@ from typing import Any
 
 from grids.reading.units import format_quantity
 from kernels.calibration import LARGE_MESSAGE
-from kernels.oracle import choose_group
 from kernels.terms import TERMS
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
-from sweep.questions.predict import ONLY, number, predict_grid
+from sweep.questions.plain_numbers import number
+from sweep.questions.predict import choose_case, predict_grid
 
 # A run is slower for its scale if the excess over the prediction grew so much in its series.
 GROWN = 1.25
 
 WORDS = {"total": "the iteration", "comp": "compute", "comm": "communication"}
 NO_START_UPS = dict.fromkeys(("intra_latency", "inter_latency", "staging_latency"), 0.0)
+# Each layer is split among the PEs of a group: compute may shrink less than by p2, and what the
+# group sends passes through host memory (docs/accuracy.md).
 SPLIT = ("spatial", "filter", "channel")
 
 
@@ -59,6 +61,7 @@ def _find_dominant_term(run: PredictedRun, part: str) -> tuple[str, float]:
 
 def _suspect_cause(run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation) -> str:
     """The likeliest cause of a deviation, in words."""
+    # First what blames no term: where another run of the same took what is predicted, they hold.
     repeated = _suspect_variation(run, runs)
     if repeated:
         return repeated
@@ -109,6 +112,8 @@ def _suspect_compute(run: PredictedRun, deviation: Deviation) -> str:
 def _suspect_division(run: PredictedRun, deviation: Deviation, group: int) -> str:
     """How much of the serial compute S stays whole, u: measured = S (u + (1-u) / p2)."""
     serial = _predict_serial(run)
+    # No u within 0 and 1 explains it: measured by filter, a group computed longer than one PE alone
+    # (docs/accuracy.md).
     if deviation.measured > serial:
         return (
             f"compute grew when it was split, to {deviation.measured / serial:.1f} times the "
@@ -151,6 +156,7 @@ def _suspect_congestion(
     run: PredictedRun, runs: Sequence[PredictedRun], deviation: Deviation
 ) -> str | None:
     """Congestion, where fewer PEs of the same series, on several nodes too, were nearer."""
+    # Runs inside a node use no link between nodes: they say nothing of those.
     node = run.grid.systems[0].pes_per_node
     smaller = [
         (other.row.p, each.factor)
@@ -177,9 +183,9 @@ def _suspect_large_messages(run: PredictedRun) -> str | None:
     # Hybrids of filter and channel reduce between PEs directly.
     if inside != "spatial" and run.answer["replicas"] > 1:
         return None
-    case = run.grid.case(ONLY)
+    case = choose_case(run.grid)
     assert case is not None  # it has a prediction that the run deviates from
-    work, delta = choose_group(case).work, run.answer["parameters"]["delta"]
+    work, delta = case.work, run.answer["parameters"]["delta"]
     messages = {"gradients": delta * number(work.undivided)}
     if inside == "spatial":
         messages["samples"] = delta * run.row.samples_per_replica * number(work.sample)

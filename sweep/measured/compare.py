@@ -76,6 +76,7 @@ def _locate_in_interval(run: PredictedRun, part: str, suffix: str) -> Row:
     """p10, p50, p90 and whether the measured time lies between the outer two."""
     interval = run.intervals[part] if run.intervals else dict.fromkeys(QUANTILES)
     low, high, measured = interval["p10"], interval["p90"], getattr(run.row.measured, part)
+    # A part that was not measured, or has no interval, lies neither inside nor outside.
     complete = None not in (low, high, measured)
     return {
         **{f"{name}{suffix}": interval[name] for name in QUANTILES},

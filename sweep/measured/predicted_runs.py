@@ -109,6 +109,8 @@ def name_column(row: MeasuredRun) -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        # Messages name a spec's axis, which is a column here; of a system that no row names,
+        # `--system`.
         axis = re.match(r"axes\.(\w+)(\.\d+)?: ", str(error))
         if axis is None or (axis[1] == "system" and row.system is None):
             raise

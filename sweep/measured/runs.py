@@ -71,6 +71,8 @@ def _read_records(path: Path) -> Iterator[tuple[str, Record]]:
     before = 0
     try:
         for fields in lines:
+            # csv counts lines that it has read: a quoted field may span several, and a row begins
+            # after the last one's end.
             first, before = before + 1, lines.line_num
             if not any(map(str.strip, fields)):
                 continue
@@ -164,4 +166,5 @@ def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:
     if seconds < 0 or (required and seconds == 0):
         least = "more than 0 s" if required else "at least 0 s"
         raise InputError(f"expected {least}, got {shorten(text)}", where=where)
+    # The bounds begin above 0 s, which is what a single PE communicates.
     return SECONDS.read(seconds, where) if seconds else 0.0

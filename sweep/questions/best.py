@@ -11,7 +11,12 @@ from kernels.statistics import COUNT
 from sweep.cube.variables import name_limits
 from sweep.questions.lines import Columns, split_groups
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, read_calibrated_grid, summarise_slice
+from sweep.questions.summary_table import (
+    Source,
+    open_source,
+    read_calibrated_grid,
+    summarise_slice,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +44,7 @@ def best(cube: Source, selection: Selection | None = None) -> "pd.DataFrame":
 
 def rank_strategies(cube: Source, selection: Selection | None = None) -> list[Row]:
     """The rows of `best` as plain data, without pandas, which takes long to import."""
+    cube = open_source(cube)  # once for both: each opening reads and checks the root again
     lines = summarise_slice(cube, selection)
     others = list(lines.coordinates)[len(PLACE) + 1 :]
     rows: list[Row] = []
@@ -61,6 +67,7 @@ def _add_chance(grid: Grid, ranked: list[Row]) -> list[Row]:
 
 def _rank_rows(rows: list[Row]) -> Iterator[Row]:
     """The rows of one place, the fastest first."""
+    # Sorting is stable: strategies that nothing allows stay in the cube's order.
     in_order = sorted(rows, key=lambda row: row["epoch_time"] or float("inf"))
     for rank, row in enumerate(in_order, 1):
         yield {"rank": rank if row["feasible"] else None} | row
@@ -92,5 +99,6 @@ def _summarise_strategy(lines: Columns, others: list[str]) -> Row:
 def _list_reasons(lines: Columns) -> list[str]:
     """Names of what forbids the cells, the most frequent first."""
     counts = {name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)}
+    # Of equal counts the first in the order of `Limit`.
     frequent = sorted(counts.items(), key=lambda item: -item[1])
     return [name for name, count in frequent if count]

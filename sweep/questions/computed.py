@@ -29,6 +29,7 @@ def summarise_cells(cube: xr.Dataset, efficiency: float) -> Lines:
     shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
     tables = np.empty((len(STATISTICS), *shape))
     for index in product(*(range(cube.sizes[dim]) for dim in LABELS)):
+        # One strategy at a time is read: memory does not grow with the slice.
         part = cube.isel(dict(zip(LABELS, index, strict=True))).load()
         place: tuple[int | slice, ...] = (slice(None), *index)
         tables[place] = _summarise_lines(part.transpose("pe", *others), efficiency)

@@ -15,11 +15,10 @@ from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.filter_channel import exchanged
 from kernels.group import GroupWork, Placement, share
-from kernels.oracle import choose_group
 from kernels.spatial import layer_halo
 from kernels.terms import TERMS
 from sweep.questions.formulas import select_formulas
-from sweep.questions.predict import ONLY, Configuration, predict_grid
+from sweep.questions.predict import ONLY, Configuration, choose_case, describe_case
 
 Row = dict[str, Any]
 
@@ -42,17 +41,18 @@ def explain(
 
 def explain_grid(grid: Grid) -> Row:
     """The prediction, with `formulas` a term and `layers` a row each."""
-    predicted = predict_grid(grid)
-    if predicted["epoch_time"] is None:
+    case = choose_case(grid)
+    predicted = describe_case(grid, case)
+    if case is None or predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
     strategy = grid.strategies[0]
     if strategy.group == "best":
+        # The case has sums over layers alone: layers are divided once more, by the group chosen.
         strategy = replace(strategy, group=predicted["group"])
-    case, groups = grid.case(ONLY), grid.groups(ONLY, strategy=strategy)
-    assert case is not None  # it has a time
-    assert groups is not None
+    groups = grid.groups(ONLY, strategy=strategy)
+    assert groups is not None  # it has a time
     return predicted | {
-        "formulas": _list_formulas(grid, choose_group(case), predicted),
+        "formulas": _list_formulas(grid, case, predicted),
         "layers": _list_layers(grid, groups),
     }
 
@@ -66,7 +66,9 @@ def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     for name, formula in select_formulas(group, calibrated=case.calibration is not None).items():
         seconds = predicted["terms"][name]
         if seconds:
+            # The numbers in a formula are those of one iteration, or of a mini-batch's samples.
             once = seconds / _count_passes(name, predicted)
+            # Only terms with an all-reduce or all-gather depend on the algorithm of collectives.
             ring = "AR" not in formula.symbols and "AG" not in formula.symbols
             prefix = "" if ring or algorithm == "ring" else f"[{algorithm}] "
             rows.append(
@@ -96,6 +98,8 @@ def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
     number = {
         name: float(np.sum(np.asarray(getattr(work, name)))) for name in work.__dataclass_fields__
     }
+    # Weights that each PE of a group holds are reduced over all PEs, parts of weights over
+    # replicas.
     ring = predicted["pe"] if number["replicated"] else predicted["replicas"]
     parameters: dict[str, float] = predicted["parameters"]
     return parameters | {
@@ -148,6 +152,7 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
     return {
         "split": placement.split,
         "seconds": (times.forward + times.backward) * share(placement.split, division.p2),
+        # Of the other strategies nothing is sent layer by layer.
         "halo_items": halo * float(group == "spatial"),
         "gathered_items": sent * float(group in ("filter", "channel")),
     }

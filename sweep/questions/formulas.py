@@ -54,6 +54,7 @@ FORMULAS = {
     ),
 }
 
+# Of calibrated formulas the result alone: their numbers would fill several lines.
 SECONDS = "{seconds:.6g} s"
 CALIBRATED = {
     "forward_backward": Formula(
@@ -68,6 +69,7 @@ CALIBRATED = {
         " chunk_overhead + [staged] 2 m / packing + [channel] slow m",
         SECONDS,
     ),
+    # 256 MiB: `kernels.calibration.LARGE_MESSAGE`.
     "gradient_exchange": Formula(
         "c (AR(p1, delta |w|) + [staged] AR(node, m) + AR(nodes, m) + slow m),"
         " c = 1 + congestion (n-1)/n, slow m = 2 (n-1)/n max(0, m - 256 MiB) / large_message",

@@ -8,6 +8,7 @@ from grids.grid import Grid
 from kernels.oracle import Answer
 from kernels.percentiles import PERCENTILES
 from kernels.uncertainty import percentiles
+from sweep.questions.plain_numbers import number
 
 
 def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
@@ -25,9 +26,7 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     return {
         "calibration": grid.calibration.name,
         "intervals": {
-            name: _list_percentiles(
-                _take_one(time) / _take_one(answer.iterations), _take_one(sigma)
-            )
+            name: _list_percentiles(number(time) / number(answer.iterations), number(sigma))
             for name, (time, sigma) in times.items()
         },
         "extrapolation": _list_extrapolation(grid, answer),
@@ -45,15 +44,11 @@ def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
         else [f"runs of {calibrated.file.system} were calibrated, not of {machine}"]
     )
     return elsewhere + calibrated.extrapolation(
-        grid.strategies[0], float(grid.axes["pe"][0]), _take_one(answer.batch)
+        grid.strategies[0], float(grid.axes["pe"][0]), number(answer.batch)
     )
 
 
 def _list_percentiles(time: float, sigma: float) -> dict[str, float | None]:
     if not np.isfinite(time):
         return {f"p{percent}": None for percent in PERCENTILES}
-    return {f"p{percent}": _take_one(each) for percent, each in percentiles(time, sigma).items()}
-
-
-def _take_one(value: Any) -> float:
-    return float(np.asarray(value).item())
+    return {f"p{percent}": number(each) for percent, each in percentiles(time, sigma).items()}

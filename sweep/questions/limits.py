@@ -36,6 +36,7 @@ def limits(
     """
     import pandas as pd
 
+    # Objects: pandas would make floats of whole numbers that stand beside None.
     return pd.DataFrame(_make_columns(cube, efficiency, selection), dtype=object)
 
 

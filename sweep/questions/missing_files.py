@@ -23,6 +23,8 @@ def check_files(
     """
     for block in _list_finished(cube, chosen):
         for name in cube.list_arrays(block):
+            # A request a file, of the slice's blocks alone: to list a store is to list all of its
+            # blocks.
             file = cube.name_file(name, block)
             if name in names and not sync(cube.group.store.exists(file)):
                 raise RunError(

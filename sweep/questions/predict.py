@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from grids.grid import Grid, Index
 from grids.reading.errors import InputError, shorten
 from grids.spec import Spec, validate_spec
@@ -21,6 +19,7 @@ from kernels.terms import TERMS
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.intervals import list_intervals
+from sweep.questions.plain_numbers import finite, number
 
 ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
 
@@ -101,16 +100,30 @@ def predict(
 
 def predict_grid(grid: Grid) -> dict[str, Any]:
     """The answer for the one configuration of `grid`."""
+    return describe_case(grid, choose_case(grid))
+
+
+def choose_case(grid: Grid) -> Case | None:
+    """The case of the one configuration of `grid`, of `group=best` that of the group chosen.
+
+    None where the samples do not fit the model.
+    """
     keep_programs()
     case = grid.case(ONLY)
+    return None if case is None else choose_group(case)
+
+
+def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
+    """The answer for the case that `choose_case` gave of `grid`."""
     asked = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},
         "pe": int(grid.axes["pe"][0]),
     }
     if case is None:
         return asked | _describe_misfit()
-    chosen = choose_group(case)
-    return asked | _describe(grid, chosen, answer_case(chosen))
+    # Of `group=best` the chosen size is evaluated once more, alone: the program that evaluates all
+    # sizes at once may round the last bit otherwise, and the answer is to be that of `group=N`.
+    return asked | _describe(grid, case, answer_case(case))
 
 
 def _describe_misfit() -> dict[str, Any]:
@@ -193,13 +206,3 @@ def _find_links(network: Network, p2: Cells, p: Cells) -> tuple[Link, Link, Link
 def _read_bandwidth(path: Link) -> float:
     """[B/s], as the user wrote it: two divisions would have left their rounding."""
     return float(f"{1 / number(path.beta):.14g}")
-
-
-def number(value: Any) -> float:
-    """The only value of an array; ValueError where it has several, of which none is the answer."""
-    return float(np.asarray(value).item())
-
-
-def finite(value: float) -> float | None:
-    """NaN, which JSON has no word for, as None."""
-    return value if np.isfinite(value) else None

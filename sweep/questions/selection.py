@@ -70,6 +70,7 @@ def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
         advice = suggest_name(str(value), map(str, coordinate.tolist()))
     else:
         number = PARAMETERS[axis].read(value, f"--sel {axis}")
+        # What `_advise_on_number` prints, ten digits, must be found again.
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
         advice = _advise_on_number(coordinate, number)
     if not positions.size:

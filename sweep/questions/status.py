@@ -49,10 +49,13 @@ def _count_missing(cube: Cube, done: NDArray[np.bool_]) -> int:
     """
     if is_remote(cube.url):
         return 0
+    # One listing of one folder, and no request a block: of 1.5 million blocks `status` took 3.0 s
+    # on a loaded machine (CHANGELOG, 0.2.0).
     with scandir(Path(cube.url, SUMMARY)) as files:
         present = sum(each.name[-1].isdigit() for each in files)  # neither metadata nor halves
     if present >= done.sum():
         return 0
+    # Blocks of pairs that do not fit are done without a file: they are counted out.
     of_pairs = done.reshape(*cube.plan.grid[:2], -1).sum(axis=2)
     return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - present
 

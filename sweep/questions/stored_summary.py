@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from grids.reading.errors import InputError, format_text
 from kernels.statistics import COUNTS, STATISTICS
 from sweep.cube.coordinates import list_coordinates
-from sweep.cube.layout import STATISTIC, SUMMARY
-from sweep.cube.root import name_writer
+from sweep.cube.layout import SUMMARY
+from sweep.cube.root import ANEW, name_writer
 from sweep.cube.statistics import VERSION, type_statistics
 from sweep.cube.store import Cube, get_array
 from sweep.cube.variables import Arrays
@@ -31,7 +31,7 @@ def read_summary(cube: Cube, selection: Selection) -> Lines:
 
     InputError: a summary of another version, or one that lacks a statistic.
     """
-    names = read_statistics(cube)
+    check_statistics(cube)
     every = list_coordinates(cube.grid)
     chosen: dict[str, Positions | slice] = dict.fromkeys(every, slice(None))
     chosen.update(locate_values(every, selection))
@@ -39,21 +39,19 @@ def read_summary(cube: Cube, selection: Selection) -> Lines:
     table = _read_table(cube, tuple(chosen.values()))
     if np.isnan(table).all(axis=0).any():  # as of pairs that cannot be, or of files that are gone
         check_files(cube, (SUMMARY,), chosen)
-    return Lines(others, join_blocks(type_statistics(table, names)))
+    return Lines(others, join_blocks(type_statistics(table, cube.statistics)))
 
 
-def read_statistics(cube: Cube) -> list[str]:
-    """The names of the statistics, in the order in which the store has them."""
+def check_statistics(cube: Cube) -> None:
+    """Refuse a summary of another version, or one that lacks a statistic."""
     check_version(cube.url, cube.group)
-    names = [str(each) for each in np.asarray(get_array(cube.group, STATISTIC)[...])]
-    missing = [name for name in STATISTICS if name not in names]
+    missing = [name for name in STATISTICS if name not in cube.statistics]
     if missing:
         raise InputError(
             f"damaged: its summary has no {missing[0]!r}",
             where=cube.url,
-            advice=f"find what is damaged with: paradl status {cube.url} --verify",
+            advice=ANEW,
         )
-    return names
 
 
 def check_version(url: str, group: zarr.Group) -> None:
@@ -73,9 +71,12 @@ def join_blocks(parts: Arrays) -> Arrays:
     times, largest, forbidden = (
         parts[name] for name in ("fastest_time", "largest_pe", "forbidden_by")
     )
+    # inf for NaN: nanargmin refuses a line in which no block has any time.
     fastest = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
     block = np.arange(len(largest)).reshape(-1, *[1] * (largest.ndim - 1))
     holds = np.where(largest > 0, block, 0).max(axis=0)  # the block of the largest
+    # What forbids the next PE count: in that block, or in the first after it where anything is
+    # forbidden.
     later = (block >= holds) & (forbidden > 0)
     return {
         **{name: _pick_block(parts[name], fastest) for name in parts if name.startswith("fastest")},
@@ -89,6 +90,7 @@ def join_blocks(parts: Arrays) -> Arrays:
 def _read_table(cube: Cube, place: Place) -> NDArray[np.float64]:
     """The statistics of a part of the cube [statistic, block along the PE counts, others]."""
     pe = cube.plan.dims.index("pe")
+    # oindex selects along each axis by itself; plain positions would be paired, as numpy does.
     table = cube.arrays[SUMMARY].oindex[(*place[:pe], slice(None), *place[pe:])]
     return np.moveaxis(np.asarray(table), (pe, pe + 1), (0, 1))
 

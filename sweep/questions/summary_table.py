@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 Source: TypeAlias = "Cube | xr.Dataset | str | Path"
 
 
+def open_source(source: Source) -> "Cube | xr.Dataset":
+    """The open cube of a store that is named by its place; what is open already as it is."""
+    return open_cube(locate_store(source)) if isinstance(source, str | Path) else source
+
+
 def summarise_slice(
     source: Source, selection: Selection | None = None, efficiency: float = EFFICIENCY
 ) -> Lines:
@@ -30,9 +35,8 @@ def summarise_slice(
 
     InputError: an unknown axis or value; a store of summaries alone that would have to be computed.
     """
-    chosen = selection or {}
-    if isinstance(source, str | Path):
-        source = open_cube(locate_store(source))
+    chosen, source = selection or {}, open_source(source)
+    # What is kept is of whole lines, and at one efficiency: anything else is computed from cells.
     if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
         return read_summary(source, chosen)
     from sweep.questions.computed import summarise_cells  # late: JAX and xarray come with it
@@ -43,8 +47,7 @@ def summarise_slice(
 
 def read_calibrated_grid(source: Source) -> Grid | None:
     """The design space of a cube whose times were calibrated, None of any other."""
-    if isinstance(source, str | Path):
-        source = open_cube(locate_store(source))
+    source = open_source(source)
     if isinstance(source, Cube):
         grid = source.grid
     else:

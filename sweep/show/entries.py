@@ -12,6 +12,7 @@ def show_entries(rows: Sequence[Row], form: Format) -> None:
     if form == "json":
         show(rows, form)
         return
+    # Programs get them: CSV has room.
     hidden = {"source"} if form == "table" else set()
     show([_lay_out_entry(row, hidden) for row in rows], form)
 

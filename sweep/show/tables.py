@@ -94,6 +94,7 @@ def print_csv(rows: Sequence[Row]) -> None:
         ]
     lines = csv.DictWriter(sys.stdout, _list_columns(flattened), lineterminator="\n")
     lines.writeheader()
+    # NaN, the only value that is no equal of its own, is left out: an empty field.
     lines.writerows(
         {key: value for key, value in row.items() if value == value} for row in flattened
     )
@@ -147,6 +148,8 @@ def print_table(rows: Sequence[Row], title: str = "") -> None:
     for key in keys:
         head = escape_invisible(key) + (f"\n[{UNITS[key]}]" if key in UNITS else "")
         numeric = any(isinstance(row.get(key), int | float) for row in rows)
+        # A Text is shown as it is: of a plain string rich would read what stands in brackets as
+        # markup.
         table.add_column(Text(head), justify="right" if numeric else "left")
     for row in rows:
         table.add_row(*(_make_text(row.get(key), PREFIXED.get(key)) for key in keys))
@@ -178,5 +181,6 @@ def format_cell(value: object, unit: str | None = None) -> str:
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.4g}"
     if isinstance(value, int | float):
+        # Beyond, not every digit is known: float64 counts exactly to 2**53, 9e15.
         return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

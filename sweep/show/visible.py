@@ -9,6 +9,8 @@ import sys
 
 def escape_invisible(text: str) -> str:
     """The text in one line: what no eye sees is an escape, ESC `\\x1b`, and a line end `\\n`."""
+    # Python's own notion of printable, in which a space is, and no other blank, control or format
+    # character.
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )

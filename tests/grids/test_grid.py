@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
-from grids.grid import Grid
+from grids.grid import Grid, Index
+from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from grids.spec import Spec
 from kernels.oracle import Answer, answer_case
@@ -74,6 +75,28 @@ def same(one: Answer, other: Answer) -> None:
         )
 
 
+def answered(space: Grid, index: Index, axes: Mapping[str, Floats] | None = None) -> Answer:
+    """The answer of a case that exists."""
+    case = space.case(index, axes)
+    assert case is not None
+    return answer_case(case)
+
+
+def mask_of(space: Grid) -> tuple[bool, ...]:
+    """The layers to split that the first model's files name."""
+    workload = space.workload(0, 0, 0)
+    assert workload is not None
+    assert workload.mask is not None
+    return workload.mask
+
+
+def seconds_of(space: Grid) -> Floats | None:
+    """The first model's times of layers, None where the roofline is to tell them."""
+    workload = space.workload(0, 0, 0)
+    assert workload is not None
+    return workload.seconds
+
+
 def written_and_read(space: Grid) -> Grid:
     return Grid.from_definition(json.loads(json.dumps(space.definition())))
 
@@ -106,17 +129,18 @@ def test_samples_that_do_not_fit_a_model_are_no_problem() -> None:
 
 def test_a_block_is_a_part_of_the_whole() -> None:
     space = grid()
-    whole = answer_case(space.case((0, 0, 0, 1)))
+    whole = answered(space, (0, 0, 0, 1))
     axes = {"pe": space.axes["pe"][3:5], "batch": space.axes["batch"][1:]}
-    block = answer_case(space.case((0, 0, 0, 1), axes))
-    np.testing.assert_array_equal(block.compute, whole.compute[3:5, 1:])
+    block = answered(space, (0, 0, 0, 1), axes)
+    np.testing.assert_array_equal(block.compute, np.asarray(whole.compute)[3:5, 1:])
     np.testing.assert_array_equal(block.limit, whole.limit[3:5, 1:])
 
 
 def test_measured_times_or_the_roofline() -> None:
-    measured = grid().workload(0, 0, 0)
-    assert measured.seconds.sum() == pytest.approx(3.119502e-3)
-    assert grid(changes={"times": "roofline"}).workload(0, 0, 0).seconds is None
+    measured = seconds_of(grid())
+    assert measured is not None
+    assert measured.sum() == pytest.approx(3.119502e-3)
+    assert seconds_of(grid(changes={"times": "roofline"})) is None
 
 
 @pytest.mark.parametrize("strategy", range(3))
@@ -131,7 +155,7 @@ def test_the_definition_gives_the_same_grid(strategy) -> None:
     )
     assert again.definition() == space.definition()
     index = (0, 0, 0, strategy)
-    same(answer_case(again.case(index)), answer_case(space.case(index)))
+    same(answered(again, index), answered(space, index))
 
 
 def test_a_users_files(files: Path) -> None:
@@ -142,10 +166,10 @@ def test_a_users_files(files: Path) -> None:
     }
     space = grid(files, **names, strategy=["filter"], pe=[1, 2], batch=4)
     assert [space.labels[dim][0] for dim in names] == ["tiny", "squares", "pair"]
-    answer = answer_case(space.case((0, 0, 0, 0)))
+    answer = answered(space, (0, 0, 0, 0))
     # AG + AR of the convolution's 8 x 16 x 16 items, for 250 iterations
     gathered = 3 * (1e-6 + 4 * 4 * 2048 / 2 / 10e9)
-    assert answer.terms.layer_collectives.ravel() == pytest.approx([0, 250 * gathered])
+    assert np.ravel(answer.terms.layer_collectives) == pytest.approx([0, 250 * gathered])
 
 
 def test_a_definition_needs_no_files(files: Path) -> None:
@@ -158,25 +182,19 @@ def test_a_definition_needs_no_files(files: Path) -> None:
     for name in names.values():
         (files / name).unlink()
     again = written_and_read(space)
-    same(
-        answer_case(again.case((0, 0, 0, 1))),
-        answer_case(space.case((0, 0, 0, 1))),
-    )
+    same(answered(again, (0, 0, 0, 1)), answered(space, (0, 0, 0, 1)))
 
 
 def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
     model = {"file": "VGG_ImageNet_profall.net_sc", "layers": "filter_vgg.lc"}
     space = grid(AUTHORS, model=[model], dataset=None, strategy=["filter"])
     assert space.labels["dataset"] == ("ImageNet",)
-    mask = space.workload(0, 0, 0).mask
-    kinds = space.table(0, 0).kinds
-    assert {kind for kind, split in zip(kinds, mask, strict=True) if split} == {"conv"}
+    mask, table = mask_of(space), space.table(0, 0)
+    assert table is not None
+    assert {kind for kind, split in zip(table.kinds, mask, strict=True) if split} == {"conv"}
     again = written_and_read(space)
-    assert again.workload(0, 0, 0).mask == mask
-    same(
-        answer_case(again.case((0, 0, 0, 0))),
-        answer_case(space.case((0, 0, 0, 0))),
-    )
+    assert mask_of(again) == mask
+    same(answered(again, (0, 0, 0, 0)), answered(space, (0, 0, 0, 0)))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Small design spaces, and what the tests of the sweep do with their stores."""
 
 import sys
+from typing import Any
 
 import numpy as np
 import zarr
@@ -51,6 +52,18 @@ MARKS = "progress/done/c.0.0.0.0.0.0"  # the file of all marks of a small cube
 def unmark(url: object, *blocks: int) -> None:
     """Say that blocks are not done."""
     open_cube(str(url), "r+").mark(blocks, done=False)
+
+
+def zarr_array(group: zarr.Group, name: str) -> zarr.Array[Any]:
+    """An array of a group, in which a name may be a group, too."""
+    array = group[name]
+    assert isinstance(array, zarr.Array)
+    return array
+
+
+def stored(group: zarr.Group, name: str) -> np.ndarray[Any, Any]:
+    """All that an array of a group holds."""
+    return np.asarray(zarr_array(group, name)[:])
 
 
 def arrays(url: object) -> dict[str, bytes]:

@@ -18,7 +18,7 @@ def test_a_cell_may_be_any_number(m) -> None:
 
 def test_cells_broadcast() -> None:
     sent = point_to_point(np.ones((3, 1)), Link(np.ones((1, 2)), 1.0))
-    assert sent.shape == (3, 2)
+    assert np.shape(sent) == (3, 2)
 
 
 def test_cells_that_do_not_broadcast_are_refused() -> None:

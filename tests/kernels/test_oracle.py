@@ -114,7 +114,7 @@ def test_the_best_group_is_the_fastest_that_is_allowed(cells) -> None:
         order = [np.inf if np.isnan(each) else each for each in times[:, cell]]
         allowed = [n for n in range(3) if not limit[n, cell] & FORBIDS and np.isfinite(order[n])]
         best = min(allowed or range(3), key=order.__getitem__)
-        assert found.group[cell] == best + 2
-        assert found.replicas[cell] == 12 / (best + 2)
+        assert np.asarray(found.group)[cell] == best + 2
+        assert np.asarray(found.replicas)[cell] == 12 / (best + 2)
         assert found.limit[cell] == limit[best, cell]
-        np.testing.assert_equal(float(found.memory[cell]), times[best, cell] * 10)
+        np.testing.assert_equal(np.asarray(found.memory)[cell], times[best, cell] * 10)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +32,7 @@ def a_line(seed: int) -> Line:
     )
 
 
-def brute_force(line: Line, slice_: tuple[int, int]) -> dict[str, object]:
+def brute_force(line: Line, slice_: tuple[int, int]) -> dict[str, Any]:
     at = {
         name: np.broadcast_to(np.asarray(value), (len(PES), *SLICES))[(slice(None), *slice_)]
         for name, value in vars(line).items()

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xarray as xr
@@ -81,7 +82,7 @@ def paradl(
 def paradl_process() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a command in a process of its own."""
 
-    def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
         command = [*COMMAND, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 

@@ -58,6 +58,7 @@ def plot_accuracy(rows: Sequence[Row], path: Path) -> None:
     RunError: matplotlib is not installed. InputError: a file that cannot be written.
     """
     try:
+        # Figure, not pyplot: it needs no display, and nothing of it outlives the call.
         from matplotlib.figure import Figure
     except ImportError:
         raise RunError(
@@ -127,6 +128,7 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
     # Names are no formulas, whatever dollars are in them.
     axes.set_title(escape_lines(panel.title), fontsize=NORMAL, loc="left", parse_math=False)
     axes.set_xlim(-0.55, len(panel.rows) - 0.45)
+    # Room for the accuracy above the highest bar.
     axes.set_ylim(0, 1.15 * max(tops))
     axes.set_xticks(range(len(panel.rows)), [f"{row['p']}" for row in panel.rows])
     axes.set_xlabel("p", fontsize=NORMAL, labelpad=1)

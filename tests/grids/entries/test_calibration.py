@@ -74,7 +74,7 @@ def test_directions_make_the_covariance() -> None:
 )
 def test_doubt_widens_away_from_the_runs(strategy, p, widening) -> None:
     doubt = calibrated().uncertainty(parse_strategy(strategy), np.array([[float(p)]]))
-    assert doubt.widening.tolist() == [[widening]]
+    assert np.asarray(doubt.widening).tolist() == [[widening]]
 
 
 def test_a_model_without_runs_of_its_own_has_its_profile_or_roofline() -> None:

@@ -47,7 +47,7 @@ def test_figures_of_odd_sizes_are_written_with_their_units() -> None:
     system = System.model_validate(
         changed(levels__1__bandwidth="25 B/s", pe__memory_capacity="1 kB")
     )
-    definition = system.definition()
+    definition: dict[str, Any] = system.definition()
     assert definition["levels"][1]["bandwidth"] == "25.0 B/s"
     assert definition["levels"][0]["bandwidth"] == 50e9
     assert System.from_definition(definition) == system

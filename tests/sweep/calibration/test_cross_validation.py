@@ -48,6 +48,7 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
         ]
         seen = observed(changed)
         left = leave_out(seen)
+        assert left is not None
         assert left.rows.tolist() == np.flatnonzero(own).tolist()
         off.append(find_residuals(seen, left).off)
     assert off[1] - off[0] == pytest.approx(np.log(3.0))
@@ -65,7 +66,7 @@ def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
         each = [
             rate_prediction(*pair) for pair in zip(ours.tolist(), measured.tolist(), strict=True)
         ]
-        assert table[part] == pytest.approx(np.mean(each))
+        assert table[part] == pytest.approx(np.mean(np.array(each, float)))
     assert table["rows"] == 12
     assert 0.5 < table["total_in_interval"] <= 1
 

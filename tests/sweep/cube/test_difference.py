@@ -1,4 +1,6 @@
 from copy import deepcopy
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +56,7 @@ def test_a_long_axis_is_told_by_its_ends(small):
 def test_an_entry_that_changed_is_told_by_its_part(small):
     from grids.library import find
 
-    entry = find("system", "abci", None).definition()
+    entry: dict[str, Any] = find("system", "abci", Path()).definition()
     other = deepcopy(entry)
     other["pe"]["efficiency"] = 0.25
     told = describe_difference(

@@ -263,7 +263,7 @@ def test_other_formulas_are_no_extension(small, small_url):
 def test_an_entry_that_changed_is_no_extension(small, small_url):
     from grids.library import find
 
-    other = find("system", "abci", None).definition()
+    other: dict[str, Any] = find("system", "abci", Path()).definition()
     other["pe"]["efficiency"] = 0.25
     spec = longer(small, {"system": [other, "dgx-h100"]})
     with pytest.raises(InputError, match=r"system.abci.pe.efficiency: 0.5 in the store, 0.25 now"):

@@ -148,7 +148,7 @@ def test_forged_versions(versions, url):
 @pytest.mark.parametrize("reference", ["/etc/hostname", "abci", {"file": "/etc/hostname"}])
 def test_a_stored_spec_names_nothing_outside(key, reference, url):
     """Whoever sends a store does not choose which files are opened."""
-    definition = open_cube(str(url)).grid.definition()
+    definition: dict[str, Any] = open_cube(str(url)).grid.definition()
     where = definition if key == "calibration" else definition["axes"]
     where[key] = reference if key == "calibration" else [reference]
     with pytest.raises(InputError, match=rf"the store's spec: {key}: expected a whole definition"):

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cubes import SMALL
+from cubes import SMALL, stored
 
 import sweep
 from kernels.fill import fill_buffers
@@ -48,6 +48,7 @@ def test_a_pair_that_cannot_exist_has_no_answers(small):
 def test_what_is_stored_is_float32(small):
     grid = read_grid(small)
     found = evaluate(grid, (0, 1, 0, 1))
+    assert found is not None
     assert {name: str(each.dtype) for name, each in found.items()} == {
         "comp_time": "float32",
         "comm_time": "float32",
@@ -72,9 +73,8 @@ def test_blocks_are_written_while_the_next_is_computed(small, tmp_path):
     assert sorted(run_blocks(cube, range(plan.blocks))) == list(range(plan.blocks))
     whole = compute(grid, plan_cube(grid), plan_cube(grid).find_region(1)).arrays
     for name, values in whole.items():
-        found = np.asarray(
-            cube.group[name][0:1, 1:2]
-        )  # of blocks of another shape: other roundings
+        # Of blocks of another shape: other roundings.
+        found = stored(cube.group, name)[0:1, 1:2]
         np.testing.assert_allclose(found, values, rtol=1e-6, err_msg=name)
 
 

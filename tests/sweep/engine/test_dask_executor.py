@@ -144,6 +144,8 @@ def test_a_block_that_kills_every_worker():
 
     def run() -> None:
         with open_client(1, None) as client:
+            assert isinstance(client.cluster, LocalCluster)
+            assert client.cluster.scheduler is not None
             client.cluster.scheduler.allowed_failures = 1  # three by default: seconds each
             list(run_tasks(client, task, [0]))
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -41,7 +42,7 @@ def slow_url(tmp_path_factory) -> str:
     return url
 
 
-def started(spec: Path, url: Path, *options: str, **more: object) -> subprocess.Popen[str]:
+def started(spec: Path, url: Path, *options: str, **more: Any) -> subprocess.Popen[str]:
     """A sweep that has finished a block and has others to do."""
     run = subprocess.Popen(
         [*COMMAND, "sweep", str(spec), str(url), *options],

@@ -53,6 +53,7 @@ def test_tiles_of_any_size_hold_the_same_answers(grid, monkeypatch, strategy, ce
     fill_buffers.clear()
     arrays, table, serial = filled(grid, strategy)
     expected = evaluate(grid, (0, 0, 0, strategy))
+    assert expected is not None
     for name, values in arrays.items():
         np.testing.assert_allclose(
             values, np.broadcast_to(expected[name], values.shape), rtol=1e-6, err_msg=name

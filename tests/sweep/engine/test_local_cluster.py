@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -43,12 +44,19 @@ def ours() -> Iterator[LocalCluster]:
         yield running
 
 
+def scheduler_of(cluster: LocalCluster) -> Any:
+    """The scheduler, which runs in this process; its own types lack the port of its pages."""
+    assert cluster.scheduler is not None
+    return cluster.scheduler
+
+
 def listening(cluster: LocalCluster) -> set[tuple[str, int]]:
     """The addresses of the scheduler and the workers."""
     with Client(cluster, set_as_default=False) as client:
         workers = client.run(os.getpid).values()
     sockets = [each for pid in workers for each in psutil.Process(pid).net_connections("tcp")]
-    own = {cluster.scheduler.port, cluster.scheduler.http_server.port}
+    scheduler = scheduler_of(cluster)
+    own = {scheduler.port, scheduler.http_server.port}
     sockets += [each for each in psutil.Process().net_connections("tcp") if each.laddr.port in own]
     return {tuple(each.laddr) for each in sockets if each.status == psutil.CONN_LISTEN}
 
@@ -66,7 +74,7 @@ def answer(host: str, port: int, page: str) -> int | None:
 def first_byte(cluster: LocalCluster, context: ssl.SSLContext) -> bytes:
     """What the scheduler says first to who comes with `context`, and trusts it blindly."""
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    plain = socket.create_connection(("127.0.0.1", cluster.scheduler.port), timeout=5)
+    plain = socket.create_connection(("127.0.0.1", scheduler_of(cluster).port), timeout=5)
     with plain, context.wrap_socket(plain) as encrypted:
         return encrypted.recv(1)
 

@@ -139,9 +139,17 @@ def test_means_and_medians_by_hand(runs):
     assert summary["overall"]["total"]["mean"] == pytest.approx((1 + 0.5 + 0.7 + 1) / 4)
 
 
-def cause(runs, *rows: dict) -> str | None:
-    found = sweep.compare(runs(*rows), calibration="none")["rows"][-1]["anomaly"]
-    return found and found["cause"]
+def anomaly(runs, *rows: dict) -> dict[str, Any] | None:
+    """What stands out of the last run."""
+    compared: list[dict[str, Any]] = sweep.compare(runs(*rows), calibration="none")["rows"]
+    return compared[-1]["anomaly"]
+
+
+def cause(runs, *rows: dict) -> str:
+    """Why the last run stands out, as it does."""
+    odd = anomaly(runs, *rows)
+    assert odd is not None
+    return str(odd["cause"])
 
 
 def times(strategy: str, p: int, comp: float = 1.0, comm: float = 1.0) -> dict:
@@ -152,12 +160,12 @@ def times(strategy: str, p: int, comp: float = 1.0, comm: float = 1.0) -> dict:
 
 
 def test_nothing_stands_out_of_a_run_near_its_prediction(runs):
-    assert cause(runs, times("data", 8, 1.2, 1.3)) is None
+    assert anomaly(runs, times("data", 8, 1.2, 1.3)) is None
 
 
 def test_nothing_stands_out_of_a_part_that_does_not_matter(runs):
     serial = row_of({"total": predicted("serial", 1)["total"], "comm": 1e-3})
-    assert cause(runs, serial | {"strategy": "serial", "p": 1}) is None
+    assert anomaly(runs, serial | {"strategy": "serial", "p": 1}) is None
 
 
 def test_compute_that_does_not_shrink(runs):

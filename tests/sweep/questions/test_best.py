@@ -1,8 +1,12 @@
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
 import sweep
 from kernels.flags import FORBIDS
+from sweep.cube.store import open_cube
+from sweep.questions import summary_table
 
 
 def test_against_brute_force(mixed):
@@ -48,3 +52,10 @@ def test_nothing_feasible(mixed):
 
 def test_nothing_that_can_exist(mixed):
     assert len(sweep.best(mixed, {"model": "alexnet", "dataset": "cosmoflow-128"})) == 0
+
+
+def test_a_store_is_opened_once(small_url, monkeypatch):
+    opened = Mock(side_effect=open_cube)
+    monkeypatch.setattr(summary_table, "open_cube", opened)
+    assert len(sweep.best(small_url))
+    opened.assert_called_once_with(small_url)

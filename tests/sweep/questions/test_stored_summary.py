@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from cubes import SMALL, stored
 
 import sweep
 from grids.reading.errors import InputError
@@ -37,8 +38,6 @@ def sweep_with(spec: dict, url: Path) -> Cube:
 
 @pytest.fixture(scope="module")
 def later_url(tmp_path_factory) -> Path:
-    from cubes import SMALL
-
     url = tmp_path_factory.mktemp("later") / "cube.zarr"
     sweep_with(SMALL, url)
     return url
@@ -46,13 +45,13 @@ def later_url(tmp_path_factory) -> Path:
 
 def test_a_store_names_its_statistics_and_objectives(small_url, later_url):
     group = zarr.open_group(small_url, mode="r")
-    assert group[STATISTIC][:].tolist() == list(TABLE)
+    assert stored(group, STATISTIC).tolist() == list(TABLE)
     assert group[SUMMARY].attrs["version"] == 1
     assert group[SUMMARY].attrs["objectives"] == ["epoch_time"]
     later = zarr.open_group(str(later_url), mode="r")
-    assert later[STATISTIC][:].tolist() == list(LATER)
+    assert stored(later, STATISTIC).tolist() == list(LATER)
     assert later[SUMMARY].attrs["objectives"] == ["epoch_time", "pe_hours"]
-    assert later[SUMMARY].shape[4] == len(TABLE) + 1
+    assert stored(later, SUMMARY).shape[4] == len(TABLE) + 1
 
 
 def test_objectives_follow_from_the_table():
@@ -78,11 +77,19 @@ def test_a_store_with_more_statistics_is_whole(later_url):
 def test_names_that_are_lost_are_made_anew(small, tmp_path):
     url = tmp_path / "cube.zarr"
     sweep_with(small, url)
+    expected = sweep.limits(url).to_dict("records")
     (url / STATISTIC / "c" / "0").unlink()
-    with pytest.raises(InputError, match="its summary has no 'fastest_pe'; find what is damaged"):
-        sweep.limits(url)
+    assert sweep.limits(url).to_dict("records") == expected  # the root's metadata name them, too
     assert [each["variable"] for each in verify_status(str(url))["damaged"]] == [STATISTIC]
-    assert zarr.open_group(str(url), mode="r")[STATISTIC][:].tolist() == list(LATER)
+    assert stored(zarr.open_group(str(url), mode="r"), STATISTIC).tolist() == list(LATER)
+
+
+def test_a_statistic_that_is_missing_is_told(small, tmp_path):
+    sweep_with(small, tmp_path / "cube.zarr")
+    path = tmp_path / "cube.zarr" / "zarr.json"
+    path.write_text(path.read_text().replace('"fastest_pe":', '"swiftest_pe":'))
+    with pytest.raises(InputError, match="its summary has no 'fastest_pe'; sweep again"):
+        sweep.limits(tmp_path / "cube.zarr")
 
 
 @pytest.mark.parametrize("version", [2, "1", None, "x" * 5000])

@@ -1,6 +1,7 @@
 """The picture of accuracy: what is drawn, and what is said where it cannot be."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -64,7 +65,7 @@ def drawn(monkeypatch):
     )
 
     def draw(rows):
-        plot_accuracy(rows, None)
+        plot_accuracy(rows, Path("kept.png"))
         return kept[-1]
 
     return draw
