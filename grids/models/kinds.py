@@ -3,8 +3,9 @@
 All that the oracle knows of a kind stands in its class here; the words of steps, the names in
 ParaDL's files and the flags of the layer table follow from `KINDS`. A kind that is element-wise is
 a row of `KINDS`; one that computes otherwise is a class, too; one with settings of its own has them
-in grids/models/steps.py. A further fact of kinds (what it keeps for the backward pass, say) is an
-attribute of `Kind`, with the value of element-wise layers, and of the classes that differ.
+in grids/models/steps.py. A further fact of kinds is an attribute of `Kind`, with the value of
+element-wise layers, and of the classes that differ. What is kept for the backward pass follows from
+three of them in grids/models/liveness.py.
 """
 
 import math
@@ -32,6 +33,12 @@ class Kind:
     windowed: ClassVar[bool] = False
     # It takes all items that come in as channels of one item each.
     flattens: ClassVar[bool] = False
+    # Its backward pass reads what came in.
+    keeps_input: ClassVar[bool] = False
+    # Its backward pass reads what went out; it is computed in place where it alone read what came in.
+    keeps_output: ClassVar[bool] = False
+    # What else its backward pass reads, whatever the precision [bytes an output item].
+    remembered: ClassVar[int] = 0
 
     @property
     def elementwise(self) -> bool:
@@ -68,8 +75,16 @@ class Pooling(Kind):
         return math.prod(y) * math.prod(kernel)
 
 
+class MaxPooling(Pooling):
+    """The largest of each window, whose place is remembered: an index of 64 bits an output item."""
+
+    remembered = 8
+
+
 class Normalisation(Kind):
     """A scale, counted as weight, and a shift, counted as bias, a channel."""
+
+    keeps_input = True
 
     def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:
         return channels
@@ -78,10 +93,25 @@ class Normalisation(Kind):
         return filters
 
 
+class Activation(Kind):
+    """A function whose slope follows from its value: ReLU's is 1 where it gave more than 0."""
+
+    keeps_output = True
+
+
+class Dropout(Kind):
+    """Items passed on or not, which is remembered: a byte an item."""
+
+    # Not in place, as frameworks have it by default: behind a ReLU, whose backward pass reads its
+    # output, it could not be.
+    remembered = 1
+
+
 class Multiplying(Kind):
     """F filters with weights for all of C channels by K."""
 
     multiplies = True
+    keeps_input = True
 
     def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:
         return channels * filters * math.prod(kernel)
@@ -111,14 +141,12 @@ class Convolution(Multiplying):
 _ALL = (
     Convolution("conv", steps=("conv",), prefixes=("CONV",)),
     FullyConnected("fc", steps=("fc",), prefixes=("FC",)),
-    Pooling(
-        "pool",
-        steps=("maxpool", "avgpool", "adaptive_avgpool"),
-        prefixes=("MPOOL", "APOOL", "POOL"),
-    ),
+    # A POOL that does not say of which kind counts as the one that remembers more.
+    MaxPooling("maxpool", steps=("maxpool",), prefixes=("MPOOL", "POOL")),
+    Pooling("avgpool", steps=("avgpool", "adaptive_avgpool"), prefixes=("APOOL",)),
     Normalisation("norm", steps=("batchnorm",), prefixes=("BNORM",)),
-    Kind("relu", steps=("relu",), prefixes=("RELU",)),
-    Kind("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
+    Activation("relu", steps=("relu",), prefixes=("RELU",)),
+    Dropout("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
     Kind("add", prefixes=("ADD",)),  # where a residual step ends
     Kind("concat", prefixes=("CONCAT",)),  # where the branches of a concat step meet
 )

@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.kinds import KINDS
+from grids.models.kinds import KINDS, Kind
+from grids.models.liveness import count_kept_bytes, count_kept_items
 from grids.reading.errors import InputError, shorten, suggest_name
 
 Floats = NDArray[np.float64]
@@ -45,6 +46,9 @@ class Layer:
     extents_x: tuple[float, float, float]
     extents_y: tuple[float, float, float]
     kernel: tuple[float, float, float]
+    # The positions of the layers that made what it reads, -1 for the sample. None: no graph is known,
+    # as in ParaDL's files, and it reads the layer before it.
+    inputs: tuple[int, ...] | None = None
 
 
 # Without equality, a table hashes by identity: placements are kept for each table.
@@ -64,6 +68,7 @@ class LayerTable:
     extents_x: Floats
     extents_y: Floats
     kernel: Floats
+    inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
     seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
 
     def __post_init__(self) -> None:
@@ -82,11 +87,12 @@ class LayerTable:
         columns = {
             each.name: np.array([getattr(layer, each.name) for layer in layers], np.float64)
             for each in fields(Layer)
-            if each.name not in ("name", "kind")
+            if each.name not in ("name", "kind", "inputs")
         }
         return cls(
             names=tuple(layer.name for layer in layers),
             kinds=tuple(layer.kind for layer in layers),
+            inputs=tuple(_list_inputs(position, layer) for position, layer in enumerate(layers)),
             seconds=seconds,
             **columns,
         )
@@ -105,19 +111,43 @@ class LayerTable:
         return float(self.flops[self.multiplying].sum()) / 2.0
 
     @property
+    def kept_items(self) -> Floats:
+        """Items a sample that the backward pass reads of each layer [G]: what precision scales."""
+        sample = self.x[0] / len(self.inputs[0])  # the first layer has nothing else to read
+        return count_kept_items(self._kinds, self.inputs, sample, self.y)
+
+    @property
+    def kept_bytes(self) -> Floats:
+        """Bytes a sample that each layer remembers besides [G]: the same in every precision."""
+        return count_kept_bytes(self._kinds, self.y)
+
+    @property
+    def _kinds(self) -> list[Kind]:
+        """What is known of each layer's kind."""
+        return [KINDS[kind] for kind in self.kinds]
+
+    @property
     def multiplying(self) -> Flags:
         """Which layers multiply by weights [G]; the others take as long as their traffic."""
-        return np.array([KINDS[kind].multiplies for kind in self.kinds])
+        return np.array([kind.multiplies for kind in self._kinds])
 
     @property
     def windowed(self) -> Flags:
         """Over which layers a kernel slides [G]: those that a spatial group may split."""
-        return np.array([KINDS[kind].windowed for kind in self.kinds])
+        return np.array([kind.windowed for kind in self._kinds])
 
     @property
     def convolutions(self) -> Flags:
         """Which layers are convolutions [G]: those whose filters or channels a group may split."""
-        return np.array([KINDS[kind].convolves for kind in self.kinds])
+        return np.array([kind.convolves for kind in self._kinds])
+
+
+def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:
+    """The positions of what a layer reads: of layers before it, or the sample."""
+    inputs = (position - 1,) if layer.inputs is None else layer.inputs
+    assert inputs
+    assert all(-1 <= each < position for each in inputs)
+    return inputs
 
 
 def pad_dimensions(sizes: tuple[int, ...]) -> tuple[float, float, float]:

@@ -6,10 +6,11 @@ and P items of padding in all turns an extent X into floor((X + P - K) / S) + 1.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grids.models.kinds import KINDS, Kind
 from grids.models.layers import Layer, LayerTable, pad_dimensions
+from grids.models.liveness import SAMPLE
 from grids.models.steps import Concat, Flatten, LayerSettings, Residual, Side, Step, Steps
 from grids.models.tensors import Passage, Tensor
 from grids.reading.errors import InputError, ShapeError, shorten
@@ -19,7 +20,7 @@ def infer_layers(model: str, steps: Steps, shape: tuple[int, ...], targets: int)
     """The layers of the steps of `model` for samples of `shape` (C, [d,] h, w)."""
     walk = _Walk(targets)
     try:
-        walk.follow("", steps, Tensor(shape[0], shape[1:]))
+        walk.follow("", steps, _Stream(Tensor(shape[0], shape[1:]), SAMPLE))
         _refuse_twins(walk.layers)
         return LayerTable.from_layers(walk.layers)
     except InputError as error:
@@ -43,6 +44,14 @@ def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
         yield scope + (step.settings.name or f"{step.word}{numbers[step.word]}"), step
 
 
+@dataclass(frozen=True)
+class _Stream:
+    """A tensor between layers, and the position of the layer that made it."""
+
+    tensor: Tensor
+    maker: int
+
+
 @dataclass
 class _Walk:
     """Collects layers in the order in which a sample meets them."""
@@ -50,18 +59,19 @@ class _Walk:
     targets: int
     layers: list[Layer] = field(default_factory=list)
 
-    def follow(self, scope: str, steps: Steps, x: Tensor) -> Tensor:
+    def follow(self, scope: str, steps: Steps, x: _Stream) -> _Stream:
         """What comes out of the steps, one after the other."""
         for name, step in _name_steps(scope, steps):
             x = self._take(name, step, x)
         return x
 
-    def _take(self, name: str, step: Step, x: Tensor) -> Tensor:
+    def _take(self, name: str, step: Step, x: _Stream) -> _Stream:
         """What comes out of one step."""
         settings = step.settings
         match settings:
             case LayerSettings():
-                return self._add(name, step.kind, settings.infer(name, x, self.targets))
+                passage = settings.infer(name, x.tensor, self.targets)
+                return self._add(name, step.kind, passage, x)
             case Residual():
                 return self._take_residual(name, settings, x)
             case Concat():
@@ -71,38 +81,41 @@ class _Walk:
                 self.follow(f"{name}.", settings.layers, x)
                 return x
         assert isinstance(settings, Flatten)
-        return x.flat
+        return replace(x, tensor=x.tensor.flat)
 
-    def _take_residual(self, name: str, residual: Residual, x: Tensor) -> Tensor:
+    def _take_residual(self, name: str, residual: Residual, x: _Stream) -> _Stream:
         """The sum of the body and the shortcut, which have to give the same sizes."""
-        y = self.follow(f"{name}.", residual.body, x)
+        body = self.follow(f"{name}.", residual.body, x)
         # Of no steps, the input itself: nothing is added to the table.
         shortcut = self.follow(f"{name}.shortcut.", residual.shortcut, x)
-        if y != shortcut:
-            raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut}")
-        return self._add(f"{name}.add", KINDS["add"], Passage(y, y, inputs=2))
+        y = body.tensor
+        if y != shortcut.tensor:
+            raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut.tensor}")
+        return self._add(f"{name}.add", KINDS["add"], Passage(y, y, inputs=2), body, shortcut)
 
-    def _take_concat(self, name: str, concat: Concat, x: Tensor) -> Tensor:
+    def _take_concat(self, name: str, concat: Concat, x: _Stream) -> _Stream:
         """The branches' outputs side by side, of which only the channels may differ."""
         ends = [
             self.follow(f"{name}.branch{number}.", branch, x)
             for number, branch in enumerate(concat.branches, start=1)
         ]
-        if len({end.extents for end in ends}) > 1:
-            extents = ", ".join(str(end) for end in ends)
+        tensors = [end.tensor for end in ends]
+        if len({each.extents for each in tensors}) > 1:
+            extents = ", ".join(str(each) for each in tensors)
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
-        y = Tensor(sum(end.channels for end in ends), ends[0].extents)
+        y = Tensor(sum(each.channels for each in tensors), tensors[0].extents)
         # A copy, which reads what it writes.
-        return self._add(f"{name}.concat", KINDS["concat"], Passage(y, y))
+        return self._add(f"{name}.concat", KINDS["concat"], Passage(y, y), *ends)
 
-    def _add(self, name: str, kind: Kind, passage: Passage) -> Tensor:
+    def _add(self, name: str, kind: Kind, passage: Passage, *inputs: _Stream) -> _Stream:
         """What comes out of a layer, which joins the collection."""
-        self.layers.append(_make_layer(name, kind, passage))
-        return passage.y
+        makers = tuple(each.maker for each in inputs)
+        self.layers.append(_make_layer(name, kind, passage, makers))
+        return _Stream(passage.y, maker=len(self.layers) - 1)
 
 
-def _make_layer(name: str, kind: Kind, passage: Passage) -> Layer:
-    """One row of the table, of a layer and what passes through it."""
+def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]) -> Layer:
+    """One row of the table, of a layer and what passes through it, made by layers before it."""
     x, y, kernel = passage.x, passage.y, passage.kernel
     weights = kind.count_weights(x.channels, y.channels, kernel)
     return Layer(
@@ -118,4 +131,5 @@ def _make_layer(name: str, kind: Kind, passage: Passage) -> Layer:
         extents_x=pad_dimensions(x.extents),
         extents_y=pad_dimensions(y.extents),
         kernel=pad_dimensions(kernel),
+        inputs=makers,
     )

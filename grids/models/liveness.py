@@ -1,0 +1,46 @@
+"""What the backward pass reads of a forward pass, by layer: until then it is memory.
+
+A tensor is kept, once, where a layer that reads it needs its input, or the layer that made it its
+output (grids/models/kinds.py). It belongs to the layer that made it, the sample to the first one.
+Additions and concatenations need neither, but a concatenation is a copy: where a ReLU ends in one
+before a convolution, ReLU's output is kept, and the copy is, too.
+
+A ReLU is in place where it is the only reader of a tensor that nobody needs: ReLU's output, which is
+kept, takes that tensor's memory. Where another layer reads the tensor, too, ReLU's output is another
+one; and so where a second ReLU follows a first, whose output it must not overwrite. Either way, what
+is kept follows from the same rule: of two tensors that share memory, only the output is needed.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.models.kinds import Kind
+
+Floats = NDArray[np.float64]
+
+SAMPLE = -1  # as a position: what no layer made
+
+
+def count_kept_items(
+    kinds: Sequence[Kind], inputs: Sequence[Sequence[int]], sample: float, y: Floats
+) -> Floats:
+    """Items a sample [G] that are kept of each layer's output, and of the sample with the first.
+
+    inputs: the positions of the layers that made what each layer reads. sample, y: items of the
+    sample, of each output [G].
+    """
+    # One more than there are layers: the sample stands last, where its position -1 points.
+    kept = np.array([*(kind.keeps_output for kind in kinds), False])
+    for kind, positions in zip(kinds, inputs, strict=True):
+        if kind.keeps_input:
+            kept[list(positions)] = True
+    items = np.where(kept[:SAMPLE], y, 0.0)
+    items[0] += sample * kept[SAMPLE]
+    return items
+
+
+def count_kept_bytes(kinds: Sequence[Kind], y: Floats) -> Floats:
+    """Bytes a sample [G] that each layer remembers besides tensors, whatever the precision."""
+    return np.array([kind.remembered for kind in kinds]) * y
