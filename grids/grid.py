@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from grids.inputs.groups import Groups
     from grids.inputs.values import Settings
     from kernels.case import Case
-    from kernels.run import Options
+    from kernels.options import Options
 
 LABELS = ("model", "dataset", "system", "strategy")
 
@@ -133,16 +133,32 @@ class Grid:
     @cached_property
     def options(self) -> "Options":
         """The formulas that the spec chose."""
-        from kernels.run import Options
+        from kernels.options import Options
 
-        spec = self.spec
-        return Options(spec.collectives, spec.allreduce, spec.iterations, spec.optimizer)
+        spec, machine = self.spec, self.spec.oracle == "machine"
+        return Options(
+            algorithm=spec.collectives,
+            allreduce=spec.allreduce,
+            iterations=spec.iterations,
+            optimizer=spec.optimizer,
+            weights_read="pass" if machine else "sample",
+            memory="liveness" if machine else "bound",
+            recompute=spec.recompute,
+            waits_for_input=machine and self._may_wait,
+        )
+
+    @property
+    def _may_wait(self) -> bool:
+        """Whether a bound on the input is stated anywhere: where none is, none is computed."""
+        stated = "input_rate" in self.axes or "input_rate" in self.spec.parameters
+        return stated or any(each.input_rate is not None for each in self.systems)
 
     @cached_property
     def _settings(self) -> "Settings":
         from grids.inputs.values import Settings
 
-        return Settings(self.spec.parameters, self.spec.scaling, self.options)
+        spec = self.spec
+        return Settings(spec.parameters, spec.scaling, self.options, spec.oracle)
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
@@ -230,14 +246,28 @@ class Grid:
             return None
         machine = self.systems[system]
         chosen, data = self.models[model], self.datasets[dataset]
-        profiled = self.spec.times == "measured"
-        seconds = chosen.seconds(data, machine.pe.device) if profiled else None
+        seconds, batch = self._measure(chosen, data, machine)
         calibrated = None
         if self.calibration is not None:
             # Of a model that no run tells of, a profile is surer than the roofline.
             measured = seconds is not None
             calibrated = Calibrated(self.calibration, chosen.name, data.name, measured)
-        return Workload(table, data.samples, machine, seconds, chosen.mask, calibrated)
+        return Workload(
+            table, data.samples, machine, seconds, chosen.mask, calibrated, measured_batch=batch
+        )
+
+    def _measure(
+        self, model: Model, data: Dataset, system: System
+    ) -> tuple[Floats | None, int | None]:
+        """Measured seconds of each layer on the system's device, and with which batch."""
+        if self.spec.times != "measured":
+            return None, None
+        device = system.pe.device
+        if self.spec.oracle == "paper":
+            return model.seconds(data, device), None
+        profile = model.profile(data, device, system.precision)
+        batch = None if profile is None else profile.batch
+        return model.seconds(data, device, system.precision), batch
 
 
 def _check_self_contained(spec: Spec) -> None:

@@ -24,6 +24,7 @@ UPDATE_ACCESSES: dict[Optimizer, float] = {
 }
 
 
+TABLE_III = Options()
 # Bytes of an item in an update in any precision: masters and states are in single precision, and
 # what SGD saves on a 2-byte gradient, a 2-byte copy of the weight costs (docs/machine.md).
 MASTER_BYTES = 4.0
@@ -90,7 +91,7 @@ def slowdown(
     delta: Cells,
     seconds: PerLayer,
     batch: Cells = 1.0,
-    options: Options = Options(),
+    options: Options = TABLE_III,
 ) -> PerLayer:
     """Measured `seconds` FW_l + BW_l a sample over those of the formulas on the PE of the
     measurement, which was taken with `batch` samples at once.
@@ -105,9 +106,7 @@ def slowdown(
 
 
 @compiled("options")
-def layer_times(
-    layers: Layers, pe: PE, delta: Cells, options: Options = Options()
-) -> LayerTimes:
+def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_III) -> LayerTimes:
     """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes, and a pass' own."""
     accesses = UPDATE_ACCESSES[options.optimizer]
     if options.weights_read == "sample":

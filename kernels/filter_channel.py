@@ -26,7 +26,9 @@ def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]
     layers, split, p2 = division.layers, division.placement.split, division.p2
     gathers = exchanged(split)
     gathered = gathers * layers.y
-    if division.options.algorithm != "best":  # costs are linear in the size: the layers' sum is enough
+    if (
+        division.options.algorithm != "best"
+    ):  # costs are linear in the size: the layers' sum is enough
         gathers, gathered = merged(gathers), merged(gathered)
     return replace(
         whole_work(layers, times),

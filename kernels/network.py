@@ -47,7 +47,7 @@ class Network:
     staging_bandwidth: Cells
     phi_halo: Cells
     phi_gather: Cells
-    input_rate: Cells
+    input_rate: Cells = float("inf")
 
 
 def link(network: Network, q: Cells) -> Link:

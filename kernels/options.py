@@ -1,6 +1,7 @@
 """Options: the choices that select a formula, fixed when a program is compiled.
 
-The two oracles are named choices of these and the numbers that go with them (`grids.entries.oracles`).
+The two oracles are named choices of these, and the numbers that go with them
+(`grids.entries.oracles`).
 """
 
 from dataclasses import dataclass

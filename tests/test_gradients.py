@@ -94,7 +94,7 @@ def functions(strategy: str) -> dict[str, Callable[[ArrayLike], Array]]:
     case, groups = grid.case((0, 0, 0, 0)), grid.groups((0, 0, 0, 0))
     assert case is not None
     assert groups is not None
-    division = groups.divide(groups.place()[0], grid.options)
+    division = groups.divide(groups.place()[0])
 
     def answer(theta: Array) -> tuple[Array, Array]:
         asked = scale(case, theta)

@@ -18,8 +18,8 @@ from grids.entries.strategies import MEANING, Strategy, parse_strategy
 from grids.inputs.case import build_case
 from grids.inputs.values import Settings
 from kernels.flags import Limit
+from kernels.options import Options
 from kernels.oracle import answer_case
-from kernels.run import Options
 from kernels.terms import TERMS
 
 TOLERANCE = 1e-9  # the promise is 1e-5; float64 leaves no excuse

@@ -7,11 +7,14 @@ kernels' options (grids/grid.py), the layers' times, the meaning of the axis `ba
 from typing import Literal
 
 from grids.entries.entry import Record
+from grids.entries.oracles import OracleName
 
 
 class Choices(Record):
-    """Which formulas: ParaDL's own by default."""
+    """Which formulas."""
 
+    # Table III verbatim, or the machine as it is (grids/entries/oracles.py).
+    oracle: OracleName = "paper"
     # Whether `batch` counts the samples of a replica (b) or of the whole mini-batch (B).
     scaling: Literal["weak", "strong"] = "weak"
     # Compute times as measured, where a model has some for the device, or the roofline throughout.
@@ -22,5 +25,8 @@ class Choices(Record):
     allreduce: Literal["ring", "hierarchical"] = "ring"
     # I = D/B an epoch, or rounded up, as loaders do that keep the last, smaller batch.
     iterations: Literal["exact", "ceil"] = "exact"
-    # Whose weight update is counted.
+    # Whose weight update is counted, and whose states are in memory.
     optimizer: Literal["sgd", "adam", "none"] = "sgd"
+    # Whether layers run forward again in the backward pass, so that less is kept. No formula of
+    # Table III.
+    recompute: Literal["none", "full"] = "none"

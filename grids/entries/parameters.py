@@ -6,10 +6,13 @@ that is not given keeps the system's (or the strategy's) own value.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from grids.entries.oracles import OracleName
+from grids.entries.precision import PRECISIONS, PrecisionName
 from grids.reading.errors import InputError, shorten
 from grids.reading.units import EXAMPLES, has_unit, parse_quantity
 
@@ -54,13 +57,31 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Prior:
+    """What is known of a parameter before any run of a machine.
+
+    median: by precision. spread: standard deviation of the logarithm; 0.7 is a factor of two.
+    """
+
+    median: Mapping[PrecisionName, float]
+    spread: float
+    source: str
+
+
+def same_in_all(median: float, spread: float, source: str) -> Prior:
+    """The prior of what a precision does not change."""
+    return Prior(dict.fromkeys(PRECISIONS, median), spread, source)
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A number with its unit and bounds.
 
     whole: a count. scale: its usual size, where one without a unit is suspect. default: its value
     where neither system nor strategy says anything. layered: what layers take, or how they are
     split, depends on it, so that they are reduced anew for each of its values. free: it may also be
-    fixed; else it is an axis of every cube.
+    fixed; else it is an axis of every cube. oracle: the only one that knows it, None: both do.
+    prior: of a machine that nobody measured, by the system's precision.
     """
 
     name: str
@@ -73,6 +94,8 @@ class Parameter:
     default: float | None = None
     layered: bool = False
     free: bool = True
+    oracle: OracleName | None = None
+    prior: Prior | None = None
 
     def read(self, value: object, where: str = "") -> float:
         """The value in SI units, checked against the bounds."""
@@ -172,11 +195,26 @@ _ALL = (
     ),
     Parameter("memory_capacity", "B", "memory of a PE", ABOVE_ZERO, scale=CAPACITY),
     # By default single precision.
-    Parameter("delta", "B", "bytes an item", ABOVE_ZERO, 1024, default=4.0, layered=True),
+    Parameter(
+        "delta",
+        "B",
+        "bytes an item",
+        ABOVE_ZERO,
+        1024,
+        default=4.0,
+        layered=True,
+        oracle="paper",
+    ),
     # By default no buffer is reused, the paper's bound. All runs that its authors measured on 16 GB
     # fit from 0.27 down.
     Parameter(
-        "gamma", "1", "the part of the memory that buffer reuse leaves", ABOVE_ZERO, 1, default=1.0
+        "gamma",
+        "1",
+        "the part of the memory that buffer reuse leaves",
+        ABOVE_ZERO,
+        1,
+        default=1.0,
+        oracle="paper",
     ),
     # 1 is a flow with its links to itself. On ABCI: up to 2 for gradients of groups of a node, by
     # counting rings; 8 for halos and 2 for gathers, which the authors set by hand.
@@ -185,6 +223,85 @@ _ALL = (
     Parameter("phi_gather", "1", "contention of the gather where a spatial split ends", 1),
     Parameter(
         "segments", "1", "segments (micro-batches) of a pipeline", 1, MOST, whole=True, default=4.0
+    ),
+    Parameter(
+        "accumulate",
+        "1",
+        "passes whose gradients are added up before replicas exchange them",
+        1,
+        MOST,
+        whole=True,
+        default=1.0,
+    ),
+    Parameter(
+        "input_rate",
+        "1",
+        "samples a second that the hosts of a node feed",
+        ABOVE_ZERO,
+        oracle="machine",
+    ),
+    Parameter(
+        "efficiency_conv2d",
+        "1",
+        "the part of the peak that two-dimensional convolutions reach",
+        ABOVE_ZERO,
+        1,
+        layered=True,
+        oracle="machine",
+        prior=Prior({"fp32": 0.75, "tf32": 0.3, "amp": 0.3, "bf16": 0.3}, 0.3, "TODO"),
+    ),
+    Parameter(
+        "efficiency_conv3d",
+        "1",
+        "the part of the peak that three-dimensional convolutions reach",
+        ABOVE_ZERO,
+        1,
+        layered=True,
+        oracle="machine",
+        prior=Prior({"fp32": 0.13, "tf32": 0.05, "amp": 0.05, "bf16": 0.05}, 0.3, "TODO"),
+    ),
+    Parameter(
+        "efficiency_matmul",
+        "1",
+        "the part of the peak that matrix products reach",
+        ABOVE_ZERO,
+        1,
+        layered=True,
+        oracle="machine",
+        prior=Prior({"fp32": 0.7, "tf32": 0.5, "amp": 0.5, "bf16": 0.5}, 0.3, "TODO"),
+    ),
+    Parameter(
+        "elementwise_passes",
+        "1",
+        "times that a layer without a matrix product moves its items, forward and backward",
+        ABOVE_ZERO,
+        100,
+        layered=True,
+        oracle="machine",
+        prior=same_in_all(3.0, 0.3, "TODO"),
+    ),
+    Parameter(
+        "layer_overhead",
+        "s",
+        "time of a layer in each pass, whatever its size",
+        0,
+        1,
+        layered=True,
+        oracle="machine",
+        prior=same_in_all(2e-5, 0.7, "TODO"),
+    ),
+    Parameter(
+        "reserved",
+        "B",
+        "memory of a PE that no tensor has: context, workspaces",
+        0,
+        scale=CAPACITY,
+        oracle="machine",
+        prior=same_in_all(
+            1e9,
+            0.5,
+            "assumption: a CUDA context of 0.3 to 0.5 GB, and workspaces of cuDNN, cuBLAS and NCCL",
+        ),
     ),
     Parameter(
         "group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True, layered=True

@@ -13,11 +13,12 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.groups import Groups, reduce_groups
-from grids.inputs.machine import build_network, build_pe
+from grids.inputs.machine import build_network, build_pe, find_item_bytes
 from grids.inputs.placement import Mask, kernel_layers
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
@@ -50,6 +51,7 @@ class Workload:
     seconds: Floats | None = None
     mask: Mask = None
     calibrated: Calibrated | None = None
+    measured_batch: int | None = None
 
     @property
     def serial(self) -> float:
@@ -70,9 +72,9 @@ def build_case(
     run = _run(strategy, values, workload, settings)
     # Rings that share a link are counted from p1 and p2, which the run has first.
     run = replace(run, phi=find_contention(strategy, values, network, run))
-    groups, position = _distinguish(strategy, workload, values, run)
+    groups, position = _distinguish(strategy, workload, values, run, settings)
     work, bounds = _spread_over_p(
-        reduce_groups(groups, settings.options, _count_stages(run)), position, values.leading, run
+        reduce_groups(groups, _count_stages(run)), position, values.leading, run
     )
     if strategy.serial:  # its group is one PE whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
@@ -100,11 +102,12 @@ def build_groups(
 ) -> Groups:
     """The layers of the same case in its groups, before they are reduced."""
     values = _look_up(strategy, axes, settings)
-    return _distinguish(strategy, workload, values, _run(strategy, values, workload, settings))[0]
+    run = _run(strategy, values, workload, settings)
+    return _distinguish(strategy, workload, values, run, settings)[0]
 
 
 def _run(strategy: Strategy, values: Values, workload: Workload, settings: Settings) -> Run:
-    return build_run(strategy, values, workload.system, workload.samples, settings.scaling)
+    return build_run(strategy, values, workload.system, workload.samples, settings)
 
 
 def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings) -> Values:
@@ -112,13 +115,26 @@ def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings)
 
 
 def _distinguish(
-    strategy: Strategy, workload: Workload, values: Values, run: Run
+    strategy: Strategy, workload: Workload, values: Values, run: Run, settings: Settings
 ) -> tuple[Groups, NDArray[np.int64]]:
     """The groups of the distinct sizes, and where each cell's p2 is among these [cells]."""
     sizes, position = _find_distinct(_merge_sizes(strategy, workload, run), values.leading)
-    layers, pe = _build_layers(workload, values), build_pe(workload.system, values)
-    delta = np.asarray(run.delta)
-    return Groups(workload.table, workload.mask, strategy, layers, pe, sizes, delta), position
+    options, alone = settings.options, np.ones((1,) * values.rank)
+    pipeline = strategy.group_strategy == "pipeline" and options.memory == "liveness"
+    precision = PRECISIONS[workload.system.precision]
+    groups = Groups(
+        table=workload.table,
+        mask=workload.mask,
+        strategy=strategy,
+        layers=_build_layers(workload, values, settings),
+        pe=build_pe(workload.system, values, settings.oracle),
+        sizes=sizes,
+        delta=np.asarray(run.delta),
+        options=options,
+        segments=np.asarray(run.segments) if pipeline else alone,
+        state_bytes=precision.count_state_bytes(options.optimizer) * alone,
+    )
+    return groups, position
 
 
 def _spread_over_p(
@@ -166,7 +182,7 @@ def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]
     return sizes.reshape(along_pe), position.reshape(p2.shape)
 
 
-def _build_layers(workload: Workload, values: Values) -> Layers:
+def _build_layers(workload: Workload, values: Values, settings: Settings) -> Layers:
     """The layers with their slowdown: measured over roofline time on the system as it stands.
 
     A faster PE speeds a measured layer up as it does the roofline; the bytes of an item are part of
@@ -176,9 +192,11 @@ def _build_layers(workload: Workload, values: Values) -> Layers:
     # A calibration's factor on serial time: a layer that is slower on one PE is so in every group.
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)
-    nominal = build_pe(workload.system, Values({}, Settings({}), leading=0))
+    oracle, batch = settings.oracle, workload.measured_batch
+    nominal = build_pe(workload.system, Values({}, Settings({}), leading=0), oracle)
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
-    slower = slowdown(layers, nominal, values.get("delta"), seconds)
+    delta = find_item_bytes(workload.system, values, oracle)
+    slower = slowdown(layers, nominal, delta, seconds, float(batch or 1), settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
 
 

@@ -4,7 +4,7 @@ The first of the oracle's two stages. Few axes of a sweep matter to it: blocks t
 others share the result.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -18,9 +18,11 @@ from kernels.compute import PE, layer_times
 from kernels.division import Division
 from kernels.group import Bounds, GroupWork, Placement
 from kernels.layers import Layers
+from kernels.options import Options
 from kernels.oracle import reduce_layers
-from kernels.run import Options
 
+# What of a PE no layer's work depends on.
+APART = ("memory_capacity", "reserved")
 # What the blocks in hand ask for, and those that come next.
 KEPT = 16
 
@@ -30,7 +32,8 @@ class Groups:
     """A strategy's groups of the distinct `sizes`, which lie along the dimension of pe.
 
     layers: those of the table, with how much slower than the roofline each is. delta: bytes an
-    item. mask: the layers that are split, None for the strategy's own choice.
+    item. mask: the layers that are split, None for the strategy's own choice. segments,
+    state_bytes: of a pipeline, and of a weight, where memory depends on them.
     """
 
     table: LayerTable
@@ -40,12 +43,15 @@ class Groups:
     pe: PE
     sizes: Floats
     delta: Floats
+    options: Options
+    segments: Floats
+    state_bytes: Floats
 
     def place(self) -> Placed:
         """Where the layers go, and whether such groups can be."""
         return place(self.strategy, self.table, self.mask, self._find_costs(), self.sizes)
 
-    def divide(self, placement: Placement, options: Options) -> Division:
+    def divide(self, placement: Placement) -> Division:
         """The layers laid out so, as the kernels take them."""
         return Division(
             layers=self.layers,
@@ -54,8 +60,9 @@ class Groups:
             p2=self.sizes,
             delta=self.delta,
             group=self.strategy.group_strategy,
-            optimizer=options.optimizer,
-            algorithm=options.algorithm,
+            options=self.options,
+            segments=self.segments,
+            state_bytes=self.state_bytes,
         )
 
     def _find_costs(self) -> Floats:
@@ -63,17 +70,18 @@ class Groups:
         # Only a pipeline's stages depend on times; others are placed by counts alone.
         if self.strategy.group_strategy != "pipeline":
             return np.zeros((0,) * (self.sizes.ndim + 1))
-        times = layer_times(self.layers, self.pe, self.delta)
+        times = layer_times(self.layers, self.pe, self.delta, self.options)
         costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
         return costs
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
         # By value: each block makes arrays of its own. Of the PE, what a layer's time depends on.
-        pe = self.pe.peak_flops, self.pe.efficiency, self.pe.memory_bandwidth
-        arrays = [np.asarray(each) for each in (self.sizes, self.delta, self.layers.slowdown, *pe)]
+        pe = (getattr(self.pe, each.name) for each in fields(self.pe) if each.name not in APART)
+        own = self.sizes, self.delta, self.segments, self.state_bytes, self.layers.slowdown
+        arrays = [np.asarray(each) for each in (*own, *pe)]
         numbers = tuple((each.shape, each.tobytes()) for each in arrays)
-        return self.table, self.mask, self.strategy, numbers
+        return self.table, self.mask, self.strategy, self.options, numbers
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Groups) and self._identity == other._identity
@@ -83,14 +91,14 @@ class Groups:
 
 
 @lru_cache(maxsize=KEPT)
-def reduce_groups(groups: Groups, options: Options, stages: int = 1) -> tuple[GroupWork, Bounds]:
+def reduce_groups(groups: Groups, stages: int = 1) -> tuple[GroupWork, Bounds]:
     """The work of a group's busiest PE, and the bounds, for each of the sizes.
 
     stages: how many of them there are at least, the fullest first.
     """
     placement, bounds = groups.place()
     group = groups.strategy.group_strategy
-    division = groups.divide(placement, options)
+    division = groups.divide(placement)
     # Channel reduces as by filter: one compiled program serves both.
     shared = replace(division, group="filter") if group == "channel" else division
     work = fetch(reduce_layers(shared))

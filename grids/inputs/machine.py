@@ -2,8 +2,12 @@
 
 import numpy as np
 
+from grids.entries.oracles import OracleName
+from grids.entries.parameters import PARAMETERS
+from grids.entries.precision import PRECISIONS
 from grids.entries.systems import System
 from grids.inputs.values import Values
+from grids.models.layers import Floats
 from kernels.compute import PE
 from kernels.network import Network
 
@@ -11,14 +15,50 @@ from kernels.network import Network
 LEVELS = 4
 
 
-def build_pe(system: System, values: Values) -> PE:
+def build_pe(system: System, values: Values, oracle: OracleName) -> PE:
     """A processing element, as the system states it where no axis or setting does."""
+    memory_capacity = values.get("memory_capacity", system.pe.memory_capacity)
+    memory_bandwidth = values.get("memory_bandwidth", system.pe.memory_bandwidth)
+    if oracle == "paper":
+        return PE(
+            peak_flops=values.get("peak_flops", system.pe.peak_flops),
+            efficiency=values.get("efficiency", system.pe.efficiency),
+            memory_capacity=memory_capacity,
+            memory_bandwidth=memory_bandwidth,
+        )
+
+    def expect(name: str) -> Floats:
+        prior = PARAMETERS[name].prior
+        assert prior is not None, name  # a row of the table has one, or is asked for elsewhere
+        return values.get(name, prior.median[system.precision])
+
     return PE(
-        peak_flops=values.get("peak_flops", system.pe.peak_flops),
-        efficiency=values.get("efficiency", system.pe.efficiency),
-        memory_capacity=values.get("memory_capacity", system.pe.memory_capacity),
-        memory_bandwidth=values.get("memory_bandwidth", system.pe.memory_bandwidth),
+        peak_flops=values.get("peak_flops", system.peak),
+        # The system's own is the paper's, of all kinds of layers: here each kind has its.
+        efficiency=values.get("efficiency", 1.0),
+        memory_capacity=memory_capacity,
+        memory_bandwidth=memory_bandwidth,
+        convolution_2d=expect("efficiency_conv2d"),
+        convolution_3d=expect("efficiency_conv3d"),
+        matrix_product=expect("efficiency_matmul"),
+        elementwise_passes=expect("elementwise_passes"),
+        layer_overhead=expect("layer_overhead"),
+        reserved=expect("reserved"),
     )
+
+
+def find_item_bytes(system: System, values: Values, oracle: OracleName) -> Floats:
+    """Bytes of an item of a tensor."""
+    if oracle == "paper":
+        return values.get("delta")
+    return np.full((1,) * values.rank, float(PRECISIONS[system.precision].item))
+
+
+def find_gradient_bytes(system: System, values: Values, oracle: OracleName) -> Floats:
+    """Bytes of a weight's gradient where replicas exchange it."""
+    if oracle == "paper":
+        return values.get("delta")
+    return np.full((1,) * values.rank, float(PRECISIONS[system.precision].gradient))
 
 
 def build_network(system: System, values: Values) -> Network:
@@ -47,4 +87,5 @@ def build_network(system: System, values: Values) -> Network:
         staging_bandwidth=values.get("staging_bandwidth", staging.bandwidth if staging else np.inf),
         phi_halo=values.get("phi_halo", system.contention.halo),
         phi_gather=values.get("phi_gather", system.contention.split_gather),
+        input_rate=values.get("input_rate", system.input_rate or np.inf),
     )

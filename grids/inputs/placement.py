@@ -40,7 +40,10 @@ def kernel_layers(table: LayerTable) -> Layers:
         extents_y=table.extents_y.T,
         kernel=table.kernel.T,
         convolution=table.convolutions.astype(float),
+        volumetric=np.full(len(table), float((table.extents_x[:, 0] > 1).any())),
         elementwise=(~table.multiplying).astype(float),
+        kept_items=table.kept_items,
+        kept_bytes=table.kept_bytes,
         slowdown=np.ones(len(table)),
     )
 

@@ -5,15 +5,15 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.divisors import divisors
-from grids.inputs.values import Values
+from grids.inputs.machine import find_gradient_bytes, find_item_bytes
+from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
-from kernels.batches import Scaling
 from kernels.network import Network, shared_links
 from kernels.run import Run
 
 
 def build_run(
-    strategy: Strategy, values: Values, system: System, samples: int, scaling: Scaling
+    strategy: Strategy, values: Values, system: System, samples: int, settings: Settings
 ) -> Run:
     """The run of every cell: how PEs and samples divide. Its phi is 1."""
     p = values.get("pe")
@@ -29,10 +29,12 @@ def build_run(
         spec_batch=values.get("batch"),
         samples=np.asarray(float(samples)),
         segments=_look_up_segments(strategy, values),
-        delta=values.get("delta"),
+        delta=find_item_bytes(system, values, settings.oracle),
         gamma=values.get("gamma"),
         phi=np.ones((1,) * values.rank),
-        scaling=scaling,
+        gradient_delta=find_gradient_bytes(system, values, settings.oracle),
+        accumulate=values.get("accumulate"),
+        scaling=settings.scaling,
     )
 
 

@@ -5,19 +5,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from grids.entries.oracles import OracleName
 from grids.entries.parameters import DEFAULTS
 from grids.models.layers import Floats
 from kernels.batches import Scaling
-from kernels.run import Options
+from kernels.options import Options
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user fixed: parameters by name, in SI units, how batches scale, and formulas."""
+    """What a user fixed: parameters by name, in SI units, the oracle, how batches scale, formulas.
+
+    The oracle's parameters and its formulas belong together: `make_options`.
+    """
 
     parameters: Mapping[str, float]
     scaling: Scaling = "weak"
     options: Options = field(default_factory=Options)
+    oracle: OracleName = "paper"
 
 
 class Values:

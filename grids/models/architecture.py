@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry
+from grids.entries.precision import PrecisionName
 from grids.models.inception import Inception
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile, find_nearest_profile
@@ -80,9 +81,25 @@ class Architecture(Entry):
             )
         return _infer_once(self, shape, targets)
 
-    def seconds(self, dataset: Dataset, device: str) -> Floats | None:
+    def profile(
+        self, dataset: Dataset, device: str, precision: PrecisionName | None = None
+    ) -> Profile | None:
+        """The measurement that comes nearest to the data set's samples.
+
+        With a precision, of those alone that were taken in it, with a batch that is known.
+        """
+        usable = [
+            each
+            for each in self.profiles
+            if precision is None or (each.precision == precision and each.batch is not None)
+        ]
+        return find_nearest_profile(usable, device, dataset.shape)
+
+    def seconds(
+        self, dataset: Dataset, device: str, precision: PrecisionName | None = None
+    ) -> Floats | None:
         """Measured FW_l + BW_l a sample [G] on a device, None where it was not measured."""
-        profile = find_nearest_profile(self.profiles, device, dataset.shape)
+        profile = self.profile(dataset, device, precision)
         if profile is None:
             return None
         # For another shape than was measured, each layer's time grows as its own FLOPs do.

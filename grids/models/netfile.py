@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
+from grids.entries.precision import PrecisionName
 from grids.models.kinds import Sizes
 from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dimensions
 from grids.models.netlines import (
@@ -65,10 +66,15 @@ class NetModel:
         """Where the model comes from."""
         return (f"the model file {self.name}",)
 
-    def seconds(self, dataset: Dataset, device: str) -> Floats | None:
-        """FW_l + BW_l a sample [G] as the file has them, whatever the device."""
+    def profile(self, dataset: Dataset, device: str, precision: PrecisionName) -> None:
+        """None: a file says neither with which batch its times were taken, nor in what precision."""
+
+    def seconds(
+        self, dataset: Dataset, device: str, precision: PrecisionName | None = None
+    ) -> Floats | None:
+        """FW_l + BW_l a sample [G] as the file has them, whatever the device; in none it knows."""
         # A file names none; the authors measured theirs on a V100.
-        return self.layers.seconds
+        return self.layers.seconds if precision is None else None
 
     def definition(self) -> dict[str, object]:
         """The file, from which `from_definition` makes the same model."""

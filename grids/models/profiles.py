@@ -12,14 +12,21 @@ from pydantic import BeforeValidator
 
 from grids.entries.entry import Count, Name, Record, Sources
 from grids.entries.parameters import SECONDS
+from grids.entries.precision import AnyPrecision
 
 
 class Profile(Record):
-    """Seconds a sample, forward and backward, on a device, for one sample shape."""
+    """Seconds a sample, forward and backward, on a device, for one sample shape.
+
+    batch, precision: with which it was taken, where they are known. Only then the machine oracle
+    uses it, in which a sample's part of a batch is not the whole story.
+    """
 
     device: Name
     shape: tuple[Count, ...]
     seconds: Annotated[float, BeforeValidator(SECONDS.read)]
+    batch: Count | None = None
+    precision: AnyPrecision | None = None
     source: Sources = ()
 
 

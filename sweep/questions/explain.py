@@ -121,7 +121,7 @@ def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
 def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
     """A row for each layer: sizes, split, and what one PE computes and sends of it."""
     table, (placement, _) = groups.table, groups.place()
-    amounts = _find_amounts(groups.divide(placement, grid.options))
+    amounts = _find_amounts(groups.divide(placement))
     flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
     stage = _find_stages(placement, len(table))
     return [
@@ -146,7 +146,7 @@ def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """What one PE computes and sends of a sample: one program loads faster than each operation."""
     layers, placement, group = division.layers, division.placement, division.group
-    times = layer_times(layers, division.pe, division.delta, division.optimizer)
+    times = layer_times(layers, division.pe, division.delta, division.options)
     halo = placement.split * layer_halo(layers, placement.factors)
     sent = exchanged(placement.split) * layers.y
     return {

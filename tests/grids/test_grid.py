@@ -14,8 +14,8 @@ from grids.grid import Grid, Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from grids.spec import Spec
+from kernels.options import Options
 from kernels.oracle import Answer, answer_case
-from kernels.run import Options
 from kernels.terms import Terms
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"

@@ -31,11 +31,18 @@ LAYERS = Layers(
     extents_y=np.array([[1.0, 1, 1], [4, 4, 1], [4, 4, 1]]),
     kernel=np.array([[1.0, 1, 1], [3, 3, 1], [3, 3, 1]]),
     convolution=np.array([1.0, 1, 0]),
+    volumetric=np.zeros(3),
     elementwise=np.zeros(3),
+    kept_items=np.array([96.0, 128, 0]),  # the sample and what each of the others reads
+    kept_bytes=np.zeros(3),
     slowdown=np.ones(3),
 )
 TIMES = LayerTimes(
-    forward=np.array([1.0, 4, 2]), backward=np.array([2.0, 8, 4]), update=np.array([0.5, 1, 3])
+    forward=np.array([1.0, 4, 2]),
+    backward=np.array([2.0, 8, 4]),
+    update=np.array([0.5, 1, 3]),
+    weights_read=np.zeros(3),
+    overhead=np.zeros(3),
 )
 PROCESSOR = PE(peak_flops=200.0, efficiency=0.5, memory_capacity=1e6, memory_bandwidth=1000.0)
 
@@ -79,5 +86,7 @@ def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, **changes: Any) -> Run:
         delta=4.0,
         gamma=1.0,
         phi=1.0,
+        gradient_delta=4.0,
+        accumulate=1.0,
     )
     return replace(usual, **changes)

@@ -21,7 +21,8 @@ from kernels.collectives import Algorithm
 from kernels.compute import PE
 from kernels.group import GroupWork
 from kernels.network import Network
-from kernels.run import Options, Run
+from kernels.options import Options
+from kernels.run import Run
 from kernels.terms import Terms
 
 GROUPS = ("none", "spatial", "pipeline", "filter", "channel")
@@ -57,7 +58,10 @@ def questions(draw: st.DrawFn) -> Question:
         delta=draw(st.sampled_from((2.0, 4.0))),
         gamma=1.0,
         phi=draw(st.floats(1, 4)),
+        gradient_delta=4.0,
+        accumulate=1.0,
     )
+    run = replace(run, gradient_delta=run.delta)
     pe = PE(1e13, 0.5, 16e9, draw(st.floats(1e11, 1e13)))
     algorithm: Algorithm = draw(st.sampled_from(get_args(Algorithm)))
     calibration = Calibration(*(draw(st.floats(0.01, 3)) for _ in fields(Calibration)))
@@ -79,6 +83,7 @@ def works(draw: st.DrawFn, group: str) -> GroupWork:
     return GroupWork(
         forward_backward=draw(st.floats(1e-6, 1)),
         update=draw(st.floats(0, 1e-2)),
+        fixed=0.0,
         activations=np.zeros(1),
         parameters=np.zeros(1),
         gradient=draw(items),
@@ -253,6 +258,12 @@ class ByHand:
     def pipeline_bubble(self) -> float:
         filling = (self.p2 - 1) / self.run.segments if self.group == "pipeline" else 0.0
         return filling * self.forward_backward()
+
+    def layer_overhead(self) -> float:
+        return 0.0  # a part of the serial time
+
+    def input_wait(self) -> float:
+        return 0.0
 
     def weight_update(self) -> float:
         return self.work.update

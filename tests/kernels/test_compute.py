@@ -7,6 +7,7 @@ import pytest
 from toys import LAYERS, PROCESSOR
 
 from kernels.compute import forward_roofline, layer_times, roofline, slowdown
+from kernels.options import Options
 
 DELTA = 4.0
 # x + y + w: 168, 480, 1418 items; 2304, 9216, 2560 FLOPs.
@@ -36,7 +37,7 @@ def test_backward_is_two_forward_passes() -> None:
 
 @pytest.mark.parametrize(("optimizer", "accesses"), [("sgd", 5), ("adam", 7), ("none", 0)])
 def test_an_update_is_bound_by_memory(optimizer, accesses) -> None:
-    update = layer_times(LAYERS, PROCESSOR, DELTA, optimizer).update
+    update = layer_times(LAYERS, PROCESSOR, DELTA, Options(optimizer=optimizer)).update
     expected = accesses * 4 * np.array([76, 296, 1290]) / 1000
     np.testing.assert_allclose(update, expected)
 

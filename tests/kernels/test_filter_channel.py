@@ -7,11 +7,12 @@ from toys import LAYERS, PROCESSOR, TIMES, placement
 from kernels.division import Division
 from kernels.filter_channel import exchanged, work
 from kernels.group import GroupWork
+from kernels.options import Options
 
 
 def by_filter(algorithm="ring") -> GroupWork:
     places = placement(split=(1, 1, 0))
-    division = Division(LAYERS, PROCESSOR, places, 2.0, 4.0, "filter", algorithm=algorithm)
+    division = Division(LAYERS, PROCESSOR, places, 2.0, 4.0, "filter", options=Options(algorithm))
     return work(division, TIMES, "filter")
 
 

@@ -14,7 +14,7 @@ def needed(group, split=(1, 1, 0), factors=(1, 1, 1), ends=(3,), p2=1.0, gamma=1
     """Bytes of the toy for 2 samples."""
     places = placement(split, factors, ends)
     work = group_work(Division(LAYERS, PROCESSOR, places, p2, 4.0, group), TIMES)
-    return memory(work, 2.0, 4.0, gamma)
+    return memory(work, 2.0, 4.0 * gamma)
 
 
 def test_one_pe_holds_everything() -> None:

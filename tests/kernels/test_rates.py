@@ -13,9 +13,10 @@ from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
+from kernels.options import Options
 from kernels.oracle import reduce_layers
 from kernels.rates import are_constant, find_rates, iteration_times
-from kernels.run import Options, Times
+from kernels.run import Times
 from kernels.strategy import iteration_terms
 from kernels.terms import Terms
 
@@ -41,7 +42,7 @@ def both_ways(case: Case) -> tuple[Times, Terms]:
 def test_together_they_are_the_formula(group, algorithm, p1, batch, network) -> None:
     p2 = 1.0 if group == "none" else 2.0
     places = PLACES.get(group, placement())
-    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, algorithm=algorithm)
+    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, options=Options(algorithm))
     setup, options = run(p1, p2, batch=batch), Options(algorithm=algorithm)
     case = Case(reduce_layers(division), bounds(), setup, network, PROCESSOR, options=options)
     apart, whole = both_ways(case)

@@ -11,9 +11,10 @@ from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
 from kernels.case import Case
 from kernels.division import Division
-from kernels.run import Options, add_terms, extend_to_epoch
+from kernels.options import Options
+from kernels.run import add_terms, extend_to_epoch
 from kernels.strategy import group_work, iteration_terms
-from kernels.terms import Terms
+from kernels.terms import TERMS, Terms
 
 ALL = 4 * 1640  # bytes of the gradients
 GROUPS = {
@@ -29,7 +30,7 @@ def terms(group, p1=1.0, p2=1.0, network=NETWORK, options=None, **changes) -> Te
     options = options or Options()
     setup = run(p1, p2, **changes)
     places = GROUPS[group] if p2 > 1 else placement()
-    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, algorithm=options.algorithm)
+    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, options=options)
     work = group_work(division, TIMES)
     return iteration_terms(Case(work, bounds(), setup, network, PROCESSOR, options=options))
 
@@ -142,10 +143,10 @@ def test_the_best_algorithm_is_the_cheaper_one_layer_by_layer() -> None:
 def test_terms_of_an_epoch() -> None:
     """15 samples, 2 at a time: the last iteration is half empty."""
     names = ("forward_backward", "pipeline_bubble", "weight_update", "split_overhead")
-    ones = add_terms(Terms(*np.ones(9)))
+    ones = add_terms(Terms(*np.ones(len(TERMS))))
     exact = extend_to_epoch(ones, run(samples=15.0), Options())
-    assert [getattr(exact.terms, name) for name in vars(exact.terms)] == [7.5] * 9
+    assert [getattr(exact.terms, name) for name in vars(exact.terms)] == [7.5] * len(TERMS)
     whole = extend_to_epoch(ones, run(samples=15.0), Options(iterations="ceil"))
     assert [getattr(whole.terms, name) for name in names] == [7.5, 7.5, 8, 8]
-    assert whole.compute == 2 * 7.5 + 2 * 8
+    assert whole.compute == 2 * 7.5 + 4 * 8
     assert whole.communication == 5 * 8

@@ -12,7 +12,7 @@ from kernels.terms import TERMS, Term, Terms, list_terms
 
 def test_a_row_is_what_its_field_says() -> None:
     meaning = "time of weight updates"
-    assert TERMS["weight_update"] == Term("weight_update", "compute", "iteration", meaning)
+    assert TERMS["weight_update"] == Term("weight_update", "compute", "iteration", meaning, True)
 
 
 def test_terms_are_a_pytree_in_the_order_of_the_table() -> None:
@@ -25,8 +25,8 @@ def test_each_is_added_once() -> None:
     assert sorted(parts) == sorted(TERMS)
     powers = Terms(*(10.0 ** np.arange(len(TERMS))))
     for sums in (powers, add_terms(powers)):
-        assert sums.compute == 1111
-        assert sums.communication == 111110000
+        assert sums.compute == 111111
+        assert sums.communication == 11111000000
 
 
 def test_terms_and_outputs_are_named_without_jax() -> None:
