@@ -35,7 +35,7 @@ class Kind:
     flattens: ClassVar[bool] = False
     # Its backward pass reads what came in.
     keeps_input: ClassVar[bool] = False
-    # Its backward pass reads what went out; it is computed in place where it alone read what came in.
+    # Its backward pass reads what went out. Computed in place, where nobody else needs the input.
     keeps_output: ClassVar[bool] = False
     # What else its backward pass reads, whatever the precision [bytes an output item].
     remembered: ClassVar[int] = 0

@@ -46,8 +46,8 @@ class Layer:
     extents_x: tuple[float, float, float]
     extents_y: tuple[float, float, float]
     kernel: tuple[float, float, float]
-    # The positions of the layers that made what it reads, -1 for the sample. None: no graph is known,
-    # as in ParaDL's files, and it reads the layer before it.
+    # The positions of the layers that made what it reads, -1 for the sample. None: a row of a
+    # chain, as in ParaDL's files, which reads the layer before it.
     inputs: tuple[int, ...] | None = None
 
 

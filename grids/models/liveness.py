@@ -5,10 +5,10 @@ output (grids/models/kinds.py). It belongs to the layer that made it, the sample
 Additions and concatenations need neither, but a concatenation is a copy: where a ReLU ends in one
 before a convolution, ReLU's output is kept, and the copy is, too.
 
-A ReLU is in place where it is the only reader of a tensor that nobody needs: ReLU's output, which is
-kept, takes that tensor's memory. Where another layer reads the tensor, too, ReLU's output is another
-one; and so where a second ReLU follows a first, whose output it must not overwrite. Either way, what
-is kept follows from the same rule: of two tensors that share memory, only the output is needed.
+A ReLU is in place where it alone reads a tensor that nobody needs: its output, which is kept,
+takes that tensor's memory. Where another layer reads the tensor, too, or its maker needs it (a ReLU
+behind a ReLU), it must not be overwritten, and ReLU's output is another one. One rule counts both
+right: of two tensors that share memory, only the output is needed.
 """
 
 from collections.abc import Sequence

@@ -190,9 +190,9 @@ def _make_table(lines: list[Line], where: str) -> LayerTable:
 
 def _make_layer(line: Line) -> Layer:
     """One row of the table, of a line whose input is its predecessor's output."""
-    # A file is a chain, so `inputs` is left out: an addition's second input is nowhere in it, whatever
-    # its x says, and the authors' ResNet-50 has none of the four projections (2,768,896 weights) that
-    # shortcuts take. What is kept misses only those: the ReLU at the other end is kept for itself.
+    # A file is a chain, without `inputs`: an addition's second input is nowhere in it, whatever its
+    # x says, and the authors' ResNet-50 has none of the four projections (2,768,896 weights) that
+    # shortcuts take. What is kept misses those alone: a shortcut's ReLU is kept for itself.
     flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
     return Layer(

@@ -14,7 +14,7 @@ from grids.inputs.case import Workload
 from grids.inputs.values import Settings
 from grids.models.layers import Layer, LayerTable
 
-KINDS = ("conv", "pool", "fc", "relu", "norm", "add")
+KINDS = ("conv", "maxpool", "fc", "relu", "norm", "add")
 # Few sizes, so that few programs are compiled.
 LAYER_COUNTS = (1, 7)
 
@@ -26,7 +26,7 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
     """One layer of any kind; sizes need not fit its neighbours'."""
     kind = draw(st.sampled_from(KINDS))
     flat = kind == "fc"
-    windowed = kind in ("conv", "pool")
+    windowed = kind in ("conv", "maxpool")
     extents_x = draw(_triple(rank, sizes, flat))
     extents_y = draw(_triple(rank, sizes, flat))
     channels, filters = draw(st.integers(1, 64)), draw(st.integers(1, 64))

@@ -20,6 +20,7 @@ Link = tuple[float, float]  # alpha, beta with its contention
 TIE = 1e-9  # relative: sums that differ by less are equal but for rounding
 # Passes over the weights in memory: SGD with momentum reads w, g, v and writes w, v.
 UPDATE_ACCESSES = {"sgd": 5, "adam": 7, "none": 0}
+WINDOWED = ("conv", "maxpool", "avgpool")  # what a spatial group splits
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ def split_mask(
     if setup.mask is not None or setup.layers == "all":
         return setup.mask or (True,) * len(layers)
     if kind == "spatial":
-        return tuple(layer.kind in ("conv", "pool") and fits(layer, factors) for layer in layers)
+        return tuple(layer.kind in WINDOWED and fits(layer, factors) for layer in layers)
     convolutions = [i for i, layer in enumerate(layers) if layer.kind == "conv"]
     split = convolutions[1:] if kind == "channel" else convolutions
     return tuple(i in split for i in range(len(layers)))

@@ -101,14 +101,14 @@ def test_a_mask_of_nothing_is_no_group() -> None:
 
 def test_spatial_splits_convolutions_and_poolings() -> None:
     split = placed("spatial", VGG16, 4)[0].split[:, 0]
-    assert sorted(kinds(VGG16, split)) == ["conv"] * 13 + ["pool"] * 6  # the last is adaptive
+    assert sorted(kinds(VGG16, split)) == ["avgpool"] + ["conv"] * 13 + ["maxpool"] * 5
 
 
 def test_layers_that_are_too_small_run_whole() -> None:
     """16 x 16 parts: the blocks at 14, and the pooling that leads there, do not take part."""
     split = placed("spatial", VGG16, 256)[0].split[:, 0]
     assert factors("spatial", VGG16, 256) == [1, 16, 16]
-    assert sorted(kinds(VGG16, split)) == ["conv"] * 10 + ["pool"] * 3
+    assert sorted(kinds(VGG16, split)) == ["conv"] * 10 + ["maxpool"] * 3
 
 
 @pytest.mark.parametrize(

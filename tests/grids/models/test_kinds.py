@@ -15,7 +15,8 @@ ITEMS = 5 * 8 * 9
 COUNTS = {  # weights, biases, operations of 7 weights
     "conv": (C * F * 12, F, 2 * 7 * 8 * 9),
     "fc": (C * F * 12, F, 2 * 7),
-    "pool": (0, 0, ITEMS * 12),
+    "maxpool": (0, 0, ITEMS * 12),
+    "avgpool": (0, 0, ITEMS * 12),
     "norm": (C, F, ITEMS),
     "relu": (0, 0, ITEMS),
     "dropout": (0, 0, ITEMS),
@@ -32,9 +33,16 @@ def test_what_a_kind_counts(kind: Kind) -> None:
 
 def test_how_groups_split_a_kind() -> None:
     assert {name for name, kind in KINDS.items() if kind.multiplies} == {"conv", "fc"}
-    assert {name for name, kind in KINDS.items() if kind.windowed} == {"conv", "pool"}
+    assert {name for name, kind in KINDS.items() if kind.windowed} == {"conv", "maxpool", "avgpool"}
     assert {name for name, kind in KINDS.items() if kind.convolves} == {"conv"}
     assert {name for name, kind in KINDS.items() if kind.flattens} == {"fc"}
+
+
+def test_what_the_backward_pass_reads_of_a_kind() -> None:
+    assert {name for name, kind in KINDS.items() if kind.keeps_input} == {"conv", "fc", "norm"}
+    assert {name for name, kind in KINDS.items() if kind.keeps_output} == {"relu"}
+    remembered = {name: kind.remembered for name, kind in KINDS.items() if kind.remembered}
+    assert remembered == {"maxpool": 8, "dropout": 1}
 
 
 def test_every_word_of_a_kind_is_a_step() -> None:

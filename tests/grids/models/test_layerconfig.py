@@ -20,9 +20,9 @@ def authors_table(name: str) -> LayerTable:
     ("net", "config", "kinds", "split"),
     [
         ("ALEXNET_ImageNet_profall.net_sc", "filter_alexnet.lc", {"conv"}, 5),
-        ("ALEXNET_ImageNet_profall.net_sc", "spatial_alexnet.lc", {"conv", "pool"}, 7),
+        ("ALEXNET_ImageNet_profall.net_sc", "spatial_alexnet.lc", {"conv", "maxpool"}, 7),
         ("VGG_ImageNet_profall.net_sc", "filter_vgg.lc", {"conv"}, 13),
-        ("VGG_ImageNet_profall.net_sc", "spatial_vgg.lc", {"conv", "pool"}, 18),
+        ("VGG_ImageNet_profall.net_sc", "spatial_vgg.lc", {"conv", "maxpool"}, 18),
         ("RESNET50_ImageNet_profall.net_sc", "channel_resnet.lc", {"conv"}, 49),
         ("COSMOFLOW.net", "spatial_cosmolow.lc", {"conv"}, 2),
     ],

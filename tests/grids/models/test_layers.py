@@ -1,6 +1,7 @@
 """The layer table: columns, counts."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,15 @@ def layer(name: str, kind: str, **counts: float) -> Layer:
         "channels": 1.0,
         "filters": 1.0,
     }
-    return Layer(name, kind, extents_x=ones, extents_y=ones, kernel=ones, **{**rest, **counts})
+    return Layer(
+        name,
+        kind,
+        extents_x=ones,
+        extents_y=ones,
+        kernel=ones,
+        inputs=None,
+        **{**rest, **counts},
+    )
 
 
 @pytest.fixture
@@ -42,6 +51,16 @@ def test_columns(table: LayerTable) -> None:
     assert table.w.tolist() == [10, 2, 20]
     assert table.extents_x.shape == table.extents_y.shape == table.kernel.shape == (3, 3)
     assert table.x.dtype == table.kernel.dtype == np.float64
+
+
+def test_layers_that_tell_no_inputs_are_a_chain(table: LayerTable) -> None:
+    assert table.inputs == ((-1,), (0,), (1,))
+
+
+def test_a_layer_reads_what_was_made_before_it() -> None:
+    for inputs in ((), (1,), (2,), (-2,)):
+        with pytest.raises(AssertionError):
+            LayerTable.from_layers([layer("a", "fc"), replace(layer("b", "add"), inputs=inputs)])
 
 
 def test_kinds_tell_what_the_oracle_knows_of_them(table: LayerTable) -> None:

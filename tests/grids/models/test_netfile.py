@@ -31,7 +31,7 @@ def net(old: str = "", new: str = "") -> NetModel:
 def test_layers_by_hand() -> None:
     layers = net().layers
     assert layers.names == ("CONV1", "MPOOL", "BNORM", "FC")
-    assert layers.kinds == ("conv", "pool", "norm", "fc")
+    assert layers.kinds == ("conv", "maxpool", "norm", "fc")
     assert layers.x.tolist() == [192, 256, 64, 64]
     assert layers.y.tolist() == [256, 64, 64, 10]
     assert layers.w.tolist() == [108, 0, 0, 640]

@@ -1,0 +1,210 @@
+"""What the backward pass reads: layers by hand, and properties of random networks."""
+
+import numpy as np
+from budgets import limit_examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grids.models.architecture import Architecture
+from grids.models.kinds import KINDS
+from grids.models.layers import LayerTable
+from grids.models.netfile import parse_net
+
+SHAPE, ITEMS = (4, 8, 8), 256
+CONV = {"conv": {"filters": 4, "kernel": 3, "padding": "same"}}  # keeps the shape
+
+
+def table(*layers: object, shape: tuple[int, ...] = SHAPE) -> LayerTable:
+    definition = {"name": "net", "rank": 2, "layers": list(layers)}
+    return Architecture.from_definition(definition).layers_for(shape, 1000)
+
+
+def kept(layers: LayerTable) -> dict[str, float]:
+    """Items of each layer that is kept at all."""
+    items = zip(layers.names, layers.kept_items.tolist(), strict=True)
+    return {name: each for name, each in items if each}
+
+
+def test_a_network_by_hand() -> None:
+    """3x8x8 -> conv 4x8x8 -> norm -> relu -> maxpool 4x4x4 -> dropout -> fc 10 -> relu -> fc 2.
+
+    Kept: the sample and conv's output (norm reads it), relu's, the pool's indices, dropout's mask
+    and output (fc reads it), the second relu's. Not: norm's output, overwritten by relu; the
+    pool's, read by dropout alone; the first fc's, overwritten; the last one's.
+    """
+    fc = {"fc": {"outputs": 10, "bias": False}}
+    layers = table(
+        CONV, "batchnorm", "relu", {"maxpool": 2}, "dropout", fc, "relu", {"fc": 2}, shape=(3, 8, 8)
+    )
+    assert layers.inputs == ((-1,), (0,), (1,), (2,), (3,), (4,), (5,), (6,))
+    assert layers.kept_items.tolist() == [192 + 256, 0, 256, 0, 64, 0, 10, 0]
+    assert layers.kept_bytes.tolist() == [0, 0, 0, 8 * 64, 64, 0, 0, 0]
+    assert layers.kept_items.dtype == layers.kept_bytes.dtype == np.float64
+
+
+def test_an_average_pool_remembers_nothing() -> None:
+    layers = table({"avgpool": 2}, {"adaptive_avgpool": 1})
+    assert not layers.kept_items.any()
+    assert not layers.kept_bytes.any()
+
+
+def test_a_residual_block() -> None:
+    """The first relu's output is read by the body and by the addition, which keeps neither."""
+    body = [CONV, "batchnorm", "relu", CONV]
+    layers = table("relu", {"residual": {"body": body}}, "relu")
+    assert layers.names[5] == "residual1.add"
+    assert layers.inputs[5:] == ((4, 0), (5,))
+    assert kept(layers) == {
+        "relu1": ITEMS,
+        "residual1.conv1": ITEMS,
+        "residual1.relu1": ITEMS,
+        "relu2": ITEMS,
+    }
+
+
+def test_a_projection_is_kept_for_its_normalisation() -> None:
+    layers = table({"residual": {"body": [CONV], "shortcut": [CONV, "batchnorm"]}})
+    assert layers.inputs == ((-1,), (-1,), (1,), (0, 2))
+    # The sample, which both convolutions read, once.
+    assert kept(layers) == {"residual1.conv1": ITEMS, "residual1.shortcut.conv1": ITEMS}
+
+
+def test_the_sample_is_kept_once_and_with_the_first_layer() -> None:
+    """Read by three convolutions; the first layer is an addition of the sample to itself."""
+    layers = table({"concat": [[{"residual": []}], [CONV], [CONV], [CONV]]})
+    assert layers.inputs == ((-1, -1), (-1,), (-1,), (-1,), (0, 1, 2, 3))
+    assert layers.x[0] == 2 * ITEMS
+    assert layers.kept_items.tolist() == [ITEMS, 0, 0, 0, 0]
+
+
+def test_a_sample_that_nobody_needs_is_not_kept() -> None:
+    layers = table({"concat": [[], []]}, "relu")
+    assert layers.inputs == ((-1, -1), (0,))
+    assert kept(layers) == {"relu1": 2 * ITEMS}
+
+
+def test_a_concatenation_is_a_copy() -> None:
+    """Each branch's relu is kept for itself, and their copy for the convolution behind it."""
+    layers = table({"concat": [[CONV, "relu"], ["dropout"]]}, "flatten", {"fc": 2})
+    assert layers.inputs == ((-1,), (0,), (-1,), (1, 2), (3,))
+    assert layers.kept_items.tolist() == [ITEMS, ITEMS, 0, 2 * ITEMS, 0]
+    assert layers.kept_bytes.tolist() == [0, 0, ITEMS, 0, 0]
+
+
+def test_the_trunk_goes_on_beside_a_head() -> None:
+    layers = table("batchnorm", {"side": [CONV, "relu"]}, {"fc": 2})
+    assert layers.inputs == ((-1,), (0,), (1,), (0,))
+    assert layers.kept_items.tolist() == [2 * ITEMS, 0, ITEMS, 0]
+
+
+def test_a_relu_beside_another_reader_is_not_in_place() -> None:
+    """conv1's output is needed by conv2 and must not be overwritten: both are kept."""
+    layers = table(CONV, {"concat": [["relu"], [CONV]]})
+    assert kept(layers) == {"conv1": 2 * ITEMS, "concat1.branch1.relu1": ITEMS}
+
+
+def test_a_relu_does_not_overwrite_another_one_s_output() -> None:
+    assert kept(table(CONV, "relu", "relu")) == {
+        "conv1": ITEMS,  # the sample
+        "relu1": ITEMS,
+        "relu2": ITEMS,
+    }
+
+
+def test_a_file_s_chain_keeps_what_the_graph_does() -> None:
+    """Of a block whose shortcut is its input: the addition, which the file shows without its second
+    input, keeps neither. An addition whose x is twice its y reads the layer before it all the same.
+    """
+    rows = """\
+Input|10x4x8x8
+CONV1|4x8x8|4x4x3x3|4x8x8|0
+RELU|4x8x8|4x4x0x0|4x8x8|0
+CONV2|4x8x8|4x4x3x3|4x8x8|0
+BNORM|4x8x8|4x4x0x0|4x8x8|0
+ADD|4x8x8|4x4x0x0|4x8x8|0
+RELU|4x8x8|4x4x0x0|4x8x8|0
+MPOOL|4x8x8|0x0x2x2|4x4x4|0
+APOOL|4x4x4|0x0x4x4|4x1x1|0
+"""
+    chain = parse_net(rows, "net", "net").layers
+    doubled = parse_net(rows.replace("ADD|4x8x8", "ADD|8x8x8"), "net", "net").layers
+    graph = table(
+        CONV,
+        "relu",
+        {"residual": {"body": [CONV, "batchnorm"]}},
+        "relu",
+        {"maxpool": 2},
+        {"avgpool": 4},
+    )
+    assert chain.inputs == doubled.inputs == tuple((n - 1,) for n in range(8))
+    for layers in (chain, doubled):
+        assert layers.kept_items.tolist() == graph.kept_items.tolist()
+        assert layers.kept_bytes.tolist() == graph.kept_bytes.tolist()
+
+
+# ---- Properties, of networks whose layers keep the shape.
+
+PLAIN = st.sampled_from(
+    [
+        CONV,
+        "batchnorm",
+        "relu",
+        "dropout",
+        {"maxpool": {"kernel": 3, "stride": 1, "padding": 1}},
+        {"avgpool": {"kernel": 3, "stride": 1, "padding": 1}},
+    ]
+)
+
+
+def nest(steps: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    """Steps with such steps inside; a concatenation is brought back to the shape."""
+    some = st.lists(steps, max_size=3)
+    sides = st.fixed_dictionaries({"body": some, "shortcut": some})
+    residual = sides.map(lambda settings: {"residual": settings})
+    joined = st.builds(lambda *branches: {"concat": [*branches]}, some, some)
+    back = joined.map(lambda concat: {"residual": {"body": [concat, CONV]}})
+    return residual | back | some.map(lambda head: {"side": head})
+
+
+STEPS = st.lists(st.recursive(PLAIN, nest, max_leaves=8), max_size=5)
+TARGET = {"conv": {"name": "target", **CONV["conv"]}}
+
+
+@limit_examples(200)
+@given(STEPS)
+def test_a_tensor_is_kept_once_where_it_is_needed(steps: list[object]) -> None:
+    """Each tensor by itself; what is kept is no more than all that there is."""
+    layers = table(*steps, CONV)
+    readers = [
+        {kind for kind, read in zip(layers.kinds, layers.inputs, strict=True) if made in read}
+        for made in range(-1, len(layers))
+    ]
+    needed = [bool(each & {"conv", "norm", "fc"}) for each in readers]
+    tensors = [ITEMS, *layers.y]
+    needed[1:] = [
+        need or kind == "relu" for need, kind in zip(needed[1:], layers.kinds, strict=True)
+    ]
+    assert layers.kept_items.sum() == sum(
+        each for each, need in zip(tensors, needed, strict=True) if need
+    )
+    assert layers.kept_items.sum() <= sum(tensors)
+    assert (layers.kept_items[1:] <= layers.y[1:]).all()
+    assert (layers.kept_bytes <= 8 * layers.y).all()
+
+
+@limit_examples(200)
+@given(STEPS, STEPS)
+def test_a_relu_behind_a_convolution(before: list[object], after: list[object]) -> None:
+    """Takes the memory of convolution's output: nothing more, where that was kept.
+
+    Where it was not (a pool, an addition, dropout or a relu read it, or nothing), a tensor is kept.
+    """
+    without, with_relu = table(*before, TARGET, *after), table(*before, TARGET, "relu", *after)
+    row = without.names.index("target")
+    was_kept = any(
+        row in read and KINDS[kind].keeps_input
+        for kind, read in zip(without.kinds, without.inputs, strict=True)
+    )
+    more = with_relu.kept_items.sum() - without.kept_items.sum()
+    assert more == (0 if was_kept else ITEMS)
+    assert with_relu.kept_bytes.sum() == without.kept_bytes.sum()
