@@ -59,33 +59,35 @@ class TensorPeaks(Record):
 class ProcessingElement(Record):
     """One PE: what a layer's time and a replica's memory are held against."""
 
-    name: Name = Field(description="The PE as people call it; nvidia-smi -L.")
+    name: Name = Field(description="The PE as people call it. From: nvidia-smi -L.")
     # Any system with this device shares the profiles of models.
     device: Name = Field(description="The key of measured profiles of models, such as v100.")
     peak_flops: FlopPerSecond = Field(
-        description="Peak in fp32, without tensor cores [FLOP/s]; data sheet."
+        description="Peak in fp32, without tensor cores [FLOP/s]. From: the data sheet."
     )
     tensor_peaks: TensorPeaks | None = Field(
-        None,
-        description="Dense peaks in tf32, amp (fp16) and bf16 [FLOP/s], of those that the PE has; "
-        "data sheet, without sparsity. Without tensor cores, amp is the plain fp16 peak.",
+        default=None,
+        description="Dense peaks in tf32, amp (fp16) and bf16 [FLOP/s], of those that the PE has. "
+        "Without tensor cores, amp is the plain fp16 peak. From: the data sheet, without sparsity.",
         examples=["{tf32: 156 TFLOP/s, amp: 312 TFLOP/s, bf16: 312 TFLOP/s}"],
     )
     efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)] = Field(
-        description="The part of the peak that layers reach, more than 0 and at most 1; "
-        "a training script on one PE against the model's FLOPs."
+        description="The part of the peak that layers reach, more than 0 and at most 1. "
+        "From: training on one PE, the model's FLOPs against the time they take."
     )
-    memory_capacity: Bytes = Field(description="Memory [B]; nvidia-smi, or the data sheet.")
+    memory_capacity: Bytes = Field(description="Memory [B]. From: nvidia-smi.")
     memory_bandwidth: BytesPerSecond = Field(
-        description="Memory bandwidth [B/s]; data sheet, or nvbandwidth's device-local copy."
+        description="Memory bandwidth [B/s]. From: nvbandwidth (device_local_copy), the data sheet."
     )
 
 
 class Link(Record):
     """A way between PEs: latency alpha and bandwidth 1 / beta."""
 
-    latency: Seconds = Field(description="start-up of a message, or of a step of a ring [s]")
-    bandwidth: BytesPerSecond = Field(description="of one link in one direction [B/s]")
+    latency: Seconds = Field(description="start-up of a message, or of one step of a ring [s]")
+    bandwidth: BytesPerSecond = Field(
+        description="what one link carries in one direction [B/s]; in a node, what one PE sends"
+    )
 
 
 class Level(Link):
@@ -98,53 +100,57 @@ class Level(Link):
 class Contention(Record):
     """phi >= 1 a kind of flow inside a group: multiplies beta."""
 
-    halo: Contended = Field(1.0, description="of the halo exchange")
-    split_gather: Contended = Field(1.0, description="of the gather where a spatial split ends")
+    halo: Contended = Field(default=1.0, description="of the halo exchange")
+    split_gather: Contended = Field(
+        default=1.0, description="of the gather where a spatial split ends"
+    )
 
 
 class System(Entry):
     """A machine."""
 
     name: Name = Field(description="The label in tables and cubes: give your machine its own.")
-    title: str = Field("", description="The machine in words.")
-    source: Sources = Field((), description="Where the numbers come from; 'assumption: ...'.")
+    title: str = Field(default="", description="The machine in words.")
+    source: Sources = Field(
+        default=(), description="Where the numbers come from; 'assumption: ...'."
+    )
     pe: ProcessingElement = Field(description="A processing element (PE): one GPU.")
     precision: AnyPrecision = Field(
-        "fp32",
+        default="fp32",
         description="What people train with: fp32, tf32, amp or bf16. It sets the peak and the "
         "bytes together.",
         examples=["fp32"],
     )
-    pes_per_node: Count = Field(description="PEs of a node; nvidia-smi -L.")
+    pes_per_node: Count = Field(description="PEs of a node. From: nvidia-smi -L.")
     links_per_node: Count = Field(
-        description="Network adapters of a node that PEs use; nvidia-smi topo -m, ibstat."
+        description="Network adapters of a node that PEs use. From: nvidia-smi topo -m, ibstat."
     )
     size: Count | None = Field(
-        None,
+        default=None,
         description="PEs of the whole machine; without it, those of the last level.",
         examples=["1024"],
     )
     input_rate: Annotated[float, Number, Positive] | None = Field(
-        None,
-        description="Samples/s that the hosts of one node can read, decode and feed; without it, "
-        "unbounded. The data loader alone, without training.",
+        default=None,
+        description="What the hosts of one node read, decode and feed [samples/s]; without it, "
+        "unbounded. From: the data loader alone, without training.",
         examples=["20000"],
     )
     levels: Annotated[tuple[Level, ...], Field(min_length=1, max_length=MOST_LEVELS)] = Field(
-        description="Levels of the network, from the node up. In a node: nccl-tests "
-        "all_reduce_perf. Beyond: ib_write_lat and ib_write_bw, or osu_latency and osu_bw."
+        description="Levels of the network, from the node up. From: nccl-tests' all_reduce_perf in "
+        "a node; beyond it, ib_write_lat and ib_write_bw, or osu_latency and osu_bw."
     )
     # Halo and split-point exchanges go through host memory where PEs cannot reach each other's.
     staging: Link | None = Field(
-        None,
-        description="The path through host memory, where PEs cannot reach each other's memory "
-        "(MPI without GPUDirect); nvbandwidth or bandwidthTest, osu_latency D D. Without it, "
-        "direct.",
+        default=None,
+        description="The path of halos through host memory, where PEs cannot reach each other's "
+        "(MPI without GPUDirect); without it, direct. From: osu_latency D D; nvbandwidth, or "
+        "bandwidthTest.",
         examples=["{latency: 3 ms, bandwidth: 16 GB/s}"],
     )
     contention: Contention = Field(
-        Contention(),
-        description="How many flows share a link, at least 1, by kind of exchange inside a group.",
+        default=Contention(),
+        description="By how much flows inside a group slow each other down, at least 1.",
     )
 
     @property

@@ -1,7 +1,10 @@
 """Commands that list the catalogue. As in `sweep.cli.main`, heavy imports are inside them."""
 
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from grids.reading.errors import InputError
 from sweep.cli.shared_options import Form
 
 
@@ -15,9 +18,29 @@ def datasets(form: Form = "table") -> None:
     _show_list("datasets", form)
 
 
-def systems(form: Form = "table") -> None:
+def systems(
+    name: Annotated[
+        str | None, typer.Argument(help="One machine: a catalogue name or a file.")
+    ] = None,
+    yaml: Annotated[
+        bool, typer.Option("--yaml", help="As a file to change into one's own, all explained.")
+    ] = False,
+    form: Form = "table",
+) -> None:
     """Machines of the catalogue."""
-    _show_list("systems", form)
+    from sweep.questions.catalogue import find_system, list_systems
+    from sweep.show.entries import format_file, show_entries
+
+    if not yaml:
+        show_entries(list_systems(name), form)
+        return
+    if name is None:
+        raise InputError(
+            "expected the name of a machine", where="--yaml", advice="such as 'systems abci --yaml'"
+        )
+    if form != "table":
+        raise InputError("expected one form, got two", where="--yaml", advice="omit --format")
+    print(format_file(find_system(name)), end="")
 
 
 def strategies(form: Form = "table") -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from grids.entries.strategies import LIMIT, MEANING
+from grids.entries.systems import System
 from grids.library import find, list_names
 from grids.models.architecture import Architecture
 
@@ -49,9 +50,15 @@ def list_datasets() -> list[Row]:
     ]
 
 
-def list_systems() -> list[Row]:
-    """Machines: a PE, and the levels of the network."""
-    systems = [find("system", name, HERE) for name in list_names("system")]
+def find_system(reference: str) -> System:
+    """A machine by its name or file, with settings or without."""
+    return find("system", reference, HERE)
+
+
+def list_systems(reference: str | None = None) -> list[Row]:
+    """Machines, one or all of the catalogue's: a PE, and the levels of the network."""
+    references = list_names("system") if reference is None else (reference,)
+    systems = [find_system(each) for each in references]
     return [
         {
             "system": each.name,

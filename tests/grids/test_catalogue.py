@@ -6,9 +6,10 @@ from typing import get_args
 import pytest
 
 from grids.entries.datasets import Dataset
+from grids.entries.precision import PRECISIONS
 from grids.library import Kind, find, list_names
 from grids.models.layers import LayerTable
-from grids.reading.errors import ShapeError
+from grids.reading.errors import InputError, ShapeError
 
 ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]
 
@@ -80,3 +81,37 @@ def test_names_are_unique() -> None:
     for model, extent, _, _ in PUBLISHED:
         layers = table(model, 3, extent, extent)
         assert len(set(layers.names)) == len(layers)
+
+
+# Dense peaks [TFLOP/s] of fp32, tf32, amp and bf16 (NVIDIA's data sheets), and the default.
+PEAKS = [
+    ("abci", (15.7, None, 125, None), "fp32"),
+    ("dgx1-v100", (15.7, None, 125, None), "fp32"),
+    ("dgx1-p100", (10.6, None, 21.2, None), "fp32"),
+    ("dgx-a100", (19.5, 156, 312, 312), "amp"),
+    ("dgx-h100", (67, 494.5, 989, 989), "amp"),
+]
+
+
+@pytest.mark.parametrize(("name", "teraflops", "default"), PEAKS)
+def test_peaks_of_machines(name: str, teraflops: tuple[float | None, ...], default: str) -> None:
+    system = find("system", name, Path())
+    assert system.precision == default
+    for precision, peak in zip(PRECISIONS, teraflops, strict=True):
+        if peak is None:
+            with pytest.raises(InputError, match=f"has no peak for {precision}"):
+                find("system", f"{name}:precision={precision}", Path())
+        else:
+            chosen = find("system", f"{name}:precision={precision}", Path())
+            assert chosen.peak == pytest.approx(peak * 1e12)
+
+
+def test_every_machine_has_its_peaks_tested() -> None:
+    assert sorted(row[0] for row in PEAKS) == list(list_names("system"))
+
+
+@pytest.mark.parametrize("name", list_names("system"))
+def test_machines_are_of_whole_nodes(name: str) -> None:
+    system = find("system", name, Path())
+    assert system.size == system.levels[-1].pes
+    assert all(level.pes % system.pes_per_node == 0 for level in system.levels)

@@ -231,3 +231,24 @@ def test_a_spec_in_yaml_is_the_same_grid(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(space.definition()))
     again = Grid.from_definition(yaml.safe_load(path.read_text()))
     assert again.definition() == space.definition()
+
+
+def test_two_precisions_of_a_machine_in_one_grid() -> None:
+    space = grid(system=["dgx-h100", "dgx-h100:precision=tf32"])
+    again = written_and_read(space)
+    for each in (space, again):
+        assert each.labels["system"] == ("dgx-h100", "dgx-h100:precision=tf32")
+        assert [system.precision for system in each.systems] == ["amp", "tf32"]
+    assert again.definition() == space.definition()
+
+
+def test_a_machines_own_precision_is_no_second_machine() -> None:
+    with pytest.raises(InputError, match=r"axes\.system: 'dgx-h100' stands twice; keep one"):
+        grid(system=["dgx-h100", "dgx-h100:precision=amp"])
+
+
+def test_a_precision_that_is_none_has_its_place() -> None:
+    with pytest.raises(
+        InputError, match=r"^axes\.system\.1: abci:precision=am: precision: unknown"
+    ):
+        grid(system=["dgx-h100", "abci:precision=am"])

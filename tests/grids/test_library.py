@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from grids.library import Kind, find, list_names
+from grids.library import CATALOGUE, Kind, find, list_names
 from grids.models.architecture import Architecture
 from grids.models.netfile import NetModel
 from grids.reading.errors import InputError
@@ -54,6 +54,66 @@ def test_an_unknown_name() -> None:
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(InputError, match="no such file; check the path"):
         find("system", "./abci.yaml", Path("nowhere"))
+
+
+# A reference, and the label, precision and peak of what it stands for.
+SETTINGS = [
+    ("dgx-h100", "dgx-h100", "amp", 989e12),
+    ("dgx-h100:precision=tf32", "dgx-h100:precision=tf32", "tf32", 494.5e12),
+    ("dgx-h100: precision = fp32", "dgx-h100:precision=fp32", "fp32", 67e12),
+    ("dgx-h100:precision=amp", "dgx-h100", "amp", 989e12),  # its own
+    ("abci:precision=amp", "abci:precision=amp", "amp", 125e12),
+    ("dgx1-p100:precision=amp", "dgx1-p100:precision=amp", "amp", 21.2e12),
+]
+
+
+@pytest.mark.parametrize(("reference", "label", "precision", "peak"), SETTINGS)
+def test_settings_of_a_system(reference: str, label: str, precision: str, peak: float) -> None:
+    system = find("system", reference, Path())
+    assert (system.name, system.precision, system.peak) == (label, precision, peak)
+    definition = json.loads(json.dumps(system.definition()))
+    assert definition["precision"] == precision
+    assert find("system", definition, Path("elsewhere")) == system
+
+
+@pytest.mark.parametrize("name", ["mine.yaml", "a:b.yaml", "a:b=c/mine.yml"])
+def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
+    """A path may have colons of its own."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    text = (CATALOGUE / "systems" / "dgx-a100.yaml").read_text()
+    path.write_text(text.replace("name: dgx-a100", "name: mine"))
+    for start in (name, str(path)):
+        assert find("system", start, tmp_path).name == "mine"
+        other = find("system", f"{start}:precision=bf16", tmp_path)
+        assert (other.name, other.precision) == ("mine:precision=bf16", "bf16")
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("dgx-h100:precision=tf23", "unknown precision 'tf23'; did you mean 'tf32'?"),
+        ("dgx-h100:precison=tf32", "systems have no setting 'precison'; did you mean 'precision'"),
+        ("dgx-h100:tf32", "expected key=value once each, got 'tf32'; write it like 'dgx-h100:prec"),
+        ("abci:precision=amp,precision=amp", "expected key=value once each"),
+        ("abci:precision=bf16", "V100 SXM2 16 GB has no peak for bf16, only for fp32, amp; "),
+        ("abcy:precision=amp", "unknown system 'abcy'; did you mean 'abci'?"),
+        ("nowhere.yaml:precision=amp", "nowhere.yaml: no such file"),
+        (f"abci:{'x' * 10**5}", "expected key=value once each"),
+        (f"abci:{'x' * 10**5}=1", "systems have no setting 'xxx"),
+        (f"abci:precision={'x' * 10**5}", "unknown precision 'xxx"),
+    ],
+)
+def test_settings_that_are_none(reference: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        find("system", reference, Path())
+    assert message in str(error.value)
+    assert len(str(error.value)) <= 900
+
+
+def test_only_systems_have_settings() -> None:
+    with pytest.raises(InputError, match="unknown dataset 'imagenet:precision=amp'"):
+        find("dataset", "imagenet:precision=amp", Path())
 
 
 def test_a_mistake_in_a_file_has_its_line(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from grids.entries.systems import Contention, System
+from grids.entries.systems import Contention, System, read_settings
 from grids.library import find
 from grids.reading.errors import InputError
 
@@ -81,6 +81,18 @@ def changed(**changes: object) -> dict[str, Any]:
         ({"name": "a" * 201}, "name", "string should have at most 200 characters, got 'aaaa"),
         ({"contention": {"halo": 0.5}}, "contention.halo", "should be greater than or equal to 1"),
         ({"links_per_node": True}, "links_per_node", "expected a number, got True"),
+        ({"precision": "ampp"}, "precision", "unknown precision 'ampp'; did you mean 'amp'?"),
+        ({"precision": 16}, "precision", "unknown precision 16; did you mean 'bf16'? known: "),
+        ({"precision": "amp"}, "", "write 'tensor_peaks: {amp: ... TFLOP/s}' under 'pe'"),
+        ({"precision": "amp"}, "", "plain fp16 without any: 21.2 TFLOP/s on a P100"),
+        ({"precision": "bf16", "pe__tensor_peaks": {"amp": 1e14}}, "", "only for fp32, amp; "),
+        ({"pe__tensor_peaks": {"am": 1e14}}, "pe.tensor_peaks.am", "did you mean 'amp'?"),
+        ({"pe__tensor_peaks": {"amp": 125}}, "pe.tensor_peaks.amp", "is no speed of a machine"),
+        ({"name": "small:precision=amp"}, "", "name: expected one that says precision=fp32, got"),
+        ({"size": 69}, "", "size: expected at most the 68 PEs of 'leaf', the last level, got 69"),
+        ({"size": 0}, "size", "input should be greater than 0"),
+        ({"input_rate": 0}, "input_rate", "input should be greater than 0"),
+        ({"input_rate": "3 GB/s"}, "input_rate", "expected a number, got '3 GB/s'"),
     ],
 )
 def test_mistakes(tmp_path: Path, changes: dict[str, object], line: str, message: str) -> None:
@@ -101,3 +113,63 @@ def test_a_wrong_unit_is_shown_with_its_line(tmp_path: Path) -> None:
         f"{path}:7: pe.memory_capacity: expected a value in B, got '16 GB/s'; "
         "write it like '16 GiB'"
     )
+
+
+PEAKS = {"tf32": "156 TFLOP/s", "amp": "312 TFLOP/s"}
+
+
+def test_a_file_without_a_precision_is_written_as_ever() -> None:
+    """Stores of such files are resumed: their definitions have no new keys."""
+    system = System.model_validate(SYSTEM)
+    assert (system.precision, system.peak) == ("fp32", 15.7e12)
+    assert (system.most_pes, system.input_rate) == (68, None)
+    assert set(system.definition()) == {"title", "source", "contention", *SYSTEM}
+    assert set(system.definition()["pe"]) == set(SYSTEM["pe"])
+
+
+@pytest.mark.parametrize(
+    ("precision", "peak"), [("fp32", 15.7e12), ("tf32", 156e12), ("amp", 312e12)]
+)
+def test_the_peak_is_the_precisions(precision: str, peak: float) -> None:
+    system = System.model_validate(changed(pe__tensor_peaks=PEAKS, precision=precision))
+    assert system.peak == peak
+    assert system.pe.peak_flops == 15.7e12
+    definition = system.definition()
+    assert definition["precision"] == precision
+    assert System.from_definition(definition) == system
+
+
+def test_size_and_input_rate_are_written_down() -> None:
+    system = System.model_validate(changed(size=40, input_rate="3e3"))
+    assert (system.most_pes, system.input_rate) == (40, 3000.0)
+    assert System.from_definition(system.definition()) == system
+
+
+def test_other_settings_are_in_the_name() -> None:
+    system = System.model_validate(changed(pe__tensor_peaks=PEAKS, precision="amp"))
+    other = system.with_settings({"precision": "tf32"})
+    assert (other.name, other.precision, other.peak) == ("small:precision=tf32", "tf32", 156e12)
+    assert other.machine == system.machine == "small"
+    assert System.from_definition(other.definition()) == other
+    # From there, too, a label has the machine's name once.
+    assert other.with_settings({"precision": "fp32"}).name == "small:precision=fp32"
+
+
+def test_the_precision_that_a_machine_has_changes_no_name() -> None:
+    for definition in (SYSTEM, SYSTEM | {"precision": "fp32"}):
+        system = System.model_validate(definition)
+        again = system.with_settings({"precision": "fp32"})
+        assert again == system
+        assert again.definition() == system.definition()
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("", {}),
+        ("precision=amp", {"precision": "amp"}),
+        (" precision = amp ,", {"precision": "amp"}),
+    ],
+)
+def test_settings_behind_a_name(text: str, settings: dict[str, str]) -> None:
+    assert read_settings(text, "small") == settings

@@ -20,5 +20,13 @@ def test_systems_tell_their_levels():
     assert [level["pes"] for level in rows["abci"]["levels"]][:3] == [4, 68, 136]
 
 
+def test_one_system_is_listed_as_among_all():
+    rows = catalogue.list_systems()
+    assert [row["system"] for row in rows] == sorted(row["system"] for row in rows)
+    for row in rows:
+        assert catalogue.list_systems(row["system"]) == [row]
+    assert catalogue.find_system("abci:precision=amp").peak == 125e12
+
+
 def test_ten_strategies():
     assert len(catalogue.list_strategies()) == 10

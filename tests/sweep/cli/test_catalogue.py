@@ -1,0 +1,53 @@
+"""`paradl systems NAME --yaml`: a machine as a file to change into one's own."""
+
+import json
+
+import pytest
+
+from grids.library import find, list_names
+
+
+@pytest.mark.parametrize("name", [*list_names("system"), "dgx-h100:precision=tf32"])
+def test_a_machine_as_a_file_reads_back(name, tmp_path, paradl):
+    code, out, err = paradl("systems", name, "--yaml")
+    assert (code, err) == (0, "")
+    (tmp_path / "mine.yaml").write_text(out)
+    system, again = find("system", name, tmp_path), find("system", "mine.yaml", tmp_path)
+    assert again == system
+    assert again.definition() == system.definition()
+
+
+def test_a_file_that_was_changed_is_a_machine(tmp_path, paradl):
+    _, out, _ = paradl("systems", "dgx-a100", "--yaml")
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        out.replace("name: dgx-a100", "name: mine").replace("# input_rate", "input_rate")
+    )
+    assert find("system", str(path), tmp_path).input_rate == 20000
+    asked = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 8)
+    settings = ("--batch", 32, "--system", f"{path}:precision=tf32", "--format", "json")
+    code, out, _ = paradl("predict", *asked, *settings)
+    assert code == 0
+    assert json.loads(out)["system"] == "mine:precision=tf32"
+
+
+def test_one_machine_is_listed(paradl):
+    (row,) = json.loads(paradl("systems", "abci", "--format", "json")[1])
+    assert row["system"] == "abci"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--yaml",), "--yaml: expected the name of a machine; such as 'systems abci --yaml'"),
+        (("abci", "--yaml", "--format", "json"), "--yaml: expected one form, got two"),
+        (("abcy", "--yaml"), "unknown system 'abcy'; did you mean 'abci'?"),
+        (("abcy",), "unknown system 'abcy'; did you mean 'abci'?"),
+        (("abci:precision=tf32",), "V100 SXM2 16 GB has no peak for tf32"),
+    ],
+)
+def test_mistakes(arguments, message, paradl):
+    code, out, err = paradl("systems", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("paradl: ")
+    assert message in err
