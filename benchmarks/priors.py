@@ -51,7 +51,7 @@ DEVICES: dict[str, tuple[dict[str, float], float]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """A published row. use: `fit`, or `check` where no fit of the values reads it."""
+    """A published row."""
 
     model: str
     dataset: str
@@ -59,7 +59,7 @@ class Run:
     precision: str
     samples: float
     images_per_s: float
-    use: str
+    use: str  # "fit", or "check": not of the values
     source: str
     note: str
 
@@ -124,7 +124,7 @@ def find_layers(model: str, dataset: str) -> tuple[LayerTable, Flags, Flags]:
 
 
 def predict(run: Run, values: Values) -> float:
-    """Images a second."""
+    """Samples a second."""
     return run.samples / seconds(run, values)
 
 
@@ -134,8 +134,8 @@ def seconds(run: Run, values: Values) -> float:
     peaks, bandwidth = DEVICES[run.device]
     item = ITEM_BYTES[run.precision]
     traffic = (layers.x + layers.y) * item / bandwidth
-    reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
-    reached *= np.where(deep, values["ratio_conv3d"], 1.0)
+    reached = np.where(deep, values["ratio_conv3d"], 1.0) * peaks[run.precision]
+    reached *= values[f"efficiency_conv2d.{run.precision}"]
     for width in (layers.channels, layers.filters):
         reached *= width / (width + values["half_channels"])
     by_weights = 3 * np.maximum(layers.flops / reached, traffic)
@@ -161,9 +161,7 @@ def fit(runs: Sequence[Run], parameters: Sequence[Parameter] = PARAMETERS) -> Va
         values = dict(zip(names, np.exp(logs), strict=True))
         return np.concatenate([weights * errors(runs, values), (logs - centre) / spread])
 
-    # A start at an upper bound would be moved inside.
-    start = np.minimum(centre, high - 0.01)
-    solved = least_squares(residuals, start, bounds=(low, high))
+    solved = least_squares(residuals, np.minimum(centre, high - 0.01), bounds=(low, high))
     return dict(zip(names, map(float, np.exp(solved.x)), strict=True))
 
 
@@ -257,9 +255,8 @@ def _error_by_share(made: Study, name: str) -> float:
 
 def sensitivities(runs: Sequence[Run], values: Values, name: str) -> Floats:
     """d ln(seconds) / d ln(parameter) of each row."""
-    step = 1e-4
-    more = {**values, name: values[name] * np.exp(step)}
-    return (errors(runs, values) - errors(runs, more)) / step
+    more = {**values, name: values[name] * np.exp(1e-4)}
+    return (errors(runs, values) - errors(runs, more)) / 1e-4
 
 
 def measure(effort: Effort) -> Report:
@@ -281,8 +278,7 @@ def measure(effort: Effort) -> Report:
         "all rows of the network, and without the row itself. Without ResNet-50 there is no row "
         "of tf32 and amp: their efficiency stands at its centre."
     )
-    title = "efficiencies of a PE, from published throughputs"
-    return Report("priors", title, (*rows, *_run_rows(made)), note)
+    return Report("priors", "efficiencies of a PE", (*rows, *_run_rows(made)), note)
 
 
 def _run_rows(made: Study) -> list[Row]:
