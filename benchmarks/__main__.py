@@ -18,6 +18,7 @@ from benchmarks import (
     kernel,
     kill,
     memory,
+    priors,
     profile,
     scalar,
     search,
@@ -45,6 +46,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "memory": memory.measure,
     "kill": kill.measure,
     "fuzz": fuzz.measure,
+    "priors": priors.measure,
 }
 
 

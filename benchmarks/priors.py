@@ -1,0 +1,300 @@
+"""Priors: what a PE reaches of its peak and bandwidth, fitted to published images a second.
+
+The form is that of docs/machine.md, "Time of a layer", and one thing more: a convolution or a
+matrix product of C channels and F filters reaches
+
+    e_k C / (C + c) F / (F + c)
+
+of the peak, where c is `half_channels`. Efficiencies of matrix products are those of 2-D
+convolutions, and those of 3-D convolutions the same times `ratio_conv3d`: no row tells them apart
+by precision. Rows of V100 and A100 are fitted; those of an RTX 3090 check a device that no row of
+the fit has.
+"""
+
+import csv
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from benchmarks.effort import Effort
+from benchmarks.report import Report, Row, at_most
+from grids.library import CATALOGUE, find
+from grids.models.layers import Flags, Floats, LayerTable
+
+Values = Mapping[str, float]
+
+RUNS = CATALOGUE / "measured" / "throughput.csv"
+
+ITEM_BYTES = {"fp32": 4.0, "tf32": 4.0, "amp": 2.0}
+UPDATE_BYTES = 20.0  # a weight, of SGD with momentum
+ROW_SPREAD = 0.15  # of one published row: libraries and layouts of one network differ so much
+
+# The aim, for one V100 and rows that the fit has not seen.
+MOST_MEAN_ERROR = 0.15
+MOST_FACTOR = 1.5
+
+
+# Dense peaks [FLOP/s] by precision, and the memory's bandwidth [B/s].
+DEVICES: dict[str, tuple[dict[str, float], float]] = {
+    # NVIDIA Tesla V100 SXM2 data sheet.
+    "V100-SXM2": ({"fp32": 15.7e12, "amp": 125e12}, 900e9),
+    # NVIDIA A100 80 GB data sheet.
+    "A100-SXM4-80GB": ({"tf32": 156e12, "amp": 312e12}, 2039e9),
+    # NVIDIA Ampere GA102 white paper: tensor cores that accumulate in FP32.
+    "RTX-3090": ({"fp32": 35.6e12, "amp": 71e12}, 936e9),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A published row."""
+
+    model: str
+    dataset: str
+    device: str
+    precision: str
+    samples: float
+    images_per_s: float
+    use: str  # "fit", or "check": not of the values
+    source: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What is fitted, in logarithms: bounds, and the centre and spread that it is drawn to.
+
+    floor: of the spread that is reported. ruling: it rules rows of its own, from whose errors its
+    spread follows.
+    """
+
+    name: str
+    unit: str
+    centre: float
+    spread: float
+    low: float
+    high: float
+    floor: float
+    ruling: bool = False
+
+
+# Assumptions: kernels reach half of the peak, 3-D ones what 2-D ones do; some layers have tens of
+# channels, where tiles of kernels are half empty; a layer is a few launches of 3 to 5 us.
+PARAMETERS = (
+    Parameter("efficiency_conv2d.fp32", "", 0.5, 0.5, 0.02, 1.0, 0.2, ruling=True),
+    # One network on one device.
+    Parameter("efficiency_conv2d.tf32", "", 0.5, 0.5, 0.02, 1.0, 0.4, ruling=True),
+    Parameter("efficiency_conv2d.amp", "", 0.5, 0.5, 0.02, 1.0, 0.2, ruling=True),
+    Parameter("ratio_conv3d", "", 1.0, 1.0, 0.02, 1.0, 0.3, ruling=True),
+    Parameter("elementwise_passes", "", 3.0, 0.3, 2.0, 6.0, 0.2),
+    # Hardly identified: batches are large.
+    Parameter("layer_overhead", "s", 10e-6, 1.0, 0.1e-6, 100e-6, 1.0),
+    Parameter("half_channels", "", 10.0, 1.0, 1e-3, 500.0, 0.3),
+)
+
+
+def without_channels() -> tuple[Parameter, ...]:
+    """The parameters with c = 0: every layer of a kind reaches the same part of the peak."""
+    *others, channels = PARAMETERS
+    return (*others, replace(channels, centre=2e-3, spread=1e-3, high=4e-3))
+
+
+def read_runs(path: Path = RUNS) -> tuple[Run, ...]:
+    """The published rows."""
+    with path.open(newline="") as file:
+        _, *rows = csv.reader(file)
+    return tuple(map(_read_run, rows))
+
+
+def _read_run(row: Sequence[str]) -> Run:
+    model, dataset, device, precision, samples, rate, use, source, note = row
+    return Run(model, dataset, device, precision, float(samples), float(rate), use, source, note)
+
+
+@cache
+def find_layers(model: str, dataset: str) -> tuple[LayerTable, Flags, Flags]:
+    """A network's layers, which of them multiply, and which are 3-D convolutions [G]."""
+    layers = find("model", model, Path()).table(find("dataset", dataset, Path()))
+    deep = layers.convolutions & (layers.extents_x[:, 0] > 1)
+    return layers, layers.multiplying, deep
+
+
+def predict(run: Run, values: Values) -> float:
+    """Samples a second."""
+    return run.samples / seconds(run, values)
+
+
+def seconds(run: Run, values: Values) -> float:
+    """Seconds of an iteration on one PE: b sum s_l + sum f_l + update."""
+    layers, multiplying, deep = find_layers(run.model, run.dataset)
+    peaks, bandwidth = DEVICES[run.device]
+    item = ITEM_BYTES[run.precision]
+    traffic = (layers.x + layers.y) * item / bandwidth
+    reached = np.where(deep, values["ratio_conv3d"], 1.0) * peaks[run.precision]
+    reached *= values[f"efficiency_conv2d.{run.precision}"]
+    for width in (layers.channels, layers.filters):
+        reached *= width / (width + values["half_channels"])
+    by_weights = 3 * np.maximum(layers.flops / reached, traffic)
+    a_sample = np.where(multiplying, by_weights, values["elementwise_passes"] * traffic).sum()
+    weights = (3 * item + UPDATE_BYTES) * layers.parameters / bandwidth
+    return float(run.samples * a_sample + weights + len(layers) * values["layer_overhead"])
+
+
+def fit(runs: Sequence[Run], parameters: Sequence[Parameter] = PARAMETERS) -> Values:
+    """The parameters, by least squares of logarithms.
+
+    Rows of one network, device and precision share the weight of one row.
+    """
+    series = [(run.model, run.device, run.precision) for run in runs]
+    weights = 1 / np.sqrt([series.count(each) for each in series]) / ROW_SPREAD
+    names = [each.name for each in parameters]
+    centre, low, high = (
+        np.log([getattr(each, key) for each in parameters]) for key in ("centre", "low", "high")
+    )
+    spread = np.array([each.spread for each in parameters])
+
+    def residuals(logs: Floats) -> Floats:
+        values = dict(zip(names, np.exp(logs), strict=True))
+        return np.concatenate([weights * errors(runs, values), (logs - centre) / spread])
+
+    solved = least_squares(residuals, np.minimum(centre, high - 0.01), bounds=(low, high))
+    return dict(zip(names, map(float, np.exp(solved.x)), strict=True))
+
+
+def errors(runs: Sequence[Run], values: Values) -> Floats:
+    """ln(predicted / measured) of each row."""
+    return np.log([predict(run, values) / run.images_per_s for run in runs])
+
+
+def left_out_errors(
+    runs: Sequence[Run],
+    key: Callable[[Run], Hashable],
+    parameters: Sequence[Parameter] = PARAMETERS,
+) -> Floats:
+    """ln(predicted / measured) of each row, by a fit without all rows of its key."""
+    fits = {
+        left: fit([run for run in runs if key(run) != left], parameters)
+        for left in dict.fromkeys(map(key, runs))
+    }
+    return np.array([errors([run], fits[key(run)])[0] for run in runs])
+
+
+def mean_error(logs: Floats) -> float:
+    """Mean of |predicted / measured - 1|."""
+    return float(np.mean(np.abs(np.exp(logs) - 1)))
+
+
+def worst_factor(logs: Floats) -> float:
+    """By which factor the worst row is off."""
+    return float(np.exp(np.max(np.abs(logs))))
+
+
+@dataclass(frozen=True)
+class Study:
+    """A fit, and ln(predicted / measured) of each row by it and by others."""
+
+    runs: tuple[Run, ...]  # those that are fitted
+    checks: tuple[Run, ...]
+    values: Values
+    fitted: Floats
+    without_network: Floats
+    without_row: Floats
+    checked: Floats
+
+
+def study(runs: Sequence[Run], parameters: Sequence[Parameter] = PARAMETERS) -> Study:
+    """The fit to the rows for it, and every error."""
+    fitted, checks = (tuple(run for run in runs if run.use == use) for use in ("fit", "check"))
+    values = fit(fitted, parameters)
+    return Study(
+        fitted,
+        checks,
+        values,
+        errors(fitted, values),
+        left_out_errors(fitted, lambda run: run.model, parameters),
+        left_out_errors(fitted, lambda run: run, parameters),
+        errors(checks, values),
+    )
+
+
+def on_v100(made: Study) -> Floats:
+    """Errors of a V100's rows, each by a fit without itself."""
+    return made.without_row[[run.device == "V100-SXM2" for run in made.runs]]
+
+
+def spreads(made: Study) -> Values:
+    """The standard deviation of each parameter's logarithm, at least its floor.
+
+    Of a ruling one the root mean square of the errors without the own network, and of the checks,
+    over its share of the time. Of others how far the value moves when a network is left out, or
+    when the checks are fitted, too.
+    """
+    kept = [[r for r in made.runs if r.model != name] for name in {r.model for r in made.runs}]
+    others = [fit(runs) for runs in (*kept, [*made.runs, *made.checks])]
+    result = {}
+    for each in PARAMETERS:
+        moved = max(abs(np.log(other[each.name] / made.values[each.name])) for other in others)
+        spread = _error_by_share(made, each.name) if each.ruling else moved
+        result[each.name] = max(float(spread), each.floor)
+    return result
+
+
+def _error_by_share(made: Study, name: str) -> float:
+    """The errors of the rows that an efficiency rules, as an error of the efficiency."""
+    runs = [*made.runs, *made.checks]
+    shares = -sensitivities(runs, made.values, name)
+    deep = np.array([find_layers(run.model, run.dataset)[2].any() for run in runs])
+    ruled = (shares > 0) & (deep == (name == "ratio_conv3d"))
+    logs = np.concatenate([made.without_network, made.checked])[ruled]
+    return float(np.sqrt(np.mean(logs**2)) / np.mean(shares[ruled]))
+
+
+def sensitivities(runs: Sequence[Run], values: Values, name: str) -> Floats:
+    """d ln(seconds) / d ln(parameter) of each row."""
+    more = {**values, name: values[name] * np.exp(1e-4)}
+    return (errors(runs, values) - errors(runs, more)) / 1e-4
+
+
+def measure(effort: Effort) -> Report:
+    """Fit, leave out, and check: the same whatever the effort."""
+    made, alike = study(read_runs()), study(read_runs(), without_channels())
+    spread = spreads(made)
+    rows = [
+        Row(each.name, made.values[each.name], each.unit, note=f"spread {spread[each.name]:.2f}")
+        for each in PARAMETERS
+    ]
+    for what, each in (("V100", made), ("V100, if c = 0", alike)):
+        mean, worst = mean_error(on_v100(each)), worst_factor(on_v100(each))
+        goals = at_most(mean, MOST_MEAN_ERROR, ""), at_most(worst, MOST_FACTOR, "")
+        rows.append(Row(f"{what}: mean error", mean, "", goals=goals[:1]))
+        rows.append(Row(f"{what}: worst factor", worst, "", goals=goals[1:]))
+    note = (
+        "Spreads are standard deviations of logarithms. Errors of a V100 are those of rows that "
+        "their fits have not seen. Ratios are predicted / measured; in the notes by fits without "
+        "all rows of the network, and without the row itself. Without ResNet-50 there is no row "
+        "of tf32 and amp: their efficiency stands at its centre."
+    )
+    return Report("priors", "efficiencies of a PE", (*rows, *_run_rows(made)), note)
+
+
+def _run_rows(made: Study) -> list[Row]:
+    """Each row as published, and how the fit and others meet it."""
+    left_out = np.exp([made.without_network, made.without_row]).T
+    notes = [f"without network {network:.2f}, row {row:.2f}" for network, row in left_out]
+    notes += ["check"] * len(made.checks)
+    ratios = np.exp([*made.fitted, *made.checked])
+    return [
+        Row(
+            ", ".join((run.model, run.dataset, run.device, run.precision)),
+            run.images_per_s,
+            "images/s",
+            float(ratio),
+            "measured",
+            note=f"{note}; {run.note}",
+        )
+        for run, ratio, note in zip((*made.runs, *made.checks), ratios, notes, strict=True)
+    ]

@@ -1,0 +1,125 @@
+"""The priors of a PE: the shipped rows, the form by hand, and the aim for one V100."""
+
+from dataclasses import replace
+from operator import attrgetter
+
+import numpy as np
+import pytest
+
+from benchmarks import priors
+from benchmarks.effort import QUICK
+from benchmarks.priors import PARAMETERS, Run
+from grids.library import list_names
+
+BY_NETWORK = attrgetter("model")
+
+
+@pytest.fixture(scope="module")
+def made():
+    return priors.study(priors.read_runs())
+
+
+def test_the_shipped_rows_read():
+    runs = priors.read_runs()
+    assert len(runs) == 33
+    for run in runs:
+        assert run.model in list_names("model")
+        assert run.dataset in list_names("dataset")
+        assert run.precision in priors.DEVICES[run.device][0]
+        assert run.use in ("fit", "check")
+        assert run.source
+        assert priors.predict(run, {each.name: each.centre for each in PARAMETERS}) > 0
+
+
+def by_hand(run, values):
+    """Seconds of an iteration, a layer at a time."""
+    layers, *_ = priors.find_layers(run.model, run.dataset)
+    (peaks, bandwidth), item = priors.DEVICES[run.device], {"amp": 2}.get(run.precision, 4)
+    total = 0.0
+    for at, kind in enumerate(layers.kinds):
+        moved = (layers.x[at] + layers.y[at]) * item / bandwidth
+        if kind in ("conv", "fc"):
+            reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
+            for width in (layers.channels[at], layers.filters[at]):
+                reached *= 1 / (1 + values["half_channels"] / width)
+            if run.model == "cosmoflow" and kind == "conv":
+                reached *= values["ratio_conv3d"]
+            total += run.samples * 3 * max(layers.flops[at] / reached, moved)
+        else:
+            total += run.samples * values["elementwise_passes"] * moved
+        weights = layers.w[at] + layers.bias[at]
+        total += (3 * item + 20) * weights / bandwidth + values["layer_overhead"]
+    return total
+
+
+@pytest.mark.parametrize("run", priors.read_runs()[::4], ids=lambda run: run.model)
+def test_the_form_is_that_of_the_machine_oracle(run):
+    values = {each.name: each.centre * 0.7 for each in PARAMETERS}
+    assert priors.seconds(run, values) == pytest.approx(by_hand(run, values), rel=1e-12)
+
+
+def test_a_v100_is_met_by_fits_without_the_row(made):
+    left_out = priors.on_v100(made)
+    assert len(left_out) == 11
+    assert priors.mean_error(left_out) <= priors.MOST_MEAN_ERROR
+    assert priors.worst_factor(left_out) <= priors.MOST_FACTOR
+
+
+def test_values_are_inside_their_bounds(made):
+    for each in PARAMETERS:
+        assert 1.05 * each.low < made.values[each.name] < each.high / 1.05
+
+
+def test_channels_earn_their_parameter(made):
+    networks = priors.left_out_errors(made.runs, BY_NETWORK, priors.without_channels())
+    assert priors.mean_error(made.without_network) < 0.5 * priors.mean_error(networks)
+
+
+def test_spreads_cover_what_no_fit_has_seen(made):
+    runs, spread = [*made.runs, *made.checks], priors.spreads(made)
+    parts = [
+        priors.sensitivities(runs, made.values, each.name) * spread[each.name]
+        for each in PARAMETERS
+    ]
+    errors = np.concatenate([made.without_network, made.checked])
+    sizes = np.abs(errors) / np.sqrt(np.square(parts).sum(axis=0))
+    assert np.mean(sizes < 1.2816) >= 0.8  # an interval for 80 %
+    assert 0.5 < np.sqrt(np.mean(sizes**2)) < 1.0
+
+
+def test_a_fit_recovers_the_values_that_made_its_rows():
+    values = {each.name: each.centre * 0.8 for each in PARAMETERS}
+    values["elementwise_passes"] = 3.5
+    runs = [
+        replace(run, images_per_s=priors.predict(run, values))
+        for run in priors.read_runs()
+        if run.use == "fit"
+    ]
+    fitted = priors.fit(runs)
+    assert priors.mean_error(priors.errors(runs, fitted)) < 0.02
+    assert fitted["efficiency_conv2d.fp32"] == pytest.approx(0.4, rel=0.1)
+
+
+def test_a_row_that_leaves_does_not_help_to_predict_itself():
+    runs = [run for run in priors.read_runs() if run.use == "fit"]
+    wrong = [replace(run, images_per_s=9.0) if run.model == "vgg16" else run for run in runs]
+    at = next(number for number, run in enumerate(runs) if run.model == "vgg16")
+    right, shifted = (
+        priors.left_out_errors(each, BY_NETWORK)[at] + np.log(each[at].images_per_s)
+        for each in (runs, wrong)
+    )
+    assert right == pytest.approx(shifted)
+
+
+def test_the_report_has_a_row_for_each_run():
+    runs = priors.read_runs()
+    report = priors.measure(QUICK)
+    assert sum(row.unit == "images/s" for row in report.rows) == len(runs)
+    assert {each.name for each in PARAMETERS} <= {row.what for row in report.rows}
+
+
+def test_series_share_the_weight_of_a_row():
+    (run,) = (run for run in priors.read_runs() if run.model == "vgg16" and run.use == "fit")
+    assert isinstance(run, Run)
+    twice = priors.fit([run, run])
+    assert twice == pytest.approx(priors.fit([run]), rel=1e-3)
