@@ -49,6 +49,11 @@ def _starts(ends: Ends) -> Ends:
     return jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
 
 
+def at_starts(prefix: PerLayer, ends: Ends) -> PerStage:
+    """Of prefix sums [G + 1], those before each stage."""
+    return _at(prefix, _starts(jnp.asarray(ends)))
+
+
 def first_inputs(x: PerLayer, ends: Ends) -> PerStage:
     """Items a sample that come into each stage, 0 where a cell does not have it."""
     starts = _starts(jnp.asarray(ends))

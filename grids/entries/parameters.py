@@ -60,17 +60,17 @@ class Scale:
 class Prior:
     """What is known of a parameter before any run of a machine.
 
-    median: by precision. spread: standard deviation of the logarithm; 0.7 is a factor of two.
+    median, and spread: standard deviation of the logarithm, 0.7 for a factor of two; by precision.
     """
 
     median: Mapping[PrecisionName, float]
-    spread: float
+    spread: Mapping[PrecisionName, float]
     source: str
 
 
 def same_in_all(median: float, spread: float, source: str) -> Prior:
     """The prior of what a precision does not change."""
-    return Prior(dict.fromkeys(PRECISIONS, median), spread, source)
+    return Prior(dict.fromkeys(PRECISIONS, median), dict.fromkeys(PRECISIONS, spread), source)
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,9 @@ LATENCY = Scale("latency", "s", 0, 1, "us")  # [9 us to 3 ms]; here it is the hi
 BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")  # [12.5 GB/s to 3.35 TB/s]
 SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")  # [15.7 to 67 TFLOP/s]
 CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")  # [16 to 80 GB]
+
+# What the medians and spreads of a PE's parameters are fitted to: `python -m benchmarks priors`.
+PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
 
 # What a clock can have told: beyond it a time is a slip of the pen, and sums of it overflow.
 SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
@@ -243,42 +246,64 @@ _ALL = (
     Parameter(
         "efficiency_conv2d",
         "1",
-        "the part of the peak that two-dimensional convolutions reach",
+        "the part of the peak that 2-D convolutions of many channels reach",
         ABOVE_ZERO,
         1,
         layered=True,
         oracle="machine",
-        prior=Prior({"fp32": 0.75, "tf32": 0.3, "amp": 0.3, "bf16": 0.3}, 0.3, "TODO"),
+        prior=Prior(
+            {"fp32": 0.925, "tf32": 0.347, "amp": 0.604, "bf16": 0.604},
+            {"fp32": 0.31, "tf32": 0.40, "amp": 0.40, "bf16": 0.40},
+            f"{PUBLISHED}; tf32: ResNet-50 on A100 alone; assumption: bf16 as amp",
+        ),
     ),
     Parameter(
         "efficiency_conv3d",
         "1",
-        "the part of the peak that three-dimensional convolutions reach",
+        "the part of the peak that 3-D convolutions of many channels reach",
         ABOVE_ZERO,
         1,
         layered=True,
         oracle="machine",
-        prior=Prior({"fp32": 0.13, "tf32": 0.05, "amp": 0.05, "bf16": 0.05}, 0.3, "TODO"),
+        prior=Prior(
+            {"fp32": 0.634, "tf32": 0.238, "amp": 0.414, "bf16": 0.414},
+            {"fp32": 0.45, "tf32": 0.60, "amp": 0.60, "bf16": 0.60},
+            f"{PUBLISHED}: CosmoFlow in fp32; assumption: the others in its ratio of 0.685",
+        ),
     ),
     Parameter(
         "efficiency_matmul",
         "1",
-        "the part of the peak that matrix products reach",
+        "the part of the peak that matrix products of many channels reach",
         ABOVE_ZERO,
         1,
         layered=True,
         oracle="machine",
-        prior=Prior({"fp32": 0.7, "tf32": 0.5, "amp": 0.5, "bf16": 0.5}, 0.3, "TODO"),
+        prior=Prior(
+            {"fp32": 0.925, "tf32": 0.347, "amp": 0.604, "bf16": 0.604},
+            {"fp32": 0.40, "tf32": 0.60, "amp": 0.50, "bf16": 0.50},
+            "assumption: as efficiency_conv2d",
+        ),
+    ),
+    Parameter(
+        "half_channels",
+        "1",
+        "channels, or filters, with which kernels reach half of it",
+        0,
+        1e6,
+        layered=True,
+        oracle="machine",
+        prior=same_in_all(16.2, 0.66, PUBLISHED),
     ),
     Parameter(
         "elementwise_passes",
         "1",
-        "times that a layer without a matrix product moves its items, forward and backward",
+        "times that other layers move their items, forward and backward",
         ABOVE_ZERO,
         100,
         layered=True,
         oracle="machine",
-        prior=same_in_all(3.0, 0.3, "TODO"),
+        prior=same_in_all(2.72, 0.31, PUBLISHED),
     ),
     Parameter(
         "layer_overhead",
@@ -288,7 +313,9 @@ _ALL = (
         1,
         layered=True,
         oracle="machine",
-        prior=same_in_all(2e-5, 0.7, "TODO"),
+        prior=same_in_all(
+            9.65e-6, 1.0, "assumption: a few launches of 3 to 5 us; published runs hardly tell"
+        ),
     ),
     Parameter(
         "reserved",

@@ -41,6 +41,7 @@ def build_pe(system: System, values: Values, oracle: OracleName) -> PE:
         convolution_2d=expect("efficiency_conv2d"),
         convolution_3d=expect("efficiency_conv3d"),
         matrix_product=expect("efficiency_matmul"),
+        half_channels=expect("half_channels"),
         elementwise_passes=expect("elementwise_passes"),
         layer_overhead=expect("layer_overhead"),
         reserved=expect("reserved"),
