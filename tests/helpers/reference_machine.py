@@ -1,9 +1,9 @@
 """The machine oracle for one configuration in plain float64 Python: the second opinion.
 
 From docs/machine.md alone, written apart from the kernels: no arrays, a function a formula; the
-terms of communication are the reference's, with the bytes of a precision. b samples a pass through a
-replica of p2 PEs, A passes an iteration, p1 replicas, B = A b p1; layer l takes s_l seconds a sample
-and f_l a pass, forward and backward. What is divided, factors and stages are given. SI units.
+terms of communication are the reference's, with the bytes of a precision. b samples a pass through
+a replica of p2 PEs, A passes an iteration, p1 replicas, B = A b p1; layer l takes s_l seconds a
+sample and f_l a pass, forward and backward. What is divided, factors, stages are given. SI units.
 """
 
 import math
@@ -68,7 +68,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Run:
-    """What is asked; a pipeline's stages stop before the layers of `ends`, the last of them at G."""
+    """What is asked; a pipeline's stages stop before the layers of `ends`, the last at G."""
 
     group: Literal["none", "spatial", "filter", "channel", "pipeline"] = "none"
     p1: int = 1
