@@ -22,7 +22,6 @@ import reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 from reference_machine import (
-    PER_SAMPLE,
     SAMPLED,
     Layer,
     Machine,
@@ -278,6 +277,34 @@ def test_halves_exchange_half_the_bytes() -> None:
         assert narrow["gradient_exchange"] == full["gradient_exchange"] / 2
 
 
+def test_only_a_pipeline_has_segments() -> None:
+    for run in (SERIAL, SPATIAL, FILTER):
+        cut = replace(run, segments=4)
+        assert terms(TOY, MACHINE, cut) == terms(TOY, MACHINE, run)
+        assert memory(TOY, MACHINE, cut) == memory(TOY, MACHINE, run)
+
+
+def test_links_and_algorithms_are_the_references() -> None:
+    staged = replace(MACHINE, staging=(3.0, 2.0), phi_halo=2.0, phi_gather=3.0)
+    result = terms(TOY, staged, SPATIAL)
+    halos = 2 * (3 + 2 * 4 * 8 * 2 / 2) + 2 * (3 + 2 * 4 * 16 * 2 / 2)
+    assert result["halo_exchange"] == pytest.approx(halos)
+    assert result["split_gather"] == pytest.approx(2 * (3 + 512 / 2 * 3 / 2))
+    inside, across = 2 * (1 + 1424 / 2 / 4), 2 * (2 + 1424 / 2 / 2)
+    for changes, seconds in (
+        ({"allreduce": "hierarchical"}, inside + across),
+        ({"algorithm": "tree"}, 2 * 2 * (2 + 1424 / 2)),
+        ({"algorithm": "best"}, 2 * 3 * (2 + 1424 / 4 / 2)),
+        ({"phi": 2.0}, 2 * 3 * (2 + 1424 / 4 * 2 / 2)),
+    ):
+        run = replace(SPATIAL, p1=2, **changes)
+        assert terms(TOY, MACHINE, run)["gradient_exchange"] == pytest.approx(seconds)
+    for links, phi in ((1, 2), (2, 1)):  # conv's 36 weights of a PE and fc's 640, in 2 rings
+        machine = replace(MACHINE, links_per_node=links)
+        exchange = terms(TOY, machine, replace(FILTER, p1=2))["gradient_exchange"]
+        assert exchange == pytest.approx(2 * (2 + 2 * 676 / 2 * phi / 2))
+
+
 # Recompute.
 
 
@@ -366,6 +393,13 @@ def test_input_is_waited_for(p1: int, rate: float, busy: float) -> None:
     assert terms(TOY, fast, replace(SERIAL, p1=p1))["input_wait"] == pytest.approx(busy)
 
 
+def test_nodes_of_a_group_share_its_samples() -> None:
+    # 4 PEs are two nodes, whatever they do: 2 samples in all, and 1e-3 a second to each
+    machine = replace(MACHINE, input_rate=1e-3)
+    result = terms(TOY, machine, replace(FILTER, p2=4))
+    assert sum(result.values()) == pytest.approx(1000)
+
+
 @given(st.floats(1e-3, 1e3), st.sampled_from((1, 2, 6, 8)), st.integers(1, 4))
 @example(1e3, 1, 1)
 @example(1e-3, 1, 1)
@@ -389,7 +423,8 @@ def test_exact_and_whole_iterations() -> None:
         assert (iterations(exact), iterations(whole)) == (2.5, 3)
         once = terms(TOY, machine, exact)
         assert epoch(TOY, machine, exact) == pytest.approx({n: 2.5 * once[n] for n in once})
-        expected = {n: (2.5 if n in PER_SAMPLE else 3) * once[n] for n in once}
+        of_samples = {"forward_backward", "pipeline_bubble"}
+        expected = {n: (2.5 if n in of_samples else 3) * once[n] for n in once}
         assert epoch(TOY, machine, whole) == pytest.approx(expected)
 
 
