@@ -105,7 +105,7 @@ def slowdown(
     if options.weights_read == "sample":
         return seconds / (3 * forward_roofline(layers, pe, delta))  # backward is twice forward
     times = _time_passes(layers, pe, delta)
-    a_sample = 3 * times.forward + (times.weights_read + times.overhead) / batch
+    a_sample = 3 * times.forward + times.fixed / batch
     # One factor for the network, and not one a layer: only the whole of it was measured.
     whole = jnp.sum(jnp.asarray(seconds), axis=0) / jnp.sum(a_sample, axis=0)
     return jnp.broadcast_to(whole, jnp.shape(a_sample))
@@ -121,15 +121,14 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
         # which is one of the measured FW_l + BW_l.
         update = accesses * delta * (layers.w + layers.bias) / pe.memory_bandwidth
         nothing = jnp.zeros_like(forward)
-        times = LayerTimes(forward, 2 * forward, update, nothing, nothing)
+        times = LayerTimes(forward, 2 * forward, update, nothing)
     else:
         once = _time_passes(layers, pe, delta)
         times = LayerTimes(
             forward=layers.slowdown * once.forward,
             backward=layers.slowdown * once.backward,
             update=accesses * MASTER_BYTES * (layers.w + layers.bias) / pe.memory_bandwidth,
-            weights_read=layers.slowdown * once.weights_read,
-            overhead=layers.slowdown * once.overhead,
+            fixed=layers.slowdown * once.fixed,
         )
     return times if options.recompute == "none" else _run_forward_twice(times)
 
@@ -137,13 +136,12 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
 def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
     """As the roofline has them, without updates."""
     forward = forward_alone(layers, pe, delta)
-    biases = 3 * layers.bias * delta / pe.memory_bandwidth
+    weights = 3 * delta * (layers.w + layers.bias) / pe.memory_bandwidth
     return LayerTimes(
         forward=forward,
         backward=2 * forward,
         update=jnp.zeros_like(forward),
-        weights_read=3 * layers.w * delta / pe.memory_bandwidth,
-        overhead=biases + pe.layer_overhead,
+        fixed=weights + pe.layer_overhead,
     )
 
 
@@ -152,6 +150,5 @@ def _run_forward_twice(times: LayerTimes) -> LayerTimes:
     return replace(
         times,
         forward=2 * times.forward,
-        weights_read=4 / 3 * times.weights_read,
-        overhead=4 / 3 * times.overhead,
+        fixed=4 / 3 * times.fixed,
     )

@@ -11,7 +11,7 @@ from typing import Literal
 import jax.numpy as jnp
 
 from kernels.arrays import PerLayer
-from kernels.division import Division
+from kernels.division import Division, add_own
 from kernels.group import GroupWork, held, merged, total, whole_work
 from kernels.layers import LayerTimes
 
@@ -33,9 +33,8 @@ def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]
     return replace(
         whole_work(layers, times),
         # Activations stay those of one PE: what is gathered, each PE holds in full.
-        forward_backward=held(times.forward + times.backward, split, p2),
-        update=held(times.update, split, p2),
-        fixed=held(times.weights_read, split, p2) + total(times.overhead),
+        forward_backward=add_own(times.forward + times.backward, division),
+        update=add_own(times.update, division),
         # Table III divides weights and not biases, of which each PE holds all.
         parameters=jnp.expand_dims(held(2 * layers.w, split, p2), 0) + merged(layers.bias),
         gradient=held(layers.w, split, p2),

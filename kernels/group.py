@@ -125,7 +125,7 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
     return GroupWork(
         forward_backward=total(seconds),
         update=total(times.update),
-        fixed=total(times.weights_read + times.overhead),
+        fixed=total(times.fixed),
         # Each with its gradient. A tensor counts as an output and as the next layer's input: four
         # times in all, the paper's bound with no buffer reused.
         activations=merged(2 * (layers.x + layers.y)),

@@ -48,12 +48,11 @@ class Layers:
 class LayerTimes:
     """FW_l and BW_l [s a sample] and WU_l [s an iteration] of every layer on one PE.
 
-    weights_read, overhead [s a pass]: reading its weights, forward and backward, and what it takes
-    whatever its size; 0 where each sample reads the weights (Table III).
+    fixed [s a pass]: what it takes whatever the batch, its weights' traffic and launches; 0 where
+    each sample reads the weights (Table III).
     """
 
     forward: PerLayer
     backward: PerLayer
     update: PerLayer
-    weights_read: PerLayer
-    overhead: PerLayer
+    fixed: PerLayer

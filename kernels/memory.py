@@ -17,9 +17,9 @@ import numpy as np
 from kernels.arrays import Cells, Ends, PerLayer, PerStage
 from kernels.compiled import compiled
 from kernels.division import Division
-from kernels.group import GroupWork, share
+from kernels.group import GroupWork
+from kernels.own_part import row_share, take_own_part
 from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
-from kernels.spatial import parts
 
 
 @jax.tree_util.register_dataclass
@@ -28,57 +28,49 @@ class Holding:
     """What each stage holds, of which the fullest counts: one stage where there is no pipeline.
 
     kept [B a sample]: what the backward pass reads; peak [B a sample]: the most that is there in
-    one pass, gradients and all; boundary [B a sample]: inputs of recomputed runs of layers; states
-    [B].
+    one pass, gradients and all; states [B]. entry [B a sample]: what comes in, from another stage,
+    or from the hosts.
     """
 
     kept: PerStage
     peak: PerStage
-    boundary: PerStage
+    entry: PerStage
     states: PerStage
 
 
 @compiled()
 def hold(division: Division) -> Holding:
     """What the PEs of a group hold at once."""
-    layers, delta = division.layers, division.delta
-    rows = _row_share(division)
-    kept = rows * (delta * layers.kept_items + layers.kept_bytes)
-    inputs = rows * delta * layers.x
-    ends, recompute = _find_runs(division), division.options.recompute == "full"
-    # Of a whole network in one piece there are no boundaries: nothing is computed again.
-    stage_kept = stage_sums(kept, ends)
-    boundary = first_inputs(inputs, ends) if recompute else jnp.zeros_like(stage_kept)
-    # Backward at layer l: all that layers up to l keep, and the gradients of its input and output.
-    # Early layers have the largest gradients, when what later ones kept is free again: the sum of
-    # both maxima is 8 to 23 % more than was measured (tests/grids/models/test_liveness.py).
-    gradients = inputs + rows * delta * layers.y
-    so_far = jnp.cumsum(jnp.broadcast_to(kept, jnp.shape(gradients)), axis=0)
-    before = jnp.concatenate([jnp.zeros_like(so_far[:1]), so_far])
-    peak = stage_maxima(so_far + gradients, ends) - at_starts(before, ends)
-    states = stage_sums(division.state_bytes * _own_weights(division), ends)
-    holding = Holding(stage_kept, jnp.maximum(peak, 0), boundary, states)
     if division.group == "pipeline":
-        return holding
-    # Runs of one PE: their boundaries are kept at once, and one run after the other in full.
-    return Holding(
-        kept=jnp.max(stage_kept, axis=0, keepdims=True),
-        peak=jnp.max(holding.peak, axis=0, keepdims=True),
-        boundary=jnp.sum(boundary, axis=0, keepdims=True),
-        states=jnp.sum(states, axis=0, keepdims=True),
-    )
+        return _hold_runs(division, jnp.asarray(division.placement.ends))
+    whole = _hold_runs(division, _end_runs(division, 1))
+    if division.options.recompute == "none":
+        return whole
+    # sqrt(G) runs of about sqrt(G) layers (Chen et al. 2016, arXiv 1604.06174), whose inputs are
+    # kept at once, and one run after the other in full.
+    count = jnp.shape(division.layers.x)[0]
+    runs = _hold_runs(division, _end_runs(division, round(math.sqrt(count))))
+    checkpointed = jnp.sum(runs.entry, axis=0) + jnp.max(runs.peak, axis=0)
+    return replace(whole, peak=jnp.minimum(whole.peak, checkpointed))
 
 
 def hold_alive(work: GroupWork, division: Division) -> GroupWork:
     """The work with what is alive at the same time as its activations and parameters [B]."""
-    holding, options = hold(division), division.options
-    # GPipe: one segment goes backward at a time, while what the others read is kept, unless their
-    # forward passes are run again.
-    segments = division.segments if division.group == "pipeline" else 1.0
-    others = 0.0 if options.recompute == "full" else holding.kept * (1 - 1 / segments)
+    holding = hold(division)
+    if division.group != "pipeline":
+        return replace(work, activations=holding.peak, parameters=holding.states)
+    # GPipe (Huang et al. 2019): one segment goes backward at a time. What the others read is kept,
+    # unless their forward passes are run again from what came into the stage.
+    segments = jnp.where(division.p2 > 1, division.segments, 1.0)
+    waiting = 1 - 1 / segments
+    entry = holding.entry
+    first = jnp.concatenate([jnp.ones_like(entry[:1]), jnp.zeros_like(entry[1:])])
+    recompute = division.options.recompute == "full"
+    others = waiting * (first * entry if recompute else holding.kept)
+    received = (1 - first) * entry
     return replace(
         work,
-        activations=others + holding.boundary + holding.peak / segments,
+        activations=others + received + holding.peak / segments,
         parameters=holding.states,
     )
 
@@ -95,27 +87,45 @@ def memory(work: GroupWork, batch: Cells, unit: Cells) -> Cells:
     return jnp.asarray(unit * needed)
 
 
-def _row_share(division: Division) -> PerLayer:
-    """The part of a layer's tensors that one PE holds; gathered outputs are whole."""
+def _hold_runs(division: Division, ends: Ends) -> Holding:
+    """What each run of layers, up to its end, holds by itself."""
+    layers, delta = division.layers, division.delta
+    rows_in, rows_out = _share_rows(division)
+    inputs, outputs = rows_in * delta * layers.x, rows_out * delta * layers.y
+    kept = rows_out * (delta * layers.kept_items + layers.kept_bytes)
+    # Backward at layer l: all that layers up to l keep, and the gradients of its input and output.
+    # Early layers have the largest gradients, when what later ones kept is free again: the sum of
+    # both maxima is 8 to 23 % more than was measured (tests/grids/models/test_liveness.py).
+    gradients = inputs + outputs
+    so_far = jnp.cumsum(jnp.broadcast_to(kept, jnp.shape(gradients)), axis=0)
+    before = jnp.concatenate([jnp.zeros_like(so_far[:1]), so_far])
+    peak = stage_maxima(so_far + gradients, ends) - at_starts(before, ends)
+    return Holding(
+        kept=stage_sums(kept, ends),
+        peak=jnp.maximum(peak, 0),  # of a stage that a cell does not have
+        entry=first_inputs(inputs, ends),
+        states=stage_sums(division.state_bytes * _own_weights(division), ends),
+    )
+
+
+def _share_rows(division: Division) -> tuple[PerLayer, PerLayer]:
+    """The part of a layer's input and output that one PE holds; gathered outputs are whole."""
+    layers = division.layers
     if division.group == "spatial":
-        return 1 / parts(division.layers, division.placement.factors)
-    return jnp.ones_like(jnp.asarray(division.layers.x))
+        factors = division.placement.factors
+        return row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
+    whole = jnp.ones_like(jnp.asarray(layers.x))
+    return whole, whole
 
 
 def _own_weights(division: Division) -> PerLayer:
     """Weights and biases of which a PE has the states."""
-    layers = division.layers
-    if division.group in ("filter", "channel"):
-        return layers.w * share(division.placement.split, division.p2) + layers.bias
-    return layers.w + layers.bias
+    return take_own_part(division).w + division.layers.bias
 
 
-def _find_runs(division: Division) -> Ends:
-    """The layer after the last of each stage, or of each run that is recomputed by itself."""
-    if division.group == "pipeline":
-        return jnp.asarray(division.placement.ends)
-    count = jnp.shape(division.layers.x)[0]
-    # sqrt(G) runs of about sqrt(G) layers (Chen et al. 2016, arXiv 1604.06174).
-    runs = round(math.sqrt(count)) if division.options.recompute == "full" else 1
+def _end_runs(division: Division, runs: int) -> Ends:
+    """The layer after the last of each of so many runs of as many layers."""
+    x = division.layers.x
+    count = jnp.shape(x)[0]
     ends = np.minimum(np.arange(1, runs + 1) * math.ceil(count / runs), count)
-    return jnp.asarray(ends).reshape(-1, *[1] * (jnp.ndim(division.layers.x) - 1))
+    return jnp.asarray(ends).reshape(-1, *[1] * (jnp.ndim(x) - 1))

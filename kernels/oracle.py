@@ -21,9 +21,10 @@ from kernels.flags import FORBIDS
 from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
 from kernels.memory import memory
+from kernels.own_part import take_own_part
 from kernels.rates import Rates, are_constant, find_rates, iteration_times
-from kernels.run import Times, add_terms, extend_to_epoch, feed_seconds, wait_for_input
-from kernels.strategy import group_work, iteration_terms
+from kernels.run import Times, add_terms, extend_to_epoch, wait_for_input
+from kernels.strategy import feed_seconds, group_work, iteration_terms
 from kernels.terms import Terms
 from kernels.uncertainty import Spread, spread
 
@@ -66,7 +67,9 @@ class Invariants:
 @compiled()
 def reduce_layers(division: Division) -> GroupWork:
     """The work of a group's busiest PE: stage one."""
-    times = layer_times(division.layers, division.pe, division.delta, division.options)
+    options = division.options
+    own = division.layers if options.weights_read == "sample" else take_own_part(division)
+    times = layer_times(own, division.pe, division.delta, options)
     return group_work(division, times)
 
 
@@ -155,7 +158,7 @@ def _find_times(case: Case, invariants: Invariants) -> Times:
     times = _iteration_times(case, invariants)
     if not case.options.waits_for_input:
         return times
-    return wait_for_input(times, feed_seconds(case.run, case.network))
+    return wait_for_input(times, feed_seconds(case.work, case.run, case.network))
 
 
 def _iteration_times(case: Case, invariants: Invariants) -> Times:

@@ -23,7 +23,7 @@ def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> 
         # Two maxima, as Table III has them; with BW_l = 2 FW_l one stage is the largest in both.
         forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
         update=largest(times.update, ends),
-        fixed=largest(times.weights_read + times.overhead, ends),
+        fixed=largest(times.fixed, ends),
         activations=stage_sums(2 * (layers.x + layers.y), ends),
         parameters=stage_sums(2 * layers.w + layers.bias, ends),
         # Stages exchange at once, each with its like in other replicas: the largest ends last.

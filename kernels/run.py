@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from kernels import batches
 from kernels.arrays import Cells
 from kernels.batches import Rounding, Scaling
-from kernels.network import Network
 from kernels.options import Options
 from kernels.terms import Terms, list_terms
 
@@ -119,12 +118,6 @@ def add_terms(terms: Terms) -> Times:
         iterated=terms.add("compute", "iteration"),
         communication=terms.communication,
     )
-
-
-def feed_seconds(run: Run, network: Network) -> Cells:
-    """Seconds in which hosts feed an iteration: B / (n r), n = max(1, p / PEs of a node)."""
-    nodes = jnp.maximum(run.p / network.pes_per_node, 1.0)
-    return jnp.asarray(run.global_batch / (nodes * network.input_rate))
 
 
 def wait_for_input(times: Times, feed: Cells) -> Times:

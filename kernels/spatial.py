@@ -10,7 +10,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 
 from kernels.arrays import Cells, Extents, Factors, PerLayer
-from kernels.division import Division
+from kernels.division import Division, add_own
 from kernels.group import GroupWork, held, total, whole_work
 from kernels.layers import Layers, LayerTimes
 
@@ -37,33 +37,15 @@ def layer_halo(layers: Layers, factors: Factors) -> PerLayer:
     return forward + backward
 
 
-def parts(layers: Layers, factors: Factors) -> PerLayer:
-    """q_l: in how many parts a group holds each layer, as many as it has rows for.
-
-    The product over the dimensions of min(factor, extent in, extent out): a mask says which layers
-    exchange halos, and not which tensors are whole (docs/machine.md).
-    """
-    depth, height, width = (
-        jnp.minimum(factor, jnp.minimum(x, y))
-        for factor, x, y in zip(factors, layers.extents_x, layers.extents_y, strict=True)
-    )
-    return jnp.asarray(depth * height * width)
-
-
 def work(division: Division, times: LayerTimes) -> GroupWork:
     """Activations and compute divide by p2 in split layers; weights are replicated."""
     layers, placement, p2 = division.layers, division.placement, division.p2
     split = placement.split
-    seconds = times.forward + times.backward
-    if division.options.weights_read == "sample":
-        forward_backward = held(seconds, split, p2)
-    else:
-        forward_backward = total(seconds / parts(layers, placement.factors))
     items = split * layer_halo(layers, placement.factors)
     return replace(
         whole_work(layers, times),
         # Update, parameters and gradient stay those of one PE: each has all the weights.
-        forward_backward=forward_backward,
+        forward_backward=add_own(times.forward + times.backward, division),
         activations=jnp.expand_dims(held(2 * (layers.x + layers.y), split, p2), 0),
         halo_items=total(items),
         # A layer without a halo (kernels of 1, or not split) has no start-ups either.

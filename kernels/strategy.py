@@ -72,6 +72,17 @@ def _time_one_pass(case: Case) -> Terms:
     )
 
 
+def feed_seconds(work: GroupWork, run: Run, network: Network) -> Cells:
+    """Seconds in which the hosts of a node feed an iteration.
+
+    B / n samples, n = max(1, p / PEs of a node); or all of a replica's, where a group of several
+    nodes needs them whole: each node of a filter or channel group, and a pipeline's first.
+    """
+    shared = run.global_batch / jnp.maximum(run.p / network.pes_per_node, 1.0)
+    whole = (work.by_filter + work.by_channel + work.pipelined) * run.accumulate * run.batch
+    return jnp.asarray(jnp.maximum(shared, whole) / network.input_rate)
+
+
 def pipeline_bubble(work: GroupWork, run: Run, forward_backward: Cells) -> Cells:
     """(p2-1)/S of the slowest stage's time, while the pipeline fills and drains."""
     # Of Table III's b (p2+S-1)/S the rest: b itself is `forward_backward`.
@@ -82,8 +93,9 @@ def layer_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
     """sum f_l, or of a pipeline's slowest stage in each of its p2 + S - 1 steps."""
     if options.weights_read == "sample":  # Table III has none
         return jnp.zeros(())
-    steps = 1 + work.pipelined * (run.p2 + run.segments - 2)
-    return jnp.asarray(steps * work.fixed)
+    # A segment is a pass of its own; a pipeline of one stage is not cut into any.
+    several = work.pipelined * jnp.greater(run.p2, 1)
+    return jnp.asarray((1 + several * (run.p2 + run.segments - 2)) * work.fixed)
 
 
 def gradient_exchange(work: GroupWork, run: Run, network: Network, options: Options) -> Cells:

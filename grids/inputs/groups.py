@@ -99,9 +99,9 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[GroupWork, Bounds]:
     placement, bounds = groups.place()
     group = groups.strategy.group_strategy
     division = groups.divide(placement)
-    # Channel reduces as by filter: one compiled program serves both.
-    shared = replace(division, group="filter") if group == "channel" else division
-    work = fetch(reduce_layers(shared))
-    if group == "channel":
+    # By Table III channel reduces as filter does: one compiled program serves both.
+    alike = group == "channel" and groups.options.weights_read == "sample"
+    work = fetch(reduce_layers(replace(division, group="filter") if alike else division))
+    if alike:
         work = replace(work, by_filter=work.by_channel, by_channel=work.by_filter)
     return fullest(work, stages), bounds

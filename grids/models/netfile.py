@@ -67,7 +67,7 @@ class NetModel:
         return (f"the model file {self.name}",)
 
     def profile(self, dataset: Dataset, device: str, precision: PrecisionName) -> None:
-        """None: a file says neither with which batch its times were taken, nor in what precision."""
+        """None: a file tells neither batch nor precision of its times."""
 
     def seconds(
         self, dataset: Dataset, device: str, precision: PrecisionName | None = None

@@ -41,8 +41,7 @@ TIMES = LayerTimes(
     forward=np.array([1.0, 4, 2]),
     backward=np.array([2.0, 8, 4]),
     update=np.array([0.5, 1, 3]),
-    weights_read=np.zeros(3),
-    overhead=np.zeros(3),
+    fixed=np.zeros(3),
 )
 PROCESSOR = PE(peak_flops=200.0, efficiency=0.5, memory_capacity=1e6, memory_bandwidth=1000.0)
 

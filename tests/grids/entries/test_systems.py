@@ -124,7 +124,9 @@ def test_a_file_without_a_precision_is_written_as_ever() -> None:
     assert (system.precision, system.peak) == ("fp32", 15.7e12)
     assert (system.most_pes, system.input_rate) == (68, None)
     assert set(system.definition()) == {"title", "source", "contention", *SYSTEM}
-    assert set(system.definition()["pe"]) == set(SYSTEM["pe"])
+    pe = system.definition()["pe"]
+    assert isinstance(pe, dict)
+    assert set(pe) == set(SYSTEM["pe"])
 
 
 @pytest.mark.parametrize(
