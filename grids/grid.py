@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 LABELS = ("model", "dataset", "system", "strategy")
 
+# What a definition says that says neither.
+BEFORE_ORACLES: dict[str, object] = {"oracle": "paper", "calibration": "none"}
+
 Index = tuple[int, int, int, int]  # a position along each of the labelled dimensions
 
 
@@ -68,7 +71,7 @@ class Grid:
             else look_up("dataset", spec.axes.dataset, base, where)
         )
         chosen = tuple(strategies.parse_strategy(each) for each in spec.axes.strategy)
-        calibration = look_up_calibration(spec.calibration, base, where)
+        calibration = look_up_calibration(spec.calibration, spec.oracle, base, where)
         grid = cls(spec, models, datasets, systems, chosen, calibration)
         # By label, after the look-up: two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
@@ -78,7 +81,8 @@ class Grid:
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "Grid":
         """The grid that wrote `definition`. InputError: it refers to what is not inside."""
-        spec = validate_spec(definition, "the store's spec")
+        # Definitions that name no oracle, and no calibration, are of the time of Table III alone.
+        spec = validate_spec({**BEFORE_ORACLES, **definition}, "the store's spec")
         _check_self_contained(spec)
         return cls.from_spec(spec)
 
@@ -92,8 +96,8 @@ class Grid:
             "system": [each.definition() for each in self.systems],
             "strategy": [each.label for each in self.strategies],
         }
-        if self.calibration is not None:
-            plain["calibration"] = self.calibration.definition()
+        plain["oracle"] = self.spec.oracle
+        plain["calibration"] = self.calibration.definition() if self.calibration else "none"
         return plain
 
     def drop_outputs(self) -> "Grid":

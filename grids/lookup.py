@@ -6,9 +6,10 @@ from typing import Literal, overload
 
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
+from grids.entries.oracles import OracleName
 from grids.entries.systems import System
 from grids.library import Model, find
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference
 
@@ -46,14 +47,26 @@ def look_up(
     return tuple(entries)
 
 
-def look_up_calibration(reference: Reference, base: Path, where: Where) -> CalibrationFile | None:
-    """The calibration that a spec names, None for the paper's formulas."""
-    if reference == "none":  # a word of the spec's, which no calibration of the catalogue has
+def look_up_calibration(
+    reference: Reference, oracle: OracleName, base: Path, where: Where
+) -> CalibrationFile | None:
+    """The calibration that a spec names, None for an oracle that no run corrects."""
+    # Words of the spec's, which no calibration of the catalogue has. `auto` finds none as yet: the
+    # one that is shipped belongs to Table III, which nothing corrects unless it is asked for.
+    if reference in ("none", "auto"):
         return None
     try:
-        return find("calibration", reference, base)
+        calibration = find("calibration", reference, base)
     except InputError as error:
         raise InputError(str(error), where=where(("calibration",))) from None
+    if calibration.oracle != oracle:
+        raise InputError(
+            f"{shorten(calibration.name)} calibrates 'oracle: {calibration.oracle}', "
+            f"got 'oracle: {oracle}'",
+            where=where(("calibration",)),
+            advice=f"write 'oracle: {calibration.oracle}', or leave the calibration out",
+        )
+    return calibration
 
 
 def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:

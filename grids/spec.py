@@ -5,7 +5,7 @@ its units are read and its axes are expanded.
 """
 
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -16,11 +16,13 @@ from pydantic import (
     ValidationInfo,
     create_model,
     field_validator,
+    model_validator,
 )
 
 from grids.axes import Axis, AxisOf
 from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
+from grids.entries.oracles import REFUSED
 from grids.entries.parameters import FREE, PARAMETERS
 from grids.entries.strategies import MEANING, parse_strategy
 from grids.reading.errors import shorten, suggest_name
@@ -168,7 +170,8 @@ class Spec(Choices, _Space):
     Without any `outputs`, only the summaries are kept.
     """
 
-    calibration: Reference = "none"
+    # auto: the one that is shipped for the oracle, the machine and its precision, if there is one.
+    calibration: Reference = "auto"
     outputs: Annotated[
         tuple[str, ...],
         BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),
@@ -181,9 +184,21 @@ class Spec(Choices, _Space):
         """The outputs, of which percentiles need a calibration."""
         # `calibration` stands above, and so has been validated.
         asked = [name for name in names if name in INTERVALS]
-        if asked and info.data.get("calibration") == "none":
+        if asked and info.data.get("calibration") in ("none", "auto"):  # which takes none as yet
             raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")
         return names
+
+    @model_validator(mode="after")
+    def _check_oracle(self) -> Self:
+        """The spec, if its oracle knows what it asks for."""
+        for name in (*self.parameters, *self.axes.numeric):
+            owner = PARAMETERS[name].oracle
+            if owner not in (None, self.oracle):
+                reason = REFUSED.get(name, f"only 'oracle: {owner}' knows it: write that, or omit")
+                raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
+        if self.recompute != "none" and self.oracle == "paper":
+            raise ValueError("'recompute' is no part of Table III; write 'oracle: machine'")
+        return self
 
 
 def read_spec(path: Path) -> tuple[Spec, Document]:

@@ -40,7 +40,7 @@ def iteration_terms(case: Case) -> Terms:
         pipeline_bubble=pipeline_bubble(work, run, forward_backward),
         # As in Table III: no term that was found corrects it.
         weight_update=jnp.asarray(work.update),
-        layer_overhead=jnp.zeros(()),  # part of the serial time, of which `computing` takes it
+        pass_overhead=jnp.zeros(()),  # part of the serial time, of which `computing` takes it
         input_wait=jnp.zeros(()),
         split_overhead=split_overhead(work, run, network, pe, calibration),
         gradient_exchange=congested * gradient_exchange(work, run, network, calibration, options),

@@ -61,7 +61,7 @@ def _time_one_pass(case: Case) -> Terms:
         forward_backward=forward_backward,
         pipeline_bubble=pipeline_bubble(work, run, forward_backward),
         weight_update=jnp.asarray(work.update),
-        layer_overhead=layer_overhead(work, run, options),
+        pass_overhead=pass_overhead(work, run, options),
         split_overhead=jnp.zeros(()),
         input_wait=jnp.zeros(()),  # it depends on all the others: `kernels.run.wait_for_input`
         gradient_exchange=gradient_exchange(work, run, network, options),
@@ -89,7 +89,7 @@ def pipeline_bubble(work: GroupWork, run: Run, forward_backward: Cells) -> Cells
     return jnp.asarray(work.pipelined * (run.p2 - 1) / run.segments * forward_backward)
 
 
-def layer_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
+def pass_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
     """sum f_l, or of a pipeline's slowest stage in each of its p2 + S - 1 steps."""
     if options.weights_read == "sample":  # Table III has none
         return jnp.zeros(())

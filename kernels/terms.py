@@ -50,9 +50,9 @@ class Terms:
         metadata=describe_term("compute", "iteration", "time of weight updates", once=True)
     )
     # What Table III does not have, and is 0 there.
-    layer_overhead: "Cells" = field(
+    pass_overhead: "Cells" = field(
         metadata=describe_term(
-            "compute", "iteration", "time that layers take whatever the batch: weights, launches"
+            "compute", "iteration", "time of a pass whatever the batch: reading weights, launching"
         )
     )
     split_overhead: "Cells" = field(

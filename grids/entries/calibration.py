@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record
+from grids.entries.oracles import OracleName
 from grids.reading.errors import shorten, suggest_name
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class CalibrationFile(Entry):
     """A machine, calibrated."""
 
     system: Name
+    # Files that name no oracle were made when there was one alone.
+    oracle: OracleName = "paper"
     parameters: Mapping[str, Parameter]
     # The lower triangle, which a person can read, rows in the order of PRIORS; none: independent.
     correlation: tuple[tuple[Correlation, ...], ...] = ()

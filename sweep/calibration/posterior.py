@@ -30,6 +30,7 @@ def calibrate_machine(
     return CalibrationFile(
         name=observations.system,
         system=observations.system,
+        oracle="paper",  # whose terms these are
         parameters=_list_parameters(posterior, spreads),
         # The lower triangle: it is symmetric, and people read the file.
         correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),

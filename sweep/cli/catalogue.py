@@ -43,12 +43,17 @@ def systems(
     print(format_file(find_system(name)), end="")
 
 
+def parameters(form: Form = "table") -> None:
+    """Numbers that a spec may fix or sweep: units, what they are by default, how sure, and why."""
+    _show_list("parameters", form)
+
+
 def strategies(form: Form = "table") -> None:
     """The ten strategies."""
     _show_list("strategies", form)
 
 
-LISTINGS = (models, datasets, systems, strategies)
+LISTINGS = (models, datasets, systems, strategies, parameters)
 
 
 def _show_list(kind: str, form: Any) -> None:

@@ -27,7 +27,9 @@ from sweep.cli.shared_options import (
     Layers,
     Model,
     Optimizer,
+    Oracle,
     PEs,
+    Recompute,
     Scaling,
     Set,
     Store,
@@ -142,7 +144,9 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
         iterations: Iterations = "exact",
         optimizer: Optimizer = "sgd",
         times: Times = "measured",
-        calibration: Calibration = "none",
+        oracle: Oracle = "machine",
+        recompute: Recompute = "none",
+        calibration: Calibration = "auto",
         form: Form = "table",
     ) -> None:
         from sweep.questions.predict import Configuration
@@ -162,6 +166,8 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
                 "iterations": iterations,
                 "optimizer": optimizer,
                 "times": times,
+                "oracle": oracle,
+                "recompute": recompute,
                 "calibration": calibration,
             },
         )

@@ -1,5 +1,6 @@
 """Commands about measured runs. As in `sweep.cli.main`, heavy imports are inside them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +8,7 @@ import typer
 
 from sweep.cli.exits import MISSED
 from sweep.cli.option_messages import speak_of_options
-from sweep.cli.shared_options import AllReduce, Form
+from sweep.cli.shared_options import AllReduce, Calibration, Form, Oracle
 from sweep.show.visible import tell
 
 Measured = Annotated[
@@ -15,14 +16,6 @@ Measured = Annotated[
 ]
 SystemOfRows = Annotated[
     str, typer.Option("--system", help="Of rows that name none: a catalogue name or a file.")
-]
-Calibrated = Annotated[
-    str | None,
-    typer.Option(
-        "--calibration",
-        help="A name, a file, or none: the paper's formulas. [default: the system's own, if any]",
-        show_default=False,
-    ),
 ]
 Required = Annotated[
     float | None,
@@ -45,7 +38,8 @@ plot = typer.Typer(no_args_is_help=True)
 
 def compare(
     measured: Measured,
-    calibration: Calibrated = None,
+    oracle: Oracle = "machine",
+    calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
     allreduce: AllReduce = "hierarchical",
     require_accuracy: Required = None,
@@ -54,7 +48,8 @@ def compare(
     """Accuracy against measured runs, and which of them stand out."""
     from sweep.show.comparison import format_percent, show_comparison
 
-    comparison = _compare_runs(measured, calibration, system, allreduce)
+    settings = {"oracle": oracle, "allreduce": allreduce}
+    comparison = _compare_runs(measured, calibration, system, settings)
     show_comparison(comparison, form)
     mean = comparison["summary"]["overall"]["total"]["mean"]
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
@@ -94,21 +89,23 @@ def make_pictures() -> None:
 def accuracy(
     measured: Measured,
     output: Picture,
-    calibration: Calibrated = None,
+    oracle: Oracle = "machine",
+    calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
     allreduce: AllReduce = "hierarchical",
 ) -> None:
     """Predicted next to measured times, a panel for each model and strategy."""
     from sweep.show.plots.accuracy import plot_accuracy
 
-    plot_accuracy(_compare_runs(measured, calibration, system, allreduce)["rows"], output)
+    settings = {"oracle": oracle, "allreduce": allreduce}
+    plot_accuracy(_compare_runs(measured, calibration, system, settings)["rows"], output)
 
 
 def _compare_runs(
-    path: Path, calibration: str | None, system: str, allreduce: str
+    path: Path, calibration: str, system: str, settings: Mapping[str, object]
 ) -> dict[str, Any]:
     """The comparison of a runs file; messages speak of options."""
     from sweep.measured.compare import compare as ask
 
     with speak_of_options():
-        return ask(path, system=system, calibration=calibration, settings={"allreduce": allreduce})
+        return ask(path, system=system, calibration=calibration, settings=settings)

@@ -12,7 +12,9 @@ Strategy = Annotated[str, typer.Option(help="Such as data+filter:group=8.")]
 PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
 Batch = Annotated[int, typer.Option(help="Samples a replica (weak) or a mini-batch (strong).")]
 Dataset = Annotated[str | None, typer.Option(help="A catalogue name or a file.")]
-System = Annotated[str, typer.Option(help="A catalogue name or a file.")]
+System = Annotated[
+    str, typer.Option(help="A catalogue name or a file, such as dgx-h100:precision=tf32.")
+]
 Layers = Annotated[str | None, typer.Option(help="A .lc file: which layers are split.")]
 Set = Annotated[
     list[str] | None,
@@ -36,13 +38,23 @@ Iterations = Annotated[
 Optimizer = Annotated[
     Literal["sgd", "adam", "none"], typer.Option(help="Whose weight update is counted.")
 ]
+Oracle = Annotated[
+    Literal["paper", "machine"],
+    typer.Option(help="ParaDL's Table III verbatim, or the machine as it is."),
+]
+Recompute = Annotated[
+    Literal["none", "full"],
+    typer.Option(help="Run layers forward again in the backward pass, and keep less."),
+]
 Times = Annotated[
     Literal["measured", "roofline"],
     typer.Option(help="Measured compute times where there are some, or the roofline throughout."),
 ]
 Calibration = Annotated[
     str,
-    typer.Option(help="What measured runs told: a name, a file, or none: the paper's formulas."),
+    typer.Option(
+        help="What measured runs told: a name, a file, none, or auto: what is shipped, if any."
+    ),
 ]
 Store = Annotated[
     str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from grids.grid import Grid
-from grids.library import CATALOGUE
 from grids.reading.errors import InputError
 from sweep.measured.runs import MeasuredRun, Times
 from sweep.questions.predict import Configuration, predict_grid
@@ -21,28 +20,22 @@ AS_MEASURED = {"allreduce": "hierarchical"}
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds for all runs; `system` is of those that name none.
-
-    calibration: None for the one that is shipped with each run's system, where there is one.
-    """
+    """What holds for all runs; `system` is of those that name none."""
 
     system: str
-    calibration: str | None
+    calibration: str
     settings: Mapping[str, object]
 
     def make_case(self, row: MeasuredRun) -> Configuration:
         """What the oracle is asked about a run."""
-        system = row.system or self.system
-        name = find_shipped_calibration(system) if self.calibration is None else self.calibration
-        calibration = {} if name == "none" else {"calibration": name}
         return Configuration(
             row.model,
             row.strategy,
             row.p,
             row.samples_per_replica,
-            system=system,
+            system=row.system or self.system,
             dataset=row.dataset,
-            settings={**self.settings, **calibration},
+            settings={**self.settings, "calibration": self.calibration},
         )
 
 
@@ -72,12 +65,6 @@ class PredictedRun:
             "comp": intervals["iteration_comp_time"],
             "comm": intervals["iteration_comm_time"],
         }
-
-
-def find_shipped_calibration(system: str) -> str:
-    """The calibration that has the system's name, or "none"."""
-    names = {path.stem for path in (CATALOGUE / "calibrations").glob("*.yaml")}
-    return system if system in names else "none"
 
 
 def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[PredictedRun, ...]:

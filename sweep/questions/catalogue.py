@@ -1,8 +1,11 @@
 """The catalogue, with the figures that tell its entries apart."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from grids.entries.parameters import PARAMETERS
+from grids.entries.precision import PrecisionName
 from grids.entries.strategies import LIMIT, MEANING
 from grids.entries.systems import System
 from grids.library import find, list_names
@@ -81,3 +84,28 @@ def list_strategies() -> list[Row]:
         {"strategy": name, "meaning": meaning, "limit": LIMIT[name]}
         for name, meaning in MEANING.items()
     ]
+
+
+def list_parameters() -> list[Row]:
+    """Oracle parameters: unit, meaning, whose they are, and before any run their value and spread.
+
+    value: one number, or one for each precision; None where the system or the strategy says.
+    """
+    return [
+        {
+            "parameter": each.name,
+            "unit": each.unit,
+            "oracle": each.oracle or "both",
+            "value": each.default if each.prior is None else _join_equal(each.prior.median),
+            "spread": None if each.prior is None else _join_equal(each.prior.spread),
+            "meaning": each.meaning,
+            "source": "" if each.prior is None else each.prior.source,
+        }
+        for each in PARAMETERS.values()
+    ]
+
+
+def _join_equal(values: Mapping[PrecisionName, float]) -> float | dict[str, float]:
+    """One value where all precisions have the same."""
+    first, *others = values.values()
+    return dict(values.items()) if any(each != first for each in others) else first

@@ -15,6 +15,7 @@ from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.filter_channel import exchanged
 from kernels.group import GroupWork, Placement, share
+from kernels.own_part import take_own_part
 from kernels.spatial import layer_halo
 from kernels.terms import TERMS
 from sweep.questions.formulas import select_formulas
@@ -63,7 +64,9 @@ def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     algorithm = grid.options.algorithm
     rows = []
     group = grid.strategies[0].group_strategy
-    for name, formula in select_formulas(group, calibrated=case.calibration is not None).items():
+    calibrated = case.calibration is not None
+    formulas = select_formulas(group, oracle=grid.spec.oracle, calibrated=calibrated)
+    for name, formula in formulas.items():
         seconds = predicted["terms"][name]
         if seconds:
             # The numbers in a formula are those of one iteration, or of a mini-batch's samples.
@@ -94,21 +97,24 @@ def _count_passes(term: str, predicted: Row) -> float:
 
 def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
     """Every number that a formula names."""
-    b, delta = predicted["batch"], predicted["parameters"]["delta"]
+    parameters: dict[str, float] = predicted["parameters"]
+    b, delta, p2 = predicted["batch"], parameters["delta"], predicted["group"]
     number = {
         name: float(np.sum(np.asarray(getattr(work, name)))) for name in work.__dataclass_fields__
     }
     # Weights that each PE of a group holds are reduced over all PEs, parts of weights over
     # replicas.
     ring = predicted["pe"] if number["replicated"] else predicted["replicas"]
-    parameters: dict[str, float] = predicted["parameters"]
+    several = number["pipelined"] and p2 > 1
     return parameters | {
         "b": b,
-        "p2": predicted["group"],
+        "p2": p2,
+        "steps": p2 + parameters["segments"] - 1 if several else 1,
+        "fixed": number["fixed"],
         "ring": ring,
         "work": number["forward_backward"],
         "update": number["update"],
-        "gradient_bytes": delta * number["gradient"],
+        "gradient_bytes": parameters.get("gradient_delta", delta) * number["gradient"],
         "gathers": number["gathers"],
         "gathered_bytes": b * delta * number["gathered"],
         "halos": number["halo_exchanges"],
@@ -146,12 +152,15 @@ def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """What one PE computes and sends of a sample: one program loads faster than each operation."""
     layers, placement, group = division.layers, division.placement, division.group
-    times = layer_times(layers, division.pe, division.delta, division.options)
+    bound = division.options.weights_read == "sample"  # Table III divides times of whole layers
+    own = layers if bound else take_own_part(division)
+    times = layer_times(own, division.pe, division.delta, division.options)
     halo = placement.split * layer_halo(layers, placement.factors)
     sent = exchanged(placement.split) * layers.y
     return {
         "split": placement.split,
-        "seconds": (times.forward + times.backward) * share(placement.split, division.p2),
+        "seconds": (times.forward + times.backward)
+        * (share(placement.split, division.p2) if bound else 1.0),
         # Of the other strategies nothing is sent layer by layer.
         "halo_items": halo * float(group == "spatial"),
         "gathered_items": sent * float(group in ("filter", "channel")),

@@ -21,6 +21,18 @@ FORWARD_BACKWARD = {
     "pipeline": Formula("b (max FW_Gi + max BW_Gi)", "{b:g} x {work:.6g} s"),
 }
 
+# Of the machine's own terms: docs/machine.md.
+MACHINE = {
+    "forward_backward": Formula(
+        "A b sum s_l, of a PE's own part of each layer", "{accumulate:g} x {b:g} x {work:.6g} s"
+    ),
+    "pass_overhead": Formula(
+        "A n sum (3 (w+bi) a / BW + o), n = p2+S-1 of a pipeline of several stages, else 1",
+        "{accumulate:g} x {steps:g} x {fixed:.6g} s",
+    ),
+    "input_wait": Formula("max(0, N / input_rate - all else)", "{seconds:.6g} s"),
+}
+
 # Ring collectives; the name of another algorithm is put before them.
 FORMULAS = {
     "pipeline_bubble": Formula(
@@ -86,8 +98,10 @@ CALIBRATED = {
 }
 
 
-def select_formulas(group: str, *, calibrated: bool) -> dict[str, Formula]:
+def select_formulas(group: str, *, oracle: str, calibrated: bool) -> dict[str, Formula]:
     """The formula of each term of a group strategy, by the term's name."""
     if calibrated:
         return CALIBRATED
+    if oracle == "machine":
+        return MACHINE | FORMULAS
     return {"forward_backward": FORWARD_BACKWARD.get(group, SPLIT)} | FORMULAS

@@ -19,6 +19,7 @@ from kernels.terms import TERMS
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.intervals import list_intervals
+from sweep.questions.memory_parts import list_memory_parts
 from sweep.questions.plain_numbers import finite, number
 
 ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
@@ -120,7 +121,7 @@ def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
         "pe": int(grid.axes["pe"][0]),
     }
     if case is None:
-        return asked | _describe_misfit()
+        return asked | _describe_misfit() | tell_basis(grid)
     # Of `group=best` the chosen size is evaluated once more, alone: the program that evaluates all
     # sizes at once may round the last bit otherwise, and the answer is to be that of `group=N`.
     return asked | _describe(grid, case, answer_case(case))
@@ -136,6 +137,8 @@ def _describe_misfit() -> dict[str, Any]:
         "iteration_comp_time": None,
         "iteration_comm_time": None,
         "memory": None,
+        "memory_parts": {},
+        "largest_batch": None,
         "feasible": False,
         "limit": ["incompatible"],
         "terms": {},
@@ -165,11 +168,24 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "iteration_comp_time": finite(comp / iterations),
         "iteration_comm_time": finite(comm / iterations),
         "memory": finite(number(answer.memory)),
+        **list_memory_parts(grid, case),
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
+        **tell_basis(grid),
         "terms": {name: finite(number(getattr(answer.terms, name))) for name in TERMS},
         "parameters": parameters(case),
         **list_intervals(grid, answer),
+    }
+
+
+def tell_basis(grid: Grid) -> dict[str, str]:
+    """What an answer rests on: the oracle, the precision, and where times of layers come from."""
+    workload = grid.workload(*ONLY[:3])
+    measured = workload is not None and workload.seconds is not None
+    return {
+        "oracle": grid.spec.oracle,
+        "precision": grid.systems[0].precision,
+        "times": "measured" if measured else "roofline",
     }
 
 
@@ -192,8 +208,29 @@ def parameters(case: Case) -> dict[str, float | None]:
         "memory_bandwidth": number(pe.memory_bandwidth),
         "memory_capacity": number(pe.memory_capacity),
         "delta": number(run.delta),
-        "gamma": number(run.gamma),
         "segments": number(run.segments),
+        "accumulate": number(run.accumulate),
+        **(
+            {"gamma": number(run.gamma)}
+            if case.options.memory == "bound"
+            else _list_machine_parameters(case)
+        ),
+    }
+
+
+def _list_machine_parameters(case: Case) -> dict[str, float | None]:
+    """Those that Table III does not have."""
+    pe = case.pe
+    return {
+        "gradient_delta": number(case.run.gradient_delta),
+        "efficiency_conv2d": number(pe.convolution_2d),
+        "efficiency_conv3d": number(pe.convolution_3d),
+        "efficiency_matmul": number(pe.matrix_product),
+        "half_channels": number(pe.half_channels),
+        "elementwise_passes": number(pe.elementwise_passes),
+        "layer_overhead": number(pe.layer_overhead),
+        "reserved": number(pe.reserved),
+        "input_rate": finite(number(case.network.input_rate)),
     }
 
 

@@ -39,6 +39,7 @@ PREFIXED = {
     "seconds_per_iteration": "s",
     "seconds_per_sample": "s",
     **{each.name: each.unit for each in PARAMETERS.values() if each.unit != "1"},
+    "gradient_delta": "B",
     **dict.fromkeys(("p10", "p50", "p90"), "s"),
     **dict.fromkeys(("group_latency", "replica_latency", "halo_latency"), "s"),
     **dict.fromkeys(("group_bandwidth", "replica_bandwidth", "halo_bandwidth"), "B/s"),

@@ -259,7 +259,7 @@ class ByHand:
         filling = (self.p2 - 1) / self.run.segments if self.group == "pipeline" else 0.0
         return filling * self.forward_backward()
 
-    def layer_overhead(self) -> float:
+    def pass_overhead(self) -> float:
         return 0.0  # a part of the serial time
 
     def input_wait(self) -> float:
