@@ -12,7 +12,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from grids.entries.parameters import Parameter
+from grids.entries.quantity import Parameter
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import parse_quantity

@@ -13,8 +13,9 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record, Sources
-from grids.entries.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
+from grids.entries.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
+from grids.entries.quantity import Scale
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.units import parse_quantity
 

@@ -37,7 +37,8 @@ class Conditions:
         """What the oracle is asked about a run."""
         system = row.system or self.system
         oracle = str(self.settings.get("oracle", Choices().oracle))
-        name = self.calibration or find_shipped_calibration(system, oracle)
+        given = self.calibration
+        name = find_shipped_calibration(system, oracle) if given is None else given
         calibration = {} if name == "none" else {"calibration": name}
         return Configuration(
             row.model,

@@ -9,7 +9,7 @@ import yaml
 from pydantic.fields import FieldInfo
 
 from grids.entries.entry import Entry, Record
-from grids.entries.parameters import Scale
+from grids.entries.quantity import Scale
 from grids.reading.plainyaml import FLOAT
 from grids.reading.units import PREFIXES, format_quantity
 from sweep.show.tables import Format, Row, show

@@ -6,7 +6,8 @@ from typing import get_args
 import pytest
 
 from grids.entries.choices import Choices
-from grids.entries.parameters import PARAMETERS, Parameter
+from grids.entries.parameters import PARAMETERS
+from grids.entries.quantity import Parameter
 from grids.entries.strategies import MEANING
 from grids.reading.errors import InputError
 from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validate_spec
@@ -77,9 +78,11 @@ def spec_of(axes: dict[str, object], **keys: object) -> Spec:
 def test_every_parameter_is_an_axis_or_fixed(parameter: Parameter) -> None:
     """As the table has it: a row that is added there is a key of every spec."""
     name, value = parameter.name, parameter.write(1.0)
-    assert spec_of({name: value}).axes.numeric[name].values.tolist() == [1.0]
+    oracle = parameter.oracle or "paper"
+    assert spec_of({name: value}, oracle=oracle).axes.numeric[name].values.tolist() == [1.0]
     if parameter.free:
-        assert spec_of({}, parameters={name: value}).parameters == {name: 1.0}
+        fixed = spec_of({}, parameters={name: value}, oracle=oracle)
+        assert fixed.parameters == {name: 1.0}
     else:
         with pytest.raises(InputError, match=f"'{name}' is always an axis; write it under 'axes'"):
             spec_of({}, parameters={name: value})
@@ -94,7 +97,26 @@ WORDS = [
 
 @pytest.mark.parametrize(("name", "word"), WORDS)
 def test_every_choice_is_a_key(name: str, word: str) -> None:
-    assert getattr(spec_of({}, **{name: word}), name) == word
+    # Table III knows no recomputing.
+    oracle = "machine" if name == "recompute" else "paper"
+    assert getattr(spec_of({}, **{"oracle": oracle, name: word}), name) == word
+
+
+@pytest.mark.parametrize("name", ["gamma", "delta", "half_channels", "layer_overhead"])
+def test_what_the_oracle_does_not_know_is_refused(name: str) -> None:
+    """As an axis and fixed; the message says what to write instead."""
+    owner = PARAMETERS[name].oracle
+    other = "machine" if owner == "paper" else "paper"
+    refused = f"'{name}' is no parameter of 'oracle: {other}'; .*oracle: {owner}'"
+    with pytest.raises(InputError, match=refused):
+        spec_of({name: 1.0}, oracle=other)
+    with pytest.raises(InputError, match=refused):
+        spec_of({}, parameters={name: 1.0}, oracle=other)
+
+
+def test_recomputing_is_no_part_of_the_paper() -> None:
+    with pytest.raises(InputError, match="'recompute' is no part of Table III; write 'oracle:"):
+        spec_of({}, oracle="paper", recompute="full")
 
 
 @pytest.mark.parametrize("name", Choices.model_fields)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from grids.entries.parameters import DEFAULTS, MOST, PARAMETERS
+from grids.entries.parameters import DEFAULTS, PARAMETERS
+from grids.entries.quantity import MOST
 from grids.reading.errors import InputError
 
 

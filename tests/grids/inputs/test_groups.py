@@ -40,9 +40,7 @@ def test_blocks_that_differ_in_batch_or_bandwidth_share_their_groups(grid) -> No
     for part in parts:
         assert groups(grid, **part) == whole
         assert hash(groups(grid, **part)) == hash(whole)
-        assert reduce_groups(groups(grid, **part), grid.options) is reduce_groups(
-            whole, grid.options
-        )
+        assert reduce_groups(groups(grid, **part)) is reduce_groups(whole)
 
 
 def test_others_do_not(grid) -> None:
@@ -67,6 +65,6 @@ def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
 
 
 def test_by_channel_is_marked_as_such_though_it_reduces_as_by_filter(grid) -> None:
-    by_filter, by_channel = (reduce_groups(groups(grid, n), grid.options)[0] for n in (0, 1))
+    by_filter, by_channel = (reduce_groups(groups(grid, n))[0] for n in (0, 1))
     assert (by_filter.by_filter, by_filter.by_channel) == (1, 0)
     assert (by_channel.by_filter, by_channel.by_channel) == (0, 1)

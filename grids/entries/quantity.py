@@ -1,0 +1,130 @@
+"""Quantities: what a number of a machine or a spec is, and how it is read and written.
+
+A `Parameter` is a row of grids/entries/parameters.py; a `Scale` knows the usual size of a machine's
+quantity, a `Prior` what is known of a parameter that nobody measured.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from grids.entries.oracles import OracleName
+from grids.entries.precision import PRECISIONS, PrecisionName
+from grids.reading.errors import InputError, shorten
+from grids.reading.units import EXAMPLES, has_unit, parse_quantity
+
+Unit = Literal["B/s", "s", "B", "FLOP/s", "1"]
+
+# The smallest value of what must be positive, far below anything physical.
+ABOVE_ZERO = 1e-30
+# float64 counts exactly to here and beyond, and no machine or data set is larger.
+MOST = 2.0**40
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The size of a machine's quantity, from `low` to `high`, by which a forgotten unit is noticed.
+
+    `inter_bandwidth: 25` means 25 GB/s, and would be read as 25 B/s; "25 B/s" is meant as written.
+    """
+
+    noun: str
+    unit: Unit
+    low: float
+    high: float
+    customary: str  # the unit that people think in
+
+    def read(self, value: object, where: str = "") -> float:
+        """The value in SI units; one without a unit must be of the quantity's size, or 0."""
+        number = parse_quantity(value, self.unit, where)
+        if number > 0 and not self.low <= number <= self.high and not has_unit(value):
+            # A small number lacks the customary unit; of a large one there is no guess.
+            meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
+            raise InputError(
+                f"{number:g} {self.unit} is no {self.noun} of a machine",
+                where=where,
+                advice=f"write its unit, such as {meant!r}",
+            )
+        return number
+
+    def write(self, number: float) -> float | str:
+        """The number in SI units as `read` takes it: with its unit where it is of another size."""
+        usual = number <= 0 or self.low <= number <= self.high
+        return number if usual else f"{number!r} {self.unit}"
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is known of a parameter before any run of a machine.
+
+    median, and spread: standard deviation of the logarithm, 0.7 for a factor of two; by precision.
+    """
+
+    median: Mapping[PrecisionName, float]
+    spread: Mapping[PrecisionName, float]
+    source: str
+
+
+def same_in_all(median: float, spread: float, source: str) -> Prior:
+    """The prior of what a precision does not change."""
+    return Prior(dict.fromkeys(PRECISIONS, median), dict.fromkeys(PRECISIONS, spread), source)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number with its unit and bounds.
+
+    whole: a count. scale: its usual size, where one without a unit is suspect. default: its value
+    where neither system nor strategy says anything. layered: what layers take, or how they are
+    split, depends on it, so that they are reduced anew for each of its values. free: it may also be
+    fixed; else it is an axis of every cube. oracle: the only one that knows it, None: both do.
+    prior: of a machine that nobody measured, by the system's precision.
+    """
+
+    name: str
+    unit: Unit
+    meaning: str
+    low: float
+    high: float = math.inf
+    whole: bool = False
+    scale: Scale | None = None
+    default: float | None = None
+    layered: bool = False
+    free: bool = True
+    oracle: OracleName | None = None
+    prior: Prior | None = None
+
+    def read(self, value: object, where: str = "") -> float:
+        """The value in SI units, checked against the bounds."""
+        read = self.scale.read if self.scale else partial(parse_quantity, unit=self.unit)
+        number = read(value, where=where)
+        if self.whole and number != round(number):
+            raise InputError(
+                f"expected a whole number, got {shorten(value)}",
+                where=where,
+                advice=f"{self.name} is {self.meaning}",
+            )
+        if not self.low <= number <= self.high:
+            raise InputError(
+                f"expected {self._describe_bounds()}, got {shorten(value)}",
+                where=where,
+                advice=f"{self.name} is {self.meaning}",
+            )
+        return number
+
+    def write(self, number: float) -> float | str:
+        """The value in SI units as `read` takes it."""
+        return self.scale.write(number) if self.scale else number
+
+    def _describe_bounds(self) -> str:
+        """The bounds in words, with the unit."""
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        low = "more than 0" if self.low == ABOVE_ZERO else f"at least {self.low:g}"
+        high = "" if math.isinf(self.high) else f" and at most {self.high:g}"
+        return f"{low}{high}{unit}"
+
+
+# Borders of a quantity's size: orders of magnitude around the catalogue's machines (in brackets),
+# and above any number that is written in the customary unit, such as the 25 of 25 GB/s.
