@@ -315,6 +315,8 @@ def epoch(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
 
 # Memory, bytes.
 
+SAMPLED = ("others", "received", "peak")
+
 
 def checkpointed_runs(count: int) -> list[range]:
     """R = round(sqrt(G)) runs of ceil(G/R) layers, the last with what is left."""
@@ -338,13 +340,13 @@ def peak_bytes(layers: Sequence[Layer], machine: Machine) -> float:
 
 def segments_memory(held: Sequence[Layer], machine: Machine, run: Run, first: bool) -> Values:
     """A stage of several, bytes a sample: one segment goes backward, the others wait."""
-    waiting = 1 - 1 / run.segments
     inputs = held[0].x * machine.a
-    kept = sum(kept_bytes(layer, machine) for layer in held)
     if run.recompute:
         kept = inputs if first else 0.0
+    else:
+        kept = sum(kept_bytes(layer, machine) for layer in held)
     return {
-        "others": kept * waiting,
+        "others": kept * (1 - 1 / run.segments),
         "received": 0.0 if first else inputs,
         "peak": peak_bytes(held, machine) / run.segments,
     }
@@ -352,21 +354,14 @@ def segments_memory(held: Sequence[Layer], machine: Machine, run: Run, first: bo
 
 def network_memory(held: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """All layers on a PE, bytes a sample: at once, or from checkpoint to checkpoint if less."""
-    whole = {"others": 0.0, "received": 0.0, "peak": peak_bytes(held, machine)}
+    peak = peak_bytes(held, machine)
+    whole = {"others": 0.0, "received": 0.0, "peak": peak}
     if not run.recompute:
         return whole
     runs = checkpointed_runs(len(held))
     checkpoints = sum(held[each.start].x * machine.a for each in runs)
-    peak = max(peak_bytes(held[each.start : each.stop], machine) for each in runs)
-    return (
-        whole
-        if whole["peak"] <= checkpoints + peak
-        else whole
-        | {
-            "others": checkpoints,
-            "peak": peak,
-        }
-    )
+    one = max(peak_bytes(held[each.start : each.stop], machine) for each in runs)
+    return whole | {"others": checkpoints, "peak": one} if checkpoints + one < peak else whole
 
 
 def stage_memory(layers: Sequence[Layer], machine: Machine, run: Run, stage: range) -> Values:
@@ -380,9 +375,6 @@ def stage_memory(layers: Sequence[Layer], machine: Machine, run: Run, stage: ran
         sampled = network_memory(held, machine, run)
     weights = sum(layer.w + layer.bias for layer in parts)
     return sampled | {"states": weights * machine.state_bytes[run.optimizer]}
-
-
-SAMPLED = ("others", "received", "peak")
 
 
 def memory(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
