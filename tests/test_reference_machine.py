@@ -53,6 +53,7 @@ MACHINE = Machine(
 SERIAL = Run(b=2.0, samples=16.0)
 SPATIAL = replace(SERIAL, group="spatial", p2=2, factors=(1, 2, 1))
 FILTER = replace(SERIAL, group="filter", p2=2)
+CHANNEL = replace(FILTER, group="channel")
 PIPELINE = replace(SERIAL, group="pipeline", p2=2, ends=(2, 3), segments=4)
 
 COMPUTE = ("forward_backward", "pipeline_bubble", "layer_overhead", "weight_update")
@@ -112,11 +113,12 @@ def test_few_channels_reach_less_of_the_peak() -> None:
 
 def test_half_of_the_peak_with_half_the_channels_of_either() -> None:
     narrow = replace(MACHINE, half_channels=8.0)
-    for sides in ({"channels": 8, "filters": 1e12}, {"channels": 1e12, "filters": 8}):
-        assert layer_pass(replace(CONV, **sides), narrow)[0] == pytest.approx(2 * 138.24)
+    for channels, filters in ((8, 1e12), (1e12, 8)):
+        layer = replace(CONV, channels=channels, filters=filters)
+        assert layer_pass(layer, narrow)[0] == pytest.approx(2 * 138.24)
 
 
-@pytest.mark.parametrize("run", [SPATIAL, FILTER, replace(FILTER, group="channel")])
+@pytest.mark.parametrize("run", [SPATIAL, FILTER, CHANNEL])
 def test_a_group_leaves_the_channels(run: Run) -> None:
     own = own_part(CONV, run)
     assert (own.channels, own.filters) == (2, 4)
@@ -220,12 +222,12 @@ def test_rows_of_a_spatial_group(
     assert (own.w, own.bias) == (72, 4)
 
 
-@pytest.mark.parametrize("group", ["filter", "channel"])
-def test_filter_and_channel_group(group: Any) -> None:
+@pytest.mark.parametrize("run", [FILTER, CHANNEL])
+def test_filter_and_channel_group(run: Run) -> None:
     # conv's weights in two halves: f = 3 (36 + 4) 4 / 1000 + 0.5 = 0.98, not 1.412
     gather = 1 + 2 * 4 * 64 / 2 / 4
     assert_terms(
-        replace(FILTER, group=group),
+        run,
         forward_backward=2 * (138.24 / 2 + 2.56 + 153.6),
         layer_overhead=0.98 + 0.5 + 8.3,
         weight_update=20 * (36 + 4 + 650) / 1000,
@@ -233,10 +235,7 @@ def test_filter_and_channel_group(group: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("run", "items"),
-    [(SPATIAL, 16 + 32), (FILTER, 32 + 32), (replace(FILTER, group="channel"), 80)],
-)
+@pytest.mark.parametrize(("run", "items"), [(SPATIAL, 16 + 32), (FILTER, 32 + 32), (CHANNEL, 80)])
 def test_traffic_of_an_own_part(run: Run, items: int) -> None:
     # The whole input or the whole output crosses the memory of each PE, but of a spatial group.
     assert layer_pass(own_part(CONV, run), replace(MACHINE, peak=1e9))[0] == pytest.approx(

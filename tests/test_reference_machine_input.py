@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reference_machine import Run, epoch, iterations, samples_of_a_node, terms
 
 from tests.test_reference_machine import (
+    CHANNEL,
     COMMUNICATION,
     FILTER,
     MACHINE,
@@ -77,9 +78,6 @@ def test_input_is_waited_for(p1: int, rate: float, busy: float) -> None:
     fast = replace(MACHINE, peak=math.inf, memory_bandwidth=math.inf, layer_overhead=0.0)
     fast = replace(fast, levels=[(2, 0.0, math.inf)], input_rate=rate)
     assert terms(TOY, fast, replace(SERIAL, p1=p1))["input_wait"] == pytest.approx(busy)
-
-
-CHANNEL = replace(FILTER, group="channel")
 
 
 @pytest.mark.parametrize(

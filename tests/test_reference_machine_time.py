@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from reference_machine import (
     Layer,
     Run,
-    balanced_ends,
     epoch,
     group_pass,
     layer_pass,
