@@ -56,7 +56,7 @@ FILTER = replace(SERIAL, group="filter", p2=2)
 CHANNEL = replace(FILTER, group="channel")
 PIPELINE = replace(SERIAL, group="pipeline", p2=2, ends=(2, 3), segments=4)
 
-COMPUTE = ("forward_backward", "pipeline_bubble", "layer_overhead", "weight_update")
+COMPUTE = ("forward_backward", "pipeline_bubble", "pass_overhead", "weight_update")
 COMMUNICATION = (
     "gradient_exchange",
     "layer_collectives",
@@ -139,7 +139,7 @@ def test_a_profile_is_met_where_it_was_measured() -> None:
     factor = profile_slowdown(TOY, MACHINE, t0=449.259, b0=2)
     assert factor == pytest.approx(1.5)
     slowed = terms(TOY, replace(MACHINE, slowdown=factor), SERIAL)
-    assert slowed["forward_backward"] + slowed["layer_overhead"] == pytest.approx(2 * 449.259)
+    assert slowed["forward_backward"] + slowed["pass_overhead"] == pytest.approx(2 * 449.259)
     assert slowed["weight_update"] == pytest.approx(14.52)
     again = profile_slowdown(TOY, replace(MACHINE, slowdown=7.0), t0=449.259, b0=2)
     assert again == pytest.approx(1.5)  # of the system as it stands
@@ -162,7 +162,7 @@ def test_samples_of_a_pass(scaling: str, b: float) -> None:
 
 
 def test_one_pe() -> None:
-    assert_terms(SERIAL, forward_backward=2 * 294.4, layer_overhead=10.212, weight_update=14.52)
+    assert_terms(SERIAL, forward_backward=2 * 294.4, pass_overhead=10.212, weight_update=14.52)
 
 
 def test_replicas() -> None:
@@ -170,7 +170,7 @@ def test_replicas() -> None:
     assert_terms(
         replace(SERIAL, p1=4),
         forward_backward=2 * 294.4,
-        layer_overhead=10.212,
+        pass_overhead=10.212,
         weight_update=14.52,
         gradient_exchange=6 * (2 + 178),
     )
@@ -180,7 +180,7 @@ def test_passes_are_paid_and_the_gradient_exchange_is_not() -> None:
     assert_terms(
         replace(SERIAL, p1=4, accumulate=3),
         forward_backward=3 * 2 * 294.4,
-        layer_overhead=3 * 10.212,
+        pass_overhead=3 * 10.212,
         weight_update=14.52,
         gradient_exchange=6 * (2 + 178),
     )
@@ -192,7 +192,7 @@ def test_spatial_group() -> None:
     assert_terms(
         SPATIAL,
         forward_backward=2 * (138.24 / 2 + 2.56 / 2 + 153.6),
-        layer_overhead=10.212,
+        pass_overhead=10.212,
         weight_update=14.52,
         gradient_exchange=2 * (1 + 1424 / 2 / 4),
         halo_exchange=halos,
@@ -229,7 +229,7 @@ def test_filter_and_channel_group(run: Run) -> None:
     assert_terms(
         run,
         forward_backward=2 * (138.24 / 2 + 2.56 + 153.6),
-        layer_overhead=0.98 + 0.5 + 8.3,
+        pass_overhead=0.98 + 0.5 + 8.3,
         weight_update=20 * (36 + 4 + 650) / 1000,
         layer_collectives=3 * gather,
     )
@@ -251,7 +251,7 @@ def test_pipeline() -> None:
         PIPELINE,
         forward_backward=2 * 153.6,
         pipeline_bubble=2 * 153.6 / 4,
-        layer_overhead=5 * 8.3,
+        pass_overhead=5 * 8.3,
         weight_update=13.0,
         point_to_point=2 * 4 * (1 + 2 / 4 * 4 * 64 / 4),
     )
@@ -262,7 +262,7 @@ def test_pipeline_takes_the_slowest_stage_of_each_sum() -> None:
     layers = (replace(CONV, flops=4608), RELU, FC)
     result = terms(layers, MACHINE, PIPELINE)
     assert result["forward_backward"] == pytest.approx(2 * (2 * 138.24 + 2.56))
-    assert result["layer_overhead"] == pytest.approx(5 * 8.3)
+    assert result["pass_overhead"] == pytest.approx(5 * 8.3)
 
 
 def test_passes_of_a_group_are_paid_with_their_messages() -> None:
@@ -276,7 +276,7 @@ def test_passes_of_a_group_are_paid_with_their_messages() -> None:
 def test_recompute_runs_forward_twice_and_sends_nothing_again() -> None:
     for run in (SERIAL, SPATIAL, FILTER, PIPELINE):
         plain, again = (terms(TOY, MACHINE, replace(run, recompute=r)) for r in (False, True))
-        for name in ("forward_backward", "pipeline_bubble", "layer_overhead"):
+        for name in ("forward_backward", "pipeline_bubble", "pass_overhead"):
             assert again[name] == pytest.approx(plain[name] * 4 / 3)
         for name in ("weight_update", *COMMUNICATION):
             assert again[name] == plain[name]

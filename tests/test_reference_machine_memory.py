@@ -132,10 +132,10 @@ def test_recompute_checkpoints_runs() -> None:
 
 def test_recompute_holds_the_largest_of_the_runs() -> None:
     # 3 | 3 | 2 layers; the second run's peak, from its own first layer: relu, conv, relu
-    layers = [RELU, RELU, RELU, RELU, CONV, replace(RELU, y=1000), RELU, RELU]
+    layers = [RELU, RELU, RELU, RELU, CONV, replace(RELU, y=1000), replace(RELU, x=5), RELU]
     peak = 272 + 128 + 272 + 1064 * 4
     again = replace(SERIAL, recompute=True)
-    assert_memory(again, layers, others=2 * 3 * 256, peak=2 * peak, states=76 * 12)
+    assert_memory(again, layers, others=2 * (64 + 64 + 5) * 4, peak=2 * peak, states=76 * 12)
 
 
 def test_recompute_in_a_pipeline_keeps_a_segment() -> None:

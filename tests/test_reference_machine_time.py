@@ -142,7 +142,7 @@ def test_passes_of_one_batch_pay_the_overhead_of_each(
     apart = terms(network, FAST, replace(run, accumulate=count))
     for name in ("forward_backward", "pipeline_bubble", "weight_update", "gradient_exchange"):
         assert apart[name] == pytest.approx(together[name])
-    assert apart["layer_overhead"] == pytest.approx(count * together["layer_overhead"])
+    assert apart["pass_overhead"] == pytest.approx(count * together["pass_overhead"])
     for name in ("halo_exchange", "layer_collectives", "split_gather", "point_to_point"):
         assert apart[name] >= together[name] * (1 - 1e-12)  # a latency for each message
 
@@ -201,7 +201,7 @@ def test_without_traffic_arithmetic_and_overhead_remain(problem: tuple[list[Laye
     arithmetic = sum(each.flops for each in network if each.kind != "other")
     passes = run.accumulate * run.b
     assert result["forward_backward"] == pytest.approx(passes * 3 * arithmetic / 1e12)
-    assert result["layer_overhead"] == pytest.approx(run.accumulate * len(network) * 1e-5)
+    assert result["pass_overhead"] == pytest.approx(run.accumulate * len(network) * 1e-5)
     assert result["weight_update"] == 0
 
 

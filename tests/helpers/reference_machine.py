@@ -209,7 +209,7 @@ def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values
     return {
         "forward_backward": forward_backward,
         "pipeline_bubble": (run.p2 - 1) / run.segments * forward_backward if run.piped else 0.0,
-        "layer_overhead": run.accumulate * (run.p2 + run.segments - 1 if run.piped else 1) * fixed,
+        "pass_overhead": run.accumulate * (run.p2 + run.segments - 1 if run.piped else 1) * fixed,
         "weight_update": max(sum(updates[i] for i in stage) for stage in stages(layers, run)),
     }
 
