@@ -257,6 +257,12 @@ def test_pipeline() -> None:
     )
 
 
+def test_stages_balance_what_depends_on_samples() -> None:
+    # s 1.2, 138.24, 138.24 and f 8.3, 1.412, 1.412
+    layers = (replace(FC, flops=10), CONV, CONV)
+    assert balanced_ends(layers, MACHINE, 2) == (2, 3)
+
+
 def test_pipeline_takes_the_slowest_stage_of_each_sum() -> None:
     # The second stage has more weights, the first, with twice the FLOPs, more arithmetic.
     layers = (replace(CONV, flops=4608), RELU, FC)
