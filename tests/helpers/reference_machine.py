@@ -4,6 +4,7 @@ From docs/machine.md alone, written apart from the kernels: no arrays, a functio
 terms of communication are the reference's, with the bytes of a precision. b samples a pass through
 a replica of p2 PEs, A passes an iteration, p1 replicas, B = A b p1; layer l takes s_l seconds a
 sample and f_l a pass, forward and backward. What is divided, factors, stages are given. SI units.
+A PE's own part of a layer is a layer.
 """
 
 import math
@@ -31,13 +32,13 @@ class Layer:
     bias: float
     flops: float
     kind: Literal["conv2d", "conv3d", "matmul", "other"]
-    kept_items: float = 0.0  # of a bytes, for the backward pass
+    kept_items: float = 0.0  # of a bytes, for the backward pass; the sample is the first layer's
     kept_bytes: float = 0.0  # of masks and indices, whose size no precision changes
     extents_x: Triple = POINT
     extents_y: Triple = POINT
     kernel: Triple = POINT
-    channels: float = 1.0
-    filters: float = 1.0
+    channels: float = 1.0  # C_l, in
+    filters: float = 1.0  # N_l, out
     divided: bool = False
 
 
@@ -55,6 +56,7 @@ class Machine:
     state_bytes: Mapping[str, float] = field(default_factory=lambda: STATE_BYTES)
     efficiency: float = 1.0
     efficiencies: Mapping[str, float] = field(default_factory=dict)  # by kind, 1 where not named
+    half_channels: float = 0.0
     elementwise_passes: float = 1.0
     layer_overhead: float = 0.0
     reserved: float = 0.0
@@ -91,8 +93,24 @@ class Run:
         """B = A b p1."""
         return self.accumulate * self.b * self.p1
 
+    @property
+    def piped(self) -> bool:
+        """Whether there are several stages: one alone is not cut into segments."""
+        return self.group == "pipeline" and self.p2 > 1
+
+
+def samples_of_a_pass(batch: float, scaling: str, accumulate: int, p1: int) -> float:
+    """b: `batch` itself under weak scaling, B / (A p1) under strong scaling."""
+    return batch / (accumulate * p1) if scaling == "strong" else batch
+
 
 # One layer on one PE.
+
+
+def width_efficiency(layer: Layer, machine: Machine) -> float:
+    """g_l: half for each of C_l and N_l that is `half_channels`, all of it for many."""
+    half = machine.half_channels
+    return math.prod(n / (n + half) for n in (layer.channels, layer.filters))
 
 
 def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
@@ -102,6 +120,7 @@ def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
         s = machine.elementwise_passes * traffic
     else:
         reached = machine.efficiency * machine.efficiencies.get(layer.kind, 1.0)
+        reached *= width_efficiency(layer, machine)
         s = 3 * max(layer.flops / (machine.peak * reached), traffic)
     weights = 3 * (layer.w + layer.bias) * machine.a / machine.memory_bandwidth
     return machine.slowdown * s, machine.slowdown * (weights + machine.layer_overhead)
@@ -112,42 +131,68 @@ def update_seconds(layer: Layer, machine: Machine, optimizer: str) -> float:
     return UPDATE_BYTES[optimizer] * (layer.w + layer.bias) / machine.memory_bandwidth
 
 
-def profile_slowdown(layers: Sequence[Layer], machine: Machine, t0: float, b0: float) -> float:
-    """What makes sum_l T_l(b0) the t0 seconds a sample that were measured with b0 samples."""
+def profile_slowdown(
+    layers: Sequence[Layer],
+    machine: Machine,
+    t0: float,
+    b0: float,
+    measured: Sequence[Layer] | None = None,
+) -> float:
+    """What makes sum_l T_l(b0) the t0 seconds a sample that were measured with b0 samples.
+
+    `measured` is the network as it was measured, where its samples had another size.
+    """
     passes = [layer_pass(layer, replace(machine, slowdown=1.0)) for layer in layers]
-    return t0 * b0 / sum(b0 * s + f for s, f in passes)
+    grown = 1.0
+    if measured is not None:
+        grown = sum(layer.flops for layer in layers) / sum(layer.flops for layer in measured)
+    return t0 * grown * b0 / sum(b0 * s + f for s, f in passes)
 
 
-# What a group divides.
+# What a PE of a group has of a layer.
 
 
-def parts(layer: Layer, factors: Triple) -> int:
-    """q_l: the parts in which a spatial group holds a layer."""
-    triples = zip(factors, layer.extents_x, layer.extents_y, strict=True)
-    return math.prod(min(triple) for triple in triples)
+def rows(items: float, extents: Triple, factors: Triple) -> float:
+    """The fullest PE's part of `items`: ceil(X / f) of X rows in each dimension."""
+    held = [math.ceil(n / f) for n, f in zip(extents, factors, strict=True)]
+    return items * math.prod(held) / math.prod(extents)
 
 
-def weight_share(layer: Layer, run: Run) -> float:
-    """m_l/p2 + 1 - m_l of filter and channel."""
-    return 1 / run.p2 if run.group in ("filter", "channel") and layer.divided else 1.0
-
-
-def item_share(layer: Layer, run: Run) -> float:
-    """1/q_l of a spatial group."""
-    return 1 / parts(layer, run.factors) if run.group == "spatial" else 1.0
+def own_part(layer: Layer, run: Run) -> Layer:
+    """What a PE computes, as a layer: its share of whatever the group divides."""
+    if run.group == "spatial":
+        return replace(
+            layer,
+            x=rows(layer.x, layer.extents_x, run.factors),
+            y=rows(layer.y, layer.extents_y, run.factors),
+            flops=rows(layer.flops, layer.extents_y, run.factors),
+            kept_items=rows(layer.kept_items, layer.extents_y, run.factors),
+            kept_bytes=rows(layer.kept_bytes, layer.extents_y, run.factors),
+        )
+    if run.group in ("filter", "channel") and layer.divided:
+        part = replace(layer, flops=layer.flops / run.p2, w=layer.w / run.p2)
+        if run.group == "filter":
+            return replace(part, y=layer.y / run.p2)
+        return replace(part, x=layer.x / run.p2)
+    return layer
 
 
 def group_pass(layer: Layer, machine: Machine, run: Run) -> tuple[float, float]:
-    """s_l and f_l of a PE's part of the layer; biases and overhead are not divided."""
-    share = weight_share(layer, run)
-    s, f = layer_pass(replace(layer, w=layer.w * share), machine)
+    """s_l and f_l of the own part; the forward pass, a third, twice where it is recomputed."""
+    s, f = layer_pass(own_part(layer, run), machine)
     again = 4 / 3 if run.recompute else 1.0
-    return again * s * share * item_share(layer, run), again * f
+    return again * s, again * f
+
+
+def balanced_ends(layers: Sequence[Layer], machine: Machine, p2: int) -> tuple[int, ...]:
+    """The stages whose largest sum of s_l is the least, whatever the batch."""
+    costs = [layer_pass(layer, machine)[0] for layer in layers]
+    return tuple(stage.stop for stage in reference.partition(costs, p2))
 
 
 def stages(layers: Sequence[Layer], run: Run) -> list[range]:
     """The layers of each stage; all of them where there is no pipeline."""
-    ends = run.ends if run.group == "pipeline" else (len(layers),)
+    ends = run.ends if run.piped else (len(layers),)
     return [range(start, end) for start, end in zip((0, *ends[:-1]), ends, strict=True)]
 
 
@@ -157,17 +202,14 @@ def stages(layers: Sequence[Layer], run: Run) -> list[range]:
 def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """What one iteration computes."""
     passes = [group_pass(layer, machine, run) for layer in layers]
-    updates = [
-        update_seconds(layer, machine, run.optimizer) * weight_share(layer, run) for layer in layers
-    ]
+    updates = [update_seconds(own_part(layer, run), machine, run.optimizer) for layer in layers]
     slowest = max(sum(passes[i][0] for i in stage) for stage in stages(layers, run))
     fixed = max(sum(passes[i][1] for i in stage) for stage in stages(layers, run))
-    piped = run.group == "pipeline"
     forward_backward = run.accumulate * run.b * slowest
     return {
         "forward_backward": forward_backward,
-        "pipeline_bubble": (run.p2 - 1) / run.segments * forward_backward if piped else 0.0,
-        "layer_overhead": run.accumulate * (run.p2 + run.segments - 1 if piped else 1) * fixed,
+        "pipeline_bubble": (run.p2 - 1) / run.segments * forward_backward if run.piped else 0.0,
+        "pass_overhead": run.accumulate * (run.p2 + run.segments - 1 if run.piped else 1) * fixed,
         "weight_update": max(sum(updates[i] for i in stage) for stage in stages(layers, run)),
     }
 
@@ -233,10 +275,17 @@ def communication_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> 
     return terms | {"gradient_exchange": reference.gradient_exchange(across)}
 
 
+def samples_of_a_node(machine: Machine, run: Run) -> float:
+    """N, of an iteration: the fullest node's share, or whole samples where a group needs them."""
+    shared = run.global_batch / max(1.0, run.p1 * run.p2 / machine.pes_per_node)
+    if run.group in ("filter", "channel", "pipeline"):
+        return max(shared, run.accumulate * run.b)
+    return shared
+
+
 def input_wait(machine: Machine, run: Run, busy: float) -> float:
-    """What a node's hosts take for its share of the samples beyond all else of the iteration."""
-    nodes = max(1.0, run.p1 * run.p2 / machine.pes_per_node)
-    return max(0.0, run.global_batch / (nodes * machine.input_rate) - busy)
+    """What a node's hosts take for its samples beyond all else of the iteration."""
+    return max(0.0, samples_of_a_node(machine, run) / machine.input_rate - busy)
 
 
 def terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
@@ -266,46 +315,66 @@ def epoch(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
 
 # Memory, bytes.
 
+SAMPLED = ("others", "received", "peak")
+
 
 def checkpointed_runs(count: int) -> list[range]:
-    """c = round(sqrt(G)) runs of ceil(G/c) layers, the last with what is left."""
+    """R = round(sqrt(G)) runs of ceil(G/R) layers, the last with what is left."""
     length = math.ceil(count / round(math.sqrt(count)))
     return [range(start, min(start + length, count)) for start in range(0, count, length)]
 
 
-def kept_and_boundary(
-    layers: Sequence[Layer], machine: Machine, run: Run, stage: range
-) -> tuple[float, float]:
-    """kept r and boundary of a stage, bytes a sample."""
-    shares = [item_share(layer, run) for layer in layers]
-    inputs = [layer.x * machine.a * q for layer, q in zip(layers, shares, strict=True)]
-    kept = [
-        (layer.kept_items * machine.a + layer.kept_bytes) * q
-        for layer, q in zip(layers, shares, strict=True)
-    ]
-    if not run.recompute:
-        return sum(kept[i] for i in stage), 0.0
-    if run.group == "pipeline":
-        return sum(kept[i] for i in stage) / run.segments, inputs[stage[0]]
-    runs = checkpointed_runs(len(layers))
-    return max(sum(kept[i] for i in each) for each in runs), sum(inputs[each[0]] for each in runs)
+def kept_bytes(layer: Layer, machine: Machine) -> float:
+    """What the backward pass reads, bytes a sample."""
+    return layer.kept_items * machine.a + layer.kept_bytes
 
 
-def stage_memory(layers: Sequence[Layer], machine: Machine, run: Run, stage: range) -> Values:
-    """The parts of a stage's PE: kept, boundary and working of one sample, states of the layers."""
-    kept, boundary = kept_and_boundary(layers, machine, run, stage)
-    rows = [layers[i] for i in stage]
-    working = max((row.x + row.y) * machine.a * item_share(row, run) for row in rows)
-    weights = sum(row.w * weight_share(row, run) + row.bias for row in rows)
+def peak_bytes(layers: Sequence[Layer], machine: Machine) -> float:
+    """The most that is there in one pass, bytes a sample: all kept so far, and two gradients."""
+    most = kept = 0.0
+    for layer in layers:
+        kept += kept_bytes(layer, machine)
+        most = max(most, kept + (layer.x + layer.y) * machine.a)
+    return most
+
+
+def segments_memory(held: Sequence[Layer], machine: Machine, run: Run, first: bool) -> Values:
+    """A stage of several, bytes a sample: one segment goes backward, the others wait."""
+    inputs = held[0].x * machine.a
+    if run.recompute:
+        kept = inputs if first else 0.0
+    else:
+        kept = sum(kept_bytes(layer, machine) for layer in held)
     return {
-        "kept": kept,
-        "boundary": boundary,
-        "working": working / (run.segments if run.group == "pipeline" else 1),
-        "states": weights * machine.state_bytes[run.optimizer],
+        "others": kept * (1 - 1 / run.segments),
+        "received": 0.0 if first else inputs,
+        "peak": peak_bytes(held, machine) / run.segments,
     }
 
 
-SAMPLED = ("kept", "boundary", "working")
+def network_memory(held: Sequence[Layer], machine: Machine, run: Run) -> Values:
+    """All layers on a PE, bytes a sample: at once, or from checkpoint to checkpoint if less."""
+    peak = peak_bytes(held, machine)
+    whole = {"others": 0.0, "received": 0.0, "peak": peak}
+    if not run.recompute:
+        return whole
+    runs = checkpointed_runs(len(held))
+    checkpoints = sum(held[each.start].x * machine.a for each in runs)
+    one = max(peak_bytes(held[each.start : each.stop], machine) for each in runs)
+    return whole | {"others": checkpoints, "peak": one} if checkpoints + one < peak else whole
+
+
+def stage_memory(layers: Sequence[Layer], machine: Machine, run: Run, stage: range) -> Values:
+    """The parts of a stage's PE: SAMPLED ones in bytes a sample, and the states of its layers."""
+    parts = [own_part(layers[i], run) for i in stage]
+    # Filter and channel groups divide weights alone: gathered outputs are whole.
+    held = parts if run.group == "spatial" else [layers[i] for i in stage]
+    if run.piped:
+        sampled = segments_memory(held, machine, run, first=stage.start == 0)
+    else:
+        sampled = network_memory(held, machine, run)
+    weights = sum(layer.w + layer.bias for layer in parts)
+    return sampled | {"states": weights * machine.state_bytes[run.optimizer]}
 
 
 def memory(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
@@ -317,6 +386,11 @@ def memory(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
         held["reserved"] = machine.reserved
         pes.append(held | {"total": sum(held.values())})
     return max(pes, key=lambda held: held["total"])
+
+
+def exceeds_memory(layers: Sequence[Layer], machine: Machine, run: Run) -> bool:
+    """Whether the cell is forbidden."""
+    return memory(layers, machine, run)["total"] > machine.memory_capacity
 
 
 def largest_batch(layers: Sequence[Layer], machine: Machine, run: Run, capacity: float) -> float:

@@ -1,0 +1,256 @@
+"""The scalar machine oracle at its limits: the time of any layers and run."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+from reference_machine import (
+    Layer,
+    Run,
+    epoch,
+    group_pass,
+    layer_pass,
+    stages,
+    terms,
+)
+
+from tests.test_reference_machine import COMMUNICATION, COMPUTE, K3, MACHINE
+
+# Random layers and runs.
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> Layer:
+    """A layer of whole rows: its parts are whole items, and bytes come out exactly."""
+    per_point = st.integers(0, 10**4).map(float)
+    extents = st.tuples(*[st.sampled_from((1, 2, 5, 8, 16))] * 3)
+    extents_x, extents_y = draw(extents), draw(extents)
+    rows_in, rows_out = math.prod(extents_x), math.prod(extents_y)
+    return Layer(
+        x=(draw(per_point) + 1) * rows_in,
+        y=(draw(per_point) + 1) * rows_out,
+        w=64.0 * draw(per_point),
+        bias=draw(st.integers(0, 100)),
+        flops=draw(st.integers(1, 10**9)),
+        kind=draw(st.sampled_from(("conv2d", "conv3d", "matmul", "other"))),
+        kept_items=draw(per_point) * rows_out,
+        kept_bytes=draw(per_point) * rows_out,
+        extents_x=extents_x,
+        extents_y=extents_y,
+        kernel=draw(st.sampled_from(((1, 1, 1), K3, (3, 3, 3)))),
+        channels=draw(st.integers(1, 64)),
+        filters=draw(st.integers(1, 64)),
+        divided=draw(st.booleans()),
+    )
+
+
+networks = st.lists(layers(), min_size=1, max_size=8)
+FAST = replace(
+    MACHINE,
+    peak=1e12,
+    memory_bandwidth=1e9,
+    layer_overhead=1e-5,
+    levels=[(2, 1e-5, 1e9), (8, 1e-4, 1e8)],
+    reserved=4096.0,
+    half_channels=16.0,
+)
+
+
+@st.composite
+def runs(draw: st.DrawFn, count: int) -> Run:
+    """Any group over `count` layers, with whole samples."""
+    group: Any = draw(st.sampled_from(("none", "spatial", "filter", "channel", "pipeline")))
+    factors, p2 = (1, 1, 1), draw(st.sampled_from((1, 2, 4, 8)))
+    ends: tuple[int, ...] = (count,)
+    if group == "spatial":
+        factors = draw(st.tuples(*[st.sampled_from((1, 2, 3, 4))] * 3))
+        p2 = math.prod(factors)
+    if group == "pipeline":
+        cuts = draw(st.sets(st.integers(1, count - 1))) if count > 1 else set()
+        ends = (*sorted(cuts), count)
+        p2 = len(ends)
+    return Run(
+        group=group,
+        p1=draw(st.sampled_from((1, 2, 8))),
+        p2=1 if group == "none" else p2,
+        factors=factors,
+        ends=ends,
+        segments=draw(st.sampled_from((1, 2, 4, 8))),
+        b=draw(st.integers(1, 512)),
+        accumulate=draw(st.integers(1, 4)),
+        samples=1e5,
+        optimizer=draw(st.sampled_from(("none", "sgd", "adam"))),
+        recompute=draw(st.booleans()),
+        iterations=draw(st.sampled_from(("exact", "ceil"))),
+    )
+
+
+problems = networks.flatmap(lambda network: st.tuples(st.just(network), runs(len(network))))
+
+
+# Reductions.
+
+
+@given(networks, runs(1), st.sampled_from(("spatial", "filter", "channel", "pipeline")))
+def test_one_pe_of_any_group_is_no_group(network: list[Layer], run: Run, group: Any) -> None:
+    machine = replace(FAST, input_rate=1e3)
+    alone = replace(run, group="none", p2=1, factors=(1, 1, 1))
+    grouped = replace(alone, group=group, ends=(len(network),))
+    assert terms(network, machine, grouped) == terms(network, machine, alone)
+    assert epoch(network, machine, grouped) == epoch(network, machine, alone)
+
+
+@given(networks, runs(1), st.sampled_from((1, 2, 4)))
+def test_parts_of_one_are_not_divided(network: list[Layer], run: Run, p2: int) -> None:
+    points = [replace(each, extents_x=(1, 1, 1), extents_y=(1, 1, 1)) for each in network]
+    alone = replace(run, group="none", p2=1)
+    spatial = replace(alone, group="spatial", p2=p2, factors=(1, 1, p2))
+    assert_same_compute(points, spatial, alone)
+
+
+@given(networks, runs(1), st.sampled_from(("filter", "channel")), st.sampled_from((1, 2, 4)))
+def test_nothing_divided_is_no_group(network: list[Layer], run: Run, group: Any, p2: int) -> None:
+    whole = [replace(each, divided=False) for each in network]
+    alone = replace(run, group="none", p2=1)
+    grouped = replace(alone, group=group, p2=p2)
+    assert_same_compute(whole, grouped, alone)
+
+
+def assert_same_compute(network: list[Layer], first: Run, second: Run) -> None:
+    one, other = terms(network, FAST, first), terms(network, FAST, second)
+    assert {n: one[n] for n in COMPUTE} == pytest.approx({n: other[n] for n in COMPUTE})
+
+
+@given(problems)
+def test_one_segment_is_a_stage_after_the_other(problem: tuple[list[Layer], Run]) -> None:
+    network, run = problem
+    run = replace(run, group="pipeline", p2=len(run.ends), segments=1)
+    result = terms(network, FAST, run)
+    assert result["pipeline_bubble"] == pytest.approx((run.p2 - 1) * result["forward_backward"])
+
+
+@given(problems, st.integers(2, 5))
+def test_passes_of_one_batch_pay_the_overhead_of_each(
+    problem: tuple[list[Layer], Run], count: int
+) -> None:
+    network, run = problem
+    together = terms(network, FAST, replace(run, b=run.b * count, accumulate=1))
+    apart = terms(network, FAST, replace(run, accumulate=count))
+    for name in ("forward_backward", "pipeline_bubble", "weight_update", "gradient_exchange"):
+        assert apart[name] == pytest.approx(together[name])
+    assert apart["pass_overhead"] == pytest.approx(count * together["pass_overhead"])
+    for name in ("halo_exchange", "layer_collectives", "split_gather", "point_to_point"):
+        assert apart[name] >= together[name] * (1 - 1e-12)  # a latency for each message
+
+
+@given(problems)
+def test_communication_of_one_pass_is_the_papers(problem: tuple[list[Layer], Run]) -> None:
+    """The reference's rows, asked in its own words, where no precision tells the bytes apart."""
+    network, run = problem
+    rows = [
+        reference.Layer(
+            "layer",
+            each.kind,
+            *(each.x, each.y, each.w, each.bias, each.flops, each.channels, each.filters),
+            *(each.extents_x, each.extents_y, each.kernel),
+            seconds=1.0,
+        )
+        for each in network
+    ]
+    mask = tuple(each.divided for each in network)
+    if run.group in ("pipeline", "spatial"):  # whose stages and factors the reference decides
+        run = replace(run, group="filter", p2=2)
+    strategy = "data" if run.group == "none" else f"data+{run.group}"
+    p, group = run.p1 * run.p2, None if run.group == "none" else run.p2
+    setup = reference.Setup(strategy, p, run.b, samples=1e5, group=group, mask=mask)
+    system = reference.Machine(1e12, 1.0, 1e9, 1e9, 2, 1, FAST.levels)
+    theirs = reference.predict(rows, system, setup)["terms"]
+    once = replace(run, accumulate=1, iterations="exact")
+    ours = epoch(network, replace(FAST, g=4.0), once)
+    assert {n: ours[n] for n in COMMUNICATION} == pytest.approx(
+        {n: theirs[n] for n in COMMUNICATION}
+    )
+
+
+# Limits.
+
+
+@given(problems)
+def test_large_batches_take_the_time_of_their_samples(problem: tuple[list[Layer], Run]) -> None:
+    network, run = problem
+    large = replace(run, b=1e15)
+    slowest = max(
+        sum(group_pass(network[i], FAST, run)[0] for i in stage) for stage in stages(network, run)
+    )
+    bubble = (run.p2 - 1) / run.segments if run.piped else 0
+    result = terms(network, FAST, large)
+    busy = sum(result[name] for name in COMPUTE) / large.global_batch * run.p1
+    assert busy == pytest.approx((1 + bubble) * slowest, rel=1e-6)
+
+
+@given(problems)
+def test_without_traffic_arithmetic_and_overhead_remain(problem: tuple[list[Layer], Run]) -> None:
+    network, run = problem
+    run = replace(run, group="none", p2=1, recompute=False)
+    boundless = replace(FAST, memory_bandwidth=math.inf, efficiencies={}, half_channels=0.0)
+    result = terms(network, boundless, run)
+    arithmetic = sum(each.flops for each in network if each.kind != "other")
+    passes = run.accumulate * run.b
+    assert result["forward_backward"] == pytest.approx(passes * 3 * arithmetic / 1e12)
+    assert result["pass_overhead"] == pytest.approx(run.accumulate * len(network) * 1e-5)
+    assert result["weight_update"] == 0
+
+
+@given(problems)
+def test_without_arithmetic_traffic_remains(problem: tuple[list[Layer], Run]) -> None:
+    network, run = problem
+    run = replace(run, group="none", p2=1, recompute=False)
+    result = terms(network, replace(FAST, peak=math.inf, elementwise_passes=3.0), run)
+    items = sum(each.x + each.y for each in network)
+    expected = run.accumulate * run.b * 3 * items * 4 / 1e9
+    assert result["forward_backward"] == pytest.approx(expected)
+
+
+@given(problems, st.floats(0.1, 10))
+def test_a_machine_that_is_faster_throughout_scales_every_term(
+    problem: tuple[list[Layer], Run], factor: float
+) -> None:
+    network, run = problem
+    slow = replace(FAST, input_rate=1e3)
+    fast = replace(
+        slow,
+        peak=slow.peak * factor,
+        memory_bandwidth=slow.memory_bandwidth * factor,
+        layer_overhead=slow.layer_overhead / factor,
+        input_rate=slow.input_rate * factor,
+        levels=[(n, alpha / factor, speed * factor) for n, alpha, speed in slow.levels],
+    )
+    expected = {name: value / factor for name, value in terms(network, slow, run).items()}
+    total = sum(expected.values())
+    assert terms(network, fast, run) == pytest.approx(expected, rel=1e-9, abs=1e-9 * total)
+
+
+@given(networks, st.integers(1, 64), st.integers(1, 64))
+def test_equal_stages_share_the_work(network: list[Layer], p2: int, segments: int) -> None:
+    row = network[0]
+    run = Run(
+        group="pipeline", p2=p2, ends=tuple(range(1, p2 + 1)), segments=segments, b=64, samples=1e5
+    )
+    s, f = layer_pass(row, FAST)
+    result = terms([row] * p2, FAST, run)
+    beats = segments + p2 - 1 if p2 > 1 else 1
+    ideal = beats * ((64 / segments if p2 > 1 else 64) * s + f)  # a segment a beat
+    assert sum(result[name] for name in COMPUTE[:3]) == pytest.approx(ideal)
+
+
+@given(problems)
+def test_a_slowdown_leaves_updates_and_messages(problem: tuple[list[Layer], Run]) -> None:
+    network, run = problem
+    plain, slowed = (terms(network, replace(FAST, slowdown=f), run) for f in (1.0, 2.5))
+    passes = COMPUTE[:3]
+    expected = {name: plain[name] * (2.5 if name in passes else 1) for name in plain}
+    assert slowed == pytest.approx(expected)
