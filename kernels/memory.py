@@ -43,15 +43,7 @@ def hold(division: Division) -> Holding:
     """What the PEs of a group hold at once."""
     if division.group == "pipeline":
         return _hold_runs(division, jnp.asarray(division.placement.ends))
-    whole = _hold_runs(division, _end_runs(division, 1))
-    if division.options.recompute == "none":
-        return whole
-    # sqrt(G) runs of about sqrt(G) layers (Chen et al. 2016, arXiv 1604.06174), whose inputs are
-    # kept at once, and one run after the other in full.
-    count = jnp.shape(division.layers.x)[0]
-    runs = _hold_runs(division, _end_runs(division, round(math.sqrt(count))))
-    checkpointed = jnp.sum(runs.entry, axis=0) + jnp.max(runs.peak, axis=0)
-    return replace(whole, peak=jnp.minimum(whole.peak, checkpointed))
+    return _hold_whole(division)
 
 
 def hold_alive(work: GroupWork, division: Division) -> GroupWork:
@@ -59,20 +51,28 @@ def hold_alive(work: GroupWork, division: Division) -> GroupWork:
     holding = hold(division)
     if division.group != "pipeline":
         return replace(work, activations=holding.peak, parameters=holding.states)
-    # GPipe (Huang et al. 2019): one segment goes backward at a time. What the others read is kept,
-    # unless their forward passes are run again from what came into the stage.
-    segments = jnp.where(division.p2 > 1, division.segments, 1.0)
-    waiting = 1 - 1 / segments
-    entry = holding.entry
-    first = jnp.concatenate([jnp.ones_like(entry[:1]), jnp.zeros_like(entry[1:])])
     recompute = division.options.recompute == "full"
-    others = waiting * (first * entry if recompute else holding.kept)
+    # A pipeline of one stage is not cut into segments.
+    segments = jnp.where(division.p2 > 1, division.segments, 1.0)
+    activations = _hold_segments(holding, segments, recompute)
+    if recompute:  # a pipeline of one stage is cut into runs, as any other network
+        alone = _mark_first(activations) * _hold_whole(division).peak
+        activations = jnp.where(division.p2 > 1, activations, alone)
+    return replace(work, activations=activations, parameters=holding.states)
+
+
+def _hold_segments(holding: Holding, segments: Cells, recompute: bool) -> PerStage:
+    """Bytes a sample of each stage of a pipeline (GPipe, Huang et al. 2019).
+
+    One segment goes backward at a time. What the others read is kept, unless their forward passes
+    are run again from what came into the stage.
+    """
+    entry, first = holding.entry, _mark_first(holding.entry)
+    # A stage but the first holds what it got whole; the first one's samples are in what it keeps.
     received = (1 - first) * entry
-    return replace(
-        work,
-        activations=others + received + holding.peak / segments,
-        parameters=holding.states,
-    )
+    waiting = 1 - 1 / segments
+    others = waiting * (first * entry if recompute else holding.kept)
+    return others + received + holding.peak / segments
 
 
 def memory(work: GroupWork, batch: Cells, unit: Cells) -> Cells:
@@ -85,6 +85,24 @@ def memory(work: GroupWork, batch: Cells, unit: Cells) -> Cells:
     # Stage after stage, which compiles to faster code than a maximum along a dimension.
     needed = reduce(jnp.maximum, (batch * activation + once for activation, once in stages))
     return jnp.asarray(unit * needed)
+
+
+def _hold_whole(division: Division) -> Holding:
+    """What a PE that runs all layers holds."""
+    whole = _hold_runs(division, _end_runs(division, 1))
+    if division.options.recompute == "none":
+        return whole
+    # sqrt(G) runs of about sqrt(G) layers (Chen et al. 2016, arXiv 1604.06174), whose inputs are
+    # kept at once, and one run after the other in full.
+    count = jnp.shape(division.layers.x)[0]
+    runs = _hold_runs(division, _end_runs(division, round(math.sqrt(count))))
+    checkpointed = jnp.sum(runs.entry, axis=0) + jnp.max(runs.peak, axis=0)
+    return replace(whole, peak=jnp.minimum(whole.peak, checkpointed))
+
+
+def _mark_first(values: PerStage) -> PerStage:
+    """1 for the first stage, 0 for the others."""
+    return jnp.concatenate([jnp.ones_like(values[:1]), jnp.zeros_like(values[1:])])
 
 
 def _hold_runs(division: Division, ends: Ends) -> Holding:

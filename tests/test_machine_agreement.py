@@ -1,0 +1,214 @@
+"""The machine oracle's kernels agree with the scalar reference that another hand wrote.
+
+Random layers, machines, precisions, strategies and settings. What is discrete, where layers go, is
+the placement's own (tests/grids/inputs/test_placement.py); every number is computed twice.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_machine as by_hand
+from budgets import limit_examples
+from cases import workloads
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grids.entries.parameters import PARAMETERS
+from grids.entries.precision import PRECISIONS
+from grids.entries.strategies import Strategy, parse_strategy
+from grids.entries.systems import TensorPeaks
+from grids.inputs.case import Workload, build_case, build_groups
+from grids.inputs.values import Settings
+from grids.models.kinds import KINDS
+from grids.models.layers import Floats
+from kernels.options import Options
+from kernels.oracle import answer_case
+from kernels.terms import TERMS
+from sweep.questions.plain_numbers import number
+
+TOLERANCE = 1e-9
+
+STRATEGIES = {
+    "none": ("serial", "data"),
+    "spatial": ("spatial", "data+spatial", "spatial:split=all"),
+    "pipeline": ("pipeline", "data+pipeline"),
+    "filter": ("filter", "data+filter", "filter:split=all"),
+    "channel": ("channel", "data+channel"),
+}
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"recompute": "full", "optimizer": "adam"},
+    {"algorithm": "tree", "iterations": "ceil", "optimizer": "none"},
+)
+KINDS_OF_PEAK = {
+    "conv2d": "efficiency_conv2d",
+    "conv3d": "efficiency_conv3d",
+    "matmul": "efficiency_matmul",
+}
+
+parameters = st.fixed_dictionaries(
+    {},
+    optional={
+        "efficiency": st.floats(0.05, 1),
+        "efficiency_conv2d": st.floats(0.05, 1),
+        "half_channels": st.floats(0, 64),
+        "elementwise_passes": st.floats(1, 8),
+        "layer_overhead": st.floats(0, 1e-3),
+        "reserved": st.floats(0, 1e9),
+        "segments": st.integers(1, 9).map(float),
+        "accumulate": st.integers(1, 5).map(float),
+        "input_rate": st.floats(1, 1e7),
+        "phi": st.floats(1, 16),
+        "group": st.sampled_from((1.0, 2.0, 3.0, 4.0)),
+    },
+)
+
+
+@st.composite
+def machine_workloads(draw: st.DrawFn) -> Workload:
+    """As the paper's, in any precision, measured with some batch."""
+    workload = draw(workloads())
+    peak = draw(st.floats(1e10, 1e15))
+    pe = workload.system.pe.model_copy(
+        update={"tensor_peaks": TensorPeaks(tf32=peak, amp=2 * peak, bf16=peak)}
+    )
+    precision = draw(st.sampled_from(tuple(PRECISIONS)))
+    system = workload.system.model_copy(update={"pe": pe, "precision": precision})
+    return replace(workload, system=system, measured_batch=draw(st.integers(1, 64)))
+
+
+@pytest.mark.parametrize("inside", STRATEGIES)
+@limit_examples(30)
+@given(data=st.data())
+def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.DataObject) -> None:
+    workload = data.draw(machine_workloads())
+    strategy = parse_strategy(data.draw(st.sampled_from(STRATEGIES[inside])))
+    chosen, fixed = data.draw(st.sampled_from(OPTIONS)), data.draw(parameters)
+    options = Options(weights_read="pass", memory="liveness", waits_for_input=True, **chosen)
+    strong = data.draw(st.booleans())
+    settings = Settings(fixed, "strong" if strong else "weak", options, "machine")
+    p, batch = data.draw(st.sampled_from((1, 2, 3, 4, 12, 16, 48))), data.draw(st.integers(1, 99))
+    axes = {"pe": np.array([p], float), "batch": np.array([batch], float)}
+    answer = answer_case(build_case(workload, strategy, axes, settings))
+    if np.isnan(answer.compute).all():  # no such configuration
+        return
+    run = make_run(workload, strategy, settings, axes, answer)
+    rows, machine = make_rows(workload, strategy, settings, axes), make_machine(workload, settings)
+    machine = slow_down(rows, machine, workload)
+    expected = by_hand.epoch(rows, machine, run)
+    for name in TERMS:
+        value = number(getattr(answer.terms, name))
+        np.testing.assert_allclose(value, expected.get(name, 0.0), TOLERANCE, 1e-300, err_msg=name)
+    memory = by_hand.memory(rows, machine, run)["total"]
+    np.testing.assert_allclose(number(answer.memory), memory, TOLERANCE)
+
+
+def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: Any) -> list[Any]:
+    """The table's rows as the reference takes them, divided as the placement has it."""
+    table = workload.table
+    placement, _ = build_groups(workload, strategy, axes, settings).place()
+    split = np.broadcast_to(np.asarray(placement.split).reshape(len(table), -1)[:, 0], len(table))
+    deep = bool((table.extents_x[:, 0] > 1).any())
+    return [
+        by_hand.Layer(
+            x=table.x[n],
+            y=table.y[n],
+            w=table.w[n],
+            bias=table.bias[n],
+            flops=table.flops[n],
+            kind=name_kind(table.kinds[n], deep),
+            kept_items=table.kept_items[n],
+            kept_bytes=table.kept_bytes[n],
+            extents_x=list_extents(table.extents_x[n]),
+            extents_y=list_extents(table.extents_y[n]),
+            kernel=list_extents(table.kernel[n]),
+            channels=table.channels[n],
+            filters=table.filters[n],
+            divided=bool(split[n]),
+        )
+        for n in range(len(table))
+    ]
+
+
+def list_extents(values: Floats) -> tuple[int, int, int]:
+    depth, height, width = map(int, values)
+    return depth, height, width
+
+
+def name_kind(kind: str, deep: bool) -> Any:
+    if KINDS[kind].convolves:
+        return "conv3d" if deep else "conv2d"
+    return "matmul" if KINDS[kind].multiplies else "other"
+
+
+def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
+    """The system and its priors as the reference takes them."""
+    system, fixed = workload.system, settings.parameters
+    precision = PRECISIONS[system.precision]
+
+    def value(name: str) -> float:
+        prior = PARAMETERS[name].prior
+        assert prior is not None
+        return fixed.get(name, prior.median[system.precision])
+
+    return by_hand.Machine(
+        peak=system.peak,
+        memory_bandwidth=system.pe.memory_bandwidth,
+        memory_capacity=system.pe.memory_capacity,
+        pes_per_node=system.pes_per_node,
+        levels=[(each.pes, each.latency, each.bandwidth) for each in system.levels],
+        a=precision.item,
+        g=precision.gradient,
+        efficiency=fixed.get("efficiency", 1.0),
+        efficiencies={kind: value(name) for kind, name in KINDS_OF_PEAK.items()},
+        half_channels=value("half_channels"),
+        elementwise_passes=value("elementwise_passes"),
+        layer_overhead=value("layer_overhead"),
+        reserved=value("reserved"),
+        input_rate=fixed.get("input_rate", np.inf),
+        links_per_node=system.links_per_node,
+        staging=(system.staging.latency, system.staging.bandwidth) if system.staging else None,
+        phi_halo=system.contention.halo,
+        phi_gather=system.contention.split_gather,
+    )
+
+
+def slow_down(rows: list[Any], machine: by_hand.Machine, workload: Workload) -> by_hand.Machine:
+    """The machine as its profile has it: what a user swept leaves the slowdown as it was."""
+    if workload.seconds is None:
+        return machine
+    nominal = make_machine(workload, Settings({}, oracle="machine"))
+    batch = workload.measured_batch
+    assert batch is not None
+    slowdown = by_hand.profile_slowdown(rows, nominal, float(workload.seconds.sum()), batch)
+    return replace(machine, slowdown=slowdown)
+
+
+def make_run(
+    workload: Workload, strategy: Strategy, settings: Settings, axes: Any, answer: Any
+) -> by_hand.Run:
+    """What the reference is asked."""
+    fixed = settings.parameters
+    placement, _ = build_groups(workload, strategy, axes, settings).place()
+    p1, p2 = int(number(answer.replicas)), int(number(answer.group))
+    factors = np.asarray(placement.factors).reshape(3, -1)[:, 0].astype(int).tolist()
+    accumulate = int(fixed.get("accumulate", 1))
+    batch = float(axes["batch"][0])
+    return by_hand.Run(
+        group=strategy.group_strategy,
+        p1=p1,
+        p2=p2,
+        factors=tuple(factors),
+        ends=tuple(np.asarray(placement.ends).reshape(len(placement.ends), -1)[:p2, 0].tolist()),
+        segments=int(fixed.get("segments", 4)),
+        b=by_hand.samples_of_a_pass(batch, settings.scaling, accumulate, p1),
+        accumulate=accumulate,
+        samples=workload.samples,
+        optimizer=settings.options.optimizer,
+        recompute=settings.options.recompute == "full",
+        iterations=settings.options.iterations,
+        algorithm=settings.options.algorithm,
+        phi=fixed.get("phi"),
+    )
