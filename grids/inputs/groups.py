@@ -5,8 +5,10 @@ others share the result.
 """
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from typing import Any
 
+import jax
 import numpy as np
 
 from grids.entries.strategies import Strategy
@@ -23,6 +25,8 @@ from kernels.oracle import reduce_layers
 
 # What of a PE no layer's work depends on.
 APART = ("memory_capacity", "reserved")
+# Sizes whose layers are reduced at once: of 175 layers, 5.7 MB an array.
+SIZES = 4096
 # What the blocks in hand ask for, and those that come next.
 KEPT = 16
 
@@ -101,7 +105,42 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[GroupWork, Bounds]:
     division = groups.divide(placement)
     # By Table III channel reduces as filter does: one compiled program serves both.
     alike = group == "channel" and groups.options.weights_read == "sample"
-    work = fetch(reduce_layers(replace(division, group="filter") if alike else division))
+    work = _reduce_in_parts(replace(division, group="filter") if alike else division)
     if alike:
         work = replace(work, by_filter=work.by_channel, by_channel=work.by_filter)
     return fullest(work, stages), bounds
+
+
+def _reduce_in_parts(division: Division) -> GroupWork:
+    """The work for all sizes; a PE's own part of each layer is an array of layers x sizes."""
+    sizes = np.asarray(division.p2)
+    axis = int(np.argmax(sizes.shape)) - sizes.ndim  # from the end: layers come first
+    count = sizes.shape[axis]
+    if division.options.weights_read == "sample" or count <= SIZES:  # which sums layers alone
+        return fetch(reduce_layers(division))
+    parts = [
+        fetch(reduce_layers(_take_sizes(division, axis, count, start)))
+        for start in range(0, count, SIZES)
+    ]
+    work: GroupWork = jax.tree.map(partial(_join_sizes, axis=axis, count=count), *parts)
+    return work
+
+
+def _take_sizes(division: Division, axis: int, count: int, start: int) -> Division:
+    """The division for SIZES of the sizes; the last ones repeat, so that one program serves all."""
+    at = np.minimum(np.arange(start, start + SIZES), count - 1)
+
+    def take(leaf: Any) -> Any:
+        varies = np.ndim(leaf) >= -axis and np.shape(leaf)[axis] == count
+        return np.take(leaf, at, axis) if varies else leaf
+
+    part: Division = jax.tree.map(take, division)
+    return part
+
+
+def _join_sizes(*parts: Any, axis: int, count: int) -> Any:
+    """Parts [..., SIZES, ...] in a row; what does not vary stays as it is."""
+    first = parts[0]
+    if np.ndim(first) < -axis or np.shape(first)[axis] != SIZES:
+        return first
+    return np.take(np.concatenate(parts, axis), np.arange(count), axis)
