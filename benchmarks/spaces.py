@@ -1,10 +1,14 @@
 """The design spaces that are measured: ResNet-50 on ImageNet and ABCI, as large as needed."""
 
+from grids.entries.oracles import OracleName
 from grids.grid import Grid
 from sweep.engine.run import read_grid
 
 # Strategies whose closed form, layers and limits differ most; the first two have a numpy rival.
 STRATEGIES = ("data", "data+filter", "spatial", "pipeline")
+EIGHT = (*STRATEGIES, "filter", "channel", "data+spatial", "data+pipeline")
+
+ORACLES: tuple[OracleName, ...] = ("paper", "machine")
 
 # One block each in a cube of `wide` blocks: 12 of 2**22 cells are 5e7.
 ALL = (
@@ -23,14 +27,18 @@ ALL = (
 WIDE = {16: (64, 32, 32), 18: (256, 32, 32), 20: (1024, 32, 32), 22: (1024, 64, 64)}
 
 
-def wide(log2_cells: int, strategies: tuple[str, ...] = STRATEGIES) -> Grid:
+def wide(
+    log2_cells: int, strategies: tuple[str, ...] = STRATEGIES, oracle: OracleName = "paper"
+) -> Grid:
     """PEs x batches x bandwidths: only communication varies along all of them."""
-    return space(strategies, *WIDE[log2_cells])
+    return space(strategies, *WIDE[log2_cells], oracle=oracle)
 
 
-def dense(log2_cells: int, strategies: tuple[str, ...] = STRATEGIES) -> Grid:
+def dense(
+    log2_cells: int, strategies: tuple[str, ...] = STRATEGIES, oracle: OracleName = "paper"
+) -> Grid:
     """PEs x batches: every variable varies along both of them."""
-    return space(strategies, 2 ** (log2_cells - 8), 256)
+    return space(strategies, 2 ** (log2_cells - 8), 256, oracle=oracle)
 
 
 def space(
@@ -39,6 +47,7 @@ def space(
     batches: int,
     bandwidths: int = 0,
     systems: tuple[str, ...] = ("abci",),
+    oracle: OracleName = "paper",
 ) -> Grid:
     """Every PE count and batch from 1 up; an axis of bandwidths beyond a node unless 0."""
     axes: dict[str, object] = {
@@ -52,4 +61,5 @@ def space(
     if bandwidths:
         axes["inter_bandwidth"] = {"geomspace": [1e9, 1e12, bandwidths]}
     # A quarter of the memory, so that some cells fit and some do not.
-    return read_grid({"axes": axes, "parameters": {"gamma": 0.25}})
+    parameters = {"gamma": 0.25} if oracle == "paper" else {"memory_capacity": "4 GB"}
+    return read_grid({"oracle": oracle, "axes": axes, "parameters": parameters})
