@@ -94,8 +94,8 @@ def pass_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
     if options.weights_read == "sample":  # Table III has none
         return jnp.zeros(())
     # A segment is a pass of its own; a pipeline of one stage is not cut into any.
-    several = work.pipelined * jnp.greater(run.p2, 1)
-    return jnp.asarray((1 + several * (run.p2 + run.segments - 2)) * work.fixed)
+    more = jnp.where(jnp.greater(run.p2, 1), run.p2 + run.segments - 2, 0.0)
+    return jnp.asarray((1 + work.pipelined * more) * work.fixed)
 
 
 def gradient_exchange(work: GroupWork, run: Run, network: Network, options: Options) -> Cells:

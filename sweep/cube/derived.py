@@ -1,7 +1,8 @@
 """`ds.paradl`: what follows from a cube's variables, computed on read and never stored.
 
-B = b p1 under weak scaling, b = B / p1 under strong scaling; I = D / B iterations an epoch; speedup
-and efficiency count from `serial_time`, the epoch on one PE.
+B = A b p1 under weak scaling, b = B / (A p1) under strong scaling, A passes an iteration
+(`accumulate`); I = D / B iterations an epoch; speedup and efficiency count from `serial_time`, the
+epoch on one PE.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.reading.errors import InputError
@@ -50,9 +52,16 @@ class Paradl:
         """B: samples of a mini-batch over all replicas."""
         batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
         # B as stated needs no replicas, which a cube of the best groups may not hold.
-        replicas: Any = self.replicas if scaling == "weak" else 1
-        samples = batches.global_batch(batch, replicas, scaling)
+        passes: Any = self.replicas * self._accumulated if scaling == "weak" else 1
+        samples = batches.global_batch(batch, passes, scaling)
         return _name_array(samples, "global_batch", "1", "samples a mini-batch")
+
+    @property
+    def _accumulated(self) -> Any:
+        """A: passes whose gradients are added up before an exchange."""
+        if "accumulate" in self.grid.axes:
+            return self._get("accumulate").astype(float)
+        return self.grid.spec.parameters.get("accumulate", DEFAULTS["accumulate"])
 
     @property
     def replicas(self) -> xr.DataArray:

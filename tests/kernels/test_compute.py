@@ -54,3 +54,55 @@ def test_a_measured_layer_gains_from_a_faster_pe_as_the_roofline_does() -> None:
     measured = replace(LAYERS, slowdown=np.full(3, 1.5))
     faster = replace(PROCESSOR, peak_flops=400.0, memory_bandwidth=2000.0)
     np.testing.assert_allclose(layer_times(measured, faster, DELTA).forward, 1.5 * FORWARD / 2)
+
+
+A_PASS = Options(weights_read="pass")
+
+
+def test_a_pass_reads_weights_once() -> None:
+    """conv1 and conv2 are bound by arithmetic, fc by its 138 items: 4 B each at 10 B/s."""
+    slow = replace(PROCESSOR, memory_bandwidth=10.0, layer_overhead=7.0)
+    times = layer_times(LAYERS, slow, DELTA, A_PASS)
+    np.testing.assert_allclose(times.forward, [4 * 96 / 10, 92.16, 4 * 138 / 10])
+    np.testing.assert_allclose(times.backward, 2 * np.asarray(times.forward))
+    weights = np.array([76, 296, 1290])
+    np.testing.assert_allclose(times.fixed, 3 * 4 * weights / 10 + 7)
+    np.testing.assert_allclose(times.update, 20 * weights / 10)
+
+
+def test_kinds_reach_their_own_part_of_the_peak() -> None:
+    """Half for convolutions, a quarter for products; half of that again with few channels."""
+    pe = replace(PROCESSOR, convolution_2d=0.5, matrix_product=0.25)
+    np.testing.assert_allclose(
+        layer_times(LAYERS, pe, DELTA, A_PASS).forward, [2 * 23.04, 2 * 92.16, 4 * 25.6]
+    )
+    few = replace(pe, half_channels=4.0)
+    filled = np.array([2 / 6 * 4 / 8, 4 / 8 * 8 / 12, 128 / 132 * 10 / 14])
+    np.testing.assert_allclose(
+        layer_times(LAYERS, few, DELTA, A_PASS).forward, [46.08, 184.32, 102.4] / filled
+    )
+
+
+def test_other_layers_move_their_items_as_often_as_is_said() -> None:
+    moving = replace(LAYERS, convolution=np.zeros(3), elementwise=np.ones(3))
+    pe = replace(PROCESSOR, elementwise_passes=6.0)
+    times = layer_times(moving, pe, DELTA, A_PASS)
+    both = np.asarray(times.forward) + np.asarray(times.backward)
+    np.testing.assert_allclose(both, 6 * 4 * np.array([96, 192, 138]) / 1000)
+
+
+def test_recomputing_runs_forward_once_more() -> None:
+    once = layer_times(LAYERS, PROCESSOR, DELTA, A_PASS)
+    twice = layer_times(LAYERS, PROCESSOR, DELTA, replace(A_PASS, recompute="full"))
+    np.testing.assert_allclose(twice.forward, 2 * np.asarray(once.forward))
+    np.testing.assert_allclose(twice.backward, once.backward)
+    np.testing.assert_allclose(twice.fixed, 4 / 3 * np.asarray(once.fixed))
+    np.testing.assert_allclose(twice.update, once.update)
+
+
+def test_a_measured_network_takes_what_was_measured_with_its_batch() -> None:
+    pe, seconds = replace(PROCESSOR, layer_overhead=50.0), np.array([100.0, 100, 300])
+    slower = slowdown(LAYERS, pe, DELTA, seconds, 8.0, A_PASS)
+    times = layer_times(replace(LAYERS, slowdown=slower), pe, DELTA, A_PASS)
+    a_sample = np.asarray(times.forward) + np.asarray(times.backward)
+    assert float((8 * a_sample + np.asarray(times.fixed)).sum()) == pytest.approx(8 * 500)

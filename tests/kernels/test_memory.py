@@ -5,6 +5,7 @@ from toys import LAYERS, PROCESSOR, TIMES, placement
 
 from kernels.division import Division
 from kernels.memory import memory
+from kernels.options import Options
 from kernels.strategy import group_work
 
 WHOLE = 4 * (2 * 2 * (224 + 202) + 2 * 1640 + 22)  # b = 2, 4 bytes an item
@@ -45,3 +46,64 @@ def test_the_fullest_stage_of_a_pipeline_counts() -> None:
 @pytest.mark.parametrize("group", ["spatial", "filter", "channel", "pipeline"])
 def test_a_group_of_one_holds_as_much_as_one_pe(group) -> None:
     assert needed(group) == WHOLE
+
+
+def alive(group, p2=1.0, recompute="none", segments=1.0, ends=(3,), factors=(1, 1, 1)):
+    """Bytes of the toy for 2 samples, tensor by tensor; 12 bytes a weight."""
+    options = Options(weights_read="pass", memory="liveness", recompute=recompute)
+    division = Division(
+        LAYERS,
+        PROCESSOR,
+        placement(factors=factors, ends=ends),
+        p2,
+        4.0,
+        group,
+        options,
+        segments,
+        12.0,
+    )
+    return float(memory(group_work(division, TIMES), 2.0, 1.0))
+
+
+STATES = 12 * (76 + 296 + 1290)
+
+
+def test_what_is_alive_is_the_fullest_moment_of_a_pass() -> None:
+    """conv1 keeps 96 items, conv2 128; their gradients are 96 and 192 items, fc's 138."""
+    moments = (96 + 96, 96 + 128 + 192, 96 + 128 + 138)
+    assert alive("none") == 2 * 4 * max(moments) + STATES
+
+
+def test_gathered_outputs_are_whole_and_weights_divided() -> None:
+    states = 12 * (36 + 144 + 1280 + 22)
+    assert alive("filter", p2=2.0) == alive("channel", p2=2.0) == 2 * 4 * 416 + states
+
+
+def test_a_spatial_group_holds_rows_of_every_layer_that_has_some() -> None:
+    """Half of both convolutions; the inputs of fc are points."""
+    assert alive("spatial", p2=2.0, factors=(1, 1, 2)) == 2 * 4 * (48 + 64 + 138) + STATES
+
+
+def test_a_stage_keeps_what_waits_and_what_it_got() -> None:
+    """Two segments: the first stage keeps 224 items, the second gets 128 and keeps none."""
+    first = 2 * 4 * (224 / 2 + 416 / 2) + 12 * (76 + 296)
+    second = 2 * 4 * (128 + 138 / 2) + 12 * 1290
+    needed = alive("pipeline", p2=2.0, segments=2.0, ends=(2, 3))
+    assert needed == max(first, second) == second
+    more = 2 * 4 * (224 * 3 / 4 + 416 / 4) + 12 * (76 + 296)
+    assert alive("pipeline", 2.0, segments=4.0, ends=(2, 3)) == max(
+        more, 2 * 4 * (128 + 138 / 4) + 12 * 1290
+    )
+
+
+@pytest.mark.parametrize("group", ["none", "spatial", "filter", "channel", "pipeline"])
+@pytest.mark.parametrize("segments", [1.0, 4.0])
+def test_recomputing_never_takes_more(group, segments) -> None:
+    p2, ends = (2.0, (2, 3)) if group == "pipeline" else (1.0, (3,))
+    usual = alive(group, p2, segments=segments, ends=ends)
+    assert alive(group, p2, "full", segments, ends) <= usual
+
+
+@pytest.mark.parametrize("group", ["spatial", "filter", "channel", "pipeline"])
+def test_one_pe_of_any_group_holds_the_same(group) -> None:
+    assert alive(group, segments=4.0) == alive("none")
