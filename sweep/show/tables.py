@@ -31,6 +31,7 @@ UNITS = dict.fromkeys(
 # Shown in each cell, with an SI prefix.
 PREFIXED = {
     "memory": "B",
+    "memory_parts": "B",
     "bytes": "B",
     "macs": "MAC",
     "iteration_time": "s",
@@ -131,9 +132,9 @@ def print_record(row: Row, title: str = "") -> None:
 
 
 def _format_with_unit(key: str, value: object) -> str:
-    """A value that stands alone, with the unit of its key."""
-    name = key.rpartition(".")[2]
-    text = format_cell(value, PREFIXED.get(name))
+    """A value that stands alone, with the unit of its key, or of what its key is a part of."""
+    whole, _, name = key.rpartition(".")
+    text = format_cell(value, PREFIXED.get(whole, PREFIXED.get(name)))
     return f"{text} {UNITS[name]}" if name in UNITS and value is not None else text
 
 
