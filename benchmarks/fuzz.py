@@ -87,5 +87,5 @@ def _evaluate_first_cell(path: Path) -> None:
 
 def _look_runs_up(path: Path) -> None:
     for run in read_runs(path)[:RUNS]:
-        grid = Conditions("abci", None, AS_MEASURED).make_case(run).grid()
+        grid = Conditions("abci", "auto", AS_MEASURED).make_case(run).grid()
         grid.case((0, 0, 0, 0))

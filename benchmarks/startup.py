@@ -21,7 +21,7 @@ Command = tuple[str, ...]
 PARADL = "from sweep.cli.main import main; main()"
 CONFIGURATION = (
     *("--model", "resnet50", "--dataset", "imagenet-226", "--strategy", "data+filter"),
-    *("--pe", "256", "--batch", "64", "--set", "gamma=0.25"),
+    *("--pe", "256", "--batch", "64", "--oracle", "paper", "--set", "gamma=0.25"),
 )
 SLICE = ("--sel", "model=resnet50", "--sel", "batch=32")
 

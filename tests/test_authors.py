@@ -32,6 +32,7 @@ def answers(net: str, layers: str, strategy: str, batch: int) -> tuple[tuple[flo
     model = {"file": net, "layers": layers} if layers else net
     spec = Spec.model_validate(
         {
+            "oracle": "paper",
             "axes": {
                 "model": [model],
                 "system": ["abci"],

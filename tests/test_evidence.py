@@ -13,7 +13,10 @@ import pytest
 import sweep
 
 FACTS = Path(__file__).parent / "data" / "facts"
-UNCALIBRATED = {"calibration": "none"}  # ABCI's own library and network are not those of others
+UNCALIBRATED = {
+    "oracle": "paper",
+    "calibration": "none",
+}  # ABCI's own library and network are not those of others
 
 RESNET101 = {
     "name": "resnet101",

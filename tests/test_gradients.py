@@ -43,6 +43,7 @@ TOLERANCE = 1e-5
 def read_grid(strategy: str) -> Grid:
     """ResNet-50 on 64 PEs under one strategy."""
     spec = {
+        "oracle": "paper",
         "axes": {
             "model": "resnet50",
             "dataset": "imagenet-226",

@@ -14,7 +14,7 @@ class Choices(Record):
     """Which formulas."""
 
     # Table III verbatim, or the machine as it is (grids/entries/oracles.py).
-    oracle: OracleName = "paper"
+    oracle: OracleName = "machine"
     # Whether `batch` counts the samples of a replica (b) or of the whole mini-batch (B).
     scaling: Literal["weak", "strong"] = "weak"
     # Compute times as measured, where a model has some for the device, or the roofline throughout.

@@ -144,7 +144,7 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
         iterations: Iterations = "exact",
         optimizer: Optimizer = "sgd",
         times: Times = "measured",
-        oracle: Oracle = "paper",
+        oracle: Oracle = "machine",
         recompute: Recompute = "none",
         calibration: Calibration = "auto",
         form: Form = "table",

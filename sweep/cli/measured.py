@@ -8,7 +8,7 @@ import typer
 
 from sweep.cli.exits import MISSED
 from sweep.cli.option_messages import speak_of_options
-from sweep.cli.shared_options import AllReduce, Form, Oracle
+from sweep.cli.shared_options import AllReduce, Calibration, Form, Oracle
 from sweep.show.visible import tell
 
 Measured = Annotated[
@@ -16,14 +16,6 @@ Measured = Annotated[
 ]
 SystemOfRows = Annotated[
     str, typer.Option("--system", help="Of rows that name none: a catalogue name or a file.")
-]
-Calibrated = Annotated[
-    str | None,
-    typer.Option(
-        "--calibration",
-        help="A name, a file, or none: the paper's formulas. [default: the system's own, if any]",
-        show_default=False,
-    ),
 ]
 Required = Annotated[
     float | None,
@@ -46,8 +38,8 @@ plot = typer.Typer(no_args_is_help=True)
 
 def compare(
     measured: Measured,
-    oracle: Oracle = "paper",
-    calibration: Calibrated = None,
+    oracle: Oracle = "machine",
+    calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
     allreduce: AllReduce = "hierarchical",
     require_accuracy: Required = None,
@@ -97,8 +89,8 @@ def make_pictures() -> None:
 def accuracy(
     measured: Measured,
     output: Picture,
-    oracle: Oracle = "paper",
-    calibration: Calibrated = None,
+    oracle: Oracle = "machine",
+    calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
     allreduce: AllReduce = "hierarchical",
 ) -> None:
@@ -110,7 +102,7 @@ def accuracy(
 
 
 def _compare_runs(
-    path: Path, calibration: str | None, system: str, settings: Mapping[str, object]
+    path: Path, calibration: str, system: str, settings: Mapping[str, object]
 ) -> dict[str, Any]:
     """The comparison of a runs file; messages speak of options."""
     from sweep.measured.compare import compare as ask

@@ -18,14 +18,14 @@ def compare(
     path: str | Path,
     *,
     system: str = "abci",
-    calibration: str | None = None,
+    calibration: str = "auto",
     settings: Mapping[str, object] = AS_MEASURED,
 ) -> dict[str, Any]:
     """Predictions [s an iteration] beside the runs of a CSV file, as `paradl compare` prints them.
 
     {"rows": one for each row of the file, in its order; "summary": accuracies averaged}. system: of
-    rows that name none. calibration: a name, a file or "none"; by default the one that is shipped
-    with the row's system. settings: as in `Configuration`. InputError tells file and line.
+    rows that name none. calibration, settings: as in `Configuration`. InputError tells file and
+    line.
     """
     runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
     rows = [_make_row(run, find_anomaly(run, runs)) for run in runs]

@@ -8,12 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from grids.entries.choices import Choices
 from grids.grid import Grid
-from grids.library import find, list_names
 from grids.reading.errors import InputError
 from sweep.measured.runs import MeasuredRun, Times
 from sweep.questions.predict import Configuration, predict_grid
@@ -23,31 +20,22 @@ AS_MEASURED = {"allreduce": "hierarchical"}
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds for all runs; `system` is of those that name none.
-
-    calibration: None for the one that is shipped with each run's system and the oracle, where there
-    is one.
-    """
+    """What holds for all runs; `system` is of those that name none."""
 
     system: str
-    calibration: str | None
+    calibration: str
     settings: Mapping[str, object]
 
     def make_case(self, row: MeasuredRun) -> Configuration:
         """What the oracle is asked about a run."""
-        system = row.system or self.system
-        oracle = str(self.settings.get("oracle", Choices().oracle))
-        given = self.calibration
-        name = find_shipped_calibration(system, oracle) if given is None else given
-        calibration = {} if name == "none" else {"calibration": name}
         return Configuration(
             row.model,
             row.strategy,
             row.p,
             row.samples_per_replica,
-            system=system,
+            system=row.system or self.system,
             dataset=row.dataset,
-            settings={**self.settings, **calibration},
+            settings={**self.settings, "calibration": self.calibration},
         )
 
 
@@ -77,13 +65,6 @@ class PredictedRun:
             "comp": intervals["iteration_comp_time"],
             "comm": intervals["iteration_comm_time"],
         }
-
-
-def find_shipped_calibration(system: str, oracle: str) -> str:
-    """The calibration that has the system's name and corrects the oracle, or "none"."""
-    if system not in list_names("calibration"):
-        return "none"
-    return system if find("calibration", system, Path()).oracle == oracle else "none"
 
 
 def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[PredictedRun, ...]:

@@ -55,7 +55,9 @@ def grid(base: Path = Path(), changes: Mapping[str, object] | None = None, **axe
         "batch": [16, 32],
     }
     chosen = {name: value for name, value in (usual | axes).items() if value is not None}
-    return Grid.from_spec(Spec.model_validate({"axes": chosen, **(changes or {})}), base)
+    return Grid.from_spec(
+        Spec.model_validate({"oracle": "paper", "axes": chosen, **(changes or {})}), base
+    )
 
 
 @pytest.fixture

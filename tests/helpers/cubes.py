@@ -12,8 +12,9 @@ from sweep.cube.store import open_cube
 COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()")
 
 # Pairs that cannot exist, uneven PE counts, a group that is looked for, an axis more, every output.
-MIXED = {
+MIXED: dict[str, Any] = {
     "name": "mixed",
+    "oracle": "paper",
     "axes": {
         "model": ["alexnet", "cosmoflow"],
         "dataset": ["imagenet-226", "cosmoflow-128"],
@@ -34,7 +35,8 @@ MIXED = {
 }
 
 # Four fast blocks; two pairs cannot exist.
-SMALL = {
+SMALL: dict[str, Any] = {
+    "oracle": "paper",
     "axes": {
         "model": ["alexnet", "cosmoflow"],
         "dataset": ["cosmoflow-128", "imagenet"],

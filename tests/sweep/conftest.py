@@ -39,7 +39,7 @@ def mixed_grid() -> Grid:
 @pytest.fixture
 def small() -> dict:
     """A spec of four blocks, to change at will."""
-    return {"axes": dict(SMALL["axes"])}
+    return {"oracle": "paper", "axes": dict(SMALL["axes"])}
 
 
 @pytest.fixture(scope="session")

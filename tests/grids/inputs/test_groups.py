@@ -23,7 +23,7 @@ AXES = {
 
 @pytest.fixture(scope="module")
 def grid() -> Grid:
-    return Grid.from_spec(Spec.model_validate({"axes": AXES}))
+    return Grid.from_spec(Spec.model_validate({"oracle": "paper", "axes": AXES}))
 
 
 def groups(grid: Grid, strategy: int = 0, **parts: slice) -> Groups:
@@ -60,7 +60,7 @@ def test_hybrids_of_few_pe_counts_have_as_many_sizes_as_the_strategies_inside(gr
 
 
 def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
-    many = Spec.model_validate({"axes": AXES | {"pe": {"range": [1, 100]}}})
+    many = Spec.model_validate({"oracle": "paper", "axes": AXES | {"pe": {"range": [1, 100]}}})
     assert groups(Grid.from_spec(many), 2).sizes.ravel().tolist() == [4]
 
 

@@ -42,7 +42,7 @@ def test_all_runs_at_once_are_as_one_by_one(observed, dozen) -> None:
             run.p,
             run.samples_per_replica,
             dataset=run.dataset,
-            settings={"calibration": calibration},
+            settings={"oracle": "paper", "calibration": calibration},
         )
         assert found[:, position] == pytest.approx([expected[name] for name in NAMES], rel=1e-6)
 

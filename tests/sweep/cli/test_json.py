@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 ONE = ("--dataset", "imagenet-226", "--model", "resnet50", "--batch", 32)
-ABCI, OTHER = ("--calibration", "abci"), ("--system", "dgx-h100")
+PAPER = ("--oracle", "paper")
+ABCI, OTHER = (*PAPER, "--calibration", "abci"), ("--system", "dgx-h100")
 CASES = {
     "feasible": ("--strategy", "data", "--pe", 16),
     "calibrated": ("--strategy", "data+spatial:group=best", "--pe", 16, *ABCI),
@@ -44,7 +45,7 @@ def test_a_cube_whose_files_were_checked(small_url, paradl) -> None:
     assert strict(out)["damaged"] == []
 
 
-@pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies"])
+@pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies", "parameters"])
 def test_the_catalogue(kind, paradl) -> None:
     assert strict(paradl(kind, "--format", "json")[1])
 
@@ -82,7 +83,7 @@ def runs(tmp_path):
 @pytest.mark.parametrize("calibration", ["abci", "none"])
 def test_measured_runs(calibration, runs, paradl) -> None:
     """Times beyond all measure among them, and a run that cannot be."""
-    command = ("compare", runs(RUNS), "--calibration", calibration)
+    command = ("compare", runs(RUNS), *PAPER, "--calibration", calibration)
     assert len(strict(paradl(*command, "--format", "json")[1])["rows"]) == len(RUNS)
 
 

@@ -76,7 +76,7 @@ BAD_SPECS = [
 @pytest.mark.parametrize(("key", "value", "message"), BAD_SPECS)
 def test_a_bad_axis(key, value, message, spec_file, tmp_path, paradl):
     axes = SMALL["axes"] | {key: value}
-    path, store = spec_file({"axes": axes}), tmp_path / "cube.zarr"
+    path, store = spec_file({"oracle": "paper", "axes": axes}), tmp_path / "cube.zarr"
     found = paradl("sweep", path, store)
     refused(found, message, str(tmp_path))
     assert not store.exists()
@@ -93,7 +93,7 @@ def test_a_bad_axis(key, value, message, spec_file, tmp_path, paradl):
         ({"parameters": {"phi": 0.5}}, "expected at least 1, got 0.5"),
         ({"scaling": "medium"}, "'weak' or 'strong', got 'medium'"),
         ({"axis": {}}, "unknown key; did you mean 'axes'?"),
-        ({"axes": [1]}, "axes: expected a mapping, got [1]"),
+        ({"oracle": "paper", "axes": [1]}, "axes: expected a mapping, got [1]"),
     ],
 )
 def test_a_bad_spec(more, message, spec_file, tmp_path, paradl):
@@ -273,7 +273,7 @@ def test_sweep_resume_refuse_overwrite(spec_file, tmp_path, paradl):
     assert (code, out) == (0, "")
     assert err.endswith(f"done: 96 cells in {store}\n")
     assert paradl("sweep", path, store, "--quiet") == (0, "", "")
-    other = spec_file({"axes": SMALL["axes"] | {"pe": [1, 2]}})
+    other = spec_file({"oracle": "paper", "axes": SMALL["axes"] | {"pe": [1, 2]}})
     refused(paradl("sweep", other, store), "axes.pe: [1, 2, 4, 8] in the store, [1, 2] now")
     assert paradl("sweep", other, store, "--quiet", "--overwrite") == (0, "", "")
     assert open_cube(str(store)).plan.cells == 48

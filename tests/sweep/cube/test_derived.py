@@ -92,7 +92,7 @@ def test_the_group_of_hybrids_may_come_from_anywhere(how, tmp_path):
         "pe": [2, 8],
         "batch": 32,
     }
-    spec = {"axes": axes | ({"group": [2]} if how == "axis" else {})}
+    spec = {"oracle": "paper", "axes": axes | ({"group": [2]} if how == "axis" else {})}
     spec |= {"parameters": {"group": 2}} if how == "fixed" else {}
     cube = sweep.run(spec, tmp_path / "cube.zarr")
     np.testing.assert_array_equal(cube.paradl.replicas.transpose("pe", ...).isel(pe=1), 4)
@@ -106,7 +106,7 @@ def test_strong_scaling_and_whole_iterations(tmp_path):
         "strategy": "data",
     }
     axes |= {"model": "resnet50", "pe": [1, 4], "batch": [96]}
-    spec = {"scaling": "strong", "iterations": "ceil", "axes": axes}
+    spec = {"oracle": "paper", "scaling": "strong", "iterations": "ceil", "axes": axes}
     cube = sweep.run(spec, tmp_path / "cube.zarr")
     assert (cube.paradl.global_batch == 96).all()
     assert (cube.paradl.iterations == np.ceil(50_000 / 96)).all()

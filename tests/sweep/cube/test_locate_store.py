@@ -68,7 +68,7 @@ def test_a_folder_by_its_url(small, small_url, spec_file, paradl, tmp_path, monk
 def test_a_cube_is_extended_by_its_url(small, spec_file, paradl, tmp_path):
     url = (tmp_path / "cube.zarr").as_uri()
     sweep.run(small, url)
-    longer = {"axes": small["axes"] | {"pe": [1, 2, 4, 8, 16]}}
+    longer = {"oracle": "paper", "axes": small["axes"] | {"pe": [1, 2, 4, 8, 16]}}
     code, _, _ = paradl("sweep", spec_file(longer), url, "--extend", "--quiet")
     assert code == 0
     assert sweep.open_dataset(tmp_path / "cube.zarr").sizes["pe"] == 5

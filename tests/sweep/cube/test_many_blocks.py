@@ -12,6 +12,7 @@ from sweep.engine.run import read_grid
 from sweep.questions.status import count_blocks
 
 MILLION = {
+    "oracle": "paper",
     "axes": {
         "model": "resnet50",
         "dataset": "imagenet",
@@ -22,7 +23,7 @@ MILLION = {
         "peak_flops": {"geomspace": [1e12, 1e15, 500]},
         "efficiency": {"linspace": [0.1, 1, 500]},
         "memory_bandwidth": {"geomspace": [1e11, 1e13, 60]},
-    }
+    },
 }
 
 

@@ -89,7 +89,7 @@ def test_the_cube_needs_no_file_of_the_users(tmp_path, small):
     own = tmp_path / "mine.yaml"
     own.write_text(text.replace("name: abci", "name: mine"))
     (tmp_path / "spec.yaml").write_text(
-        json.dumps({"axes": small["axes"] | {"system": "mine.yaml"}})
+        json.dumps({"oracle": "paper", "axes": small["axes"] | {"system": "mine.yaml"}})
     )
     sweep.run(tmp_path / "spec.yaml", tmp_path / "cube.zarr")
     own.unlink()

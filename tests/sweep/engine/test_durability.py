@@ -17,6 +17,7 @@ from sweep.questions.status import read_status
 
 # Blocks enough, and each slow enough, to be hit between the first and the last.
 SLOW = {
+    "oracle": "paper",
     "axes": {
         "model": ["alexnet", "vgg16", "resnet50"],
         "dataset": ["imagenet", "imagenet-226", "imagenet-299"],

@@ -22,6 +22,7 @@ def grid() -> Grid:
     """PE counts of which tiles of all sizes overlap; every variable varies along some axis."""
     return read_grid(
         {
+            "oracle": "paper",
             "axes": {
                 "model": "resnet50",
                 "dataset": "imagenet",

@@ -28,6 +28,7 @@ def test_rows_beyond_2_to_the_23() -> None:
 def test_odd_pe_counts_beyond_2_to_the_24(tmp_path) -> None:
     """They are no single-precision numbers: 16777217 was answered as 16777216."""
     spec = {
+        "oracle": "paper",
         "axes": {
             "model": "alexnet",
             "dataset": "imagenet",
@@ -35,7 +36,7 @@ def test_odd_pe_counts_beyond_2_to_the_24(tmp_path) -> None:
             "strategy": "data",
             "pe": [1, 16777217],
             "batch": 1,
-        }
+        },
     }
     url = tmp_path / "cube.zarr"
     cube = sweep.run(spec, url)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from grids.reading.errors import InputError
@@ -14,7 +16,8 @@ from sweep.engine.resources import (
 )
 from sweep.engine.run import read_grid
 
-SPEC = {
+SPEC: dict[str, Any] = {
+    "oracle": "paper",
     "axes": {
         "model": ["alexnet", "vgg16"],
         "dataset": ["imagenet", "imagenet-226", "imagenet-299"],
@@ -71,6 +74,8 @@ def test_a_few_blocks_at_once_as_far_as_memory_goes(monkeypatch):
 
 
 def test_no_more_blocks_at_once_than_there_are(monkeypatch):
-    one = read_grid({"axes": SPEC["axes"] | {"model": "alexnet", "dataset": "imagenet"}})
+    one = read_grid(
+        {"oracle": "paper", "axes": SPEC["axes"] | {"model": "alexnet", "dataset": "imagenet"}}
+    )
     monkeypatch.setattr(resources, "cores", lambda: 64)
     assert blocks_at_once(one, plan_cube(one)) == 1

@@ -53,6 +53,7 @@ def test_every_cell_is_what_the_oracle_says(mixed_grid, mixed_url):
 
 def test_strong_scaling_and_formulas(tmp_path):
     spec = {
+        "oracle": "paper",
         "scaling": "strong",
         "iterations": "ceil",
         "allreduce": "hierarchical",

@@ -43,6 +43,7 @@ AXES = {
     "batch": [32, 64],
 }
 SPEC = {
+    "oracle": "paper",
     "axes": AXES,
     "parameters": {"gamma": 0.25},
     "calibration": CALIBRATION,
@@ -65,7 +66,7 @@ def predicted(strategy="data+filter", pe=16, calibration=CALIBRATION):
         64,
         dataset="imagenet-226",
         parameters={"gamma": 0.25},
-        settings={"calibration": calibration},
+        settings={"oracle": "paper", "calibration": calibration},
     )
 
 
@@ -122,7 +123,7 @@ def test_another_machines_calibration_is_an_extrapolation() -> None:
         64,
         dataset="imagenet-226",
         system="dgx-h100",
-        settings={"calibration": CALIBRATION},
+        settings={"oracle": "paper", "calibration": CALIBRATION},
     )
     assert found["extrapolation"] == ["runs of abci were calibrated, not of dgx-h100"]
 
@@ -145,6 +146,7 @@ def test_the_chosen_group_is_the_one_that_has_chances(tmp_path) -> None:
     for group in ("best", "4"):
         rivals = [f"data+spatial:group={group}", "data+spatial:group=8"]
         spec = {
+            "oracle": "paper",
             "axes": axes | {"strategy": rivals, "batch": 1},
             "parameters": {"gamma": 0.25},
             "calibration": "abci",
@@ -159,7 +161,7 @@ def test_the_chosen_group_is_the_one_that_has_chances(tmp_path) -> None:
 def test_the_chosen_group_is_told_as_if_it_had_been_asked_for(calibration) -> None:
     """Groups of 2 to 64 compete; of the two answers only the label may differ."""
     asked: dict[str, Any] = {"dataset": "cosmoflow-512", "parameters": {"gamma": 0.25}}
-    asked["settings"] = {"calibration": calibration}
+    asked["settings"] = {"oracle": "paper", "calibration": calibration}
     best = sweep.explain("cosmoflow", "data+spatial:group=best", 64, 1, **asked)
     assert best["group"] == 4
     label = "data+spatial:group=4"
@@ -177,7 +179,7 @@ def test_every_machine_has_intervals(tmp_path) -> None:
     """Machines without a path through host memory among them: its bandwidth is infinite there."""
     axes = AXES | {"system": list_names("system"), "strategy": list(MEANING), "pe": [1, 4, 64]}
     outputs = ["comp_time", "comm_time", "limit", *INTERVALS]
-    spec = {"axes": axes, "calibration": "abci", "outputs": outputs}
+    spec = {"oracle": "paper", "axes": axes, "calibration": "abci", "outputs": outputs}
     cube = sweep.run(spec, tmp_path / "cube.zarr").load()
     known = np.isfinite(cube.comp_time + cube.comm_time)
     assert known.any(["pe", "batch"]).all()
@@ -191,8 +193,7 @@ def test_intervals_need_a_calibration(tmp_path) -> None:
 
 
 def test_the_formulas_that_were_used_are_explained() -> None:
-    found = sweep.explain(
-        "resnet50", "filter", 16, 64, dataset="imagenet-226", settings={"calibration": CALIBRATION}
-    )
+    settings = {"oracle": "paper", "calibration": CALIBRATION}
+    found = sweep.explain("resnet50", "filter", 16, 64, dataset="imagenet-226", settings=settings)
     assert sum(row["part"] for row in found["formulas"]) == pytest.approx(1)
     assert "split_overhead" in {row["term"] for row in found["formulas"]}

@@ -70,7 +70,7 @@ def test_names_are_text(model, paradl) -> None:
 @pytest.fixture
 def spec(model) -> dict:
     axes = {"model": str(model), "dataset": "imagenet", "system": "abci", "strategy": "serial"}
-    return {"axes": axes | {"pe": [1, 2], "batch": 8}}
+    return {"oracle": "paper", "axes": axes | {"pe": [1, 2], "batch": 8}}
 
 
 @pytest.fixture
