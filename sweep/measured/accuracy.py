@@ -12,6 +12,8 @@ from sweep.measured.runs import PARTS
 
 Row = dict[str, Any]
 
+# What is rated of a run: its times, and what one PE held.
+RATED = (*PARTS, "memory")
 WITHIN = {"total": "within", "comp": "within_comp", "comm": "within_comm"}
 
 
@@ -51,7 +53,7 @@ def average_rows(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "n": len(rows),
         "unpredicted": sum(row["predicted_total"] is None for row in rows),
-        **{part: _average_values(row[f"accuracy_{part}"] for row in rows) for part in PARTS},
+        **{part: _average_values(row[f"accuracy_{part}"] for row in rows) for part in RATED},
         "authors": {part: _average_authors(part, rows) for part in PARTS},
         "coverage": {part: _average_known(row[WITHIN[part]] for row in rows) for part in PARTS},
     }

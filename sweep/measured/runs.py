@@ -33,7 +33,10 @@ class Times:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One row. `where` is its file and line; system is None where the row names none."""
+    """One row. `where` is its file and line; system is None where the row names none.
+
+    memory [B a PE]: None where it was not measured.
+    """
 
     where: str
     model: str
@@ -46,6 +49,7 @@ class MeasuredRun:
     system: str | None
     source: str
     note: str
+    memory: float | None = None
 
     @property
     def series(self) -> tuple[str | int | None, ...]:
@@ -135,6 +139,7 @@ def _parse_run(where: str, record: Record) -> MeasuredRun:
         system=record.get("system") or None,
         source=record.get("source", ""),
         note=record.get("note", ""),
+        memory=_parse_memory(record.get("memory", ""), f"{where}: memory"),
     )
 
 
@@ -156,6 +161,11 @@ def _parse_times(record: Record, prefix: str, where: str) -> Times:
         for column in (f"{prefix}{part}_s" for part in PARTS)
     )
     return Times(total, comp, comm)
+
+
+def _parse_memory(text: str, where: str) -> float | None:
+    """Bytes in a field such as `5.3 GB`, None of an empty one."""
+    return PARAMETERS["memory_capacity"].read(text, where) if text else None
 
 
 def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:

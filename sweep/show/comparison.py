@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from grids.reading.units import format_quantity
 from sweep.measured.runs import PARTS
 from sweep.show.tables import Format, Row, format_cell, print_json, print_table, show
 
@@ -18,7 +19,8 @@ def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
         show([_flatten_row(row) for row in comparison["rows"]], form)
         return
     uncertain = any(row["p10"] is not None for row in comparison["rows"])
-    lines = [_lay_out_row(row, uncertain) for row in comparison["rows"]]
+    weighed = any(row["measured_memory"] is not None for row in comparison["rows"])
+    lines = [_lay_out_row(row, uncertain, weighed) for row in comparison["rows"]]
     print_table(lines, "Seconds an iteration, and accuracy")
     print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
     standing_out = [_lay_out_anomaly(row) for row in comparison["rows"] if row["anomaly"]]
@@ -32,9 +34,10 @@ def _flatten_row(row: Row) -> dict[str, Any]:
     return {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
 
 
-def _lay_out_row(row: Row, uncertain: bool) -> dict[str, Any]:
-    """A line for a run; with a column of intervals where any run has one."""
+def _lay_out_row(row: Row, uncertain: bool, weighed: bool) -> dict[str, Any]:
+    """A line for a run; with columns of intervals, and of memory, where any run has one."""
     interval = {"80% interval": _format_interval(row)} if uncertain else {}
+    memory = {"memory": _format_memory(row)} if weighed else {}
     return {
         "model": row["model"],
         "dataset": row["dataset"],
@@ -45,6 +48,7 @@ def _lay_out_row(row: Row, uncertain: bool) -> dict[str, Any]:
         "predicted": row["predicted_total"],
         **interval,
         **{PART_NAMES[part]: format_percent(row[f"accuracy_{part}"]) for part in PARTS},
+        **memory,
         "authors": format_percent(row["authors_accuracy_total"]),
         "remarks": "; ".join(_list_remarks(row)),
     }
@@ -52,6 +56,15 @@ def _lay_out_row(row: Row, uncertain: bool) -> dict[str, Any]:
 
 def _format_interval(row: Row) -> str:
     return "-" if row["p10"] is None else f"{format_cell(row['p10'])} to {format_cell(row['p90'])}"
+
+
+def _format_memory(row: Row) -> str:
+    """What one PE held, and what is predicted of it."""
+    measured, predicted = (row[f"{which}_memory"] for which in ("measured", "predicted"))
+    if measured is None:
+        return "-"
+    said = "-" if predicted is None else format_quantity(predicted, "B")
+    return f"{format_quantity(measured, 'B')}, predicted {said}"
 
 
 def _list_remarks(row: Row) -> list[str]:

@@ -323,3 +323,23 @@ def test_the_documented_accuracy(paradl):
     printed = [line.rstrip() for line in out.splitlines()]
     for line in block[2].splitlines():
         assert line in printed
+
+
+def test_a_measured_memory_is_compared(runs, paradl):
+    """Beside what the machine oracle says that one PE holds; runs that tell none are left out."""
+    asked: dict[str, Any] = {"dataset": "imagenet", "settings": {"oracle": "machine"}}
+    told = sweep.predict("alexnet", "data", 8, 32, **asked)["memory"]
+    path = runs({"memory": f"{told / 1e9 / 0.8:.9g} GB"}, {"memory": ""})
+    first, second = sweep.compare(path)["rows"]
+    assert first["predicted_memory"] == told
+    assert first["accuracy_memory"] == pytest.approx(0.8)
+    assert second["measured_memory"] is second["accuracy_memory"] is None
+    overall = sweep.compare(path)["summary"]["overall"]
+    assert overall["memory"]["n"] == 1
+    assert "predicted" in paradl("compare", path)[1]
+
+
+@pytest.mark.parametrize("memory", ["5", "-1 GB", "5 s", "much"])
+def test_a_memory_that_is_none_is_refused(runs, memory):
+    with pytest.raises(InputError, match=r"runs\.csv:2: memory: "):
+        sweep.compare(runs({"memory": memory}))
