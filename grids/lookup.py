@@ -81,7 +81,17 @@ def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, 
             )
     # By name: the authors' files for VGG16, AlexNet and ResNet-50 bring one ImageNet, and tell of
     # different sources.
-    own = {each.name: each for model in models if (each := model.own_dataset)}
+    own: dict[str, Dataset] = {}
+    for each in filter(None, (model.own_dataset for model in models)):
+        known = own.get(each.name, each)
+        if (known.shape, known.samples, known.targets) != (each.shape, each.samples, each.targets):
+            raise InputError(
+                f"two of the models' files bring a data set {shorten(each.name)}, "
+                "of different samples",
+                where=where(("axes", "model")),
+                advice="sweep over them one by one, or name the data set",
+            )
+        own[each.name] = each
     return tuple(own.values())
 
 

@@ -21,7 +21,7 @@ class Record(pydantic.BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _refuse_bool(value: object) -> object:
+def refuse_bool(value: object) -> object:
     """The value, but no bool: Python takes True for 1; a user who writes it made a mistake."""
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {shorten(value)}")
@@ -41,7 +41,7 @@ def _expect_one_line(name: str) -> str:
 
 
 # float64 counts exactly to 2**53.
-Count = Annotated[int, BeforeValidator(_refuse_bool), Field(gt=0, le=2**53)]
+Count = Annotated[int, BeforeValidator(refuse_bool), Field(gt=0, le=2**53)]
 Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_expect_one_line)]
 Sources = Annotated[tuple[str, ...], BeforeValidator(_list_text)]
 

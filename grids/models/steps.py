@@ -31,7 +31,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from grids.entries.entry import Count, Name, Record
+from grids.entries.entry import Count, Name, Record, refuse_bool
 from grids.models.kinds import KIND_OF_STEP, Kind
 from grids.models.tensors import Passage, Tensor, size_dimensions, slide
 from grids.reading.errors import shorten
@@ -46,7 +46,7 @@ def _list_one(value: object) -> object:
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
 Sizes = Annotated[tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one)]
 Paddings = Annotated[
-    tuple[Annotated[int, Field(ge=0, le=2**53)], ...],
+    tuple[Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2**53)], ...],
     A_DIMENSION_EACH,
     BeforeValidator(_list_one),
 ]

@@ -20,7 +20,7 @@ MOST_NODES = 30_000  # each alias counted as all that it stands for
 
 DEEPEST = 100  # levels: reading takes time that grows with the square of them
 MOST_DIGITS = 400
-FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
+FLOAT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
 # Control characters but for tabs and ends of lines, and halves of surrogate pairs.
 NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 

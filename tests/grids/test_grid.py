@@ -208,6 +208,10 @@ def test_files_of_paradls_bring_their_dataset_and_their_split_layers() -> None:
         ({"system": "./none.yaml"}, "none.yaml: no such file; check the path"),
         ({"dataset": None}, "axes.dataset: no dataset is given, and model 'resnet50' brings none"),
         ({"model": ["vgg16", "vgg16"]}, "axes.model: 'vgg16' stands twice; keep one"),
+        (
+            {"model": ["COSMOFLOW.net", "COSMOFLOW.net_256"], "dataset": None},
+            "axes.model: two of the models' files bring a data set 'CosmoFlow', of different",
+        ),
         ({"strategy": ["spatial:split=wh", "spatial:split=hw"]}, "'spatial:split=hw' stands twice"),
         (
             {"model": {"file": "vgg16", "layers": "filter_vgg.lc"}},

@@ -57,6 +57,10 @@ def test_definition_rebuilds_it() -> None:
         ({"maxpool": "big"}, "layers.0.maxpool.kernel: expected a list, got 'big'"),
         ({"conv": {"filters": 1e300, "kernel": 3}}, "layers.0.conv.filters: unable to parse"),
         (
+            {"conv": {"filters": 1, "kernel": 3, "padding": True}},
+            "layers.0.conv.padding.0: expected a number, got True",
+        ),
+        (
             {"conv": {"filters": 1, "kernel": 3, "padding": 2**60}},
             "layers.0.conv.padding.0: input should be less than or eq",
         ),

@@ -34,6 +34,12 @@ def test_numbers_with_an_exponent_are_numbers(tmp_path: Path) -> None:
     assert document.data["axes"] == {"pe": {"range": [1, 4]}, "batch": [1000.0, 2.5e-6]}
 
 
+def test_a_number_with_a_unit_behind_its_exponent_is_a_text(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("bandwidth: 1e9 B/s\n")
+    assert load(file).data == {"bandwidth": "1e9 B/s"}
+
+
 @pytest.mark.parametrize(
     ("keypath", "line"),
     [
