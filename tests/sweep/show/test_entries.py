@@ -81,7 +81,7 @@ def test_every_digit_is_written():
     text = format_file(SMALLEST)
     assert "memory_bandwidth: 1.0000000000000002 GB/s" in text
     assert "memory_capacity: 100.0 B" in text
-    assert "{name: all, pes: 4096, latency: 0 s, bandwidth: '1e-20 B/s'}" in text
+    assert "{name: all, pes: 4096, latency: 0 s, bandwidth: 1e-20 B/s}" in text
     assert read_system(text) == SMALLEST
 
 
