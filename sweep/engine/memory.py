@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from grids.grid import Grid
 from grids.inputs.divisors import divisors
+from grids.inputs.groups import SIZES
 from kernels.statistics import STATISTICS
 from kernels.tiles import TILE_CELLS
 from sweep.cube.plan import Plan
@@ -44,6 +45,10 @@ TILE_COPIES = 72
 CHOICE_COPIES = 30
 # Float64 arrays of stages and group sizes while a pipeline's layers are reduced.
 STAGE_COPIES = 26
+# Float64 arrays of layers and group sizes while a PE's own part of each layer is reduced, which
+# Table III does not need (50,000 sizes of 175 layers at once took 430 MB more: 6; a search of 1,024
+# PE counts 494 MB, and as many were promised without them).
+OWN_COPIES = 8
 # Partitions that are kept (grids/inputs/partition.py), and bytes of each of their ends.
 PARTITIONS, END_BYTES = 256, 2
 
@@ -65,9 +70,8 @@ def estimate_memory(grid: Grid, plan: Plan) -> Memory:
     cells = math.prod(plan.shard)
     variables = cells * plan.cell_bytes
     summary = _estimate_summary(plan)
-    passing = (
-        WRITING_COPIES * variables + REDUCING_COPIES * summary + _estimate_pipelines(grid, plan)
-    )
+    reducing = _estimate_pipelines(grid, plan) + _estimate_own_parts(grid, plan)
+    passing = WRITING_COPIES * variables + REDUCING_COPIES * summary + reducing
     block = BLOCK_COPIES * variables + SUMMARY_COPIES * summary
     answering = _estimate_choices(grid, plan) + _estimate_tile(grid, cells)
     axes = AXIS_COPIES * sum(values.nbytes for values in grid.axes.values())
@@ -111,6 +115,15 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     asked *= math.prod(size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes)
     reduced = ends * _count_along(plan, axes) * FLOAT * STAGE_COPIES
     return reduced + min(PARTITIONS, asked) * ends * END_BYTES
+
+
+def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
+    """Bytes for the layers of one PE of each group size: as many sizes as are reduced at once."""
+    if grid.spec.oracle == "paper":
+        return 0
+    others = tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
+    sizes = min(_count_along(plan, ("pe", "group")), SIZES)
+    return plan.layers * sizes * _count_along(plan, others) * FLOAT * OWN_COPIES
 
 
 def _count_along(plan: Plan, dims: tuple[str, ...]) -> int:
