@@ -15,7 +15,7 @@ from kernels.case import Case
 from kernels.collectives import all_gather, all_reduce
 from kernels.compute import PE
 from kernels.group import GroupWork
-from kernels.network import Link, Network, link
+from kernels.network import Link, Network, link, nodes
 from kernels.options import Options
 from kernels.run import Run
 from kernels.strategy import accumulate_passes, halo_exchange, pipeline_bubble, stage_to_stage
@@ -51,12 +51,6 @@ def iteration_terms(case: Case) -> Terms:
         point_to_point=congested * stage_to_stage(work, run, network),
     )
     return accumulate_passes(terms, run)
-
-
-def nodes(p: Cells, network: Network) -> Cells:
-    """n = max(1, p / PEs of a node)."""
-    # Not rounded up: a node that is half full counts half.
-    return jnp.maximum(p / network.pes_per_node, 1.0)
 
 
 def elsewhere(p: Cells, network: Network) -> Cells:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from kernels.arrays import Cells, Ends, PerLayer, PerStage
+from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.group import GroupWork
@@ -85,6 +86,13 @@ def memory(work: GroupWork, batch: Cells, unit: Cells) -> Cells:
     # Stage after stage, which compiles to faster code than a maximum along a dimension.
     needed = reduce(jnp.maximum, (batch * activation + once for activation, once in stages))
     return jnp.asarray(unit * needed)
+
+
+def find_unit(case: Case) -> tuple[Cells, Cells]:
+    """Bytes of what the work of a case counts, and bytes that no tensor has."""
+    if case.options.memory == "bound":
+        return case.run.gamma * case.run.delta, 0.0
+    return 1.0, case.pe.reserved
 
 
 def _hold_whole(division: Division) -> Holding:

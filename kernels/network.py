@@ -64,6 +64,12 @@ def link(network: Network, q: Cells) -> Link:
     return Link(alpha, 1 / bandwidth)
 
 
+def nodes(p: Cells, network: Network) -> Cells:
+    """n = max(1, p / PEs of a node)."""
+    # Not rounded up: a node that is half full counts half.
+    return jnp.maximum(p / network.pes_per_node, 1.0)
+
+
 def staged_link(network: Network, q: Cells) -> Link:
     """The path of a halo or split-point exchange among `q` PEs.
 

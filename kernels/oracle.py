@@ -15,13 +15,12 @@ from kernels import calibrated
 from kernels.arrays import AnyArray, Cells, Flags, Limits
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
-from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.flags import FORBIDS
 from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
-from kernels.memory import memory
-from kernels.own_part import take_own_part
+from kernels.memory import find_unit, memory
+from kernels.own_part import time_own_part
 from kernels.rates import Rates, are_constant, find_rates, iteration_times
 from kernels.run import Times, add_terms, extend_to_epoch, wait_for_input
 from kernels.strategy import feed_seconds, group_work, iteration_terms
@@ -67,10 +66,7 @@ class Invariants:
 @compiled()
 def reduce_layers(division: Division) -> GroupWork:
     """The work of a group's busiest PE: stage one."""
-    options = division.options
-    own = division.layers if options.weights_read == "sample" else take_own_part(division)
-    times = layer_times(own, division.pe, division.delta, options)
-    return group_work(division, times)
+    return group_work(division, time_own_part(division))
 
 
 def find_invariants(case: Case) -> Invariants:
@@ -147,10 +143,8 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
 
 def _find_memory(case: Case) -> Cells:
     """Bytes of the fullest PE."""
-    work, run, pe = case.work, case.run, case.pe
-    if case.options.memory == "bound":
-        return memory(work, run.batch, run.gamma * run.delta)
-    return memory(work, run.batch, 1.0) + pe.reserved
+    unit, reserved = find_unit(case)
+    return memory(case.work, case.run.batch, unit) + reserved
 
 
 def _find_times(case: Case, invariants: Invariants) -> Times:

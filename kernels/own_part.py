@@ -8,9 +8,18 @@ from dataclasses import replace
 import jax.numpy as jnp
 
 from kernels.arrays import Extents, Factors, PerLayer
+from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.group import share
-from kernels.layers import Layers
+from kernels.layers import Layers, LayerTimes
+
+
+def time_own_part(division: Division) -> LayerTimes:
+    """The layers' times on one PE of the group; by Table III those of whole layers."""
+    options = division.options
+    whole = options.weights_read == "sample"
+    layers = division.layers if whole else take_own_part(division)
+    return layer_times(layers, division.pe, division.delta, options)
 
 
 def take_own_part(division: Division) -> Layers:

@@ -17,7 +17,7 @@ from kernels.division import Division
 from kernels.group import GroupWork, whole_work
 from kernels.layers import LayerTimes
 from kernels.memory import hold_alive
-from kernels.network import Network, link, staged_link
+from kernels.network import Network, link, nodes, staged_link
 from kernels.options import Options
 from kernels.run import Run
 from kernels.terms import TERMS, Terms
@@ -75,10 +75,10 @@ def _time_one_pass(case: Case) -> Terms:
 def feed_seconds(work: GroupWork, run: Run, network: Network) -> Cells:
     """Seconds in which the hosts of a node feed an iteration.
 
-    B / n samples, n = max(1, p / PEs of a node); or all of a replica's, where a group of several
-    nodes needs them whole: each node of a filter or channel group, and a pipeline's first.
+    B / n samples; or all of a replica's, where a group of several nodes needs them whole: each node
+    of a filter or channel group, and a pipeline's first.
     """
-    shared = run.global_batch / jnp.maximum(run.p / network.pes_per_node, 1.0)
+    shared = run.global_batch / nodes(run.p, network)
     whole = (work.by_filter + work.by_channel + work.pipelined) * run.accumulate * run.batch
     return jnp.asarray(jnp.maximum(shared, whole) / network.input_rate)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import reference_machine as by_hand
 from budgets import limit_examples
-from cases import workloads
+from cases import list_extents, workloads
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,6 @@ from grids.entries.systems import TensorPeaks
 from grids.inputs.case import Workload, build_case, build_groups
 from grids.inputs.values import Settings
 from grids.models.kinds import KINDS
-from grids.models.layers import Floats
 from kernels.options import Options
 from kernels.oracle import answer_case
 from kernels.terms import TERMS
@@ -130,11 +129,6 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
         )
         for n in range(len(table))
     ]
-
-
-def list_extents(values: Floats) -> tuple[int, int, int]:
-    depth, height, width = map(int, values)
-    return depth, height, width
 
 
 def name_kind(kind: str, deep: bool) -> Any:

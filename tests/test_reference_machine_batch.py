@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from machine_cases import FAST, problems
+from machine_toys import CONV, FC, MACHINE, PIPELINE, SERIAL, TOY
 from reference_machine import (
     SAMPLED,
     Layer,
@@ -15,9 +17,6 @@ from reference_machine import (
     memory,
     search_largest_batch,
 )
-
-from tests.test_reference_machine import CONV, FC, MACHINE, PIPELINE, SERIAL, TOY
-from tests.test_reference_machine_time import FAST, problems
 
 
 @given(problems, st.integers(2, 9))

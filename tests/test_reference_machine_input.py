@@ -6,9 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from reference_machine import Run, epoch, iterations, samples_of_a_node, terms
-
-from tests.test_reference_machine import (
+from machine_toys import (
     CHANNEL,
     COMMUNICATION,
     FILTER,
@@ -18,6 +16,7 @@ from tests.test_reference_machine import (
     SPATIAL,
     TOY,
 )
+from reference_machine import Run, epoch, iterations, samples_of_a_node, terms
 
 # Messages.
 

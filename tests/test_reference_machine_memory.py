@@ -15,19 +15,8 @@ import pytest
 import reference
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_machine import (
-    SAMPLED,
-    Layer,
-    Run,
-    checkpointed_runs,
-    exceeds_memory,
-    memory,
-    stage_memory,
-    stages,
-    terms,
-)
-
-from tests.test_reference_machine import (
+from machine_cases import FAST, networks, problems, runs
+from machine_toys import (
     CHANNEL,
     COMPUTE,
     CONV,
@@ -40,7 +29,17 @@ from tests.test_reference_machine import (
     SPATIAL,
     TOY,
 )
-from tests.test_reference_machine_time import FAST, networks, problems, runs
+from reference_machine import (
+    SAMPLED,
+    Layer,
+    Run,
+    checkpointed_runs,
+    exceeds_memory,
+    memory,
+    stage_memory,
+    stages,
+    terms,
+)
 
 
 def assert_memory(run: Run, layers: Sequence[Layer] = TOY, **expected: float) -> None:

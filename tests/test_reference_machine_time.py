@@ -8,6 +8,8 @@ import pytest
 import reference
 from hypothesis import given
 from hypothesis import strategies as st
+from machine_cases import FAST, networks, problems, runs
+from machine_toys import COMMUNICATION, COMPUTE
 from reference_machine import (
     Layer,
     Run,
@@ -17,80 +19,6 @@ from reference_machine import (
     stages,
     terms,
 )
-
-from tests.test_reference_machine import COMMUNICATION, COMPUTE, K3, MACHINE
-
-# Random layers and runs.
-
-
-@st.composite
-def layers(draw: st.DrawFn) -> Layer:
-    """A layer of whole rows: its parts are whole items, and bytes come out exactly."""
-    per_point = st.integers(0, 10**4).map(float)
-    extents = st.tuples(*[st.sampled_from((1, 2, 5, 8, 16))] * 3)
-    extents_x, extents_y = draw(extents), draw(extents)
-    rows_in, rows_out = math.prod(extents_x), math.prod(extents_y)
-    return Layer(
-        x=(draw(per_point) + 1) * rows_in,
-        y=(draw(per_point) + 1) * rows_out,
-        w=64.0 * draw(per_point),
-        bias=draw(st.integers(0, 100)),
-        flops=draw(st.integers(1, 10**9)),
-        kind=draw(st.sampled_from(("conv2d", "conv3d", "matmul", "other"))),
-        kept_items=draw(per_point) * rows_out,
-        kept_bytes=draw(per_point) * rows_out,
-        extents_x=extents_x,
-        extents_y=extents_y,
-        kernel=draw(st.sampled_from(((1, 1, 1), K3, (3, 3, 3)))),
-        channels=draw(st.integers(1, 64)),
-        filters=draw(st.integers(1, 64)),
-        divided=draw(st.booleans()),
-    )
-
-
-networks = st.lists(layers(), min_size=1, max_size=8)
-FAST = replace(
-    MACHINE,
-    peak=1e12,
-    memory_bandwidth=1e9,
-    layer_overhead=1e-5,
-    levels=[(2, 1e-5, 1e9), (8, 1e-4, 1e8)],
-    reserved=4096.0,
-    half_channels=16.0,
-)
-
-
-@st.composite
-def runs(draw: st.DrawFn, count: int) -> Run:
-    """Any group over `count` layers, with whole samples."""
-    group: Any = draw(st.sampled_from(("none", "spatial", "filter", "channel", "pipeline")))
-    factors, p2 = (1, 1, 1), draw(st.sampled_from((1, 2, 4, 8)))
-    ends: tuple[int, ...] = (count,)
-    if group == "spatial":
-        factors = draw(st.tuples(*[st.sampled_from((1, 2, 3, 4))] * 3))
-        p2 = math.prod(factors)
-    if group == "pipeline":
-        cuts = draw(st.sets(st.integers(1, count - 1))) if count > 1 else set()
-        ends = (*sorted(cuts), count)
-        p2 = len(ends)
-    return Run(
-        group=group,
-        p1=draw(st.sampled_from((1, 2, 8))),
-        p2=1 if group == "none" else p2,
-        factors=factors,
-        ends=ends,
-        segments=draw(st.sampled_from((1, 2, 4, 8))),
-        b=draw(st.integers(1, 512)),
-        accumulate=draw(st.integers(1, 4)),
-        samples=1e5,
-        optimizer=draw(st.sampled_from(("none", "sgd", "adam"))),
-        recompute=draw(st.booleans()),
-        iterations=draw(st.sampled_from(("exact", "ceil"))),
-    )
-
-
-problems = networks.flatmap(lambda network: st.tuples(st.just(network), runs(len(network))))
-
 
 # Reductions.
 

@@ -7,12 +7,6 @@ from typing import Literal
 
 OracleName = Literal["paper", "machine"]
 
-MEANING: dict[OracleName, str] = {
-    "paper": "ParaDL's Table III verbatim: an idealised machine",
-    "machine": "the same terms on a machine as it is: weights read once a pass, precision, "
-    "what is alive in memory",
-}
-
 # Why a parameter of one oracle is no parameter of the other, and what to write instead.
 REFUSED: dict[str, str] = {
     "gamma": "memory is counted tensor by tensor: no factor is left to guess; leave it out, or "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from grids.entries.parameters import PARAMETERS
+from grids.entries.settings import split_settings
 from grids.reading.errors import InputError, shorten, suggest_name
 
 GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
@@ -110,16 +111,8 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
         raise InputError(
             f"unknown strategy {shorten(base)}", where=where, advice=suggest_name(base, MEANING)
         )
-    settings: dict[str, str] = {}
-    for item in filter(None, rest.split(",")):
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or key in settings:
-            raise InputError(
-                f"{shorten(text)}: expected key=value once each, got {shorten(item)}",
-                where=where,
-                advice="write it like 'data+filter:group=8'",
-            )
-        settings[key] = value
+    whole = f"{where}: {shorten(text)}" if where else shorten(text)
+    settings = split_settings(rest, whole, "data+filter:group=8")
     return _make_strategy(base, settings, where)
 
 

@@ -16,6 +16,7 @@ from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from grids.entries.quantity import Scale
+from grids.entries.settings import split_settings
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.units import parse_quantity
 
@@ -246,17 +247,9 @@ def _find_peak(pe: ProcessingElement, precision: PrecisionName) -> float | None:
 
 def read_settings(text: str, where: str) -> dict[str, str]:
     """The settings of `key=value,...`, as they stand behind a system's name."""
-    settings: dict[str, str] = {}
-    for item in filter(None, text.split(",")):
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if equals and key not in SETTINGS:
+    settings = split_settings(text, where, "dgx-h100:precision=tf32")
+    for key in settings:
+        if key not in SETTINGS:
             advice = suggest_name(key, SETTINGS)
             raise InputError(f"systems have no setting {shorten(key)}", where=where, advice=advice)
-        if not equals or key in settings:
-            raise InputError(
-                f"expected key=value once each, got {shorten(item)}",
-                where=where,
-                advice="write it like 'dgx-h100:precision=tf32'",
-            )
-        settings[key] = value
     return settings

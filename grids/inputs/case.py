@@ -18,7 +18,7 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.groups import Groups, reduce_groups
-from grids.inputs.machine import build_network, build_pe, find_item_bytes
+from grids.inputs.machine import build_network, build_pe, look_up_bytes
 from grids.inputs.placement import Mask, kernel_layers
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
@@ -195,7 +195,7 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     oracle, batch = settings.oracle, workload.measured_batch
     nominal = build_pe(workload.system, Values({}, Settings({}), leading=0), oracle)
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
-    delta = find_item_bytes(workload.system, values, oracle)
+    delta = look_up_bytes("item", workload.system, values, oracle)
     slower = slowdown(layers, nominal, delta, seconds, float(batch or 1), settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
 

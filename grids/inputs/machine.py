@@ -1,5 +1,7 @@
 """A machine as the kernels take it: its PEs, and the network between them."""
 
+from typing import Literal
+
 import numpy as np
 
 from grids.entries.oracles import OracleName
@@ -48,18 +50,13 @@ def build_pe(system: System, values: Values, oracle: OracleName) -> PE:
     )
 
 
-def find_item_bytes(system: System, values: Values, oracle: OracleName) -> Floats:
-    """Bytes of an item of a tensor."""
+def look_up_bytes(
+    of: Literal["item", "gradient"], system: System, values: Values, oracle: OracleName
+) -> Floats:
+    """Bytes of an item of a tensor, or of a weight's gradient where replicas exchange it."""
     if oracle == "paper":
         return values.get("delta")
-    return np.full((1,) * values.rank, float(PRECISIONS[system.precision].item))
-
-
-def find_gradient_bytes(system: System, values: Values, oracle: OracleName) -> Floats:
-    """Bytes of a weight's gradient where replicas exchange it."""
-    if oracle == "paper":
-        return values.get("delta")
-    return np.full((1,) * values.rank, float(PRECISIONS[system.precision].gradient))
+    return np.full((1,) * values.rank, float(getattr(PRECISIONS[system.precision], of)))
 
 
 def build_network(system: System, values: Values) -> Network:

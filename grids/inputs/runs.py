@@ -5,7 +5,7 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.divisors import divisors
-from grids.inputs.machine import find_gradient_bytes, find_item_bytes
+from grids.inputs.machine import look_up_bytes
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
 from kernels.network import Network, shared_links
@@ -29,10 +29,10 @@ def build_run(
         spec_batch=values.get("batch"),
         samples=np.asarray(float(samples)),
         segments=_look_up_segments(strategy, values),
-        delta=find_item_bytes(system, values, settings.oracle),
+        delta=look_up_bytes("item", system, values, settings.oracle),
         gamma=values.get("gamma"),
         phi=np.ones((1,) * values.rank),
-        gradient_delta=find_gradient_bytes(system, values, settings.oracle),
+        gradient_delta=look_up_bytes("gradient", system, values, settings.oracle),
         accumulate=values.get("accumulate"),
         scaling=settings.scaling,
     )

@@ -1,6 +1,5 @@
 """Commands about measured runs. As in `sweep.cli.main`, heavy imports are inside them."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,8 +47,7 @@ def compare(
     """Accuracy against measured runs, and which of them stand out."""
     from sweep.show.comparison import format_percent, show_comparison
 
-    settings = {"oracle": oracle, "allreduce": allreduce}
-    comparison = _compare_runs(measured, calibration, system, settings)
+    comparison = _compare_runs(measured, calibration, system, oracle, allreduce)
     show_comparison(comparison, form)
     mean = comparison["summary"]["overall"]["total"]["mean"]
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
@@ -97,15 +95,16 @@ def accuracy(
     """Predicted next to measured times, a panel for each model and strategy."""
     from sweep.show.plots.accuracy import plot_accuracy
 
-    settings = {"oracle": oracle, "allreduce": allreduce}
-    plot_accuracy(_compare_runs(measured, calibration, system, settings)["rows"], output)
+    comparison = _compare_runs(measured, calibration, system, oracle, allreduce)
+    plot_accuracy(comparison["rows"], output)
 
 
 def _compare_runs(
-    path: Path, calibration: str, system: str, settings: Mapping[str, object]
+    path: Path, calibration: str, system: str, oracle: str, allreduce: str
 ) -> dict[str, Any]:
     """The comparison of a runs file; messages speak of options."""
     from sweep.measured.compare import compare as ask
 
+    settings = {"oracle": oracle, "allreduce": allreduce}
     with speak_of_options():
         return ask(path, system=system, calibration=calibration, settings=settings)

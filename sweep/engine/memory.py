@@ -108,7 +108,7 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     pipelines = sum(strategy.group_strategy == "pipeline" for strategy in grid.strategies)
     if not pipelines:
         return 0
-    axes = tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
+    axes = _list_other_layered(plan)
     sizes = min(_count_along(plan, ("pe", "group")), plan.layers + 1)
     ends = plan.layers * sizes
     asked = pipelines * len(grid.systems) * len(grid.fitting)
@@ -121,9 +121,14 @@ def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
     """Bytes for the layers of one PE of each group size: as many sizes as are reduced at once."""
     if grid.spec.oracle == "paper":
         return 0
-    others = tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
     sizes = min(_count_along(plan, ("pe", "group")), SIZES)
-    return plan.layers * sizes * _count_along(plan, others) * FLOAT * OWN_COPIES
+    others = _count_along(plan, _list_other_layered(plan))
+    return plan.layers * sizes * others * FLOAT * OWN_COPIES
+
+
+def _list_other_layered(plan: Plan) -> tuple[str, ...]:
+    """The dimensions that layers depend on beside the size of their group."""
+    return tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
 
 
 def _count_along(plan: Plan, dims: tuple[str, ...]) -> int:

@@ -11,11 +11,10 @@ from grids.inputs.groups import Groups
 from kernels.arrays import PerLayer
 from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.filter_channel import exchanged
 from kernels.group import GroupWork, Placement, share
-from kernels.own_part import take_own_part
+from kernels.own_part import time_own_part
 from kernels.spatial import layer_halo
 from kernels.terms import TERMS
 from sweep.questions.formulas import select_formulas
@@ -152,15 +151,14 @@ def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """What one PE computes and sends of a sample: one program loads faster than each operation."""
     layers, placement, group = division.layers, division.placement, division.group
-    bound = division.options.weights_read == "sample"  # Table III divides times of whole layers
-    own = layers if bound else take_own_part(division)
-    times = layer_times(own, division.pe, division.delta, division.options)
+    times = time_own_part(division)
+    whole = division.options.weights_read == "sample"  # Table III divides times of whole layers
     halo = placement.split * layer_halo(layers, placement.factors)
     sent = exchanged(placement.split) * layers.y
     return {
         "split": placement.split,
         "seconds": (times.forward + times.backward)
-        * (share(placement.split, division.p2) if bound else 1.0),
+        * (share(placement.split, division.p2) if whole else 1.0),
         # Of the other strategies nothing is sent layer by layer.
         "halo_items": halo * float(group == "spatial"),
         "gathered_items": sent * float(group in ("filter", "channel")),

@@ -9,6 +9,7 @@ from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
 from grids.models.layers import Floats
 from kernels.case import Case
+from kernels.memory import find_unit
 from sweep.questions.plain_numbers import number
 
 
@@ -16,7 +17,7 @@ def list_memory_parts(grid: Grid, case: Case) -> dict[str, Any]:
     """`memory_parts` [B] of the fullest PE, by name, and `largest_batch`: samples a replica that
     fit, 0 where none do.
     """
-    unit, reserved = _find_unit(case)
+    unit, reserved = map(number, find_unit(case))
     activations, parameters = (
         unit * _of_stages(case.work.activations),
         unit * _of_stages(case.work.parameters),
@@ -34,13 +35,6 @@ def list_memory_parts(grid: Grid, case: Case) -> dict[str, Any]:
         },
         "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,
     }
-
-
-def _find_unit(case: Case) -> tuple[float, float]:
-    """Bytes of what the work counts, and what no tensor has."""
-    if case.options.memory == "bound":
-        return number(case.run.gamma) * number(case.run.delta), 0.0
-    return 1.0, number(case.pe.reserved)
 
 
 def _of_stages(values: Any) -> Floats:

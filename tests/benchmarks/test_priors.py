@@ -9,6 +9,7 @@ import pytest
 from benchmarks import priors
 from benchmarks.effort import QUICK
 from benchmarks.priors import PARAMETERS, Run
+from grids.entries.parameters import PARAMETERS as SHIPPED
 from grids.library import list_names
 
 BY_NETWORK = attrgetter("model")
@@ -123,3 +124,20 @@ def test_series_share_the_weight_of_a_row():
     assert isinstance(run, Run)
     twice = priors.fit([run, run])
     assert twice == pytest.approx(priors.fit([run]), rel=1e-3)
+
+
+def test_what_is_shipped_was_made_by_the_command(made):
+    """To the digits that are written (grids/entries/parameters.py)."""
+    for precision in ("fp32", "tf32", "amp"):
+        conv2d = made.values[f"efficiency_conv2d.{precision}"]
+        conv3d = made.values["ratio_conv3d"] * conv2d
+        for name, value in (("conv2d", conv2d), ("conv3d", conv3d), ("matmul", conv2d)):
+            assert read_prior(f"efficiency_{name}", precision) == pytest.approx(value, rel=2e-3)
+    for name in ("half_channels", "elementwise_passes"):
+        assert read_prior(name, "fp32") == pytest.approx(made.values[name], rel=2e-3)
+
+
+def read_prior(name, precision):
+    prior = SHIPPED[name].prior
+    assert prior is not None
+    return prior.median[precision]

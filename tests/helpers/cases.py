@@ -117,16 +117,16 @@ def reference_layers(workload: Workload) -> list[reference.Layer]:
             flops=table.flops[n],
             channels=table.channels[n],
             filters=table.filters[n],
-            extents_x=_three(table.extents_x[n]),
-            extents_y=_three(table.extents_y[n]),
-            kernel=_three(table.kernel[n]),
+            extents_x=list_extents(table.extents_x[n]),
+            extents_y=list_extents(table.extents_y[n]),
+            kernel=list_extents(table.kernel[n]),
             seconds=None if workload.seconds is None else workload.seconds[n],
         )
         for n in range(len(table))
     ]
 
 
-def _three(values: Iterable[float]) -> tuple[int, int, int]:
+def list_extents(values: Iterable[float]) -> tuple[int, int, int]:
     depth, height, width = map(int, values)
     return depth, height, width
 
