@@ -141,10 +141,12 @@ class Grid:
 
         spec, machine = self.spec, self.spec.oracle == "machine"
         return Options(
-            algorithm=spec.collectives,
+            # Table III has rings.
+            algorithm=spec.collectives if machine or spec.collectives != "auto" else "ring",
             allreduce=spec.allreduce,
             iterations=spec.iterations,
             optimizer=spec.optimizer,
+            network="rails" if machine else "levels",
             weights_read="pass" if machine else "sample",
             memory="liveness" if machine else "bound",
             recompute=spec.recompute,

@@ -22,7 +22,7 @@ from pydantic import (
 from grids.axes import Axis, AxisOf
 from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
-from grids.entries.oracles import REFUSED
+from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import FREE, PARAMETERS
 from grids.entries.strategies import MEANING, parse_strategy
 from grids.reading.errors import shorten, suggest_name
@@ -196,8 +196,11 @@ class Spec(Choices, _Space):
             if owner not in (None, self.oracle):
                 reason = REFUSED.get(name, f"only 'oracle: {owner}' knows it: write that, or omit")
                 raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
-        if self.recompute != "none" and self.oracle == "paper":
-            raise ValueError("'recompute' is no part of Table III; write 'oracle: machine'")
+        for name, value, advice in REFUSED_CHOICES[self.oracle]:
+            if getattr(self, name) == value:
+                raise ValueError(
+                    f"'{name}: {value}' is no choice of 'oracle: {self.oracle}'; {advice}"
+                )
         return self
 
 

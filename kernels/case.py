@@ -15,12 +15,16 @@ from kernels.group import Bounds, GroupWork
 from kernels.network import Network
 from kernels.options import Options
 from kernels.run import Run
+from kernels.software import Software
 
 
 @partial(
     jax.tree_util.register_dataclass,
     # A part that is None is no array at all: with and without it are two compiled programs.
-    data_fields=("work", "bounds", "run", "network", "pe", "calibration", "uncertainty"),
+    data_fields=(
+        *("work", "bounds", "run", "network", "pe", "software"),
+        *("calibration", "uncertainty"),
+    ),
     # They choose formulas, and so are fixed when a program is compiled.
     meta_fields=("options", "has_choices"),
 )
@@ -40,5 +44,6 @@ class Case:
     pe: PE
     calibration: Calibration | None = None
     uncertainty: Uncertainty | None = None
+    software: Software = field(default_factory=Software)
     options: Options = field(default_factory=Options)
     has_choices: bool = False

@@ -12,7 +12,9 @@ import jax.numpy as jnp
 from kernels.arrays import Cells
 from kernels.network import Link
 
-Algorithm = Literal["ring", "tree", "best"]
+# best: the cheaper of ring and tree, for each message (Table III); auto: the fastest of ring, tree
+# and two-level, for each class of sizes (docs/machine.md).
+Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 
 
 def point_to_point(m: Cells, link: Link, messages: Cells = 1.0) -> Cells:

@@ -1,7 +1,7 @@
 """Flags: the names of what forbids a configuration, as bits of one byte.
 
-ParaDL, Table III, column Number of PEs, and section 4.6. The last two bits are marks: they tell,
-and forbid nothing. Apart from the kernels that set them: whoever only reads them needs no JAX.
+ParaDL, Table III, column Number of PEs, and section 4.6. Two bits are marks: they tell, and forbid
+nothing. Apart from the kernels that set them: whoever only reads them needs no JAX.
 """
 
 from enum import IntFlag
@@ -17,8 +17,8 @@ class Limit(IntFlag):
     GROUP_DOES_NOT_DIVIDE = 16  # p is not a multiple of the group
     UNEVEN = 32  # mark: parts of unequal size; the formula averages over them
     BATCH_EXCEEDS_DATASET = 64  # mark: an epoch is less than one iteration
+    MACHINE_TOO_SMALL = 128  # more PEs than the machine has
 
 
 MARKS = Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET
-# 127: all seven. The eighth bit is the summary's own (`kernels.summary.REPEATED`).
-FORBIDS = ~MARKS & Limit(127)
+FORBIDS = ~MARKS & Limit(255)

@@ -67,6 +67,8 @@ class GroupWork:
     Of the whole network, whatever the group: serial and convolution, seconds a sample of all layers
     and of the convolutions; elementwise, items in and out of layers without a matrix product;
     layers, their number; sample, items of one. undivided: weights that every PE of a group holds.
+    tensors: layers whose weights a PE exchanges; halo_stride: how far apart neighbours are along
+    the outermost dimension that a spatial group divides.
     """
 
     forward_backward: Cells
@@ -92,6 +94,8 @@ class GroupWork:
     layers: Cells
     sample: Cells
     undivided: Cells
+    tensors: Cells
+    halo_stride: Cells
 
 
 def total(values: PerLayer) -> Cells:
@@ -149,6 +153,8 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         # A sample is what the first layer takes in.
         sample=jnp.asarray(layers.x)[0],
         undivided=total(layers.w),
+        tensors=total(jnp.where(layers.w > 0, 1.0, 0.0)),
+        halo_stride=jnp.ones(()),
     )
 
 

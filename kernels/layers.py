@@ -35,6 +35,7 @@ class Layers:
     extents_x: Extents
     extents_y: Extents
     kernel: Extents
+    stride: Extents
     convolution: PerLayer
     volumetric: PerLayer
     elementwise: PerLayer

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from kernels.arrays import Cells, Flags, Limits
 from kernels.flags import Limit
 from kernels.group import Bounds, GroupWork
+from kernels.network import Network
 from kernels.run import Run
 
 
@@ -24,13 +25,14 @@ class Early:
     segments: Limits
 
 
-def early(bounds: Bounds, run: Run) -> Early:
+def early(bounds: Bounds, run: Run, network: Network) -> Early:
     """Each varies with few dimensions of the cells."""
     divides = jnp.equal(jnp.remainder(run.p, run.p2), 0)
     group = (
         _flag(jnp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
         | _flag(jnp.logical_not(bounds.even), Limit.UNEVEN)
         | _flag(jnp.logical_not(divides), Limit.GROUP_DOES_NOT_DIVIDE)
+        | _flag(jnp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
     )
     uneven = _flag(_broken(run.batch), Limit.UNEVEN)
     return Early(group, _samples(run.batch), uneven | _samples(run.batch / run.segments))

@@ -35,7 +35,8 @@ class Network:
 
     `staging_*` is the path through host memory that halo and split-point exchanges take where the
     PEs of a node do not see each other's memory (latency 0 and infinite bandwidth where they do).
-    `input_rate` [samples/s] is what the hosts of a node feed.
+    `input_rate` [samples/s] is what the hosts of a node feed. `oversubscription`, of a level: its
+    nodes' links over what leaves it. `size` [PEs]: how many there are. Table III knows neither.
     """
 
     span: PerLevel
@@ -48,6 +49,8 @@ class Network:
     phi_halo: Cells
     phi_gather: Cells
     input_rate: Cells = float("inf")
+    oversubscription: PerLevel | None = None
+    size: Cells = float("inf")
 
 
 def link(network: Network, q: Cells) -> Link:

@@ -19,6 +19,8 @@ class Options:
 
     iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
     whole iteration's communication and update, but computes no sample that is not there.
+    network: the smallest level that spans a ring, with hand-made contention (Table III), or rails:
+    rings share a node's links, and what computing hides is told apart.
     weights_read: by each sample (Table III), or once a pass. memory: Table III's bound, or what is
     alive at the same time. recompute: whether the backward pass runs layers forward once more
     instead of keeping all that it reads. waits_for_input: whether hosts may be too slow.
@@ -28,6 +30,7 @@ class Options:
     allreduce: Literal["ring", "hierarchical"] = "ring"
     iterations: Rounding = "exact"
     optimizer: Optimizer = "sgd"
+    network: Literal["levels", "rails"] = "levels"
     weights_read: Literal["sample", "pass"] = "sample"
     memory: Literal["bound", "liveness"] = "bound"
     recompute: Literal["none", "full"] = "none"

@@ -16,6 +16,7 @@ from kernels.arrays import AnyArray, Cells, Flags, Limits
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.division import Division
+from kernels.exchanges import Paths, find_paths
 from kernels.flags import FORBIDS
 from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
@@ -55,12 +56,14 @@ class Answer:
 class Invariants:
     """What of stage two varies with few dimensions, and so is found once, ahead of the cells.
 
-    exists: whether there is such a configuration. rates: None where times have none.
+    exists: whether there is such a configuration. rates: None where times have none. paths: of a
+    network of rails.
     """
 
     exists: Flags
     flags: Early
     rates: Rates | None
+    paths: Paths | None
 
 
 @compiled()
@@ -78,7 +81,8 @@ def find_invariants(case: Case) -> Invariants:
     if case.calibration is None and are_constant(case.options):
         rates = find_rates(case)
         rates = replace(rates, fixed=_where(exists, rates.fixed))
-    return Invariants(exists, early(case.bounds, run), rates)
+    paths = find_paths(case) if case.options.network == "rails" else None
+    return Invariants(exists, early(case.bounds, case.run, case.network), rates, paths)
 
 
 def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
@@ -161,7 +165,7 @@ def _iteration_times(case: Case, invariants: Invariants) -> Times:
         return _where(invariants.exists, add_terms(calibrated.iteration_terms(case)))
     if invariants.rates is not None:
         return iteration_times(invariants.rates, case.run.batch)
-    return _where(invariants.exists, add_terms(iteration_terms(case)))
+    return _where(invariants.exists, add_terms(iteration_terms(case, invariants.paths)))
 
 
 def _pick_group(choices: Answer) -> Array:

@@ -28,6 +28,7 @@ def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> 
         parameters=stage_sums(2 * layers.w + layers.bias, ends),
         # Stages exchange at once, each with its like in other replicas: the largest ends last.
         gradient=largest(layers.w, ends),
+        tensors=largest(jnp.where(layers.w > 0, 1.0, 0.0), ends),
         stage_items=passed_on(layers.y, ends, p2),
         pipelined=jnp.ones(()),
     )

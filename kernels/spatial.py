@@ -15,33 +15,41 @@ from kernels.group import GroupWork, held, total, whole_work
 from kernels.layers import Layers, LayerTimes
 
 
-def halo(kernel: Extents, planes: PerLayer, extents: Extents, factors: Factors) -> PerLayer:
-    """Items a sample that one PE sends a neighbour: (K_w-1)/2 x C x the other local extents.
+def halo(overlap: Extents, planes: PerLayer, extents: Extents, factors: Factors) -> PerLayer:
+    """Items a sample that one PE sends a neighbour: rows x C x the other local extents.
 
-    Summed over the dimensions that are split; `planes` are the channels (filters) of the tensor.
+    Summed over the dimensions that are split; `planes` are the channels (filters) of the tensor,
+    `overlap` the rows of its neighbours, on both sides together, that a PE needs of it.
     """
     depth, height, width = (
         extent / factor for extent, factor in zip(extents, factors, strict=True)
     )
     # No neighbour along a dimension that is whole. Where K is even, the mean of the two sides.
-    rows = [(k - 1) / 2 * (n > 1).astype(float) for k, n in zip(kernel, factors, strict=True)]
+    rows = [o / 2 * (n > 1).astype(float) for o, n in zip(overlap, factors, strict=True)]
     sides = (height * width, depth * width, depth * height)
     items: PerLayer = planes * sum(row * side for row, side in zip(rows, sides, strict=True))
     return items
 
 
-def layer_halo(layers: Layers, factors: Factors) -> PerLayer:
-    """Items a sample of halo(x_l) + halo(dL/dy_l)."""
-    forward = halo(layers.kernel, layers.channels, layers.extents_x, factors)
-    backward = halo(layers.kernel, layers.filters, layers.extents_y, factors)
-    return forward + backward
+def layer_halo(layers: Layers, factors: Factors, aligned: bool = False) -> PerLayer:
+    """Items a sample of halo(x_l) + halo(dL/dy_l).
+
+    K_l - 1 rows of each (Table III); or `aligned`, as many as windows of neighbours have in common:
+    K_l less the stride, of dL/dy_l a stride's part of them.
+    """
+    wide = layers.kernel - 1
+    forward = jnp.maximum(layers.kernel - layers.stride, 0.0) if aligned else wide
+    backward = forward / layers.stride if aligned else wide
+    return halo(forward, layers.channels, layers.extents_x, factors) + halo(
+        backward, layers.filters, layers.extents_y, factors
+    )
 
 
 def work(division: Division, times: LayerTimes) -> GroupWork:
     """Activations and compute divide by p2 in split layers; weights are replicated."""
     layers, placement, p2 = division.layers, division.placement, division.p2
     split = placement.split
-    items = split * layer_halo(layers, placement.factors)
+    items = split * layer_halo(layers, placement.factors, division.options.network == "rails")
     return replace(
         whole_work(layers, times),
         # Update, parameters and gradient stay those of one PE: each has all the weights.
@@ -52,7 +60,14 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         halo_exchanges=total(jnp.where(items > 0, 1.0, 0.0)),
         split_items=split_point(layers.y, split),
         replicated=jnp.ones(()),
+        halo_stride=_find_halo_stride(placement.factors),
     )
+
+
+def _find_halo_stride(factors: Factors) -> Cells:
+    """How many PEs lie between neighbours along the outermost dimension that is divided."""
+    depth, height, width = factors
+    return jnp.where(depth > 1, height * width, jnp.where(height > 1, width, 1.0))
 
 
 def split_point(y: PerLayer, split: PerLayer) -> Cells:

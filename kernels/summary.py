@@ -18,9 +18,9 @@ from kernels.arrays import Cells, Flags, Limits
 from kernels.flags import FORBIDS, Limit
 from kernels.statistics import COUNTS, STATISTICS
 
-# The flag of a PE count that stands in another part of the line, too: it does not count here.
-# The eighth bit, which `Limit` leaves free.
-REPEATED = 128
+# The flags of a PE count that stands in another part of the line, too: it does not count here. No
+# cell has both: a group that does not divide p has no other flag (`kernels.limits`).
+REPEATED = Limit.GROUP_DOES_NOT_DIVIDE | Limit.UNEVEN
 # Of one that the group merely does not divide: that says nothing about scaling.
 STOPS = FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE
 # No row: beyond the last one.
@@ -53,7 +53,7 @@ class Line:
     @property
     def allowed(self) -> Flags:
         """What nothing forbids."""
-        return jnp.equal(self.limit & jnp.uint8(FORBIDS | REPEATED), 0)
+        return jnp.equal(self.limit & jnp.uint8(FORBIDS), 0)
 
 
 @jax.tree_util.register_dataclass
@@ -182,5 +182,6 @@ def _take_row(values: Array, row: Array) -> Array:
 
 def _count_limits(limit: Array) -> Array:
     """How many PE counts have each limit, along a leading dimension."""
-    has = [(limit & jnp.uint8(each)) > 0 for each in Limit]
+    counted = jnp.where(jnp.equal(limit, jnp.uint8(REPEATED)), jnp.uint8(0), limit)
+    has = [(counted & jnp.uint8(each)) > 0 for each in Limit]
     return jnp.stack([jnp.sum(each, axis=0, dtype=jnp.int32) for each in has])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from kernels.arrays import Cells
 
-Part = Literal["compute", "communication"]
+# hidden: time that passes while PEs compute, and so is part of no sum.
+Part = Literal["compute", "communication", "hidden"]
 Per = Literal["sample", "iteration"]
 
 
@@ -91,6 +92,19 @@ class Terms:
     point_to_point: "Cells" = field(
         metadata=describe_term(
             "communication", "iteration", "time of transfers from stage to stage"
+        )
+    )
+    straggler_wait: "Cells" = field(
+        metadata=describe_term(
+            "communication", "iteration", "time that PEs wait for the slowest of them"
+        )
+    )
+    hidden_communication: "Cells" = field(
+        metadata=describe_term(
+            "hidden",
+            "iteration",
+            "time of communication while PEs compute, beside the other terms",
+            once=True,
         )
     )
 

@@ -19,9 +19,11 @@ class Choices(Record):
     scaling: Literal["weak", "strong"] = "weak"
     # Compute times as measured, where a model has some for the device, or the roofline throughout.
     times: Literal["measured", "roofline"] = "measured"
-    # The algorithm of all-reduce and all-gather; best: the cheaper of the two.
-    collectives: Literal["ring", "tree", "best"] = "ring"
-    # Of gradients whose weights a group replicates: one ring of p, or inside the groups first.
+    # The algorithm of all-reduce and all-gather. auto: the machine's fastest for each class of
+    # sizes, Table III's ring; best, of Table III alone: the cheaper of ring and tree.
+    collectives: Literal["auto", "ring", "tree", "two-level", "best"] = "auto"
+    # Of Table III alone, and gradients whose weights a group replicates: one ring of p, or inside
+    # the groups first.
     allreduce: Literal["ring", "hierarchical"] = "ring"
     # I = D/B an epoch, or rounded up, as loaders do that keep the last, smaller batch.
     iterations: Literal["exact", "ceil"] = "exact"

@@ -14,3 +14,15 @@ REFUSED: dict[str, str] = {
     "delta": "it follows from the precision: write 'system: \"NAME:precision=amp\"', or "
     "'oracle: paper'",
 }
+
+# Choices of formula that an oracle does not have, and what to write instead.
+REFUSED_CHOICES: dict[OracleName, tuple[tuple[str, str, str], ...]] = {
+    "paper": (
+        ("recompute", "full", "write 'oracle: machine'"),
+        ("collectives", "two-level", "write 'allreduce: hierarchical', or 'oracle: machine'"),
+    ),
+    "machine": (
+        ("collectives", "best", "write 'collectives: auto', or 'oracle: paper'"),
+        ("allreduce", "hierarchical", "write 'collectives: two-level', or 'oracle: paper'"),
+    ),
+}

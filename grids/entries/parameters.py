@@ -209,6 +209,37 @@ _ALL = (
         ),
     ),
     Parameter(
+        "bucket",
+        "B",
+        "gradients that leave as one message",
+        ABOVE_ZERO,
+        scale=CAPACITY,
+        oracle="machine",
+        prior=same_in_all(
+            25 * 2.0**20, 0.7, "PyTorch DistributedDataParallel, bucket_cap_mb; plain: unbounded"
+        ),
+    ),
+    Parameter(
+        "overlap",
+        "1",
+        "the part of the time computing that can hide communication",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(0.7, 0.3, "assumption, for software: ddp; plain: 0"),
+    ),
+    Parameter(
+        "jitter",
+        "1",
+        "spread of a PE's time computing an iteration, of the whole",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(
+            0.015, 0.7, "scaling of ResNet-50 on 8 V100 in fp32, 0.971 (NVIDIA, DGX-1)"
+        ),
+    ),
+    Parameter(
         "group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True, layered=True
     ),
 )

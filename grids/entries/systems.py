@@ -17,13 +17,14 @@ from grids.entries.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from grids.entries.quantity import Scale
 from grids.entries.settings import split_settings
+from grids.entries.software import AnySoftware
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.units import parse_quantity
 
 MOST_LEVELS = 16
 
 # What `NAME:key=value` may set of a system, and labels say behind its name, in this order.
-SETTINGS = ("precision",)
+SETTINGS = ("precision", "software")
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
@@ -97,6 +98,11 @@ class Level(Link):
 
     name: Name = Field(description="what it is called")
     pes: Count = Field(description="PEs that it spans")
+    # What leaves a node are its links: of the node it is 1.
+    oversubscription: Contended = Field(
+        default=1.0,
+        description="what its nodes' links carry over what its own links to the next level carry",
+    )
 
 
 class Contention(Record):
@@ -122,6 +128,12 @@ class System(Entry):
         description="What people train with: fp32, tf32, amp or bf16. It sets the peak and the "
         "bytes together.",
         examples=["fp32"],
+    )
+    software: AnySoftware = Field(
+        default="ddp",
+        description="How gradients are sent: ddp, in buckets while the backward pass runs; plain, "
+        "all at once when it has ended.",
+        examples=["ddp"],
     )
     pes_per_node: Count = Field(description="PEs of a node. From: nvidia-smi -L.")
     links_per_node: Count = Field(
@@ -170,26 +182,36 @@ class System(Entry):
     @property
     def machine(self) -> str:
         """The name without settings: two precisions of one machine share it."""
-        return self.name.partition(f":{SETTINGS[0]}=")[0]
+        return self._split_name()[0]
 
     def definition(self) -> dict[str, object]:
-        """The entry as plain data, with a precision where one is stated."""
-        plain = super().definition()
-        if "precision" not in self.model_fields_set:
-            del plain["precision"]
-        return plain
+        """The entry as plain data, with those settings that are stated."""
+        unstated = [key for key in SETTINGS if key not in self.model_fields_set]
+        return {key: value for key, value in super().definition().items() if key not in unstated}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
         """The machine with other settings than its own, which its name then says.
 
-        Its own setting, asked for, changes nothing: one machine has one label. ValidationError:
+        Its own settings, asked for, change nothing: one machine has one label. ValidationError:
         it cannot be so.
         """
-        precision = settings.get("precision", self.precision)
-        if precision == self.precision:
+        others = {key: each for key, each in settings.items() if each != getattr(self, key)}
+        if not others:
             return self
-        label = f"{self.machine}:precision={precision}"
-        return self.from_definition(self.definition() | {"name": label, "precision": precision})
+        machine, stated = self._split_name()
+        stated |= others
+        label = ",".join(f"{key}={stated[key]}" for key in SETTINGS if key in stated)
+        return self.from_definition(
+            self.definition() | {"name": f"{machine}:{label}"} | dict(others)
+        )
+
+    def _split_name(self) -> tuple[str, dict[str, str]]:
+        """The machine, and the settings that the name says."""
+        machine, colon, label = self.name.rpartition(":")
+        settings = [each.partition("=") for each in label.split(",")]
+        if not colon or any(key not in SETTINGS for key, _, _ in settings):
+            return self.name, {}
+        return machine, {key: value for key, _, value in settings}
 
     @model_validator(mode="after")
     def _check_nesting(self) -> Self:
@@ -221,8 +243,8 @@ class System(Entry):
 
     @model_validator(mode="after")
     def _check_precision(self) -> Self:
-        """The system, if its PEs have a peak in its precision, and its name says no other."""
-        asked, stated = self.precision, self.name.removeprefix(self.machine)
+        """The system, if its PEs have a peak in its precision, and its name no other settings."""
+        asked, stated = self.precision, self._split_name()[1]
         if _find_peak(self.pe, asked) is None:
             raise ValueError(
                 f"precision: {format_text(self.pe.name)} has no peak for {asked}, only for "
@@ -230,10 +252,12 @@ class System(Entry):
                 f"where it has one, write 'tensor_peaks: {{{asked}: ... TFLOP/s}}' under 'pe': "
                 f"its dense peak in {PRECISIONS[asked].peak}"
             )
-        if stated not in ("", f":precision={asked}"):
-            raise ValueError(
-                f"name: expected one that says precision={asked}, got {shorten(self.name)}"
-            )
+        for key, value in stated.items():
+            if value != getattr(self, key):
+                raise ValueError(
+                    f"name: expected one that says {key}={getattr(self, key)}, "
+                    f"got {shorten(self.name)}"
+                )
         return self
 
 

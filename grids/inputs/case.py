@@ -18,7 +18,7 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.groups import Groups, reduce_groups
-from grids.inputs.machine import build_network, build_pe, look_up_bytes
+from grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
 from grids.inputs.placement import Mask, kernel_layers
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
@@ -68,10 +68,10 @@ def build_case(
     program serves all strategies.
     """
     values = _look_up(strategy, axes, settings)
-    network = build_network(workload.system, values)
+    network = build_network(workload.system, values, settings.oracle)
     run = _run(strategy, values, workload, settings)
     # Rings that share a link are counted from p1 and p2, which the run has first.
-    run = replace(run, phi=find_contention(strategy, values, network, run))
+    run = replace(run, phi=find_contention(strategy, values, network, run, settings.oracle))
     groups, position = _distinguish(strategy, workload, values, run, settings)
     work, bounds = _spread_over_p(
         reduce_groups(groups, _count_stages(run)), position, values.leading, run
@@ -90,6 +90,7 @@ def build_case(
         ),
         network=network,
         pe=groups.pe,
+        software=build_software(workload.system, values, settings.oracle),
         calibration=calibrated.calibration(values.rank) if calibrated else None,
         uncertainty=calibrated.uncertainty(strategy, np.asarray(run.p)) if calibrated else None,
         options=settings.options,

@@ -7,11 +7,13 @@ import numpy as np
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
+from grids.entries.software import SOFTWARE
 from grids.entries.systems import System
 from grids.inputs.values import Values
 from grids.models.layers import Floats
 from kernels.compute import PE
 from kernels.network import Network
+from kernels.software import Software
 
 # Levels that a network has at least: few machines have more.
 LEVELS = 4
@@ -30,9 +32,7 @@ def build_pe(system: System, values: Values, oracle: OracleName) -> PE:
         )
 
     def expect(name: str) -> Floats:
-        prior = PARAMETERS[name].prior
-        assert prior is not None, name  # a row of the table has one, or is asked for elsewhere
-        return values.get(name, prior.median[system.precision])
+        return look_up_prior(name, system, values)
 
     return PE(
         peak_flops=values.get("peak_flops", system.peak),
@@ -50,6 +50,24 @@ def build_pe(system: System, values: Values, oracle: OracleName) -> PE:
     )
 
 
+def look_up_prior(name: str, system: System, values: Values) -> Floats:
+    """A parameter of the machine oracle, of which the prior's median is expected."""
+    prior, known = PARAMETERS[name].prior, SOFTWARE[system.software].parameters
+    assert prior is not None, name  # a row of the table has one, or is asked for elsewhere
+    return values.get(name, known.get(name, prior.median[system.precision]))
+
+
+def build_software(system: System, values: Values, oracle: OracleName) -> Software:
+    """What a framework makes of the machine's time; nothing, by Table III."""
+    if oracle == "paper":
+        return Software()
+    return Software(
+        bucket=look_up_prior("bucket", system, values),
+        overlap=look_up_prior("overlap", system, values),
+        jitter=look_up_prior("jitter", system, values),
+    )
+
+
 def look_up_bytes(
     of: Literal["item", "gradient"], system: System, values: Values, oracle: OracleName
 ) -> Floats:
@@ -59,8 +77,9 @@ def look_up_bytes(
     return np.full((1,) * values.rank, float(getattr(PRECISIONS[system.precision], of)))
 
 
-def build_network(system: System, values: Values) -> Network:
+def build_network(system: System, values: Values, oracle: OracleName) -> Network:
     """The network's levels, of which the first is the node."""
+    paper = oracle == "paper"
     # The outermost one stands there several times: so machines share one compiled program.
     levels = (*system.levels, *system.levels[-1:] * (LEVELS - len(system.levels)))
     # An axis of bandwidth or latency replaces all levels beyond the node together.
@@ -83,7 +102,10 @@ def build_network(system: System, values: Values) -> Network:
         # A path of no latency and no end of bandwidth is never the slower one.
         staging_latency=values.get("staging_latency", staging.latency if staging else 0.0),
         staging_bandwidth=values.get("staging_bandwidth", staging.bandwidth if staging else np.inf),
-        phi_halo=values.get("phi_halo", system.contention.halo),
-        phi_gather=values.get("phi_gather", system.contention.split_gather),
+        # The system's own divisors, made by hand, are Table III's: rails count flows.
+        phi_halo=values.get("phi_halo", system.contention.halo if paper else 1.0),
+        phi_gather=values.get("phi_gather", system.contention.split_gather if paper else 1.0),
         input_rate=values.get("input_rate", system.input_rate or np.inf),
+        oversubscription=np.array([level.oversubscription for level in levels]),
+        size=np.asarray(np.inf if paper else float(system.most_pes)),
     )

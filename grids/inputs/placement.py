@@ -39,6 +39,7 @@ def kernel_layers(table: LayerTable) -> Layers:
         extents_x=table.extents_x.T,
         extents_y=table.extents_y.T,
         kernel=table.kernel.T,
+        stride=table.stride.T,
         convolution=table.convolutions.astype(float),
         volumetric=np.full(len(table), float((table.extents_x[:, 0] > 1).any())),
         elementwise=(~table.multiplying).astype(float),
@@ -216,6 +217,7 @@ def _find_least_halo(
         extents_x=sizes.extents_x[:, :, None],
         extents_y=sizes.extents_y[:, :, None],
         kernel=sizes.kernel[:, :, None],
+        stride=sizes.stride[:, :, None],
     )
     halo = np.where(split, np.asarray(layer_halo(columns, factors)), 0).sum(axis=0)
     # Whoever splits fewer layers has less halo, and more to compute: it does not compete.

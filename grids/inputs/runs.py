@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from grids.entries.oracles import OracleName
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.divisors import divisors
@@ -18,7 +19,7 @@ def build_run(
     """The run of every cell: how PEs and samples divide. Its phi is 1."""
     p = values.get("pe")
     # Of the shape of p, also where it is constant: all strategies then share one compiled program.
-    size = _find_group_size(strategy, values, system, p)
+    size = _find_group_size(strategy, values, system, p, settings.oracle)
     p2 = np.broadcast_to(size, np.broadcast_shapes(size.shape, p.shape))
     # One replica at least: a group larger than p is no configuration, and divides by no 0.
     p1 = np.maximum(p // p2, 1) if strategy.replicated else np.ones((1,) * values.rank)
@@ -45,7 +46,9 @@ def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
     return np.full((1,) * values.rank, float(strategy.segments))
 
 
-def _find_group_size(strategy: Strategy, values: Values, system: System, p: Floats) -> Floats:
+def _find_group_size(
+    strategy: Strategy, values: Values, system: System, p: Floats, oracle: OracleName
+) -> Floats:
     """p2: one PE, all of them, or the group that the user or the node gives a hybrid."""
     if strategy.group_strategy == "none":
         return np.ones((1,) * values.rank)
@@ -55,7 +58,10 @@ def _find_group_size(strategy: Strategy, values: Values, system: System, p: Floa
         return _list_divisors(p)
     if strategy.group is not None:
         return np.full((1,) * values.rank, float(strategy.group))
-    return values.get("group", system.pes_per_node)
+    size = values.get("group", system.pes_per_node)
+    # Fewer PEs than a node has are one group; by Table III the group would not divide them.
+    given = "group" in values or oracle == "paper"
+    return size if given else np.minimum(size, p)
 
 
 def _list_divisors(p: Floats) -> Floats:
@@ -68,13 +74,16 @@ def _list_divisors(p: Floats) -> Floats:
     return table.T.reshape(most, *p.shape[1:])
 
 
-def find_contention(strategy: Strategy, values: Values, network: Network, run: Run) -> Floats:
+def find_contention(
+    strategy: Strategy, values: Values, network: Network, run: Run, oracle: OracleName
+) -> Floats:
     """phi of the gradient exchange: as given, else of the p2 rings that share a node's links.
 
-    Whole weights, on every PE or in a spatial group, are one ring, with the links to itself.
+    Whole weights, on every PE or in a spatial group, are one ring, with the links to itself. On
+    rails, the machine's, the path itself counts what shares it (`kernels.rings`).
     """
     if "phi" in values:
         return values.get("phi")
-    if strategy.group_strategy in ("none", "spatial"):
+    if oracle == "machine" or strategy.group_strategy in ("none", "spatial"):
         return np.ones((1,) * values.rank)
     return np.asarray(shared_links(network, run.p, run.p1, run.p2))

@@ -46,6 +46,7 @@ class Layer:
     extents_x: tuple[float, float, float]
     extents_y: tuple[float, float, float]
     kernel: tuple[float, float, float]
+    stride: tuple[float, float, float] = (1.0, 1.0, 1.0)
     # The positions of the layers that made what it reads, -1 for the sample. None: a row of a
     # chain, as in ParaDL's files, which reads the layer before it.
     inputs: tuple[int, ...] | None = None
@@ -68,6 +69,7 @@ class LayerTable:
     extents_x: Floats
     extents_y: Floats
     kernel: Floats
+    stride: Floats  # of the windows; 1 where there are none
     inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
     seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
 

@@ -195,6 +195,8 @@ def _make_layer(line: Line) -> Layer:
     # shortcuts take. What is kept misses those alone: a shortcut's ReLU is kept for itself.
     flat = line.kind.flattens
     ones = tuple(1 for _ in line.x[1:])
+    # A file has no strides: windows are as far apart as their numbers say.
+    strides = tuple(max(1, round(a / b)) for a, b in zip(line.x[1:], line.y[1:], strict=True))
     return Layer(
         name=line.name,
         kind=line.kind.name,
@@ -209,6 +211,7 @@ def _make_layer(line: Line) -> Layer:
         extents_x=pad_dimensions(ones if flat else line.x[1:]),
         extents_y=pad_dimensions(ones if flat else line.y[1:]),
         kernel=pad_dimensions(line.kernel),
+        stride=pad_dimensions(ones if flat else strides),
     )
 
 

@@ -131,5 +131,6 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
         extents_x=pad_dimensions(x.extents),
         extents_y=pad_dimensions(y.extents),
         kernel=pad_dimensions(kernel),
+        stride=pad_dimensions(passage.stride),
         inputs=makers,
     )

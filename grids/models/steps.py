@@ -88,8 +88,9 @@ class Conv(LayerSettings):
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
-        y = Tensor(self.filters, slide(layer, x, kernel, self.stride, self.padding))
-        return Passage(x, y, kernel, bias=self.bias)
+        stride = size_dimensions(layer, "stride", self.stride, x)
+        y = Tensor(self.filters, slide(layer, x, kernel, stride, self.padding))
+        return Passage(x, y, kernel, stride, bias=self.bias)
 
 
 class Fc(LayerSettings):
@@ -118,9 +119,9 @@ class Pool(LayerSettings):
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
-        stride = self.stride or self.kernel
+        stride = size_dimensions(layer, "stride", self.stride or self.kernel, x)
         extents = slide(layer, x, kernel, stride, self.padding, self.ceil)
-        return Passage(x, Tensor(x.channels, extents), kernel)
+        return Passage(x, Tensor(x.channels, extents), kernel, stride)
 
 
 class AdaptivePool(LayerSettings):
@@ -135,7 +136,7 @@ class AdaptivePool(LayerSettings):
         # Windows of one size, rounded up. Frameworks vary it from place to place where extents do
         # not divide; where less comes in than goes out, an item is its own window.
         kernel = tuple(math.ceil(a / b) for a, b in zip(x.extents, y.extents, strict=True))
-        return Passage(x, y, kernel)
+        return Passage(x, y, kernel, stride=kernel)
 
 
 class Plain(LayerSettings):

@@ -42,13 +42,14 @@ class Tensor:
 class Passage:
     """A sample's way through one layer: what comes in, what goes out, what slides over it.
 
-    inputs: how many tensors of x's sizes come in together. bias: whether the layer adds biases,
-    if its kind has any.
+    stride: from one place of it to the next. inputs: how many tensors of x's sizes come in
+    together. bias: whether the layer adds biases, if its kind has any.
     """
 
     x: Tensor
     y: Tensor
     kernel: Sizes = ()
+    stride: Sizes = ()
     inputs: int = 1
     bias: bool = True
 

@@ -139,7 +139,7 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
         layers: Layers = None,
         settings: Set = None,
         scaling: Scaling = "weak",
-        collectives: Collectives = "ring",
+        collectives: Collectives = "auto",
         allreduce: AllReduce = "ring",
         iterations: Iterations = "exact",
         optimizer: Optimizer = "sgd",

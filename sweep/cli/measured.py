@@ -40,7 +40,7 @@ def compare(
     oracle: Oracle = "machine",
     calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
-    allreduce: AllReduce = "hierarchical",
+    allreduce: AllReduce | None = None,
     require_accuracy: Required = None,
     form: Form = "table",
 ) -> None:
@@ -90,7 +90,7 @@ def accuracy(
     oracle: Oracle = "machine",
     calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
-    allreduce: AllReduce = "hierarchical",
+    allreduce: AllReduce | None = None,
 ) -> None:
     """Predicted next to measured times, a panel for each model and strategy."""
     from sweep.show.plots.accuracy import plot_accuracy
@@ -100,11 +100,11 @@ def accuracy(
 
 
 def _compare_runs(
-    path: Path, calibration: str, system: str, oracle: str, allreduce: str
+    path: Path, calibration: str, system: str, oracle: str, allreduce: str | None
 ) -> dict[str, Any]:
     """The comparison of a runs file; messages speak of options."""
     from sweep.measured.compare import compare as ask
 
-    settings = {"oracle": oracle, "allreduce": allreduce}
+    settings = {"oracle": oracle} | ({"allreduce": allreduce} if allreduce else {})
     with speak_of_options():
         return ask(path, system=system, calibration=calibration, settings=settings)

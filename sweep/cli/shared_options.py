@@ -25,12 +25,14 @@ Scaling = Annotated[
     typer.Option(help="Whether --batch counts a replica's samples or all."),
 ]
 Collectives = Annotated[
-    Literal["ring", "tree", "best"],
-    typer.Option(help="Of collectives; best: the cheaper one."),
+    Literal["auto", "ring", "tree", "two-level", "best"],
+    typer.Option(
+        help="Algorithm; auto: the machine's fastest, Table III's ring; best: Table III's."
+    ),
 ]
 AllReduce = Annotated[
     Literal["ring", "hierarchical"],
-    typer.Option(help="Of weights that a group replicates: one ring, or inside groups first."),
+    typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
 ]
 Iterations = Annotated[
     Literal["exact", "ceil"], typer.Option(help="D/B an epoch, or rounded up as loaders do.")

@@ -6,7 +6,7 @@ from typing import Any
 
 from sweep.measured.accuracy import rate_prediction, summarise_accuracy
 from sweep.measured.anomalies import find_anomaly
-from sweep.measured.predicted_runs import AS_MEASURED, Conditions, PredictedRun, predict_runs
+from sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from sweep.measured.runs import PARTS, Times, read_runs
 
 QUANTILES = ("p10", "p50", "p90")
@@ -19,7 +19,7 @@ def compare(
     *,
     system: str = "abci",
     calibration: str = "auto",
-    settings: Mapping[str, object] = AS_MEASURED,
+    settings: Mapping[str, object] = {},
 ) -> dict[str, Any]:
     """Predictions [s an iteration] beside the runs of a CSV file, as `paradl compare` prints them.
 

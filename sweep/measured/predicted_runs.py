@@ -1,7 +1,7 @@
 """Measured runs, each with what the oracle predicts for it.
 
-A run is predicted as it was configured: weak scaling with b = samples_per_replica, and gradients
-of replicated weights reduced inside a group first, as the runs of the paper did.
+A run is predicted as it was configured: weak scaling with b = samples_per_replica, and by Table III
+with gradients of replicated weights reduced inside a group first, as the runs of the paper did.
 """
 
 import re
@@ -28,6 +28,7 @@ class Conditions:
 
     def make_case(self, row: MeasuredRun) -> Configuration:
         """What the oracle is asked about a run."""
+        as_measured = AS_MEASURED if self.settings.get("oracle") == "paper" else {}
         return Configuration(
             row.model,
             row.strategy,
@@ -35,7 +36,7 @@ class Conditions:
             row.samples_per_replica,
             system=row.system or self.system,
             dataset=row.dataset,
-            settings={**self.settings, "calibration": self.calibration},
+            settings={**as_measured, **self.settings, "calibration": self.calibration},
         )
 
 

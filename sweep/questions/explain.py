@@ -71,8 +71,8 @@ def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
             # The numbers in a formula are those of one iteration, or of a mini-batch's samples.
             once = seconds / _count_passes(name, predicted)
             # Only terms with an all-reduce or all-gather depend on the algorithm of collectives.
-            ring = "AR" not in formula.symbols and "AG" not in formula.symbols
-            prefix = "" if ring or algorithm == "ring" else f"[{algorithm}] "
+            collective = "AR" in formula.symbols or "AG" in formula.symbols
+            prefix = f"[{algorithm}] " if collective and algorithm != "ring" else ""
             rows.append(
                 {
                     "term": name,

@@ -14,6 +14,8 @@ class Formula:
     numbers: str
 
 
+SECONDS = "{seconds:.6g} s"
+
 SPLIT = Formula("b sum (FW+BW) (s/p2 + 1-s)", "{b:g} x {work:.6g} s")
 
 FORWARD_BACKWARD = {
@@ -30,7 +32,28 @@ MACHINE = {
         "A n sum (3 (w+bi) a / BW + o), n = p2+S-1 of a pipeline of several stages, else 1",
         "{accumulate:g} x {steps:g} x {fixed:.6g} s",
     ),
-    "input_wait": Formula("max(0, N / input_rate - all else)", "{seconds:.6g} s"),
+    "input_wait": Formula("max(0, N / input_rate - all else)", SECONDS),
+    "gradient_exchange": Formula(
+        "T/K + max(0, T - T/K - hidden), T = AR of m = g |w| in K = min(layers, m / bucket)",
+        "m = {gradient_bytes:.6g} B, {seconds:.6g} s",
+    ),
+    "layer_collectives": Formula(
+        "A sum over split layers of [filter] AG + RS, [channel] AR + AG",
+        "{gathers:g} of {gathered_bytes:.6g} B, {seconds:.6g} s",
+    ),
+    "halo_exchange": Formula(
+        "A max(0, 4 n alpha + 2 b a sum (halo(x) + halo(dL/dy)) beta - overlap b sum s_l)",
+        "4 x {halos:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B / {halo_bandwidth:.4g} B/s,"
+        " {seconds:.6g} s exposed",
+    ),
+    "split_gather": Formula("A 2 AG(p2, b a |y_split|)", "{split_bytes:.6g} B, {seconds:.6g} s"),
+    "point_to_point": Formula(
+        "A (2 (p2-1) P + max(0, 2 (S-1) P - hidden)), P = alpha + b/S a c beta",
+        "P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} B/s,"
+        " {seconds:.6g} s",
+    ),
+    "straggler_wait": Formula("jitter z(p) A x a pass computing", SECONDS),
+    "hidden_communication": Formula("what passes while PEs compute: no part of the time", SECONDS),
 }
 
 # Ring collectives; the name of another algorithm is put before them.
@@ -67,7 +90,6 @@ FORMULAS = {
 }
 
 # Of calibrated formulas the result alone: their numbers would fill several lines.
-SECONDS = "{seconds:.6g} s"
 CALIBRATED = {
     "forward_backward": Formula(
         "(conv + [spatial] elementwise)/p2 + the rest of b sum (FW+BW); elementwise = passes x"
@@ -103,5 +125,5 @@ def select_formulas(group: str, *, oracle: str, calibrated: bool) -> dict[str, F
     if calibrated:
         return CALIBRATED
     if oracle == "machine":
-        return MACHINE | FORMULAS
+        return FORMULAS | MACHINE
     return {"forward_backward": FORWARD_BACKWARD.get(group, SPLIT)} | FORMULAS

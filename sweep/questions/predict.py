@@ -9,12 +9,13 @@ from typing import Any
 from grids.grid import Grid, Index
 from grids.reading.errors import InputError, shorten
 from grids.spec import Spec, validate_spec
-from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.exchanges import find_paths, ring_replicas
 from kernels.flags import FORBIDS
-from kernels.network import Link, Network, link, staged_link
+from kernels.network import Link, link, staged_link
 from kernels.oracle import Answer, answer_case, choose_group
+from kernels.rings import find_path
 from kernels.terms import TERMS
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
@@ -192,7 +193,7 @@ def tell_basis(grid: Grid) -> dict[str, str]:
 def parameters(case: Case) -> dict[str, float | None]:
     """The numbers that the formulas were evaluated with, in SI units."""
     run, network, pe = case.run, case.network, case.pe
-    in_group, across, staged = _find_links(network, run.p2, run.p)
+    in_group, across, staged = _find_links(case)
     return {
         "group_latency": number(in_group.alpha),
         "group_bandwidth": _read_bandwidth(in_group),
@@ -231,13 +232,20 @@ def _list_machine_parameters(case: Case) -> dict[str, float | None]:
         "layer_overhead": number(pe.layer_overhead),
         "reserved": number(pe.reserved),
         "input_rate": finite(number(case.network.input_rate)),
+        "bucket": finite(number(case.software.bucket)),
+        "overlap": number(case.software.overlap),
+        "jitter": number(case.software.jitter),
     }
 
 
 @compiled()
-def _find_links(network: Network, p2: Cells, p: Cells) -> tuple[Link, Link, Link]:
+def _find_links(case: Case) -> tuple[Link, Link, Link]:
     """In a group, across all PEs, and of a halo: one program loads faster than each operation."""
-    return link(network, p2), link(network, p), staged_link(network, p2)
+    network, run = case.network, case.run
+    if case.options.network == "levels":
+        return link(network, run.p2), link(network, run.p), staged_link(network, run.p2)
+    paths = find_paths(case)
+    return paths.stages, find_path(network, ring_replicas(case.work, run)), paths.halos
 
 
 def _read_bandwidth(path: Link) -> float:

@@ -67,7 +67,7 @@ def test_what_is_not_written_has_a_default() -> None:
     spec = Spec.model_validate({"oracle": "paper", "axes": axes})
     assert spec.axes.strategy == tuple(MEANING)
     assert (spec.axes.dataset, spec.outputs) == (None, MAIN_OUTPUTS)
-    assert (spec.scaling, spec.times, spec.collectives) == ("weak", "measured", "ring")
+    assert (spec.scaling, spec.times, spec.collectives) == ("weak", "measured", "auto")
 
 
 def spec_of(axes: dict[str, object], **keys: object) -> Spec:

@@ -1,8 +1,10 @@
 """Limits: every flag by itself, and at its border."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from toys import LAYERS, PROCESSOR, TIMES, bounds, placement, run
+from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
 from kernels.division import Division
 from kernels.flags import FORBIDS, MARKS, Limit
@@ -13,7 +15,7 @@ from kernels.strategy import group_work
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
     work = group_work(Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, group), TIMES)
     setup = setup or run()
-    return Limit(int(limits(work, early(bounds(**kept), setup), setup, memory, capacity)))
+    return Limit(int(limits(work, early(bounds(**kept), setup, NETWORK), setup, memory, capacity)))
 
 
 def test_nothing_forbids_a_group_that_fits() -> None:
@@ -22,6 +24,13 @@ def test_nothing_forbids_a_group_that_fits() -> None:
 
 def test_memory_that_is_just_enough_is_enough() -> None:
     assert flags(memory=10.0, capacity=np.nextafter(10.0, 0)) == Limit.MEMORY
+
+
+def test_a_machine_has_a_size() -> None:
+    small = replace(NETWORK, size=7.0)
+    one_more, all_of_them = run(p1=4.0, p2=2.0), run(p1=7.0, p2=1.0)
+    assert Limit(int(early(bounds(), one_more, small).group)) == Limit.MACHINE_TOO_SMALL
+    assert Limit(int(early(bounds(), all_of_them, small).group)) == Limit(0)
 
 
 def test_a_group_beyond_what_can_be_split() -> None:

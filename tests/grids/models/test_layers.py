@@ -28,6 +28,7 @@ def layer(name: str, kind: str, **counts: float) -> Layer:
         extents_x=ones,
         extents_y=ones,
         kernel=ones,
+        stride=ones,
         inputs=None,
         **{**rest, **counts},
     )

@@ -1,0 +1,45 @@
+"""Software: how a framework sends gradients, a setting of the system beside its precision.
+
+One table: a row says what it knows of the parameters that depend on it, whose priors are those of
+PyTorch's DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
+
+from pydantic import BeforeValidator
+
+from grids.reading.errors import shorten, suggest_name
+
+SoftwareName = Literal["plain", "ddp"]
+
+
+@dataclass(frozen=True)
+class Software:
+    """A way of sending gradients. parameters: those that it determines, instead of their priors."""
+
+    meaning: str
+    parameters: Mapping[str, float]
+
+
+SOFTWARE: dict[SoftwareName, Software] = {
+    "plain": Software(
+        "all gradients in one message, when the backward pass has ended (ChainerMN, as ParaDL ran)",
+        {"bucket": math.inf, "overlap": 0.0},
+    ),
+    "ddp": Software(
+        "gradients in buckets, while the backward pass runs (PyTorch DDP, Horovod, MXNet)", {}
+    ),
+}
+
+
+def check_software(name: object) -> object:
+    """The name, if there is such software."""
+    if name not in get_args(SoftwareName):
+        raise ValueError(f"unknown software {shorten(name)}; {suggest_name(str(name), SOFTWARE)}")
+    return name
+
+
+AnySoftware = Annotated[SoftwareName, BeforeValidator(check_software)]

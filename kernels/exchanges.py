@@ -1,0 +1,209 @@
+"""Exchanges: what PEs send each other, on rails, and what of it computing hides.
+
+The machine oracle's terms of communication (docs/machine.md, Network and Overlap). Symbols: p PEs =
+p1 replicas x p2; b samples of one of A passes; a bytes an item, g a gradient; S segments; omega the
+part of the time computing that hides communication.
+"""
+
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import ndtri
+
+from kernels.arrays import Cells
+from kernels.case import Case
+from kernels.group import GroupWork
+from kernels.library_collectives import (
+    Cost,
+    Costs,
+    gather_costs,
+    reduce_costs,
+    time_fastest,
+    tree_costs,
+)
+from kernels.network import Link, Network
+from kernels.options import Options
+from kernels.rings import Ring, find_flow, find_path
+from kernels.run import Run
+from kernels.terms import Terms
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Paths:
+    """What exchanges cost whatever their bytes, by flow; found once, ahead of the cells.
+
+    gradients: all-reduces across replicas. gathers, trees: all that a group gathers, or reduces by
+    trees, of the layers, for each class of sizes: seconds a pass, and seconds a sample. ends:
+    gathers where a spatial split ends. halos, stages: from PE to PE. slowest: z(p), how far the
+    slowest of p PEs is from their mean, in standard deviations.
+    """
+
+    gradients: Costs
+    gathers: tuple[Costs, ...]
+    trees: tuple[Costs, ...]
+    ends: Costs
+    halos: Link
+    stages: Link
+    slowest: Cells
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Seconds of a flow: exposed, and while PEs compute."""
+
+    exposed: Cells
+    hidden: Cells
+
+
+def find_paths(case: Case) -> Paths:
+    """The paths of a case's flows."""
+    work, run, network, algorithm = case.work, case.run, case.network, case.options.algorithm
+    inside = Ring(run.p2, jnp.ones(()), run.p)
+    staged = _stage_through_hosts(network)
+    halos = find_flow(staged, run.p, inside.span, work.halo_stride)
+    return Paths(
+        gradients=_contend(reduce_costs(network, ring_replicas(work, run), algorithm), run.phi),
+        gathers=_add_messages(gather_costs(network, inside, algorithm), work, run),
+        trees=_add_messages(tree_costs(network, inside, algorithm), work, run),
+        ends=_contend(gather_costs(staged, inside, algorithm), network.phi_gather),
+        halos=halos.contended(network.phi_halo),
+        stages=find_path(network, inside),
+        slowest=_find_slowest(run.p),
+    )
+
+
+def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
+    """The terms of one pass `computing`, and those of what its PEs exchange."""
+    work, run, options = case.work, case.run, case.options
+    window = case.software.overlap * computing.forward_backward
+    halos = _hide(_time_halos(work, run, paths.halos), window)
+    stages = _send_stages(work, run, paths.stages, window)
+    backward = _take_backward(options)
+    # What halos hide of the backward pass, gradients cannot.
+    left = backward * jnp.maximum(window - halos.hidden, 0.0)
+    gradients = _exchange_gradients(case, paths.gradients, left / _count_segments(work, run))
+    return replace(
+        computing,
+        gradient_exchange=gradients.exposed,
+        layer_collectives=_time_layers(case, paths),
+        halo_exchange=halos.exposed,
+        split_gather=_time_ends(work, run, paths.ends),
+        point_to_point=stages.exposed,
+        straggler_wait=case.software.jitter * paths.slowest * _add_compute(computing),
+        hidden_communication=gradients.hidden + run.accumulate * (halos.hidden + stages.hidden),
+    )
+
+
+def ring_replicas(work: GroupWork, run: Run) -> Ring:
+    """Each PE with its likes in other replicas; where all have all weights, all PEs."""
+    whole = jnp.equal(work.replicated, 1)
+    return Ring(jnp.where(whole, run.p, run.p1), jnp.where(whole, 1.0, run.p2), run.p)
+
+
+def _contend(costs: Costs, phi: Cells) -> Costs:
+    """The costs where `phi` flows share the bandwidth."""
+    return tuple(replace(each, beta=each.beta * phi) for each in costs)
+
+
+def _stage_through_hosts(network: Network) -> Network:
+    """The network as it is through host memory, where PEs do not see each other's."""
+    inside = jnp.minimum(network.bandwidth[0], network.staging_bandwidth)
+    # All paths begin inside a node: what bounds it bounds them.
+    return replace(
+        network,
+        latency=jnp.maximum(network.latency, network.staging_latency),
+        bandwidth=jnp.concatenate(
+            [jnp.broadcast_to(inside, network.bandwidth[0].shape)[None], network.bandwidth[1:]]
+        ),
+    )
+
+
+def _find_slowest(p: Cells) -> Cells:
+    """z(p), the expected largest of p standard normal numbers (Blom 1958); 0 of one."""
+    return jnp.where(jnp.greater(p, 1), ndtri((p - 0.375) / (p + 0.25)), 0.0)
+
+
+def _exchange_gradients(case: Case, costs: Costs, window: Cells) -> Flow:
+    """K messages, of which all but the last can leave while the backward pass runs."""
+    work, run, software = case.work, case.run, case.software
+    m = run.gradient_delta * work.gradient
+    messages = jnp.maximum(jnp.minimum(m / software.bucket, work.tensors), 1.0)
+    seconds = time_fastest(costs, m, messages)
+    last = seconds / messages
+    early = _hide(seconds - last, (1 - 1 / messages) * window)
+    return Flow(last + early.exposed, early.hidden)
+
+
+def _add_messages(costs: Costs, work: GroupWork, run: Run) -> tuple[Costs, ...]:
+    """Seconds a pass, and a sample, of all messages of each class of sizes."""
+    # A tuple: slices of an array with a dimension of classes are a tenth as fast in the cells.
+    return tuple(
+        tuple(Cost(messages * each.startup, run.delta * items * each.beta) for each in costs)
+        for messages, items in zip(work.gathers, work.gathered, strict=True)
+    )
+
+
+def _time_layers(case: Case, paths: Paths) -> Cells:
+    """By filter AG forward, and RS backward; by channel AR forward, and AG backward.
+
+    Each class of sizes takes its fastest algorithm.
+    """
+    work, batch, algorithm = case.work, case.run.batch, case.options.algorithm
+    seconds = jnp.zeros(())
+    for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
+        gather = time_fastest(of_class, batch, 1.0)
+        # An all-reduce is a reduce-scatter and a gather, or a tree.
+        rings = () if algorithm == "tree" else (2 * gather,)
+        reduction = reduce(jnp.minimum, (*rings, *(each.time(batch, 1.0) for each in by_tree)))
+        often = 2 * work.by_filter + work.by_channel
+        seconds += often * gather + work.by_channel * reduction
+    return seconds
+
+
+def _time_halos(work: GroupWork, run: Run, path: Link) -> Cells:
+    """sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l))."""
+    m = 2 * run.batch * run.delta * work.halo_items
+    return 4 * work.halo_exchanges * path.alpha + m * path.beta
+
+
+def _time_ends(work: GroupWork, run: Run, costs: Costs) -> Cells:
+    """2 AG(p2, b a y_split), where a spatial split ends before the last layer."""
+    m = run.batch * run.delta * work.split_items
+    gathers = jnp.where(jnp.greater(work.split_items, 0), 1.0, 0.0)
+    return 2 * time_fastest(costs, m, gathers)
+
+
+def _send_stages(work: GroupWork, run: Run, path: Link, window: Cells) -> Flow:
+    """2 (p2+S-2) P2P(b/S a c), of which 2 (S-1) can pass while stages compute."""
+    m = run.batch / run.segments * run.delta * work.stage_items
+    # A single stage sends nothing.
+    several = work.pipelined * jnp.where(jnp.greater(run.p2, 1), 1.0, 0.0)
+    once = several * (path.alpha + m * path.beta)
+    waiting = run.segments - 1
+    steady = _hide(2 * waiting * once, waiting / run.segments * window)
+    return Flow(2 * (run.p2 - 1) * once + steady.exposed, steady.hidden)
+
+
+def _hide(seconds: Cells, window: Cells) -> Flow:
+    """What a window hides of a flow."""
+    exposed = jnp.maximum(seconds - window, 0.0)
+    return Flow(exposed, seconds - exposed)
+
+
+def _take_backward(options: Options) -> float:
+    """The part of forward and backward passes that is backward; layers run again are part of it."""
+    return 2 / 3 if options.recompute == "none" else 3 / 4
+
+
+def _count_segments(work: GroupWork, run: Run) -> Cells:
+    """S, in which a pipeline of several stages goes backward; 1 of all other groups."""
+    several = jnp.equal(work.pipelined, 1) & jnp.greater(run.p2, 1)
+    return jnp.where(several, run.segments, 1.0)
+
+
+def _add_compute(terms: Terms) -> Cells:
+    """[s a pass] computing; updates follow when all PEs have waited."""
+    return terms.forward_backward + terms.pipeline_bubble + terms.pass_overhead

@@ -1,0 +1,94 @@
+"""Rings on rails: what a ring's PEs have of a node's links, and of those beyond it.
+
+A group's PEs are neighbours, its rings have stride 1; rings across replicas have the stride p2.
+Symbols as in docs/machine.md, Network: S PEs that a ring spans; P_j of level j, f_j flows that
+leave it at once; k PEs and L links a node. For the machine oracle: Table III gives every ring the
+smallest level that spans it, and has no rings that share a link but for a hand-made factor.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from kernels.arrays import Cells
+from kernels.network import Link, Network
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Ring:
+    """`degree` PEs at `stride`, in a run on p PEs."""
+
+    degree: Cells
+    stride: Cells
+    p: Cells
+
+    @property
+    def span(self) -> Cells:
+        """S = min(q s, p)."""
+        return jnp.minimum(self.degree * self.stride, self.p)
+
+
+def find_path(network: Network, ring: Ring) -> Link:
+    """alpha and beta of one of the rings, while all of them send."""
+    return find_flow(network, ring.p, ring.span, ring.stride)
+
+
+def find_flow(network: Network, p: Cells, span: Cells, stride: Cells) -> Link:
+    """alpha and beta of flows at `stride` inside groups that span so many of p PEs."""
+    levels = len(network.span)
+    paths = [Link(network.latency[0], 1 / network.bandwidth[0])]
+    for level in range(levels - 1):
+        shared = _share_links(network, p, span, stride, level)
+        beyond = shared / (network.links_per_node * network.bandwidth[level + 1])
+        # No flow is faster on its way than where it begins.
+        paths.append(Link(network.latency[level + 1], jnp.maximum(paths[-1].beta, beyond)))
+    chosen = paths[-1]
+    # From the outermost inwards: the smallest that holds all of a ring is chosen last.
+    for level in reversed(range(levels - 1)):
+        whole = _hold_whole(network.span[level], p, span)
+        chosen = Link(
+            jnp.where(whole, paths[level].alpha, chosen.alpha),
+            jnp.where(whole, paths[level].beta, chosen.beta),
+        )
+    return chosen
+
+
+def count_flows(network: Network, p: Cells, span: Cells, stride: Cells, level: int) -> Cells:
+    """f_j = min(P_j, c_j min(s, P_j)): flows that leave a level at once, one a ring."""
+    pes = network.span[level]
+    # Where rings lie across its borders, the ends of two of them share it.
+    rings = jnp.where(is_cut(pes, p, span), 2.0, 1.0) * jnp.minimum(stride, pes)
+    return jnp.minimum(pes, rings)
+
+
+def is_cut(pes: Cells, p: Cells, span: Cells) -> Cells:
+    """Whether rings lie across the borders of a level of so many PEs."""
+    several = jnp.greater(p, pes) & jnp.greater(p, span)
+    return several & _is_no_multiple(pes, span) & _is_no_multiple(span, pes)
+
+
+def count_in_node(network: Network, ring: Ring) -> Cells:
+    """h: PEs of a ring that share a node."""
+    pes = network.span[0]
+    aligned = jnp.equal(jnp.remainder(pes, ring.stride), 0)
+    aligned &= jnp.logical_not(is_cut(pes, ring.p, ring.span))
+    return jnp.where(aligned, jnp.minimum(ring.degree, pes / ring.stride), 1.0)
+
+
+def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Cells:
+    """Whether a level holds whole rings alone."""
+    uncut = jnp.less_equal(p, pes) | jnp.logical_not(_is_no_multiple(pes, span))
+    return jnp.greater_equal(pes, span) & uncut
+
+
+def _share_links(network: Network, p: Cells, span: Cells, stride: Cells, level: int) -> Cells:
+    """max(f_0, k o_j f_j / P_j): flows that the links of a node carry, or those of a level."""
+    of_node, of_level = (count_flows(network, p, span, stride, each) for each in (0, level))
+    narrower = 1.0 if network.oversubscription is None else network.oversubscription[level]
+    return jnp.maximum(of_node, network.pes_per_node * narrower * of_level / network.span[level])
+
+
+def _is_no_multiple(count: Cells, of: Cells) -> Cells:
+    return jnp.not_equal(jnp.remainder(count, of), 0)
