@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SERIAL, SPATIAL, TOY
+from reference import Triple
 from reference_exchange import message_classes
 from reference_machine import terms
 from reference_network import (
@@ -22,7 +23,7 @@ from reference_network import (
     path,
     ring,
 )
-from reference_parts import Layer, Triple
+from reference_parts import Layer
 
 LEVELS = [(4, 1.0, 16.0), (16, 2.0, 4.0), (64, 4.0, 2.0)]
 NET = Network(pes_per_node=4, links_per_node=2, levels=LEVELS)
@@ -120,6 +121,11 @@ def test_no_flow_is_faster_than_a_pe_in_its_node() -> None:
 def test_pes_of_a_ring_in_a_node(p: int, q: int, s: int, h: int, n: int) -> None:
     over = ring(NET, p, q, s)
     assert (over.h, over.n) == (h, n)
+
+
+def test_groups_of_a_node_that_all_fit_are_not_torn() -> None:
+    wide = Network(pes_per_node=8, levels=[(8, 1.0, 16.0), (64, 2.0, 4.0)])
+    assert (ring(wide, 6, 3, 1).h, ring(wide, 12, 3, 1).h) == (3, 1)
 
 
 def test_rails_between_nodes() -> None:
