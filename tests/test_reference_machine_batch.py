@@ -8,15 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from machine_cases import FAST, problems
 from machine_toys import CONV, FC, MACHINE, PIPELINE, SERIAL, TOY
-from reference_machine import (
-    SAMPLED,
-    Layer,
-    Run,
-    Values,
-    largest_batch,
-    memory,
-    search_largest_batch,
-)
+from reference_memory import SAMPLED, largest_batch, memory, search_largest_batch
+from reference_parts import Layer, Run, Values
 
 
 @given(problems, st.integers(2, 9))

@@ -16,7 +16,8 @@ from machine_toys import (
     SPATIAL,
     TOY,
 )
-from reference_machine import Run, epoch, iterations, samples_of_a_node, terms
+from reference_machine import epoch, iterations, samples_of_a_node, terms
+from reference_parts import Run
 
 # Messages.
 
@@ -37,27 +38,6 @@ def test_only_a_pipeline_of_several_stages_has_segments() -> None:
     alone = replace(PIPELINE, p2=1, ends=(3,))
     for run in (SERIAL, SPATIAL, FILTER, alone):
         assert terms(TOY, MACHINE, replace(run, segments=8)) == terms(TOY, MACHINE, run)
-
-
-def test_links_and_algorithms_are_the_references() -> None:
-    staged = replace(MACHINE, staging=(3.0, 2.0), phi_halo=2.0, phi_gather=3.0)
-    result = terms(TOY, staged, SPATIAL)
-    halos = 2 * (3 + 2 * 4 * 8 * 2 / 2) + 2 * (3 + 2 * 4 * 16 * 2 / 2)
-    assert result["halo_exchange"] == pytest.approx(halos)
-    assert result["split_gather"] == pytest.approx(2 * (3 + 512 / 2 * 3 / 2))
-    inside, across = 2 * (1 + 1424 / 2 / 4), 2 * (2 + 1424 / 2 / 2)
-    for changes, seconds in (
-        ({"allreduce": "hierarchical"}, inside + across),
-        ({"algorithm": "tree"}, 2 * 2 * (2 + 1424 / 2)),
-        ({"algorithm": "best"}, 2 * 3 * (2 + 1424 / 4 / 2)),
-        ({"phi": 2.0}, 2 * 3 * (2 + 1424 / 4 * 2 / 2)),
-    ):
-        run = replace(SPATIAL, p1=2, **changes)
-        assert terms(TOY, MACHINE, run)["gradient_exchange"] == pytest.approx(seconds)
-    for links, phi in ((1, 2), (2, 1)):  # conv's 36 weights of a PE and fc's 640, in 2 rings
-        machine = replace(MACHINE, links_per_node=links)
-        exchange = terms(TOY, machine, replace(FILTER, p1=2))["gradient_exchange"]
-        assert exchange == pytest.approx(2 * (2 + 2 * 676 / 2 * phi / 2))
 
 
 # Input.

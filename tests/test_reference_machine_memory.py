@@ -29,17 +29,9 @@ from machine_toys import (
     SPATIAL,
     TOY,
 )
-from reference_machine import (
-    SAMPLED,
-    Layer,
-    Run,
-    checkpointed_runs,
-    exceeds_memory,
-    memory,
-    stage_memory,
-    stages,
-    terms,
-)
+from reference_machine import terms
+from reference_memory import SAMPLED, checkpointed_runs, exceeds_memory, memory, stage_memory
+from reference_parts import Layer, Run, stages
 
 
 def assert_memory(run: Run, layers: Sequence[Layer] = TOY, **expected: float) -> None:

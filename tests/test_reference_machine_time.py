@@ -5,20 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_cases import FAST, networks, problems, runs
-from machine_toys import COMMUNICATION, COMPUTE
-from reference_machine import (
-    Layer,
-    Run,
-    epoch,
-    group_pass,
-    layer_pass,
-    stages,
-    terms,
-)
+from machine_toys import COMPUTE
+from reference_machine import epoch, terms
+from reference_parts import Layer, Run, group_pass, layer_pass, stages
 
 # Reductions.
 
@@ -75,35 +67,6 @@ def test_passes_of_one_batch_pay_the_overhead_of_each(
         assert apart[name] >= together[name] * (1 - 1e-12)  # a latency for each message
 
 
-@given(problems)
-def test_communication_of_one_pass_is_the_papers(problem: tuple[list[Layer], Run]) -> None:
-    """The reference's rows, asked in its own words, where no precision tells the bytes apart."""
-    network, run = problem
-    rows = [
-        reference.Layer(
-            "layer",
-            each.kind,
-            *(each.x, each.y, each.w, each.bias, each.flops, each.channels, each.filters),
-            *(each.extents_x, each.extents_y, each.kernel),
-            seconds=1.0,
-        )
-        for each in network
-    ]
-    mask = tuple(each.divided for each in network)
-    if run.group in ("pipeline", "spatial"):  # whose stages and factors the reference decides
-        run = replace(run, group="filter", p2=2)
-    strategy = "data" if run.group == "none" else f"data+{run.group}"
-    p, group = run.p1 * run.p2, None if run.group == "none" else run.p2
-    setup = reference.Setup(strategy, p, run.b, samples=1e5, group=group, mask=mask)
-    system = reference.Machine(1e12, 1.0, 1e9, 1e9, 2, 1, FAST.levels)
-    theirs = reference.predict(rows, system, setup)["terms"]
-    once = replace(run, accumulate=1, iterations="exact")
-    ours = epoch(network, replace(FAST, g=4.0), once)
-    assert {n: ours[n] for n in COMMUNICATION} == pytest.approx(
-        {n: theirs[n] for n in COMMUNICATION}
-    )
-
-
 # Limits.
 
 
@@ -155,7 +118,10 @@ def test_a_machine_that_is_faster_throughout_scales_every_term(
         memory_bandwidth=slow.memory_bandwidth * factor,
         layer_overhead=slow.layer_overhead / factor,
         input_rate=slow.input_rate * factor,
-        levels=[(n, alpha / factor, speed * factor) for n, alpha, speed in slow.levels],
+        levels=[
+            each._replace(latency=each.latency / factor, bandwidth=each.bandwidth * factor)
+            for each in (slow.level(j) for j in range(len(slow.levels)))
+        ],
     )
     expected = {name: value / factor for name, value in terms(network, slow, run).items()}
     total = sum(expected.values())

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 from hypothesis import strategies as st
 from machine_toys import K3, MACHINE
-from reference_machine import Layer, Run
+from reference_parts import Layer, Machine, Run
 
 
 @st.composite
@@ -19,7 +21,7 @@ def layers(draw: st.DrawFn) -> Layer:
     return Layer(
         x=(draw(per_point) + 1) * rows_in,
         y=(draw(per_point) + 1) * rows_out,
-        w=64.0 * draw(per_point),
+        w=192.0 * draw(per_point),
         bias=draw(st.integers(0, 100)),
         flops=draw(st.integers(1, 10**9)),
         kind=draw(st.sampled_from(("conv2d", "conv3d", "matmul", "other"))),
@@ -31,6 +33,8 @@ def layers(draw: st.DrawFn) -> Layer:
         channels=draw(st.integers(1, 64)),
         filters=draw(st.integers(1, 64)),
         divided=draw(st.booleans()),
+        stride=draw(st.sampled_from(((1, 1, 1), (1, 2, 2), (2, 2, 2), (3, 3, 3)))),
+        crossing=draw(st.none() | st.integers(0, 10**6).map(float)),
     )
 
 
@@ -50,7 +54,7 @@ FAST = replace(
 def runs(draw: st.DrawFn, count: int) -> Run:
     """Any group over `count` layers, with whole samples."""
     group: Any = draw(st.sampled_from(("none", "spatial", "filter", "channel", "pipeline")))
-    factors, p2 = (1, 1, 1), draw(st.sampled_from((1, 2, 4, 8)))
+    factors, p2 = (1, 1, 1), draw(st.sampled_from((1, 2, 3, 4, 6, 8)))
     ends: tuple[int, ...] = (count,)
     if group == "spatial":
         factors = draw(st.tuples(*[st.sampled_from((1, 2, 3, 4))] * 3))
@@ -61,7 +65,7 @@ def runs(draw: st.DrawFn, count: int) -> Run:
         p2 = len(ends)
     return Run(
         group=group,
-        p1=draw(st.sampled_from((1, 2, 8))),
+        p1=draw(st.sampled_from((1, 2, 3, 8))),
         p2=1 if group == "none" else p2,
         factors=factors,
         ends=ends,
@@ -72,6 +76,33 @@ def runs(draw: st.DrawFn, count: int) -> Run:
         optimizer=draw(st.sampled_from(("none", "sgd", "adam"))),
         recompute=draw(st.booleans()),
         iterations=draw(st.sampled_from(("exact", "ceil"))),
+        algorithm=draw(st.sampled_from(("auto", "ring", "tree", "two-level"))),
+        phi=draw(st.none() | st.floats(1, 8)),
+    )
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> Machine:
+    """FAST with any network, its levels wider and slower one by one, and any overlap."""
+    wider = st.sampled_from((1, 2, 3, 4, 8))
+    pes = list(accumulate([draw(wider) for _ in range(draw(st.integers(1, 4)))], mul))
+    narrows = [draw(st.floats(1e8, 1e11))]
+    narrows += [draw(st.floats(0.1, 1)) for _ in pes[1:]]
+    latencies = list(accumulate(draw(st.floats(1e-6, 1e-4)) for _ in pes))
+    speeds = accumulate(narrows, mul)
+    shares = [draw(st.floats(1, 4)) for _ in pes]
+    return replace(
+        FAST,
+        pes_per_node=pes[0],
+        links_per_node=draw(st.integers(1, 8)),
+        levels=list(zip(pes, latencies, speeds, shares, strict=True)),
+        bucket=draw(st.sampled_from((1e3, 1e6, math.inf))),
+        overlap=draw(st.floats(0, 1)),
+        jitter=draw(st.floats(0, 0.1)),
+        staging=draw(st.none() | st.tuples(st.floats(0, 1e-3), st.floats(1e8, 1e10))),
+        phi_halo=draw(st.floats(1, 8)),
+        phi_gather=draw(st.floats(1, 8)),
+        input_rate=draw(st.sampled_from((1e3, math.inf))),
     )
 
 

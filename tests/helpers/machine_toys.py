@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reference_machine import Layer, Machine, Run
+from reference_parts import Layer, Machine, Run
 
 PLANE = (1, 4, 4)
 K3 = (1, 3, 3)
@@ -12,7 +12,7 @@ RELU = Layer(64, 64, 0, 0, 64, "other", 64, 16, PLANE, PLANE, channels=4, filter
 FC = Layer(64, 10, 640, 10, 1280, "matmul", 8, channels=64, filters=10)
 TOY = (CONV, RELU, FC)
 
-# A ring of 2 PEs: 1 s and 1/4 s/B; of more: 2 s and 1/2 s/B.
+# In a node of 2 PEs: 1 s and 1/4 s/B; between nodes, on their one link: 2 s and 1/2 s/B.
 MACHINE = Machine(
     peak=100.0,
     memory_bandwidth=1000.0,
@@ -39,3 +39,4 @@ COMMUNICATION = (
     "split_gather",
     "point_to_point",
 )
+WAITS = ("straggler_wait", "input_wait")

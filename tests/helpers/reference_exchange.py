@@ -1,0 +1,218 @@
+"""What PEs exchange, and what of it computing hides: the second opinion in plain float64 Python.
+
+From docs/machine.md, sections Network and Overlap, alone; halos' items are the paper's. A message
+inside a group is one pass's, the gradients' are an iteration's.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reference import TIE, Triple
+from reference_network import FREE, all_gather, all_reduce, path, ring
+from reference_parts import Layer, Machine, Run, Values, group_pass, own_part, stages
+
+CLASSES = 4  # of size, of the messages inside a filter or channel group
+
+
+class Exchange(NamedTuple):
+    """Seconds that PEs wait, and those behind their computing."""
+
+    exposed: float
+    hidden: float = 0.0
+
+
+def expose(seconds: float, window: float) -> Exchange:
+    """What is above the window, and what is hidden in it."""
+    exposed = max(0.0, seconds - window)
+    return Exchange(exposed, seconds - exposed)
+
+
+# Collectives of filter and channel groups.
+
+
+def size_class(y: float, smallest: float, largest: float) -> int:
+    """Of CLASSES of equal width in ln y; what lies on a border belongs to the larger one."""
+    if largest == smallest:
+        return 0
+    place = CLASSES * math.log(y / smallest) / math.log(largest / smallest)
+    return min(CLASSES - 1, math.floor(place + TIE))
+
+
+def message_classes(layers: Sequence[Layer]) -> list[tuple[int, float]]:
+    """(K, items a sample) of each class: the layers that are split, but for the network's last."""
+    sizes = [layer.y for layer in layers[:-1] if layer.divided]
+    classes: dict[int, list[float]] = {}
+    for y in sizes:
+        classes.setdefault(size_class(y, min(sizes), max(sizes)), []).append(y)
+    return [(len(each), sum(each)) for each in classes.values()]
+
+
+def layer_collectives(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """Gather and reduce-scatter by filter, all-reduce and gather by channel; never hidden."""
+    if run.group not in ("filter", "channel"):
+        return 0.0
+    over = ring(machine, run.p, run.p2, 1)
+    first = all_gather if run.group == "filter" else all_reduce
+    classes = [(run.b * machine.a * items, count) for count, items in message_classes(layers)]
+    return sum(
+        first(run.algorithm, over, m, count) + all_gather(run.algorithm, over, m, count)
+        for m, count in classes
+    )
+
+
+# Halos, and the gather where the split ends.
+
+
+def overlap_rows(kernel: int, stride: int) -> float:
+    """Rows of the input on either side that the next window reads, too."""
+    return max(0, kernel - stride) / 2
+
+
+def halo_items(channels: float, extents: Triple, rows: Sequence[float], factors: Triple) -> float:
+    """Those rows, times channels and the PE's other extents, of the dimensions that are split."""
+    local = [extent / factor for extent, factor in zip(extents, factors, strict=True)]
+    return sum(
+        rows[i] * channels * math.prod(local[:i] + local[i + 1 :])
+        for i in range(3)
+        if factors[i] > 1
+    )
+
+
+def halos(layer: Layer, factors: Triple) -> tuple[float, float]:
+    """Items of x_l and of dL/dy_l, of which a stride has one row where x_l has many."""
+    windows = list(zip(layer.kernel, layer.stride, strict=True))
+    rows_x = [overlap_rows(kernel, stride) for kernel, stride in windows]
+    rows_y = [overlap_rows(kernel, stride) / stride for kernel, stride in windows]
+    return (
+        halo_items(layer.channels, layer.extents_x, rows_x, factors),
+        halo_items(layer.filters, layer.extents_y, rows_y, factors),
+    )
+
+
+def all_halos(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """H: 2 P2P of either halo of every split layer, where there is one."""
+    if run.group != "spatial" or run.p2 == 1:
+        return 0.0
+    outermost = next((factor for factor in run.factors if factor > 1), 1)
+    between = path(machine, run.p, outermost, run.p2 // outermost)
+    alpha, beta = between.bound(machine.host_path, machine.phi_halo)
+    split = [layer for layer in layers if layer.divided]
+    items = [n for layer in split for n in halos(layer, run.factors) if n > 0]
+    return sum(2 * (alpha + run.b * machine.a * n * beta) for n in items)
+
+
+def split_gather(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """2 AG(p2, b a y) of the last split layer, where the network goes on behind it."""
+    split = [layer for layer in layers if layer.divided]
+    if run.group != "spatial" or layers[-1].divided or not split:
+        return 0.0
+    over = ring(machine, run.p, run.p2, 1).bound(machine.host_path, machine.phi_gather)
+    return 2 * all_gather(run.algorithm, over, run.b * machine.a * split[-1].y)
+
+
+# Stages.
+
+
+def crossing_items(layers: Sequence[Layer], run: Run) -> float:
+    """c: the most that crosses a border of two stages."""
+    last = [layers[stage[-1]] for stage in stages(layers, run)[:-1]]
+    return max(layer.y if layer.crossing is None else layer.crossing for layer in last)
+
+
+def segment_transfer(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """P: one segment's P2P(b/S a c) between two stages."""
+    alpha, beta = path(machine, run.p, run.p2, 1)
+    return alpha + run.b / run.segments * machine.a * crossing_items(layers, run) * beta
+
+
+# Gradients.
+
+
+def gradient_bytes(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """m: the weights that a PE exchanges, of a pipeline the stage's that has most."""
+    weights = [own_part(layer, run).w for layer in layers]
+    return machine.g * max(sum(weights[i] for i in stage) for stage in stages(layers, run))
+
+
+def gradient_messages(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """K: so many buckets, at least one, and no more than there are layers with weights."""
+    tensors = max(sum(layers[i].w > 0 for i in stage) for stage in stages(layers, run))
+    buckets = gradient_bytes(layers, machine, run) / machine.bucket
+    return min(tensors, max(1.0, buckets))
+
+
+def gradient_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """T: all of the all-reduce; a spatial group has all weights on every PE."""
+    messages = gradient_messages(layers, machine, run)
+    q, s = (run.p, 1) if run.group == "spatial" else (run.p1, run.p2)
+    phi = 1.0 if run.phi is None else run.phi
+    over = ring(machine, run.p, q, s).bound(FREE, phi)
+    return all_reduce(run.algorithm, over, gradient_bytes(layers, machine, run), messages)
+
+
+# Overlap.
+
+
+def computing(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """F: what depends on samples, seconds a pass; of a pipeline its slowest stage's."""
+    seconds = [group_pass(layer, machine, run)[0] for layer in layers]
+    return run.b * max(sum(seconds[i] for i in stage) for stage in stages(layers, run))
+
+
+def halo_exchange(layers: Sequence[Layer], machine: Machine, run: Run) -> Exchange:
+    """A pass's halos hide behind all of its computing."""
+    window = machine.overlap * computing(layers, machine, run)
+    return expose(all_halos(layers, machine, run), window)
+
+
+def stage_transfers(layers: Sequence[Layer], machine: Machine, run: Run) -> Exchange:
+    """Fill and drain are waited for; other segments' computing hides what is between."""
+    if not run.piped:
+        return Exchange(0.0)
+    one, segments = segment_transfer(layers, machine, run), run.segments
+    window = machine.overlap * (segments - 1) / segments * computing(layers, machine, run)
+    between = expose(2 * (segments - 1) * one, window)
+    return Exchange(2 * (run.p2 - 1) * one + between.exposed, between.hidden)
+
+
+def gradient_window(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """W: what the last segment's backward part leaves, of the first bucket's end to its own."""
+    backward = 3 / 4 if run.recompute else 2 / 3
+    free = machine.overlap * computing(layers, machine, run)
+    free -= halo_exchange(layers, machine, run).hidden
+    started = 1 - 1 / gradient_messages(layers, machine, run)
+    return started * max(0.0, backward * free) / (run.segments if run.piped else 1)
+
+
+def gradient_exchange(layers: Sequence[Layer], machine: Machine, run: Run) -> Exchange:
+    """The last bucket is waited for; what no layer weighs is not sent."""
+    messages = gradient_messages(layers, machine, run)
+    if messages == 0:
+        return Exchange(0.0)
+    seconds = gradient_seconds(layers, machine, run)
+    early = expose(seconds - seconds / messages, gradient_window(layers, machine, run))
+    return Exchange(seconds / messages + early.exposed, early.hidden)
+
+
+# Of an iteration.
+
+
+def exchanges(layers: Sequence[Layer], machine: Machine, run: Run) -> dict[str, Exchange]:
+    """Those that computing can hide, seconds an iteration; gradients have the last pass."""
+    passes = {"halo_exchange": halo_exchange, "point_to_point": stage_transfers}
+    inside = {name: term(layers, machine, run) for name, term in passes.items()}
+    once = {"gradient_exchange": gradient_exchange(layers, machine, run)}
+    return once | {
+        name: Exchange(run.accumulate * each.exposed, run.accumulate * each.hidden)
+        for name, each in inside.items()
+    }
+
+
+def communication_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
+    """What PEs wait for, seconds an iteration."""
+    exposed = {name: each.exposed for name, each in exchanges(layers, machine, run).items()}
+    return exposed | {
+        "layer_collectives": run.accumulate * layer_collectives(layers, machine, run),
+        "split_gather": run.accumulate * split_gather(layers, machine, run),
+    }

@@ -1,0 +1,122 @@
+"""The machine oracle's memory of a PE, bytes, in plain float64 Python: the second opinion.
+
+From docs/machine.md, section Memory, alone.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reference_parts import Layer, Machine, Run, Values, own_part, stages
+
+SAMPLED = ("others", "received", "peak")
+
+
+def checkpointed_runs(count: int) -> list[range]:
+    """R = round(sqrt(G)) runs of ceil(G/R) layers, the last with what is left."""
+    length = math.ceil(count / round(math.sqrt(count)))
+    return [range(start, min(start + length, count)) for start in range(0, count, length)]
+
+
+def kept_bytes(layer: Layer, machine: Machine) -> float:
+    """What the backward pass reads, bytes a sample."""
+    return layer.kept_items * machine.a + layer.kept_bytes
+
+
+def peak_bytes(layers: Sequence[Layer], machine: Machine) -> float:
+    """The most that is there in one pass, bytes a sample: all kept so far, and two gradients."""
+    most = kept = 0.0
+    for layer in layers:
+        kept += kept_bytes(layer, machine)
+        most = max(most, kept + (layer.x + layer.y) * machine.a)
+    return most
+
+
+def segments_memory(held: Sequence[Layer], machine: Machine, run: Run, first: bool) -> Values:
+    """A stage of several, bytes a sample: one segment goes backward, the others wait."""
+    inputs = held[0].x * machine.a
+    if run.recompute:
+        kept = inputs if first else 0.0
+    else:
+        kept = sum(kept_bytes(layer, machine) for layer in held)
+    return {
+        "others": kept * (1 - 1 / run.segments),
+        "received": 0.0 if first else inputs,
+        "peak": peak_bytes(held, machine) / run.segments,
+    }
+
+
+def network_memory(held: Sequence[Layer], machine: Machine, run: Run) -> Values:
+    """All layers on a PE, bytes a sample: at once, or from checkpoint to checkpoint if less."""
+    peak = peak_bytes(held, machine)
+    whole = {"others": 0.0, "received": 0.0, "peak": peak}
+    if not run.recompute:
+        return whole
+    runs = checkpointed_runs(len(held))
+    checkpoints = sum(held[each.start].x * machine.a for each in runs)
+    one = max(peak_bytes(held[each.start : each.stop], machine) for each in runs)
+    return whole | {"others": checkpoints, "peak": one} if checkpoints + one < peak else whole
+
+
+def stage_memory(layers: Sequence[Layer], machine: Machine, run: Run, stage: range) -> Values:
+    """The parts of a stage's PE: SAMPLED ones in bytes a sample, and the states of its layers."""
+    parts = [own_part(layers[i], run) for i in stage]
+    # Filter and channel groups divide weights alone: gathered outputs are whole.
+    held = parts if run.group == "spatial" else [layers[i] for i in stage]
+    if run.piped:
+        sampled = segments_memory(held, machine, run, first=stage.start == 0)
+    else:
+        sampled = network_memory(held, machine, run)
+    weights = sum(layer.w + layer.bias for layer in parts)
+    return sampled | {"states": weights * machine.state_bytes[run.optimizer]}
+
+
+def memory(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
+    """The parts of the fullest PE with b samples, and their total."""
+    pes = []
+    for stage in stages(layers, run):
+        held = stage_memory(layers, machine, run, stage)
+        held |= {name: run.b * held[name] for name in SAMPLED}
+        held["reserved"] = machine.reserved
+        pes.append(held | {"total": sum(held.values())})
+    return max(pes, key=lambda held: held["total"])
+
+
+def exceeds_memory(layers: Sequence[Layer], machine: Machine, run: Run) -> bool:
+    """Whether the cell is forbidden."""
+    return memory(layers, machine, run)["total"] > machine.memory_capacity
+
+
+def largest_batch(layers: Sequence[Layer], machine: Machine, run: Run, capacity: float) -> float:
+    """The largest whole b that fits: each stage is affine in b; 0 where none does."""
+    fitting = [math.inf]
+    for stage in stages(layers, run):
+        held = stage_memory(layers, machine, run, stage)
+        room = capacity - machine.reserved - held["states"]
+        slope = sum(held[name] for name in SAMPLED)
+        if room < 0:
+            return 0.0
+        fitting.append(room // slope if slope else math.inf)
+    return min(fitting)
+
+
+BOUNDLESS = 2.0**60
+
+
+def search_largest_batch(
+    layers: Sequence[Layer], machine: Machine, run: Run, capacity: float
+) -> float:
+    """The same by trying: doubled until it does not fit, then halved."""
+
+    def fits(b: float) -> bool:
+        return memory(layers, machine, replace(run, b=b))["total"] <= capacity
+
+    low, high = 0.0, 1.0
+    while fits(high):
+        low, high = high, 2 * high
+        if high > BOUNDLESS:
+            return math.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -1,0 +1,160 @@
+"""How long a network takes, for one ring or message: the second opinion in plain float64 Python.
+
+From docs/machine.md, section Network, alone. Rings have q neighbours at a stride of s PEs, of p in
+all; a way has a start-up alpha [s] and takes beta [s/B]; K messages have m bytes together. PEs are
+numbered node by node, and a group's are neighbours.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+Algorithm = Literal["auto", "ring", "tree", "two-level"]
+Seconds = dict[str, float]  # by algorithm
+
+
+class Level(NamedTuple):
+    """A level of the network: B_0 is a PE's inside its node, those above are a link's."""
+
+    pes: float
+    latency: float
+    bandwidth: float
+    oversubscription: float = 1.0
+
+
+class Path(NamedTuple):
+    """A way between two PEs: a message of m bytes takes alpha + m beta."""
+
+    alpha: float
+    beta: float
+
+    def bound(self, other: "Path", phi: float = 1.0) -> "Path":
+        """The slower of both in either regard, with phi flows on it."""
+        return Path(max(self.alpha, other.alpha), phi * max(self.beta, other.beta))
+
+
+FREE = Path(0.0, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """Nodes of PEs, their links, and the levels from the node upwards, as Level's fields."""
+
+    pes_per_node: int
+    links_per_node: int = 1
+    levels: Sequence[tuple[float, ...]]
+
+    def level(self, j: int) -> Level:
+        """The j-th, of which the last field may be left out."""
+        return Level(*self.levels[j])
+
+
+# Ways.
+
+
+def straddles(pes: float, span: int, p: int) -> bool:
+    """Whether rings of `span` PEs lie across the borders of a level of so many PEs."""
+    return p > pes and p > span and pes % span > 0 and span % pes > 0
+
+
+def top_level(network: Network, span: int, p: int) -> int:
+    """J: the narrowest level that holds a ring and cuts none, else the last."""
+    for j in range(len(network.levels)):
+        pes = network.level(j).pes
+        if pes >= span and (p <= pes or pes % span == 0):
+            return j
+    return len(network.levels) - 1
+
+
+def flows(pes: float, s: int, span: int, p: int) -> float:
+    """f_j: what leaves a level at once, at both of its ends where rings lie across."""
+    sides = 2 if straddles(pes, span, p) else 1
+    return min(pes, sides * min(s, pes))
+
+
+def path(network: Network, p: int, q: int, s: int) -> Path:
+    """The way between neighbours of the rings, all of which are in use at once."""
+    span = min(q * s, p)
+    top = top_level(network, span, p)
+    bandwidths = [network.level(0).bandwidth]
+    leaving_a_node = flows(network.level(0).pes, s, span, p)
+    for j in range(top):
+        below, link = network.level(j), network.level(j + 1).bandwidth
+        nodes = below.pes / network.pes_per_node
+        links = network.links_per_node * nodes / below.oversubscription
+        of_a_node = network.links_per_node * link / leaving_a_node
+        bandwidths += [of_a_node, links * link / flows(below.pes, s, span, p)]
+    return Path(network.level(top).latency, 1 / min(bandwidths))
+
+
+# Rings, and the collectives on them.
+
+
+@dataclass(frozen=True)
+class Ring:
+    """q PEs, h of them in each of n nodes."""
+
+    q: int
+    h: int
+    n: int
+    way: Path  # between neighbours
+    inside: Path  # of a node
+    rail: Path  # between PEs of the same place in their nodes
+
+    def bound(self, other: Path, phi: float = 1.0) -> "Ring":
+        """With no way faster than another one, and phi flows on each."""
+        return replace(
+            self,
+            way=self.way.bound(other, phi),
+            inside=self.inside.bound(other, phi),
+            rail=self.rail.bound(other, phi),
+        )
+
+
+def ring(network: Network, p: int, q: int, s: int) -> Ring:
+    """ring(q, s) with what its collectives need; PEs of a torn ring share no node."""
+    k, node = network.pes_per_node, network.level(0)
+    torn = k % s > 0 or straddles(node.pes, min(q * s, p), p)
+    h = 1 if torn else min(q, k // s)
+    n = math.ceil(q / h)
+    inside = Path(node.latency, 1 / node.bandwidth)
+    return Ring(q, h, n, path(network, p, q, s), inside, path(network, p, n, s * h))
+
+
+def all_gather_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
+    """(q-1)(K alpha + m/q beta), or in a node first and then across them; reduce-scatter as well.
+
+    A tree gathers as a ring does.
+    """
+    steps = over.q - 1
+    around = steps * (messages * over.way.alpha + m / over.q * over.way.beta)
+    within = (over.h - 1) * (messages * over.inside.alpha + m / over.h * over.inside.beta)
+    part = m / (over.h * over.n)
+    across = (over.n - 1) * (messages * over.rail.alpha + part * over.rail.beta)
+    return {"ring": around, "tree": around, "two-level": within + across}
+
+
+def all_reduce_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
+    """Twice a gather; the tree is a chain in each node and two pipelined trees of the nodes."""
+    both = {name: 2 * seconds for name, seconds in all_gather_seconds(over, m, messages).items()}
+    if over.q == 1:
+        return both
+    chain = (over.h - 1) * over.inside.alpha
+    start = chain + math.ceil(math.log2(over.n)) * over.way.alpha
+    return both | {"tree": 2 * (messages * start + m * over.way.beta)}
+
+
+def choose(algorithm: Algorithm, seconds: Seconds) -> float:
+    """The fastest, or the one that is asked for."""
+    return min(seconds.values()) if algorithm == "auto" else seconds[algorithm]
+
+
+def all_gather(algorithm: Algorithm, over: Ring, m: float, messages: float = 1.0) -> float:
+    """AG(q, m) = RS(q, m)."""
+    return choose(algorithm, all_gather_seconds(over, m, messages))
+
+
+def all_reduce(algorithm: Algorithm, over: Ring, m: float, messages: float = 1.0) -> float:
+    """AR(q, m)."""
+    return choose(algorithm, all_reduce_seconds(over, m, messages))

@@ -1,0 +1,211 @@
+"""A PE's part of each layer, and its time: the machine oracle in plain float64 Python.
+
+From docs/machine.md alone, written apart from the kernels: no arrays, a function a formula. b
+samples a pass through a replica of p2 PEs, A passes an iteration, p1 replicas, B = A b p1; layer l
+takes s_l seconds a sample and f_l a pass, forward and backward. What is divided, factors, stages
+are given. SI units. A PE's own part of a layer is a layer.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import reference
+from reference import Triple
+from reference_network import FREE, Algorithm, Network, Path
+
+Values = dict[str, float]
+
+UPDATE_BYTES = {"none": 0.0, "sgd": 20.0, "adam": 28.0}  # moved for a weight, in every precision
+STATE_BYTES = {"none": 8.0, "sgd": 12.0, "adam": 16.0}  # held for a weight, in every precision
+POINT: Triple = (1, 1, 1)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer; `divided` is m_l of filter and channel, s_l of a spatial group's communication."""
+
+    x: float
+    y: float
+    w: float
+    bias: float
+    flops: float
+    kind: Literal["conv2d", "conv3d", "matmul", "other"]
+    kept_items: float = 0.0  # of a bytes, for the backward pass; the sample is the first layer's
+    kept_bytes: float = 0.0  # of masks and indices, whose size no precision changes
+    extents_x: Triple = POINT
+    extents_y: Triple = POINT
+    kernel: Triple = POINT
+    channels: float = 1.0  # C_l, in
+    filters: float = 1.0  # N_l, out
+    divided: bool = False
+    stride: Triple = POINT
+    crossing: float | None = None  # items a sample that cross the border behind it, y by default
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine(Network):
+    """A system in one precision; `slowdown` is a profile's factor on every s_l and f_l."""
+
+    peak: float
+    memory_bandwidth: float
+    memory_capacity: float
+    a: float = 4.0  # bytes of an item and of a weight while computing
+    g: float = 4.0  # bytes of a gradient on the wire
+    state_bytes: Mapping[str, float] = field(default_factory=lambda: STATE_BYTES)
+    efficiency: float = 1.0
+    efficiencies: Mapping[str, float] = field(default_factory=dict)  # by kind, 1 where not named
+    half_channels: float = 0.0
+    elementwise_passes: float = 1.0
+    layer_overhead: float = 0.0
+    reserved: float = 0.0
+    input_rate: float = math.inf
+    slowdown: float = 1.0
+    staging: tuple[float, float] | None = None  # latency, bandwidth
+    phi_halo: float = 1.0
+    phi_gather: float = 1.0
+    bucket: float = math.inf  # bytes of a message of gradients
+    overlap: float = 0.0  # omega, the part of a window that hides messages
+    jitter: float = 0.0  # the spread of a PE's time
+    size: float = math.inf  # PEs
+
+    @property
+    def host_path(self) -> Path:
+        """The way through host memory: no halo and no gather where the split ends is faster."""
+        if self.staging is None:
+            return FREE
+        latency, bandwidth = self.staging
+        return Path(latency, 1 / bandwidth)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is asked; a pipeline's stages stop before the layers of `ends`, the last at G."""
+
+    group: Literal["none", "spatial", "filter", "channel", "pipeline"] = "none"
+    p1: int = 1
+    p2: int = 1
+    factors: Triple = POINT  # p2 = pd ph pw
+    ends: tuple[int, ...] = ()
+    segments: int = 1
+    b: float = 1.0
+    accumulate: int = 1
+    samples: float = 1.0
+    optimizer: Literal["none", "sgd", "adam"] = "sgd"
+    recompute: bool = False
+    iterations: Literal["exact", "ceil"] = "exact"
+    algorithm: Algorithm = "auto"
+    phi: float | None = None  # of the gradient exchange, beside the flows that are counted
+
+    @property
+    def p(self) -> int:
+        """All PEs."""
+        return self.p1 * self.p2
+
+    @property
+    def global_batch(self) -> float:
+        """B = A b p1."""
+        return self.accumulate * self.b * self.p1
+
+    @property
+    def piped(self) -> bool:
+        """Whether there are several stages: one alone is not cut into segments."""
+        return self.group == "pipeline" and self.p2 > 1
+
+
+def samples_of_a_pass(batch: float, scaling: str, accumulate: int, p1: int) -> float:
+    """b: `batch` itself under weak scaling, B / (A p1) under strong scaling."""
+    return batch / (accumulate * p1) if scaling == "strong" else batch
+
+
+# One layer on one PE.
+
+
+def width_efficiency(layer: Layer, machine: Machine) -> float:
+    """g_l: half for each of C_l and N_l that is `half_channels`, all of it for many."""
+    half = machine.half_channels
+    return math.prod(n / (n + half) for n in (layer.channels, layer.filters))
+
+
+def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
+    """s_l, seconds a sample, and f_l, seconds a pass, of forward and backward together."""
+    traffic = (layer.x + layer.y) * machine.a / machine.memory_bandwidth
+    if layer.kind == "other":
+        s = machine.elementwise_passes * traffic
+    else:
+        reached = machine.efficiency * machine.efficiencies.get(layer.kind, 1.0)
+        reached *= width_efficiency(layer, machine)
+        s = 3 * max(layer.flops / (machine.peak * reached), traffic)
+    weights = 3 * (layer.w + layer.bias) * machine.a / machine.memory_bandwidth
+    return machine.slowdown * s, machine.slowdown * (weights + machine.layer_overhead)
+
+
+def update_seconds(layer: Layer, machine: Machine, optimizer: str) -> float:
+    """u_l, seconds an iteration."""
+    return UPDATE_BYTES[optimizer] * (layer.w + layer.bias) / machine.memory_bandwidth
+
+
+def profile_slowdown(
+    layers: Sequence[Layer],
+    machine: Machine,
+    t0: float,
+    b0: float,
+    measured: Sequence[Layer] | None = None,
+) -> float:
+    """What makes sum_l T_l(b0) the t0 seconds a sample that were measured with b0 samples.
+
+    `measured` is the network as it was measured, where its samples had another size.
+    """
+    passes = [layer_pass(layer, replace(machine, slowdown=1.0)) for layer in layers]
+    grown = 1.0
+    if measured is not None:
+        grown = sum(layer.flops for layer in layers) / sum(layer.flops for layer in measured)
+    return t0 * grown * b0 / sum(b0 * s + f for s, f in passes)
+
+
+# What a PE of a group has of a layer.
+
+
+def rows(items: float, extents: Triple, factors: Triple) -> float:
+    """The fullest PE's part of `items`: ceil(X / f) of X rows in each dimension."""
+    held = [math.ceil(n / f) for n, f in zip(extents, factors, strict=True)]
+    return items * math.prod(held) / math.prod(extents)
+
+
+def own_part(layer: Layer, run: Run) -> Layer:
+    """What a PE computes, as a layer: its share of whatever the group divides."""
+    if run.group == "spatial":
+        return replace(
+            layer,
+            x=rows(layer.x, layer.extents_x, run.factors),
+            y=rows(layer.y, layer.extents_y, run.factors),
+            flops=rows(layer.flops, layer.extents_y, run.factors),
+            kept_items=rows(layer.kept_items, layer.extents_y, run.factors),
+            kept_bytes=rows(layer.kept_bytes, layer.extents_y, run.factors),
+        )
+    if run.group in ("filter", "channel") and layer.divided:
+        part = replace(layer, flops=layer.flops / run.p2, w=layer.w / run.p2)
+        if run.group == "filter":
+            return replace(part, y=layer.y / run.p2)
+        return replace(part, x=layer.x / run.p2)
+    return layer
+
+
+def group_pass(layer: Layer, machine: Machine, run: Run) -> tuple[float, float]:
+    """s_l and f_l of the own part; the forward pass, a third, twice where it is recomputed."""
+    s, f = layer_pass(own_part(layer, run), machine)
+    again = 4 / 3 if run.recompute else 1.0
+    return again * s, again * f
+
+
+def balanced_ends(layers: Sequence[Layer], machine: Machine, p2: int) -> tuple[int, ...]:
+    """The stages whose largest sum of s_l is the least, whatever the batch."""
+    costs = [layer_pass(layer, machine)[0] for layer in layers]
+    return tuple(stage.stop for stage in reference.partition(costs, p2))
+
+
+def stages(layers: Sequence[Layer], run: Run) -> list[range]:
+    """The layers of each stage; all of them where there is no pipeline."""
+    ends = run.ends if run.piped else (len(layers),)
+    return [range(start, end) for start, end in zip((0, *ends[:-1]), ends, strict=True)]

@@ -1,0 +1,162 @@
+"""The scalar machine oracle against docs/machine.md, section Network, worked out by hand.
+
+NET has nodes of 4 PEs with 2 links: inside 1 s and 16 B/s; a link carries 4 B/s between the 4 nodes
+of a rack (2 s), and 2 B/s between racks (4 s). So 8 and 4 B/s leave a node.
+"""
+
+from dataclasses import replace
+
+import pytest
+from reference_network import (
+    Algorithm,
+    Network,
+    all_gather,
+    all_gather_seconds,
+    all_reduce,
+    all_reduce_seconds,
+    path,
+    ring,
+)
+
+LEVELS = [(4, 1.0, 16.0), (16, 2.0, 4.0), (64, 4.0, 2.0)]
+NET = Network(pes_per_node=4, links_per_node=2, levels=LEVELS)
+
+
+def assert_path(network: Network, p: int, q: int, s: int, alpha: float, speed: float) -> None:
+    assert path(network, p, q, s) == pytest.approx((alpha, 1 / speed))
+
+
+# Ways: of p PEs, q of a ring at stride s.
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "s", "alpha", "speed"),
+    [
+        (4, 4, 1, 1, 16),  # a node
+        (16, 4, 1, 1, 16),
+        (16, 16, 1, 2, 8),  # a rack: one ring has all links of a node
+        (16, 8, 2, 2, 4),  # two rings
+        (16, 4, 4, 2, 2),  # a ring for each PE of a node
+        (64, 64, 1, 4, 4),  # one ring of all, on the racks' links
+        (64, 16, 4, 4, 1),
+        (64, 4, 16, 4, 1),  # 16 rings leave a rack of 4 nodes: 4 for the links of each
+        (128, 128, 1, 4, 4),  # more than there are: the last level
+        (32, 16, 1, 2, 8),  # each rack has its own ring
+    ],
+)
+def test_path(p: int, q: int, s: int, alpha: float, speed: float) -> None:
+    assert_path(NET, p, q, s, alpha, speed)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "s", "alpha", "speed"),
+    [
+        (3, 3, 1, 1, 16),  # alone
+        (12, 3, 1, 2, 4),  # 0-2 | 3-5 on nodes 0-3 | 4-7: two rings leave the second node
+        (48, 3, 1, 4, 2),  # the rack's border, too, cuts one
+        (96, 3, 1, 4, 2),
+        (6, 6, 1, 2, 8),  # alone on two nodes
+        (12, 6, 1, 2, 4),  # 0-5 | 6-11: two rings leave the second node
+        (24, 6, 1, 4, 2),  # a rack has 16
+        (6, 2, 3, 2, 8 / 3),  # between two groups of 3: three rings, whatever node they start in
+        (24, 2, 3, 4, 4 / 4),  # between pairs of such groups: no more than the PEs of a node
+    ],
+)
+def test_path_of_rings_that_straddle_nodes(
+    p: int, q: int, s: int, alpha: float, speed: float
+) -> None:
+    assert_path(NET, p, q, s, alpha, speed)
+
+
+@pytest.mark.parametrize(
+    ("shares", "p", "q", "s", "speed"),
+    [
+        ((1, 4, 1), 64, 64, 1, 4),  # 4 nodes of a rack have the links of one: enough for one ring
+        ((1, 8, 1), 64, 64, 1, 2),
+        ((1, 4, 1), 64, 16, 4, 1),
+        ((1, 8, 1), 64, 16, 4, 1 / 2),
+        ((1, 8, 1), 16, 16, 1, 8),  # none leaves the rack
+        ((2, 1, 1), 16, 16, 1, 4),  # of the node's own links
+        ((1, 1, 9), 64, 64, 1, 4),  # nothing is above
+    ],
+)
+def test_oversubscription(
+    shares: tuple[float, float, float], p: int, q: int, s: int, speed: float
+) -> None:
+    levels = [(*level, share) for level, share in zip(LEVELS, shares, strict=True)]
+    crossed = p > 16
+    assert_path(replace(NET, levels=levels), p, q, s, 4 if crossed else 2, speed)
+
+
+def test_no_flow_is_faster_than_a_pe_in_its_node() -> None:
+    assert_path(replace(NET, links_per_node=8), 16, 16, 1, 2, 16)
+    assert_path(replace(NET, links_per_node=8), 16, 4, 4, 2, 8)
+
+
+# Rings.
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "s", "h", "n"),
+    [
+        (16, 16, 1, 4, 4),
+        (16, 2, 1, 2, 1),
+        (16, 8, 2, 2, 4),
+        (16, 4, 4, 1, 4),
+        (64, 4, 16, 1, 4),
+        (6, 6, 1, 4, 2),
+        (6, 2, 3, 1, 2),  # 3 does not divide 4
+        (12, 3, 1, 1, 3),  # torn
+        (12, 6, 1, 1, 6),
+        (16, 1, 4, 1, 1),
+    ],
+)
+def test_pes_of_a_ring_in_a_node(p: int, q: int, s: int, h: int, n: int) -> None:
+    over = ring(NET, p, q, s)
+    assert (over.h, over.n) == (h, n)
+
+
+def test_groups_of_a_node_that_all_fit_are_not_torn() -> None:
+    wide = Network(pes_per_node=8, levels=[(8, 1.0, 16.0), (64, 2.0, 4.0)])
+    assert (ring(wide, 6, 3, 1).h, ring(wide, 12, 3, 1).h) == (3, 1)
+
+
+def test_rails_between_nodes() -> None:
+    # 4 PEs of a node send at once: a quarter of its 8 B/s each
+    for p in (6, 16):
+        assert ring(NET, p, p, 1).rail == pytest.approx((2, 1 / 2))
+    assert ring(NET, 64, 64, 1).rail == pytest.approx((4, 1))
+    assert ring(NET, 16, 16, 1).inside == (1, 1 / 16)
+
+
+# Collectives of 1024 bytes on 16 PEs in 4 nodes.
+
+
+@pytest.mark.parametrize(
+    ("messages", "around", "tree", "levels"),
+    [
+        # 30 (2 + 64/8); 2 (3 x 1 + 2 x 2 + 1024/8); 6 (1 + 256/16) + 6 (2 + 64/2)
+        (1, 300, 270, 102 + 204),
+        # 30 (6 + 64/8); 2 (3 x 7 + 128); 6 (3 + 16) + 6 (6 + 32)
+        (3, 420, 298, 114 + 228),
+    ],
+)
+def test_collectives(messages: float, around: float, tree: float, levels: float) -> None:
+    over = ring(NET, 16, 16, 1)
+    reduced = {"ring": around, "tree": tree, "two-level": levels}
+    gathered = {"ring": around / 2, "tree": around / 2, "two-level": levels / 2}
+    assert all_reduce_seconds(over, 1024, messages) == pytest.approx(reduced)
+    assert all_gather_seconds(over, 1024, messages) == pytest.approx(gathered)
+    assert all_reduce("auto", over, 1024, messages) == pytest.approx(min(around, tree, levels))
+    fastest = min(around, levels) / 2
+    assert all_gather("auto", over, 1024, messages) == pytest.approx(fastest)
+    for name in ("ring", "tree", "two-level"):
+        algorithm: Algorithm = name
+        assert all_reduce(algorithm, over, 1024, messages) == pytest.approx(reduced[name])
+        assert all_gather(algorithm, over, 1024, messages) == pytest.approx(gathered[name])
+
+
+def test_one_pe_sends_nothing() -> None:
+    over = ring(NET, 16, 1, 16)
+    assert set(all_reduce_seconds(over, 1024, 2).values()) == {0}
+    assert set(all_gather_seconds(over, 1024, 2).values()) == {0}
