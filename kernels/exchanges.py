@@ -130,10 +130,12 @@ def _exchange_gradients(case: Case, costs: Costs, window: Cells) -> Flow:
     """K messages, of which all but the last can leave while the backward pass runs."""
     work, run, software = case.work, case.run, case.software
     m = run.gradient_delta * work.gradient
-    messages = jnp.maximum(jnp.minimum(m / software.bucket, work.tensors), 1.0)
+    # None at all where nothing has weights.
+    messages = jnp.minimum(jnp.maximum(m / software.bucket, 1.0), work.tensors)
     seconds = time_fastest(costs, m, messages)
-    last = seconds / messages
-    early = _hide(seconds - last, (1 - 1 / messages) * window)
+    part = 1 / jnp.maximum(messages, 1.0)
+    last = seconds * part
+    early = _hide(seconds - last, (1 - part) * window)
     return Flow(last + early.exposed, early.hidden)
 
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from kernels.arrays import Cells
 from kernels.collectives import Algorithm
 from kernels.network import Link, Network
-from kernels.rings import Ring, count_in_node, find_path
+from kernels.rings import Ring, count_chains, count_in_node, find_path
 
 
 @jax.tree_util.register_dataclass
@@ -89,10 +89,10 @@ def _pass_around(degree: Cells, path: Link, parts: Cells) -> Cost:
 
 
 def _reduce_by_tree(network: Network, ring: Ring) -> Cost:
-    """2 ((h-1) alpha_0 + ceil(log2 n) alpha + m beta); nothing for one PE."""
-    share, path = count_in_node(network, ring), find_path(network, ring)
+    """2 ((h_t-1) alpha_0 + ceil(log2 n_t) alpha + m beta); nothing for one PE."""
+    (share, nodes), path = count_chains(network, ring), find_path(network, ring)
     # Rounding may leave the logarithm of a power of two above its whole number.
-    levels = jnp.ceil(jnp.log2(jnp.ceil(ring.degree / share)) - ROUNDING)
+    levels = jnp.ceil(jnp.log2(nodes) - ROUNDING)
     startup = (share - 1) * network.latency[0] + levels * path.alpha
-    several = jnp.greater(ring.degree, 1)
-    return Cost(2 * startup, jnp.where(several, 2 * path.beta, 0.0))
+    several = jnp.where(jnp.greater(ring.degree, 1), 2.0, 0.0)
+    return Cost(several * startup, several * path.beta)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from kernels.arrays import Cells
+from kernels.arrays import Cells, Flags
 from kernels.network import Link, Network
 
 
@@ -63,21 +63,30 @@ def count_flows(network: Network, p: Cells, span: Cells, stride: Cells, level: i
     return jnp.minimum(pes, rings)
 
 
-def is_cut(pes: Cells, p: Cells, span: Cells) -> Cells:
+def is_cut(pes: Cells, p: Cells, span: Cells) -> Flags:
     """Whether rings lie across the borders of a level of so many PEs."""
     several = jnp.greater(p, pes) & jnp.greater(p, span)
     return several & _is_no_multiple(pes, span) & _is_no_multiple(span, pes)
 
 
 def count_in_node(network: Network, ring: Ring) -> Cells:
-    """h: PEs of a ring that share a node."""
+    """h: PEs of a ring that share a node, the same number in each; 1 where it is not."""
     pes = network.span[0]
     aligned = jnp.equal(jnp.remainder(pes, ring.stride), 0)
     aligned &= jnp.logical_not(is_cut(pes, ring.p, ring.span))
     return jnp.where(aligned, jnp.minimum(ring.degree, pes / ring.stride), 1.0)
 
 
-def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Cells:
+def count_chains(network: Network, ring: Ring) -> tuple[Cells, Cells]:
+    """h_t and n_t: PEs of a tree's chain in a node, and its nodes."""
+    pes = network.span[0]
+    share = jnp.minimum(ring.degree, jnp.maximum(jnp.floor(pes / ring.stride), 1.0))
+    # Of a ring that lies across a border, a node more: no cut makes a tree faster.
+    more = jnp.where(is_cut(pes, ring.p, ring.span), 1.0, 0.0)
+    return share, jnp.ceil(ring.degree / share) + more
+
+
+def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Flags:
     """Whether a level holds whole rings alone."""
     uncut = jnp.less_equal(p, pes) | jnp.logical_not(_is_no_multiple(pes, span))
     return jnp.greater_equal(pes, span) & uncut
@@ -90,5 +99,5 @@ def _share_links(network: Network, p: Cells, span: Cells, stride: Cells, level: 
     return jnp.maximum(of_node, network.pes_per_node * narrower * of_level / network.span[level])
 
 
-def _is_no_multiple(count: Cells, of: Cells) -> Cells:
+def _is_no_multiple(count: Cells, of: Cells) -> Flags:
     return jnp.not_equal(jnp.remainder(count, of), 0)

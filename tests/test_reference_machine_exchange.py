@@ -27,10 +27,10 @@ def layers_of(*outputs: float) -> list[Layer]:
 
 
 def test_classes_of_messages() -> None:
-    # between 1 and 16 the borders are 2, 4 and 8
-    classes = message_classes(layers_of(1, 1.5, 2, 3.9, 5, 16, 7.9))
-    assert sorted(count for count, _ in classes) == [1, 2, 2, 2]
-    assert sorted(items for _, items in classes) == pytest.approx([2.5, 5.9, 12.9, 16])
+    # between 1 and 16 the border is 4
+    classes = message_classes(layers_of(1, 1.5, 4, 3.9, 5, 16, 7.9))
+    assert sorted(count for count, _ in classes) == [3, 4]
+    assert sorted(items for _, items in classes) == pytest.approx([6.4, 32.9])
     assert message_classes(layers_of(7, 7, 7)) == [(3, 21)]
     assert message_classes(layers_of()) == []
     assert message_classes([replace(CONV, divided=False), CONV, FC]) == [(1, 64)]

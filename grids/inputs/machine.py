@@ -92,6 +92,10 @@ def build_network(system: System, values: Values, oracle: OracleName) -> Network
         values.get(f"{place}_bandwidth", level.bandwidth)
         for place, level in zip(places, levels, strict=True)
     ]
+    if not paper:  # nothing more is in the way of a flow that has reached the last one
+        bandwidth[len(system.levels) :] = [np.full((1,) * values.rank, np.inf)] * (
+            len(levels) - len(system.levels)
+        )
     staging = system.staging
     return Network(
         span=np.array([level.pes for level in levels], float),

@@ -12,7 +12,7 @@ from reference import TIE, Triple
 from reference_network import FREE, all_gather, all_reduce, path, ring
 from reference_parts import Layer, Machine, Run, Values, group_pass, own_part, stages
 
-CLASSES = 4  # of size, of the messages inside a filter or channel group
+CLASSES = 2  # of size, of the messages inside a filter or channel group
 
 
 class Exchange(NamedTuple):

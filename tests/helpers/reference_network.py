@@ -99,6 +99,8 @@ class Ring:
     h: int
     n: int
     way: Path  # between neighbours
+    chain: int  # h_t: PEs of a tree's chain in a node
+    chains: int  # n_t
     inside: Path  # of a node
     rail: Path  # between PEs of the same place in their nodes
 
@@ -118,8 +120,11 @@ def ring(network: Network, p: int, q: int, s: int) -> Ring:
     torn = k % s > 0 or straddles(node.pes, min(q * s, p), p)
     h = 1 if torn else min(q, k // s)
     n = math.ceil(q / h)
+    chain = min(q, max(1, k // s))
+    chains = math.ceil(q / chain) + straddles(node.pes, min(q * s, p), p)
     inside = Path(node.latency, 1 / node.bandwidth)
-    return Ring(q, h, n, path(network, p, q, s), inside, path(network, p, n, s * h))
+    way, rail = path(network, p, q, s), path(network, p, n, s * h)
+    return Ring(q, h, n, way, chain, chains, inside, rail)
 
 
 def all_gather_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
@@ -140,8 +145,8 @@ def all_reduce_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:
     both = {name: 2 * seconds for name, seconds in all_gather_seconds(over, m, messages).items()}
     if over.q == 1:
         return both
-    chain = (over.h - 1) * over.inside.alpha
-    start = chain + math.ceil(math.log2(over.n)) * over.way.alpha
+    chain = (over.chain - 1) * over.inside.alpha
+    start = chain + math.ceil(math.log2(over.chains)) * over.way.alpha
     return both | {"tree": 2 * (messages * start + m * over.way.beta)}
 
 
