@@ -18,8 +18,8 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.groups import Groups, reduce_groups
+from grids.inputs.layers import Mask, add_cells, kernel_layers
 from grids.inputs.machine import build_network, build_pe, look_up_bytes
-from grids.inputs.placement import Mask, kernel_layers
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
 from grids.inputs.values import Settings, Values
@@ -188,7 +188,7 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     A faster PE speeds a measured layer up as it does the roofline; the bytes of an item are part of
     the measurement, and change it not.
     """
-    layers = _add_cells(kernel_layers(workload.table), values.rank)
+    layers = add_cells(kernel_layers(workload.table), values.rank)
     # A calibration's factor on serial time: a layer that is slower on one PE is so in every group.
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)
@@ -198,12 +198,6 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     delta = look_up_bytes("item", workload.system, values, oracle)
     slower = slowdown(layers, nominal, delta, seconds, float(batch or 1), settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
-
-
-def _add_cells(layers: Layers, rank: int) -> Layers:
-    cells = (1,) * rank
-    spread: Layers = jax.tree.map(lambda each: each.reshape(*each.shape, *cells), layers)
-    return spread
 
 
 def _take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
