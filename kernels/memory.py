@@ -114,6 +114,12 @@ def find_unit(case: Case) -> tuple[Cells, Cells]:
     return 1.0, case.pe.reserved
 
 
+def find_memory(case: Case) -> Cells:
+    """Bytes of the fullest PE of every cell."""
+    unit, reserved = find_unit(case)
+    return memory(case.work, case.run.batch, unit) + reserved
+
+
 def _hold_whole(division: Division) -> Holding:
     """What a PE that runs all layers holds."""
     whole = _hold_runs(division, _end_runs(division.layers.x, 1))

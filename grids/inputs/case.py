@@ -171,12 +171,14 @@ def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
 def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
     """The distinct group sizes along the dimension of pe, and where each cell's is.
 
-    Of few PE counts there are as many sizes, some of them twice: programs then are shared, too.
+    Of few PE counts, or groups, there are as many sizes, some of them twice: programs then are
+    shared, too.
     """
     # Thousands of PE counts share the one size of a node's groups: layers are reduced once.
     sizes, position = np.unique(p2, return_inverse=True)
-    if p2.shape[leading] <= FEW:
-        sizes = np.pad(sizes, (0, max(0, p2.shape[leading] - sizes.size)), "edge")
+    asked = max(p2.shape)
+    if asked <= FEW:
+        sizes = np.pad(sizes, (0, max(0, asked - sizes.size)), "edge")
     along_pe = [1] * p2.ndim
     along_pe[leading] = sizes.size
     return sizes.reshape(along_pe), position.reshape(p2.shape)
