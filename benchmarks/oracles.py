@@ -11,7 +11,7 @@ from benchmarks.effort import Effort
 from benchmarks.endtoend import clear
 from benchmarks.kernel import Block
 from benchmarks.report import Report, Row, at_least
-from benchmarks.timing import Timing, interleaved
+from benchmarks.timing import Action, Timing, interleaved
 from grids.grid import Grid
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, sweep
@@ -21,7 +21,7 @@ SHARE = 0.6
 
 
 def measure(effort: Effort) -> Report:
-    """Each strategy's largest block, variables and summary, on one core; then all of them to disk."""
+    """Each strategy's largest block, variables and summary, on one core; then several to disk."""
     rows = []
     for kind, make in (("three axes", spaces.wide), ("two axes", spaces.dense)):
         paper, machine = (make(effort.blocks[-1], spaces.EIGHT, each) for each in spaces.ORACLES)
@@ -38,7 +38,9 @@ def _sweep(effort: Effort) -> Row:
     grids = [spaces.wide(22, spaces.ALL[: effort.strategies], each) for each in spaces.ORACLES]
     with TemporaryDirectory() as folder:
         target = Path(folder) / "cube.zarr"
-        actions = {grid.spec.oracle: partial(_write, grid, target) for grid in grids}
+        actions: dict[str, Action] = {
+            grid.spec.oracle: partial(_write, grid, target) for grid in grids
+        }
         timings = interleaved(actions, effort.rounds, partial(clear, target))
     return _row("sweep to disk", int(np.prod(grids[0].shape)), timings)
 
