@@ -96,8 +96,8 @@ def end_to_end(grid: Grid, effort: Effort) -> EndToEnd:
             "1": partial(write_raw, precomputed, target, 1),
             "2": partial(write_raw, precomputed, target, 2),
         }
-        timings = interleaved(actions, effort.rounds, partial(_clear, target))
-        _clear(target)
+        timings = interleaved(actions, effort.rounds, partial(clear, target))
+        clear(target)
         write_raw(precomputed, target, 1)
         check(precomputed, target)
     swept, raw = timings["sweep"], {count: timings[str(count)] for count in (1, 2)}
@@ -147,7 +147,7 @@ def _seconds_of_first(grid: Grid, store: Path) -> float:
     return perf_counter() - start
 
 
-def _clear(target: Path) -> None:
+def clear(target: Path) -> None:
     """Nothing to overwrite, and no other's pages still on their way to the disk."""
     shutil.rmtree(target, ignore_errors=True)
     os.sync()

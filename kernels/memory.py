@@ -9,16 +9,18 @@ is the other choice (docs/machine.md).
 import math
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from kernels.arrays import Cells, Ends, PerLayer, PerStage
+from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.group import GroupWork
+from kernels.layers import Layers
 from kernels.own_part import row_share, take_own_part
 from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
 
@@ -37,6 +39,23 @@ class Holding:
     peak: PerStage
     entry: PerStage
     states: PerStage
+
+
+class Tensors(NamedTuple):
+    """Bytes a sample of each layer on one PE: its input, its output, what it keeps of them."""
+
+    inputs: PerLayer
+    outputs: PerLayer
+    kept: PerLayer
+
+
+@compiled("recompute")
+def hold_rows(
+    layers: Layers, factors: Factors, delta: Cells, recompute: Literal["none", "full"]
+) -> Cells:
+    """Bytes a sample of the fullest PE of a group that divides rows by `factors`."""
+    tensors = _list_tensors(layers, delta, *_share_rows(layers, factors))
+    return _find_whole_peak(tensors, recompute)[0]
 
 
 @compiled()
@@ -95,17 +114,30 @@ def find_unit(case: Case) -> tuple[Cells, Cells]:
     return 1.0, case.pe.reserved
 
 
+def find_memory(case: Case) -> Cells:
+    """Bytes of the fullest PE of every cell."""
+    unit, reserved = find_unit(case)
+    return memory(case.work, case.run.batch, unit) + reserved
+
+
 def _hold_whole(division: Division) -> Holding:
     """What a PE that runs all layers holds."""
-    whole = _hold_runs(division, _end_runs(division, 1))
-    if division.options.recompute == "none":
+    whole = _hold_runs(division, _end_runs(division.layers.x, 1))
+    peak = _find_whole_peak(_divide_tensors(division), division.options.recompute)
+    return replace(whole, peak=peak)
+
+
+def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> PerStage:
+    """The most that is there when all layers run, in one stage."""
+    whole = _find_peaks(tensors, _end_runs(tensors.inputs, 1))
+    if recompute == "none":
         return whole
     # sqrt(G) runs of about sqrt(G) layers (Chen et al. 2016, arXiv 1604.06174), whose inputs are
     # kept at once, and one run after the other in full.
-    count = jnp.shape(division.layers.x)[0]
-    runs = _hold_runs(division, _end_runs(division, round(math.sqrt(count))))
-    checkpointed = jnp.sum(runs.entry, axis=0) + jnp.max(runs.peak, axis=0)
-    return replace(whole, peak=jnp.minimum(whole.peak, checkpointed))
+    count = jnp.shape(tensors.inputs)[0]
+    ends = _end_runs(tensors.inputs, round(math.sqrt(count)))
+    entries, peaks = first_inputs(tensors.inputs, ends), _find_peaks(tensors, ends)
+    return jnp.minimum(whole, jnp.sum(entries, axis=0) + jnp.max(peaks, axis=0))
 
 
 def _mark_first(values: PerStage) -> PerStage:
@@ -115,33 +147,49 @@ def _mark_first(values: PerStage) -> PerStage:
 
 def _hold_runs(division: Division, ends: Ends) -> Holding:
     """What each run of layers, up to its end, holds by itself."""
-    layers, delta = division.layers, division.delta
-    rows_in, rows_out = _share_rows(division)
-    inputs, outputs = rows_in * delta * layers.x, rows_out * delta * layers.y
-    kept = rows_out * (delta * layers.kept_items + layers.kept_bytes)
-    # Backward at layer l: all that layers up to l keep, and the gradients of its input and output.
-    # Early layers have the largest gradients, when what later ones kept is free again: the sum of
-    # both maxima is 8 to 23 % more than was measured (tests/grids/models/test_liveness.py).
-    gradients = inputs + outputs
-    so_far = jnp.cumsum(jnp.broadcast_to(kept, jnp.shape(gradients)), axis=0)
-    before = jnp.concatenate([jnp.zeros_like(so_far[:1]), so_far])
-    peak = stage_maxima(so_far + gradients, ends) - at_starts(before, ends)
+    tensors = _divide_tensors(division)
     return Holding(
-        kept=stage_sums(kept, ends),
-        peak=jnp.maximum(peak, 0),  # of a stage that a cell does not have
-        entry=first_inputs(inputs, ends),
+        kept=stage_sums(tensors.kept, ends),
+        peak=_find_peaks(tensors, ends),
+        entry=first_inputs(tensors.inputs, ends),
         states=stage_sums(division.state_bytes * _own_weights(division), ends),
     )
 
 
-def _share_rows(division: Division) -> tuple[PerLayer, PerLayer]:
-    """The part of a layer's input and output that one PE holds; gathered outputs are whole."""
-    layers = division.layers
-    if division.group == "spatial":
-        factors = division.placement.factors
-        return row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
-    whole = jnp.ones_like(jnp.asarray(layers.x))
-    return whole, whole
+def _find_peaks(tensors: Tensors, ends: Ends) -> PerStage:
+    """The most that is there in one pass through each run of layers."""
+    # Backward at layer l: all that layers up to l keep, and the gradients of its input and output.
+    # Early layers have the largest gradients, when what later ones kept is free again: the sum of
+    # both maxima is 8 to 23 % more than was measured (tests/grids/models/test_liveness.py).
+    gradients = tensors.inputs + tensors.outputs
+    so_far = jnp.cumsum(jnp.broadcast_to(tensors.kept, jnp.shape(gradients)), axis=0)
+    before = jnp.concatenate([jnp.zeros_like(so_far[:1]), so_far])
+    peak = stage_maxima(so_far + gradients, ends) - at_starts(before, ends)
+    return jnp.maximum(peak, 0)  # of a stage that a cell does not have
+
+
+def _divide_tensors(division: Division) -> Tensors:
+    """What one PE of the group has of each layer's tensors; gathered outputs are whole."""
+    layers, delta = division.layers, division.delta
+    if division.group != "spatial":
+        return _list_tensors(layers, delta, 1.0, 1.0)
+    return _list_tensors(layers, delta, *_share_rows(layers, division.placement.factors))
+
+
+def _share_rows(layers: Layers, factors: Factors) -> tuple[PerLayer, PerLayer]:
+    """The part of a layer's input and output that the fullest PE holds."""
+    return row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
+
+
+def _list_tensors(
+    layers: Layers, delta: Cells, rows_in: PerLayer | float, rows_out: PerLayer | float
+) -> Tensors:
+    """The bytes of so large a part of each layer's input and output."""
+    return Tensors(
+        inputs=rows_in * delta * layers.x,
+        outputs=rows_out * delta * layers.y,
+        kept=rows_out * (delta * layers.kept_items + layers.kept_bytes),
+    )
 
 
 def _own_weights(division: Division) -> PerLayer:
@@ -149,9 +197,8 @@ def _own_weights(division: Division) -> PerLayer:
     return take_own_part(division).w + division.layers.bias
 
 
-def _end_runs(division: Division, runs: int) -> Ends:
+def _end_runs(values: PerLayer, runs: int) -> Ends:
     """The layer after the last of each of so many runs of as many layers."""
-    x = division.layers.x
-    count = jnp.shape(x)[0]
+    count = jnp.shape(values)[0]
     ends = np.minimum(np.arange(1, runs + 1) * math.ceil(count / runs), count)
-    return jnp.asarray(ends).reshape(-1, *[1] * (jnp.ndim(x) - 1))
+    return jnp.asarray(ends).reshape(-1, *[1] * (jnp.ndim(values) - 1))

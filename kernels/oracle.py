@@ -20,7 +20,7 @@ from kernels.exchanges import Paths, find_paths
 from kernels.flags import FORBIDS
 from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
-from kernels.memory import find_unit, memory
+from kernels.memory import find_memory
 from kernels.own_part import time_own_part
 from kernels.rates import Rates, are_constant, find_rates, iteration_times
 from kernels.run import Times, add_terms, extend_to_epoch, wait_for_input
@@ -128,7 +128,7 @@ def _choose_group(case: Case) -> Case:
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
     work, run, exists = case.work, case.run, invariants.exists
-    needed = jnp.where(exists, _find_memory(case), jnp.nan)
+    needed = jnp.where(exists, find_memory(case), jnp.nan)
     times = extend_to_epoch(_find_times(case, invariants), run, case.options)
     return Answer(
         terms=times.terms,
@@ -143,12 +143,6 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         iterations=run.iterations(case.options.iterations),
         spread=None if case.uncertainty is None else spread(case),
     )
-
-
-def _find_memory(case: Case) -> Cells:
-    """Bytes of the fullest PE."""
-    unit, reserved = find_unit(case)
-    return memory(case.work, case.run.batch, unit) + reserved
 
 
 def _find_times(case: Case, invariants: Invariants) -> Times:

@@ -233,7 +233,8 @@ def test_memory_of_a_spatial_group_never_rises_along_its_factors(
 
 
 def test_a_larger_group_with_other_factors_may_hold_more() -> None:
-    # 8 PEs are 2 x 2 x 2, 16 are 1 x 4 x 4: of two rows in each dimension a PE has two points then.
+    # By Table III 8 PEs are 2 x 2 x 2, 16 are 1 x 4 x 4: of two rows in each dimension a PE has two
+    # points then, and the machine's placement takes others (tests/grids/inputs/test_factors.py).
     small = replace(RELU, extents_x=(2, 2, 2), extents_y=(2, 2, 2))
     cube = ((8, 8, 8), (8, 8, 8), (3, 3, 3))
     rows = [reference.Layer("cube", "conv", 1024, 2048, 216, 4, 1e5, 2, 4, *cube)]

@@ -18,8 +18,8 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.groups import Groups, reduce_groups
+from grids.inputs.layers import Mask, add_cells, kernel_layers
 from grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
-from grids.inputs.placement import Mask, kernel_layers
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
 from grids.inputs.values import Settings, Values
@@ -172,12 +172,14 @@ def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
 def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
     """The distinct group sizes along the dimension of pe, and where each cell's is.
 
-    Of few PE counts there are as many sizes, some of them twice: programs then are shared, too.
+    Of few PE counts, or groups, there are as many sizes, some of them twice: programs then are
+    shared, too.
     """
     # Thousands of PE counts share the one size of a node's groups: layers are reduced once.
     sizes, position = np.unique(p2, return_inverse=True)
-    if p2.shape[leading] <= FEW:
-        sizes = np.pad(sizes, (0, max(0, p2.shape[leading] - sizes.size)), "edge")
+    asked = max(p2.shape)
+    if asked <= FEW:
+        sizes = np.pad(sizes, (0, max(0, asked - sizes.size)), "edge")
     along_pe = [1] * p2.ndim
     along_pe[leading] = sizes.size
     return sizes.reshape(along_pe), position.reshape(p2.shape)
@@ -189,7 +191,7 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     A faster PE speeds a measured layer up as it does the roofline; the bytes of an item are part of
     the measurement, and change it not.
     """
-    layers = _add_cells(kernel_layers(workload.table), values.rank)
+    layers = add_cells(kernel_layers(workload.table), values.rank)
     # A calibration's factor on serial time: a layer that is slower on one PE is so in every group.
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)
@@ -199,12 +201,6 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     delta = look_up_bytes("item", workload.system, values, oracle)
     slower = slowdown(layers, nominal, delta, seconds, float(batch or 1), settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
-
-
-def _add_cells(layers: Layers, rank: int) -> Layers:
-    cells = (1,) * rank
-    spread: Layers = jax.tree.map(lambda each: each.reshape(*each.shape, *cells), layers)
-    return spread
 
 
 def _take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:

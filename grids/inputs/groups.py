@@ -12,7 +12,9 @@ import jax
 import numpy as np
 
 from grids.entries.strategies import Strategy
-from grids.inputs.placement import Mask, Placed, place
+from grids.inputs.factors import Storage
+from grids.inputs.layers import Mask
+from grids.inputs.placement import Placed, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
 from kernels.compiled import fetch
@@ -53,7 +55,8 @@ class Groups:
 
     def place(self) -> Placed:
         """Where the layers go, and whether such groups can be."""
-        return place(self.strategy, self.table, self.mask, self._find_costs(), self.sizes)
+        costs, storage = self._find_costs(), self._find_storage()
+        return place(self.strategy, self.table, self.mask, costs, self.sizes, storage)
 
     def divide(self, placement: Placement) -> Division:
         """The layers laid out so, as the kernels take them."""
@@ -77,6 +80,12 @@ class Groups:
         times = layer_times(self.layers, self.pe, self.delta, self.options)
         costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
         return costs
+
+    def _find_storage(self) -> Storage | None:
+        """How tensors are held, which Table III's bound does not tell."""
+        if self.options.memory == "bound":
+            return None
+        return Storage(float(self.delta.item()), self.options.recompute)
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:

@@ -186,10 +186,10 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
 @_make_command
 def predict(grid: "Grid", form: Any) -> None:
     """Time, memory and limits of one configuration."""
-    from sweep.questions.predict import predict_grid
+    from sweep.questions.predict import answer_grid
     from sweep.show.tables import show_one
 
-    answer = predict_grid(grid)
+    answer = answer_grid(grid)
     show_one(answer, form)
     _end_if_forbidden(answer)
 

@@ -19,6 +19,7 @@ from kernels.spatial import layer_halo
 from kernels.terms import TERMS
 from sweep.questions.formulas import select_formulas
 from sweep.questions.predict import ONLY, Configuration, choose_case, describe_case
+from sweep.questions.smallest_group import find_smallest_group
 
 Row = dict[str, Any]
 
@@ -43,6 +44,7 @@ def explain_grid(grid: Grid) -> Row:
     """The prediction, with `formulas` a term and `layers` a row each."""
     case = choose_case(grid)
     predicted = describe_case(grid, case)
+    predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
     strategy = grid.strategies[0]

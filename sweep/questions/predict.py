@@ -22,6 +22,7 @@ from sweep.engine.compile_cache import keep_programs
 from sweep.questions.intervals import list_intervals
 from sweep.questions.memory_parts import list_memory_parts
 from sweep.questions.plain_numbers import finite, number
+from sweep.questions.smallest_group import find_smallest_group
 
 ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
 
@@ -97,11 +98,16 @@ def predict(
     The arguments are those of `Configuration`. InputError: an unknown name, a bad value.
     """
     asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
-    return predict_grid(asked.grid())
+    return answer_grid(asked.grid())
+
+
+def answer_grid(grid: Grid) -> dict[str, Any]:
+    """The answer for the one configuration of `grid`, and the smallest group that would do."""
+    return predict_grid(grid) | {"smallest_group": find_smallest_group(grid, ONLY)}
 
 
 def predict_grid(grid: Grid) -> dict[str, Any]:
-    """The answer for the one configuration of `grid`."""
+    """The answer for the one configuration of `grid`, and for no other group."""
     return describe_case(grid, choose_case(grid))
 
 

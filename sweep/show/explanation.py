@@ -9,7 +9,16 @@ from sweep.show.tables import Format, Row, print_json, print_record, print_table
 TOP = ("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch", "global_batch")
 SUMS = (
     *("epoch_time", "comp_time", "comm_time", "memory", "memory_parts", "largest_batch"),
-    *("iterations", "feasible", "limit", "oracle", "precision", "times", "calibration"),
+    *(
+        "smallest_group",
+        "iterations",
+        "feasible",
+        "limit",
+        "oracle",
+        "precision",
+        "times",
+        "calibration",
+    ),
 )
 
 
@@ -32,7 +41,20 @@ def show_explanation(explanation: dict[str, Any], form: Format) -> None:
 def describe_obstacle(answer: Row) -> str:
     """What forbids a configuration; marks, which forbid nothing, are left out."""
     forbidding = [name for name in answer["limit"] if name in name_limits(FORBIDS)]
-    return f"this configuration is not feasible: {', '.join(forbidding)}"
+    told = f"this configuration is not feasible: {', '.join(forbidding)}"
+    return "; ".join([told, *(_list_ways_out(answer) if "memory" in forbidding else [])])
+
+
+def _list_ways_out(answer: Row) -> list[str]:
+    """What would fit in memory: fewer samples, or a larger group."""
+    batch, group = answer["largest_batch"], answer["smallest_group"]
+    batches = {None: None, 0: "not one sample fits"}
+    groups = {None: None, 0: "no group fits"}
+    ways = (
+        batches.get(batch, f"a replica holds {batch} samples at most"),
+        groups.get(group, f"the smallest group that fits has {group} PEs"),
+    )
+    return [way for way in ways if way is not None]
 
 
 def _lay_out_formula(row: dict[str, Any]) -> dict[str, Any]:

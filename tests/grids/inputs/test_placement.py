@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from grids.entries.strategies import parse_strategy
-from grids.inputs.placement import kernel_layers, place
+from grids.inputs.layers import kernel_layers
+from grids.inputs.placement import place
 from grids.library import find
 from grids.models.layers import LayerTable
 from kernels.group import Bounds, Placement

@@ -1,0 +1,202 @@
+"""Factors: along which dimensions a spatial group of p2 PEs divides the rows of its layers.
+
+Of those that split the most layers, the ones with the least halo; of these, the most balanced. Such
+factors are no multiples of one another: 8 PEs are 2 x 2 x 2 and 16 may be 1 x 4 x 4, with which a
+layer of two rows is whole in one dimension again. Where memory is what is alive at the same time,
+only factors compete with which no PE holds more than in a group whose size divides p2.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.strategies import DIMENSIONS, Which
+from grids.inputs.divisors import divisors
+from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
+from grids.models.layers import Floats, LayerTable
+from kernels.layers import Layers
+from kernels.memory import hold_rows
+from kernels.spatial import layer_halo
+
+Flags = NDArray[np.bool_]
+
+# Halos, and bytes, that differ by less are equal but for rounding.
+TIE = 1 + 1e-9
+# Factorisations whose memory is found at once, by one program for all p2: 1,024 PEs have 66 in
+# three dimensions, and a network in two of them has 11.
+AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How PEs hold tensors: bytes an `item`, and whether layers run forward twice."""
+
+    item: float
+    recompute: Literal["none", "full"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a spatial group divides: the rows of a table's layers, along `dims` alone if given.
+
+    storage: None where memory has no say.
+    """
+
+    table: LayerTable
+    dims: str | None
+    layers: Which
+    mask: Mask
+    storage: Storage | None
+
+
+@dataclass(frozen=True)
+class Division:
+    """One p2 divided into factors along (depth, height, width), and the layers that take part.
+
+    held: bytes a sample of the fullest PE, where memory has a say.
+    """
+
+    factors: tuple[int, int, int]
+    split: Flags
+    fits: bool
+    even: bool
+    defined: bool
+    held: float
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """All ways to divide a p2, n of them.
+
+    factors [3, n]; split, whole [G, n]: the layers that are divided, and those that are too small;
+    exists, fits [n]: whether any layer is divided, and nothing that has to be is too small.
+    """
+
+    factors: Floats
+    split: Flags
+    whole: Flags
+    exists: Flags
+    fits: Flags
+
+
+# Every block asks for its PE counts' again, of which an axis may have thousands.
+@lru_cache(maxsize=16_384)
+def divide_rows(rows: Rows, p2: int) -> Division:
+    """The factors for p2 PEs."""
+    candidates, table = _list_candidates(rows, p2), rows.table
+    held = _find_held(rows, candidates.factors)
+    best = _choose(
+        *_judge_memory(rows, p2, candidates, held),
+        # Whoever splits fewer layers has less halo, and more to compute: it does not compete.
+        candidates.whole.sum(axis=0, dtype=float),
+        _find_halo(table, candidates),
+    )
+    factors, split = candidates.factors[:, best], candidates.split[:, best]
+    exists = bool(candidates.exists[best])
+    parts = np.concatenate([table.extents_x[split], table.extents_y[split]])
+    return Division(
+        factors=(int(factors[0]), int(factors[1]), int(factors[2])),
+        split=split,
+        fits=p2 == 1 or bool(candidates.fits[best]),
+        even=not exists or bool((np.remainder(parts, factors) == 0).all()),
+        defined=p2 == 1 or exists,
+        held=float(held[best]),
+    )
+
+
+def _list_candidates(rows: Rows, p2: int) -> _Candidates:
+    table, dimensions = rows.table, _find_dimensions(rows)
+    factors = _list_factorisations(p2, dimensions)
+    # Every PE has an item of its own at least, in and out.
+    extents = np.minimum(table.extents_x, table.extents_y)
+    allowed = (extents[:, :, None] >= factors[None]).all(axis=1)
+    wanted = split_layers(rows.layers, rows.mask, table.windowed)[:, None]
+    free = rows.mask is None and rows.layers == "default"  # layers that do not fit then stay whole
+    split = wanted & allowed if free else np.broadcast_to(wanted, allowed.shape)
+    exists: Flags = np.logical_and(split.any(axis=0), dimensions.any())
+    fits: Flags = np.logical_and(exists, (allowed | ~split).all(axis=0))
+    return _Candidates(factors, split, wanted & ~allowed, exists, fits)
+
+
+def _judge_memory(rows: Rows, p2: int, candidates: _Candidates, held: Floats) -> tuple[Floats, ...]:
+    """What memory says of the candidates: nothing by Table III, else among those that fit."""
+    if rows.storage is None:
+        return ()
+    return (~candidates.fits).astype(float), np.maximum(held, _find_bound(rows, p2))
+
+
+def _choose(*values: Floats) -> int:
+    """The position of the least of the first values; of those, of the second, and so on."""
+    kept = np.ones(values[0].shape, bool)
+    for each in values:
+        numbers = np.where(kept, each, np.inf)
+        kept &= numbers <= numbers.min() * TIE
+    return int(np.argmax(kept))  # the first, which is the most balanced
+
+
+def _find_bound(rows: Rows, p2: int) -> float:
+    """The least that a PE holds in groups whose size divides p2 [B a sample].
+
+    Never less than some factors of p2 hold: those of a divisor, one of them multiplied.
+    """
+    return min((divide_rows(rows, size).held for size in divisors(p2)[:-1]), default=np.inf)
+
+
+def _find_held(rows: Rows, factors: Floats) -> Floats:
+    """Bytes a sample of the fullest PE for each of the factorisations [n]; 0 without a say."""
+    count = factors.shape[1]
+    if rows.storage is None:
+        return np.zeros(count)
+    layers = _make_columns(rows.table)
+    parts = [
+        hold_rows(layers, part, rows.storage.item, rows.storage.recompute)
+        for part in _take_parts(factors)
+    ]
+    return np.concatenate([np.asarray(each) for each in parts])[:count]
+
+
+def _take_parts(factors: Floats) -> Iterator[Floats]:
+    """AT_ONCE of the factorisations after another; the last ones repeat."""
+    count = factors.shape[1]
+    for start in range(0, count, AT_ONCE):
+        yield factors[:, np.minimum(np.arange(start, start + AT_ONCE), count - 1)]
+
+
+def _find_halo(table: LayerTable, candidates: _Candidates) -> Floats:
+    """Items a sample that a PE sends [n]."""
+    items = np.asarray(layer_halo(_make_columns(table), candidates.factors))
+    halo: Floats = np.where(candidates.split, items, 0).sum(axis=0)
+    return halo
+
+
+# Else half of the time for thousands of p2: 0.2 of 0.4 ms each of ResNet-50.
+@lru_cache(maxsize=64)
+def _make_columns(table: LayerTable) -> Layers:
+    """The layers, with a dimension of factorisations."""
+    return add_cells(kernel_layers(table), 1)
+
+
+def _find_dimensions(rows: Rows) -> Flags:
+    """Which of (depth, height, width) may be split."""
+    if rows.dims is not None:
+        return np.array([each in rows.dims for each in DIMENSIONS])
+    return np.asarray((rows.table.extents_x > 1).any(axis=0))
+
+
+def _list_factorisations(p2: int, dimensions: Flags) -> Floats:
+    """All ordered (pd, ph, pw) with product p2 and 1 in the other dimensions [3, n].
+
+    Balanced ones come first. Where no dimension may be split, all of p2 goes to the width, and
+    nothing fits.
+    """
+    # All of them are tried: of 1,024 PEs there are 66 in three dimensions, 11 in two.
+    pairs = product(divisors(p2), repeat=2)
+    triples = [(d, h, p2 // (d * h)) for d, h in pairs if p2 % (d * h) == 0]
+    free = [t for t in triples if all(n == 1 or may for n, may in zip(t, dimensions, strict=True))]
+    free.sort(key=lambda t: (max(t), -t[2], -t[1]))
+    return np.array(free or [(1, 1, p2)], float).T

@@ -1,0 +1,15 @@
+"""Fit: what forbids configurations, without their times."""
+
+from kernels.arrays import Limits
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.limits import early, limits
+from kernels.memory import find_memory
+
+
+@compiled()
+def find_limits(case: Case) -> Limits:
+    """The flags of every cell; of what does not exist, too, which other flags forbid."""
+    run = case.run
+    memory, capacity = find_memory(case), case.pe.memory_capacity
+    return limits(case.work, early(case.bounds, run, case.network), run, memory, capacity)
