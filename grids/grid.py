@@ -147,6 +147,7 @@ class Grid:
             optimizer=spec.optimizer,
             weights_read="pass" if machine else "sample",
             memory="liveness" if machine else "bound",
+            cuts="crossing" if machine else "output",
             recompute=spec.recompute,
             waits_for_input=machine and self._may_wait,
         )

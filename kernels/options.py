@@ -11,6 +11,7 @@ from kernels.batches import Rounding
 from kernels.collectives import Algorithm
 
 Optimizer = Literal["sgd", "adam", "none"]
+Cuts = Literal["output", "crossing"]
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,10 @@ class Options:
     iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
     whole iteration's communication and update, but computes no sample that is not there.
     weights_read: by each sample (Table III), or once a pass. memory: Table III's bound, or what is
-    alive at the same time. recompute: whether the backward pass runs layers forward once more
-    instead of keeping all that it reads. waits_for_input: whether hosts may be too slow.
+    alive at the same time. cuts: one between two stages of a pipeline carries the output of the
+    layer before it (Table III), or all that crosses it, and lies where that is little. recompute:
+    whether the backward pass runs layers forward once more instead of keeping all that it reads.
+    waits_for_input: whether hosts may be too slow.
     """
 
     algorithm: Algorithm = "ring"
@@ -30,5 +33,6 @@ class Options:
     optimizer: Optimizer = "sgd"
     weights_read: Literal["sample", "pass"] = "sample"
     memory: Literal["bound", "liveness"] = "bound"
+    cuts: Cuts = "output"
     recompute: Literal["none", "full"] = "none"
     waits_for_input: bool = False

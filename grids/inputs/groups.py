@@ -53,7 +53,8 @@ class Groups:
 
     def place(self) -> Placed:
         """Where the layers go, and whether such groups can be."""
-        return place(self.strategy, self.table, self.mask, self._find_costs(), self.sizes)
+        costs, cuts = self._find_costs(), self.options.cuts
+        return place(self.strategy, self.table, self.mask, costs, self.sizes, cuts)
 
     def divide(self, placement: Placement) -> Division:
         """The layers laid out so, as the kernels take them."""
