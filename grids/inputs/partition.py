@@ -57,9 +57,7 @@ def _find_least_bounds(prefix: Floats, stages: Integers) -> Floats:
     """The least bound for each number of stages: a binary search over all sums at once."""
     # The least bound is one of the G (G + 1) / 2 sums: of 514 layers 132,355, searched in 18 steps.
     sums = np.unique((prefix[None, :] - prefix[:, None])[np.triu_indices(prefix.size, k=1)])
-    least = _find_first(
-        sums.size, stages.size, lambda number: _fits(prefix, sums[number], stages)
-    )
+    least = _find_first(sums.size, stages.size, lambda number: _fits(prefix, sums[number], stages))
     return np.asarray(sums[least])
 
 
@@ -70,12 +68,13 @@ def _find_least_crossing(
 
     carried [G + 1]: items at each place of a cut.
     """
-    sizes, places = np.unique(carried), np.arange(prefix.size, dtype=np.int16)
+    sizes, places = np.unique(carried), np.arange(prefix.size)
 
     def fits(number: Integers) -> Flags:
         allowed = carried <= sizes[number][:, None]  # [n, G + 1]
         before = np.maximum.accumulate(np.where(allowed, places, 0), axis=1)
-        return (allowed.sum(axis=1) > stages) & _fits(prefix, bounds, stages, before)
+        enough: Flags = allowed.sum(axis=1) > stages  # the two ends are allowed, too
+        return enough & _fits(prefix, bounds, stages, before)
 
     return np.asarray(sizes[_find_first(sizes.size, stages.size, fits)])
 
@@ -91,7 +90,7 @@ def _find_first(size: int, count: int, fits: Callable[[Integers], Flags]) -> Int
 
 
 def _fits(
-    prefix: Floats, bounds: Floats, stages: Integers, before: NDArray[np.int16] | None = None
+    prefix: Floats, bounds: Floats, stages: Integers, before: Integers | None = None
 ) -> Flags:
     """Whether layers packed up to each bound need no more than that many stages.
 
