@@ -199,14 +199,14 @@ def test_a_network_without_products_has_one_stage() -> None:
 
 
 def test_stages_are_cut_where_shortcuts_do_not_cross() -> None:
-    """Of equal layers: in the middle, inside a block, or a layer later, behind its addition."""
+    """Of equal layers: in the middle, between a body and its shortcut, or two layers later."""
     two, groups = parse_strategy("pipeline"), np.array([2.0])
     names, crossing = np.array(RESNET50.names), RESNET50.crossing
     costs = np.ones((len(RESNET50), 1))
     ends = {cuts: place(two, RESNET50, None, costs, groups, cuts)[0].ends[0, 0] for cuts in CUTS}
-    assert names[ends["output"] - 1] == "layer3.1.bn2"
-    assert names[ends["crossing"] - 1] == "layer3.1.add"
-    assert crossing[ends["crossing"] - 1] == 0.8 * crossing[ends["output"] - 1]
+    assert names[ends["output"] - 1] == "layer3.0.shortcut.conv"
+    assert names[ends["crossing"] - 1] == "layer3.0.add"
+    assert crossing[ends["crossing"] - 1] == crossing[ends["output"] - 1] / 2
 
 
 def test_stages_follow_the_costs_of_each_cell() -> None:
