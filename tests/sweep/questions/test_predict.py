@@ -107,6 +107,17 @@ def test_the_best_segments_are_those_that_fit():
     assert sweep.predict("vgg16", "pipeline:segments=best", **asked)["segments"] == 2
 
 
+def test_segments_of_less_than_a_sample_are_no_choice():
+    """Also where nothing is allowed: of 3 samples, one or two segments, in no memory at all."""
+    asked: dict[str, Any] = {"pe": 2, "batch": 3, "dataset": "imagenet"}
+    found = sweep.predict(
+        "vgg16", "pipeline:segments=best", **asked, parameters={"memory_capacity": "1 MB"}
+    )
+    assert found["segments"] <= 2
+    assert "memory" in found["limit"]
+    assert "batch_too_small" not in found["limit"]
+
+
 def test_group_and_segments_are_chosen_together():
     asked: dict[str, Any] = {"pe": 8, "batch": 16, "dataset": "imagenet"}
     found = sweep.predict("resnet50", "data+pipeline:group=best,segments=best", **asked)
