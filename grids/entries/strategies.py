@@ -32,7 +32,7 @@ LIMIT = {
     "serial": "p = 1",
     "data": "p <= B",
     "spatial": "each factor of p <= the extents of the layers it splits",
-    "pipeline": "p <= G layers (paper); p <= convolutions and matrix products in a row (machine)",
+    "pipeline": "p <= G layers; with the machine oracle, multiplying ones in a row",
     "filter": "p <= min F",
     # The first layer has the sample's channels, three of an image: it stays whole.
     "channel": "p <= min C, from the second layer on",
