@@ -36,7 +36,7 @@ def count_crossing(inputs: Sequence[Sequence[int]], sample: float, y: Floats) ->
 def find_depth(inputs: Sequence[Sequence[int]], multiplying: Flags) -> int:
     """Multiplying layers on the longest way through the network, 50 of ResNet-50's 54.
 
-    What is beside it runs at the same time: a projection on a shortcut, a branch of a block.
+    What lies beside it makes it no longer: a projection on a shortcut, a branch of a block.
     """
     depths = [0] * (len(inputs) + 1)  # the sample's stands last
     for layer, positions in enumerate(inputs):

@@ -8,6 +8,7 @@ where a network has fewer dimensions. float64 keeps every count exact up to 2^53
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +122,8 @@ class LayerTable:
         """Bytes a sample that each layer remembers besides [G]: the same in every precision."""
         return count_kept_bytes(self._kinds, self.y)
 
-    @property
+    # Kept: a search for spatial factors makes kernel inputs of a table for every size of a group.
+    @cached_property
     def crossing(self) -> Floats:
         """Items a sample that cross a cut behind each layer [G]: shortcuts, too."""
         return count_crossing(self.inputs, self._sample, self.y)
