@@ -108,12 +108,12 @@ def test_the_best_segments_are_those_that_fit():
 
 
 def test_segments_of_less_than_a_sample_are_no_choice():
-    """Also where nothing is allowed: of 3 samples, one or two segments, in no memory at all."""
-    asked: dict[str, Any] = {"pe": 2, "batch": 3, "dataset": "imagenet"}
-    found = sweep.predict(
-        "vgg16", "pipeline:segments=best", **asked, parameters={"memory_capacity": "1 MB"}
-    )
-    assert found["segments"] <= 2
+    """Also where nothing is allowed: of 12 samples of 4 replicas, one or two segments."""
+    asked: dict[str, Any] = {"pe": 8, "batch": 12, "dataset": "imagenet"}
+    asked["parameters"] = {"memory_capacity": "1 MB"}
+    asked["settings"] = {"scaling": "strong"}
+    found = sweep.predict("vgg16", "data+pipeline:group=2,segments=best", **asked)
+    assert (found["batch"], found["segments"]) == (3, 2)
     assert "memory" in found["limit"]
     assert "batch_too_small" not in found["limit"]
 
