@@ -149,6 +149,7 @@ class Grid:
             network="rails" if machine else "levels",
             weights_read="pass" if machine else "sample",
             memory="liveness" if machine else "bound",
+            cuts="crossing" if machine else "output",
             recompute=spec.recompute,
             waits_for_input=machine and self._may_wait,
         )

@@ -26,15 +26,15 @@ from kernels.software import Software
         *("calibration", "uncertainty"),
     ),
     # They choose formulas, and so are fixed when a program is compiled.
-    meta_fields=("options", "has_choices"),
+    meta_fields=("options", "choices"),
 )
 @dataclass(frozen=True)
 class Case:
     """The layers' work in a group, and the run, machine and formulas that it is asked about.
 
     calibration: None for Table III's formulas. uncertainty: None where no spread is asked for.
-    has_choices: whether a dimension of group sizes leads those of the cells, of which the best
-    counts (`group=best`).
+    choices: what is left to each cell, the best counts ("group", "segments"): so many dimensions,
+    of group sizes and of segments, lead those of the cells, in this order.
     """
 
     work: GroupWork
@@ -46,4 +46,4 @@ class Case:
     uncertainty: Uncertainty | None = None
     software: Software = field(default_factory=Software)
     options: Options = field(default_factory=Options)
-    has_choices: bool = False
+    choices: tuple[str, ...] = ()

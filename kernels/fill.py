@@ -132,8 +132,9 @@ class Block:
 
 
 def _count_choices(case: Case) -> int:
-    """Group sizes that each cell is answered for: a tile of many choices has fewer cells."""
-    return int(jnp.shape(case.run.p2)[0]) if case.has_choices else 1
+    """Choices that each cell is answered for: a tile of many of them has fewer cells."""
+    shape = jnp.broadcast_shapes(jnp.shape(case.run.p2), jnp.shape(case.run.segments))
+    return math.prod(shape[: len(case.choices)])
 
 
 def _find_few_invariants(case: Case, cells: int) -> Invariants | None:

@@ -20,9 +20,10 @@ class Layers:
     Extents and kernels lie along (depth, height, width), 1 where the network has fewer dimensions.
     `convolution` is 1 for each that is one, `volumetric` where it has a depth; `elementwise`, for
     each without a matrix product (activation, normalisation, pooling, addition). `kept_items` and
-    `kept_bytes` are what the backward pass reads of the tensors that a layer makes. `slowdown` is
-    the measured time of a layer over its roofline time on the machine where it was measured, 1
-    where nothing was measured.
+    `kept_bytes` are what the backward pass reads of the tensors that a layer makes; `crossing`,
+    the items of all tensors that later layers read of it and of those before it. `slowdown` is the
+    measured time of a layer over its roofline time on the machine where it was measured, 1 where
+    nothing was measured.
     """
 
     x: PerLayer
@@ -41,6 +42,7 @@ class Layers:
     elementwise: PerLayer
     kept_items: PerLayer
     kept_bytes: PerLayer
+    crossing: PerLayer
     slowdown: PerLayer
 
 

@@ -11,6 +11,7 @@ from kernels.batches import Rounding
 from kernels.collectives import Algorithm
 
 Optimizer = Literal["sgd", "adam", "none"]
+Cuts = Literal["output", "crossing"]
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,10 @@ class Options:
     network: the smallest level that spans a ring, with hand-made contention (Table III), or rails:
     rings share a node's links, and what computing hides is told apart.
     weights_read: by each sample (Table III), or once a pass. memory: Table III's bound, or what is
-    alive at the same time. recompute: whether the backward pass runs layers forward once more
-    instead of keeping all that it reads. waits_for_input: whether hosts may be too slow.
+    alive at the same time. cuts: one between two stages of a pipeline carries the output of the
+    layer before it (Table III), or all that crosses it, and lies where that is little. recompute:
+    whether the backward pass runs layers forward once more instead of keeping all that it reads.
+    waits_for_input: whether hosts may be too slow.
     """
 
     algorithm: Algorithm = "ring"
@@ -33,5 +36,6 @@ class Options:
     network: Literal["levels", "rails"] = "levels"
     weights_read: Literal["sample", "pass"] = "sample"
     memory: Literal["bound", "liveness"] = "bound"
+    cuts: Cuts = "output"
     recompute: Literal["none", "full"] = "none"
     waits_for_input: bool = False

@@ -6,6 +6,7 @@ parameter.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -34,8 +35,9 @@ from kernels.uncertainty import Spread, spread
 class Answer:
     """Terms [s an epoch], memory [B a PE], limit flags; what they hold for.
 
-    compute, communication: sums of terms. replicas: p1; group: p2; batch: b; global_batch: B;
-    iterations: I, an epoch. spread: how far times may be off; None where nothing was calibrated.
+    compute, communication: sums of terms. replicas: p1; group: p2; segments: S, 1 where nothing is
+    a pipeline; batch: b; global_batch: B; iterations: I, an epoch. spread: how far times may be
+    off; None where nothing was calibrated.
     """
 
     terms: Terms
@@ -45,6 +47,7 @@ class Answer:
     limit: Limits
     replicas: Cells
     group: Cells
+    segments: Cells
     batch: Cells
     global_batch: Cells
     iterations: Cells
@@ -77,6 +80,8 @@ def find_invariants(case: Case) -> Invariants:
     run = case.run
     # Not where serial has several PEs, or a group does not divide p: p1 is rounded there.
     exists = jnp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
+    if "segments" in case.choices:  # those of less than a sample are no choice; one always is
+        exists = exists & jnp.less_equal(run.segments, jnp.maximum(run.batch, 1.0))
     rates = None
     if case.calibration is None and are_constant(case.options):
         rates = find_rates(case)
@@ -86,18 +91,20 @@ def find_invariants(case: Case) -> Invariants:
 
 
 def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
-    """The answer for every cell, of several group sizes for the best: stage two.
+    """The answer for every cell, of several choices for the best: stage two.
 
     NaN where no such configuration exists. Table III's formulas, or with a calibration those of
     `kernels.calibrated`. invariants: where they are at hand.
     """
     answer = _evaluate_all(case, invariants or find_invariants(case))
-    return choose_answer(answer) if case.has_choices else answer
+    for _ in case.choices:
+        answer = choose_answer(answer)
+    return answer
 
 
 def choose_answer(choices: Answer) -> Answer:
-    """The best in each cell of answers for several group sizes, along the leading dimension."""
-    pick = _pick_group(choices)
+    """The best in each cell of the answers along the leading dimension."""
+    pick = _pick_choice(choices)
     chosen: Answer = jax.tree.map(lambda leaf: _take_choice(leaf, pick, pick.ndim + 1), choices)
     return chosen
 
@@ -107,9 +114,9 @@ def answer_case(case: Case) -> Answer:
     return fetch(_evaluate(case))
 
 
-def choose_group(case: Case) -> Case:
-    """The case with the one group size that is the best in each cell, and no other choice."""
-    return fetch(_choose_group(case)) if case.has_choices else case
+def settle_choices(case: Case) -> Case:
+    """The case with the choices that are the best in each cell, and no others."""
+    return fetch(_settle_choices(case)) if case.choices else case
 
 
 @compiled()
@@ -118,11 +125,13 @@ def _evaluate(case: Case) -> Answer:
 
 
 @compiled()
-def _choose_group(case: Case) -> Case:
-    pick = _pick_group(_evaluate_all(case, find_invariants(case)))
-    rank = jnp.ndim(case.run.p)
-    chosen: Case = jax.tree.map(lambda leaf: _take_choice(leaf, pick, rank), case)
-    return replace(chosen, has_choices=False)
+def _settle_choices(case: Case) -> Case:
+    answer = _evaluate_all(case, find_invariants(case))
+    for _ in case.choices:
+        pick, rank = _pick_choice(answer), jnp.ndim(case.run.p)
+        answer = choose_answer(answer)
+        case = jax.tree.map(partial(_take_choice, pick=pick, rank=rank), case)
+    return replace(case, choices=())
 
 
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
@@ -138,6 +147,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         limit=limits(work, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
+        segments=jnp.where(jnp.equal(work.pipelined, 1), run.segments, 1.0),
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
@@ -162,7 +172,7 @@ def _iteration_times(case: Case, invariants: Invariants) -> Times:
     return _where(invariants.exists, add_terms(iteration_terms(case, invariants.paths)))
 
 
-def _pick_group(choices: Answer) -> Array:
+def _pick_choice(choices: Answer) -> Array:
     """The number, in each cell, of the choice that is the fastest of those allowed.
 
     Where none is allowed, of those that exist.
@@ -173,7 +183,7 @@ def _pick_group(choices: Answer) -> Array:
     time, _ = jnp.broadcast_arrays(jnp.where(jnp.isnan(time), jnp.inf, time), choices.limit)
     forbidden = (choices.limit & jnp.uint8(FORBIDS)) > 0
     allowed = jnp.where(forbidden, jnp.inf, time)
-    # Of choices as fast as each other the first, which is the smallest group.
+    # Of choices as fast as each other the first: the smallest group, the fewest segments.
     return jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
 
 

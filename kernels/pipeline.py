@@ -11,13 +11,15 @@ import jax.numpy as jnp
 from jax import Array
 
 from kernels.arrays import Cells, Ends, PerLayer, PerStage
-from kernels.group import GroupWork, Placement, whole_work
-from kernels.layers import Layers, LayerTimes
+from kernels.division import Division
+from kernels.group import GroupWork, whole_work
+from kernels.layers import LayerTimes
 
 
-def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> GroupWork:
+def work(division: Division, times: LayerTimes) -> GroupWork:
     """The largest stage counts, for each quantity by itself."""
-    ends = jnp.asarray(placement.ends)
+    layers, ends = division.layers, jnp.asarray(division.placement.ends)
+    carried = layers.y if division.options.cuts == "output" else layers.crossing
     return replace(
         whole_work(layers, times),
         # Two maxima, as Table III has them; with BW_l = 2 FW_l one stage is the largest in both.
@@ -29,7 +31,7 @@ def work(layers: Layers, times: LayerTimes, placement: Placement, p2: Cells) -> 
         # Stages exchange at once, each with its like in other replicas: the largest ends last.
         gradient=largest(layers.w, ends),
         tensors=largest(jnp.where(layers.w > 0, 1.0, 0.0), ends),
-        stage_items=passed_on(layers.y, ends, p2),
+        stage_items=passed_on(carried, ends, division.p2),
         pipelined=jnp.ones(()),
     )
 
@@ -82,11 +84,14 @@ def stage_maxima(values: PerLayer, ends: Ends) -> PerStage:
     return jnp.broadcast_to(maxima, ends.shape[:1] + cells)
 
 
-def passed_on(y: PerLayer, ends: Ends, p2: Cells) -> Cells:
-    """max_{i < p2} |y_Gi|: the largest output that one stage sends the next; 0 for one stage."""
+def passed_on(carried: PerLayer, ends: Ends, p2: Cells) -> Cells:
+    """max_{i < p2} |y_Gi|: the most items that one stage sends the next; 0 for one stage.
+
+    carried: what a cut behind each layer carries.
+    """
     # A float, as p2 is: nothing is converted silently. The last stage's output goes nowhere.
     stage = jnp.arange(1, ends.shape[0] + 1, dtype=float).reshape(-1, *[1] * (ends.ndim - 1))
-    return jnp.max(jnp.where(stage < p2, _at(jnp.asarray(y), ends - 1), 0), axis=0)
+    return jnp.max(jnp.where(stage < p2, _at(jnp.asarray(carried), ends - 1), 0), axis=0)
 
 
 def _at(values: PerLayer, index: Ends) -> PerStage:

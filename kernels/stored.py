@@ -13,5 +13,7 @@ STORED = {
     "limit": "limit",
     **{name: f"terms.{name}" for name in TERMS},
     "replicas": "replicas",
+    # Of other names than the axes `group` and `segments`, with which they may share a cube.
     "group_size": "group",
+    "segment_count": "segments",
 }

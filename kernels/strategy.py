@@ -36,14 +36,13 @@ def group_work(division: Division, times: LayerTimes) -> GroupWork:
 
 
 def _divide_work(division: Division, times: LayerTimes) -> GroupWork:
-    layers, placement, p2 = division.layers, division.placement, division.p2
     match division.group:
         case "none":
-            return whole_work(layers, times)
+            return whole_work(division.layers, times)
         case "spatial":
             return spatial.work(division, times)
         case "pipeline":
-            return pipeline.work(layers, times, placement, p2)
+            return pipeline.work(division, times)
         case "filter" | "channel":
             return filter_channel.work(division, times, division.group)
 

@@ -103,7 +103,12 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
     chosen, fixed = data.draw(st.sampled_from(OPTIONS)), data.draw(parameters)
     chosen = {"algorithm": "auto", **chosen}
     options = Options(
-        network="rails", weights_read="pass", memory="liveness", waits_for_input=True, **chosen
+        network="rails",
+        cuts="crossing",
+        weights_read="pass",
+        memory="liveness",
+        waits_for_input=True,
+        **chosen,
     )
     strong = data.draw(st.booleans())
     settings = Settings(fixed, "strong" if strong else "weak", options, "machine")
@@ -147,6 +152,7 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
             extents_y=list_extents(table.extents_y[n]),
             kernel=list_extents(table.kernel[n]),
             stride=list_extents(table.stride[n]),
+            crossing=table.crossing[n],
             channels=table.channels[n],
             filters=table.filters[n],
             divided=bool(split[n]),

@@ -4,7 +4,8 @@ ParaDL, Table III and section 4.5: a group strategy inside a replica, data paral
 replicas.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from grids.entries.parameters import PARAMETERS
@@ -31,7 +32,7 @@ LIMIT = {
     "serial": "p = 1",
     "data": "p <= B",
     "spatial": "each factor of p <= the extents of the layers it splits",
-    "pipeline": "p <= G layers",
+    "pipeline": "p <= G layers; with the machine oracle, multiplying ones in a row",
     "filter": "p <= min F",
     # The first layer has the sample's channels, three of an image: it stays whole.
     "channel": "p <= min C, from the second layer on",
@@ -43,6 +44,9 @@ LIMIT = {
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 
+Choice = Literal["group", "segments"]  # what may be left to each cell, in the order of choosing
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+
 Which = Literal["default", "all"]  # layers that a group splits: the experiments', or every one
 
 
@@ -50,14 +54,15 @@ Which = Literal["default", "all"]  # layers that a group splits: the experiments
 class Strategy:
     """A group strategy, whether data parallelism goes across, and what the user fixed of it.
 
-    group: PEs of a group, "best" for the fastest, None for a node's PEs (hybrids only).
+    group: PEs of a group, "best" for the fastest, None for a node's PEs (hybrids only). segments:
+    of a pipeline, "best" for the fastest power of two, None for the parameter of that name.
     dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
     split, the experiments' ("default") or "all" (Table III verbatim).
     """
 
     base: str
     group: int | Literal["best"] | None = None
-    segments: int | None = None
+    segments: int | Literal["best"] | None = None
     dims: str | None = None
     layers: Which = "default"
 
@@ -82,6 +87,19 @@ class Strategy:
     def hybrid(self) -> bool:
         """Whether a group size is free."""
         return "+" in self.base
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """What each cell chooses for itself."""
+        return tuple(name for name in CHOICES if getattr(self, name) == "best")
+
+    def settle(self, chosen: Mapping[str, int]) -> "Strategy":
+        """The strategy with what was chosen in the place of each `best`."""
+        return replace(
+            self,
+            group=chosen["group"] if self.group == "best" else self.group,
+            segments=chosen["segments"] if self.segments == "best" else self.segments,
+        )
 
     @property
     def label(self) -> str:
@@ -133,8 +151,8 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
         layers, dims = "all", None
     return Strategy(
         base,
-        group=_read_group(settings.get("group"), where),
-        segments=_read_count("segments", settings.get("segments"), where),
+        group=_read_choice("group", settings.get("group"), where),
+        segments=_read_choice("segments", settings.get("segments"), where),
         dims=_read_dims(dims, where),
         layers=_read_layers(layers, where),
     )
@@ -151,14 +169,16 @@ def _list_settings(strategy: Strategy) -> list[str]:
     return [*group, "split", "layers"]
 
 
-def _read_group(value: str | None, where: str) -> int | Literal["best"] | None:
-    """PEs of a group, or `best`; None where the user leaves it open."""
-    return "best" if value == "best" else _read_count("group", value, where)
+def _read_choice(name: Choice, value: str | None, where: str) -> int | Literal["best"] | None:
+    """The whole number of a setting, within the bounds of the parameter of that name, or `best`.
 
-
-def _read_count(name: str, value: str | None, where: str) -> int | None:
-    """The whole number of a setting, within the bounds of the parameter of that name."""
-    return None if value is None else int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
+    None where the user leaves it open.
+    """
+    if value is None:
+        return None
+    if value == "best":
+        return "best"
+    return int(PARAMETERS[name].read(value, f"{where} {name}".strip()))
 
 
 def _read_dims(value: str | None, where: str) -> str | None:

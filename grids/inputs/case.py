@@ -1,7 +1,7 @@
 """Cases: the kernels' inputs for one model, dataset, system and strategy over numeric cells.
 
 Every numeric axis of the grid is one dimension of the cells, in the grid's order; a value that does
-not vary along an axis has size 1 there. The group size `best` adds a leading dimension of choices.
+not vary along an axis has size 1 there. Each `best` of a strategy adds a leading dimension.
 """
 
 import math
@@ -94,7 +94,7 @@ def build_case(
         calibration=calibrated.calibration(values.rank) if calibrated else None,
         uncertainty=calibrated.uncertainty(strategy, np.asarray(run.p)) if calibrated else None,
         options=settings.options,
-        has_choices=strategy.group == "best",
+        choices=strategy.choices,
     )
 
 
@@ -112,7 +112,7 @@ def _run(strategy: Strategy, values: Values, workload: Workload, settings: Setti
 
 
 def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings) -> Values:
-    return Values(axes, settings, leading=int(strategy.group == "best"))
+    return Values(axes, settings, leading=len(strategy.choices))
 
 
 def _distinguish(

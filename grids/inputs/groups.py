@@ -55,8 +55,15 @@ class Groups:
 
     def place(self) -> Placed:
         """Where the layers go, and whether such groups can be."""
-        costs, storage = self._find_costs(), self._find_storage()
-        return place(self.strategy, self.table, self.mask, costs, self.sizes, storage)
+        return place(
+            self.strategy,
+            self.table,
+            self.mask,
+            self._find_costs(),
+            self.sizes,
+            self._find_storage(),
+            self.options.cuts,
+        )
 
     def divide(self, placement: Placement) -> Division:
         """The layers laid out so, as the kernels take them."""

@@ -32,6 +32,7 @@ def kernel_layers(table: LayerTable) -> Layers:
         elementwise=(~table.multiplying).astype(float),
         kept_items=table.kept_items,
         kept_bytes=table.kept_bytes,
+        crossing=table.crossing,
         slowdown=np.ones(len(table)),
     )
 

@@ -1,9 +1,12 @@
 """Pipeline stages: the contiguous partition of the layers whose largest stage is least.
 
 Exact, not greedy (ParaDL's authors leave the partition open): the bound is the least of all sums of
-consecutive layers within which the layers fit into p2 stages.
+consecutive layers within which the layers fit into p2 stages. Where it is known what cuts carry,
+some of the balance is given for it: of the partitions whose largest stage is at most 5 % above the
+least, the one whose largest cut carries the fewest items.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -12,47 +15,92 @@ from numpy.typing import NDArray
 from grids.models.layers import Floats
 
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 # Sums of the same layers differ by rounding; nothing physical is this close.
 SLACK = 1 + 1e-9
+# The largest stage over the least one that is possible, where cuts then carry less.
+BALANCE = 1.05
 # Partitions that are kept, in a quarter of the bytes: of 514 layers 0.5 MB each.
 KEPT = 256
 
 
-def stage_ends(costs: Floats, stages: Integers) -> Integers:
+def stage_ends(costs: Floats, stages: Integers, crossing: Floats | None = None) -> Integers:
     """Ends of the stages for each number in `stages` [n], as layer indices [max(stages), n].
 
     `costs` [G] >= 0; each number of stages is 1..G. Stages are filled from the left up to the
     bound, and every later stage keeps at least one layer. Beyond the last stage, ends are G.
+    crossing [G]: items that a cut behind each layer carries, where they count.
     """
     # `layers.MOST_LAYERS` is far below: an end takes two bytes.
     assert costs.size <= np.iinfo(np.int16).max
-    return _find_stage_ends(tuple(costs.tolist()), tuple(stages.tolist())).astype(np.int64)
+    carried = None if crossing is None else tuple(crossing.tolist())
+    ends = _find_stage_ends(tuple(costs.tolist()), tuple(stages.tolist()), carried)
+    return ends.astype(np.int64)
 
 
 @lru_cache(maxsize=KEPT)  # the blocks of a sweep ask the same again and again
-def _find_stage_ends(costs: tuple[float, ...], numbers: tuple[int, ...]) -> NDArray[np.int16]:
+def _find_stage_ends(
+    costs: tuple[float, ...], numbers: tuple[int, ...], crossing: tuple[float, ...] | None
+) -> NDArray[np.int16]:
     prefix, stages = np.concatenate([[0.0], np.cumsum(costs)]), np.array(numbers)
-    return _fill(prefix, _find_least_bounds(prefix, stages), stages).astype(np.int16)
+    bounds = _find_least_bounds(prefix, stages)
+    if crossing is None:
+        return _fill(prefix, bounds, stages).astype(np.int16)
+    # Where the network begins and where it ends there is no cut to choose.
+    carried = np.array([0.0, *crossing[:-1], 0.0])
+    most = _find_least_crossing(prefix, BALANCE * bounds, stages, carried)
+    return _fill_between(prefix, stages, carried, most).astype(np.int16)
 
 
 def _find_least_bounds(prefix: Floats, stages: Integers) -> Floats:
     """The least bound for each number of stages: a binary search over all sums at once."""
     # The least bound is one of the G (G + 1) / 2 sums: of 514 layers 132,355, searched in 18 steps.
     sums = np.unique((prefix[None, :] - prefix[:, None])[np.triu_indices(prefix.size, k=1)])
-    low, high = np.zeros(stages.size, np.int64), np.full(stages.size, sums.size - 1)
+    least = _find_first(sums.size, stages.size, lambda number: _fits(prefix, sums[number], stages))
+    return np.asarray(sums[least])
+
+
+def _find_least_crossing(
+    prefix: Floats, bounds: Floats, stages: Integers, carried: Floats
+) -> Floats:
+    """The least that all cuts of some partition within the bounds carry at most [n].
+
+    carried [G + 1]: items at each place of a cut.
+    """
+    sizes, places = np.unique(carried), np.arange(prefix.size)
+
+    def fits(number: Integers) -> Flags:
+        allowed = carried <= sizes[number][:, None]  # [n, G + 1]
+        before = np.maximum.accumulate(np.where(allowed, places, 0), axis=1)
+        enough: Flags = allowed.sum(axis=1) > stages  # the two ends are allowed, too
+        return enough & _fits(prefix, bounds, stages, before)
+
+    return np.asarray(sizes[_find_first(sizes.size, stages.size, fits)])
+
+
+def _find_first(size: int, count: int, fits: Callable[[Integers], Flags]) -> Integers:
+    """The least number below `size` that fits, for each of so many; the last one always does."""
+    low, high = np.zeros(count, np.int64), np.full(count, size - 1)
     while (low < high).any():
         middle = (low + high) // 2
-        enough = _fits(prefix, sums[middle], stages)
+        enough = fits(middle)
         low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
-    return np.asarray(sums[high])
+    return high
 
 
-def _fits(prefix: Floats, bounds: Floats, stages: Integers) -> NDArray[np.bool_]:
-    """Whether layers packed up to each bound need no more than that many stages."""
-    reached = np.zeros(stages.size, np.int64)
+def _fits(
+    prefix: Floats, bounds: Floats, stages: Integers, before: Integers | None = None
+) -> Flags:
+    """Whether layers packed up to each bound need no more than that many stages.
+
+    before [n, G + 1]: the last place up to each where a stage may end; everywhere by default.
+    """
+    reached, columns = np.zeros(stages.size, np.int64), np.arange(stages.size)
     for stage in range(int(stages.max())):
         further = _reach_furthest(prefix, reached, bounds)
+        if before is not None:
+            further = before[columns, further]
         reached = np.where(stage < stages, further, reached)
         if (reached == prefix.size - 1).all():
             break
@@ -68,6 +116,18 @@ def _fill(prefix: Floats, bounds: Floats, stages: Integers) -> Integers:
         end = np.minimum(np.maximum(_reach_furthest(prefix, end, bounds), end + 1), layers - left)
         ends.append(np.where(stage < stages, end, layers))
     return np.stack(ends)
+
+
+def _fill_between(prefix: Floats, stages: Integers, carried: Floats, most: Floats) -> Integers:
+    """Ends of the stages of the best partition whose cuts carry at most so many items each."""
+    ends = np.full((int(stages.max()), stages.size), prefix.size - 1)
+    for items in np.unique(most):
+        # Layers between two cuts that carry no more stay together, as if they were one.
+        cuts, columns = np.flatnonzero(carried <= items), np.flatnonzero(most == items)
+        runs, numbers = prefix[cuts], stages[columns]
+        filled = cuts[_fill(runs, _find_least_bounds(runs, numbers), numbers)]
+        ends[: len(filled), columns] = filled
+    return ends
 
 
 def _reach_furthest(prefix: Floats, start: Integers, bounds: Floats) -> Integers:

@@ -17,6 +17,7 @@ from grids.inputs.layers import Mask, split_layers
 from grids.inputs.partition import stage_ends
 from grids.models.layers import Floats, LayerTable
 from kernels.group import Bounds, Placement
+from kernels.options import Cuts
 
 Placed = tuple[Placement, Bounds]
 
@@ -28,17 +29,19 @@ def place(
     costs: Floats,
     p2: Floats,
     storage: Storage | None = None,
+    cuts: Cuts = "output",
 ) -> Placed:
     """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
-    where memory has a say in how rows are divided.
+    where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
+    carries.
     """
     match strategy.group_strategy:
         case "none":
             return _place_whole(table, p2), _make_bounds(p2 == 1)
         case "pipeline":
-            return _place_stages(table, costs, p2)
+            return _place_stages(table, costs, p2, cuts)
         case "spatial":
             rows = Rows(table, strategy.dims, strategy.layers, mask, storage)
             return _place_parts(rows, p2)
@@ -87,9 +90,10 @@ def _place_channels(
     )
 
 
-def _place_stages(table: LayerTable, costs: Floats, p2: Floats) -> Placed:
+def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts) -> Placed:
     """The best partition for each number of stages, under each of the costs."""
     defined = p2 <= len(table)  # a stage is a layer at least
+    crossing = table.crossing if cuts == "crossing" else None
     stages, at = np.unique(np.where(defined, p2, len(table)).astype(np.int64), return_inverse=True)
     cells = np.broadcast_shapes(p2.shape, costs.shape[1:])
     ends = np.empty((int(stages.max()), *cells), np.int64)
@@ -97,15 +101,20 @@ def _place_stages(table: LayerTable, costs: Floats, p2: Floats) -> Placed:
     varying = costs.shape[1:]
     for index in product(*map(range, varying)):
         column: tuple[slice | int, ...] = (slice(None), *index)
-        some = stage_ends(costs[column], stages)[:, at.reshape(p2.shape)]
+        some = stage_ends(costs[column], stages, crossing)[:, at.reshape(p2.shape)]
         where = tuple(
             slice(None) if size == 1 else slice(i, i + 1)
             for i, size in zip(index, varying, strict=True)
         )
         ends[:, *where] = some
     return replace(_place_whole(table, p2), ends=ends), replace(
-        _make_bounds(defined), defined=defined
+        _make_bounds(p2 <= _count_most_stages(table, cuts)), defined=defined
     )
+
+
+def _count_most_stages(table: LayerTable, cuts: Cuts) -> int:
+    """As many as layers (Table III), or as those that have work for a PE and follow each other."""
+    return len(table) if cuts == "output" else max(table.depth, 1)
 
 
 def _place_parts(rows: Rows, p2: Floats) -> Placed:

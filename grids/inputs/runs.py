@@ -7,6 +7,7 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.divisors import divisors
 from grids.inputs.machine import look_up_bytes
+from grids.inputs.segments import list_segments
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
 from kernels.network import Network, shared_links
@@ -43,6 +44,8 @@ def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
     # What a strategy says goes before an axis, as its group does: it is the more special.
     if strategy.segments is None:
         return values.get("segments")
+    if strategy.segments == "best":
+        return _align_segments(values)
     return np.full((1,) * values.rank, float(strategy.segments))
 
 
@@ -72,6 +75,13 @@ def _list_divisors(p: Floats) -> Floats:
     most = max(map(len, each))
     table = np.array([some + some[-1:] * (most - len(some)) for some in each], float)
     return table.T.reshape(most, *p.shape[1:])
+
+
+def _align_segments(values: Values) -> Floats:
+    """The numbers of segments to choose from, along the last dimension of choices."""
+    # No replica has more samples than the largest batch, be that one replica's or all of them.
+    numbers = np.array(list_segments(float(values.get("batch").max())), float)
+    return numbers.reshape(*[1] * (values.leading - 1), -1, *[1] * (values.rank - values.leading))
 
 
 def find_contention(

@@ -8,10 +8,12 @@ where a network has fewer dimensions. float64 keeps every count exact up to 2^53
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.models.flow import count_crossing, find_depth
 from grids.models.kinds import KINDS, Kind
 from grids.models.liveness import count_kept_bytes, count_kept_items
 from grids.reading.errors import InputError, shorten, suggest_name
@@ -115,13 +117,28 @@ class LayerTable:
     @property
     def kept_items(self) -> Floats:
         """Items a sample that the backward pass reads of each layer [G]: what precision scales."""
-        sample = self.x[0] / len(self.inputs[0])  # the first layer has nothing else to read
-        return count_kept_items(self._kinds, self.inputs, sample, self.y)
+        return count_kept_items(self._kinds, self.inputs, self._sample, self.y)
 
     @property
     def kept_bytes(self) -> Floats:
         """Bytes a sample that each layer remembers besides [G]: the same in every precision."""
         return count_kept_bytes(self._kinds, self.y)
+
+    # Kept: a search for spatial factors makes kernel inputs of a table for every size of a group.
+    @cached_property
+    def crossing(self) -> Floats:
+        """Items a sample that cross a cut behind each layer [G]: shortcuts, too."""
+        return count_crossing(self.inputs, self._sample, self.y)
+
+    @property
+    def depth(self) -> int:
+        """Multiplying layers on the longest way through the network."""
+        return find_depth(self.inputs, self.multiplying)
+
+    @property
+    def _sample(self) -> float:
+        """Items of a sample."""
+        return float(self.x[0]) / len(self.inputs[0])  # the first layer has nothing else to read
 
     @property
     def _kinds(self) -> list[Kind]:

@@ -132,11 +132,11 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
 
 
 def _expect_possible(run: MeasuredRun, case: Case) -> None:
-    if case.has_choices:
+    if case.choices:
         raise InputError(
-            f"expected the group that ran, got {shorten(run.strategy)}",
+            f"expected the {' and '.join(case.choices)} that ran, got {shorten(run.strategy)}",
             where=run.where,
-            advice="write its size, such as data+filter:group=4",
+            advice=f"write a number, such as {case.choices[0]}=4",
         )
     replicas, group = float(np.max(case.run.p1)), float(np.max(case.run.p2))
     if replicas * group != run.p:

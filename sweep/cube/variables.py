@@ -82,4 +82,5 @@ VARIABLES: dict[str, Variable] = {
     **{name: make_percentile(*of) for name, of in INTERVALS.items()},
     "replicas": Variable("replicas of the model (data-parallel groups), p1", "1"),
     "group_size": Variable("PEs in a group, p2", "1"),
+    "segment_count": Variable("segments of a pipeline, S", "1"),
 }

@@ -7,9 +7,11 @@ what sweeps take; every constant was measured with it, on two cores and on sixte
 import math
 from dataclasses import dataclass
 
+from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.inputs.divisors import divisors
 from grids.inputs.groups import SIZES
+from grids.inputs.segments import list_segments
 from kernels.statistics import STATISTICS
 from kernels.tiles import TILE_CELLS
 from sweep.cube.plan import Plan
@@ -96,24 +98,36 @@ def _estimate_tile(grid: Grid, cells: int) -> int:
 
 
 def _estimate_choices(grid: Grid, plan: Plan) -> int:
-    """Bytes for what a block's cells are answered from, at each of the group sizes."""
-    best = any(strategy.group == "best" for strategy in grid.strategies)
-    counts = grid.axes["pe"].astype(int).tolist() if best else []
-    sizes = max((len(divisors(count)) for count in counts), default=1)
-    return sizes * _count_along(plan, plan.layered) * FLOAT * CHOICE_COPIES
+    """Bytes for what a block's cells are answered from, at each of the choices."""
+    choices = max(_count_choices(grid, strategy) for strategy in grid.strategies)
+    return choices * _count_along(plan, plan.layered) * FLOAT * CHOICE_COPIES
+
+
+def _count_choices(grid: Grid, strategy: Strategy) -> int:
+    """How many groups and segments each cell may choose from."""
+    counts = grid.axes["pe"].astype(int).tolist() if strategy.group == "best" else [1]
+    groups = max(len(divisors(count)) for count in counts)
+    return groups * _count_segments(grid, strategy)
+
+
+def _count_segments(grid: Grid, strategy: Strategy) -> int:
+    """How many numbers of segments each cell may choose from."""
+    chosen = strategy.segments == "best"
+    return len(list_segments(float(grid.axes["batch"].max()))) if chosen else 1
 
 
 def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
-    pipelines = sum(strategy.group_strategy == "pipeline" for strategy in grid.strategies)
+    pipelines = [each for each in grid.strategies if each.group_strategy == "pipeline"]
     if not pipelines:
         return 0
+    segments = max(_count_segments(grid, each) for each in pipelines)
     axes = _list_other_layered(plan)
     sizes = min(_count_along(plan, ("pe", "group")), plan.layers + 1)
     ends = plan.layers * sizes
-    asked = pipelines * len(grid.systems) * len(grid.fitting)
+    asked = len(pipelines) * len(grid.systems) * len(grid.fitting)
     asked *= math.prod(size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes)
-    reduced = ends * _count_along(plan, axes) * FLOAT * STAGE_COPIES
+    reduced = ends * segments * _count_along(plan, axes) * FLOAT * STAGE_COPIES
     return reduced + min(PARTITIONS, asked) * ends * END_BYTES
 
 

@@ -1,7 +1,6 @@
 """Explain: one configuration's formulas with their numbers, term by term and layer by layer."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,10 +46,8 @@ def explain_grid(grid: Grid) -> Row:
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
         return predicted | {"formulas": [], "layers": []}
-    strategy = grid.strategies[0]
-    if strategy.group == "best":
-        # The case has sums over layers alone: layers are divided once more, by the group chosen.
-        strategy = replace(strategy, group=predicted["group"])
+    # The case has sums over layers alone: layers are divided once more, by what was chosen.
+    strategy = grid.strategies[0].settle(predicted)
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
     return predicted | {

@@ -14,7 +14,7 @@ from kernels.compiled import compiled
 from kernels.exchanges import find_paths, ring_replicas
 from kernels.flags import FORBIDS
 from kernels.network import Link, link, staged_link
-from kernels.oracle import Answer, answer_case, choose_group
+from kernels.oracle import Answer, answer_case, settle_choices
 from kernels.rings import find_path
 from kernels.terms import TERMS
 from sweep.cube.variables import name_limits
@@ -112,13 +112,14 @@ def predict_grid(grid: Grid) -> dict[str, Any]:
 
 
 def choose_case(grid: Grid) -> Case | None:
-    """The case of the one configuration of `grid`, of `group=best` that of the group chosen.
+    """The case of the one configuration of `grid`, of `group=best` and `segments=best` that of
+    what was chosen.
 
     None where the samples do not fit the model.
     """
     keep_programs()
     case = grid.case(ONLY)
-    return None if case is None else choose_group(case)
+    return None if case is None else settle_choices(case)
 
 
 def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
@@ -130,14 +131,17 @@ def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
     if case is None:
         return asked | _describe_misfit() | tell_basis(grid)
     # Of `group=best` the chosen size is evaluated once more, alone: the program that evaluates all
-    # sizes at once may round the last bit otherwise, and the answer is to be that of `group=N`.
+    # choices at once may round the last bit otherwise, and the answer is to be that of `group=N`.
     return asked | _describe(grid, case, answer_case(case))
 
 
 def _describe_misfit() -> dict[str, Any]:
     """What is known of samples that do not fit the model."""
     nothing = dict.fromkeys(
-        ("replicas", "group", "batch", "global_batch", "comp_time", "comm_time", "epoch_time")
+        (
+            *("replicas", "group", "segments", "batch", "global_batch"),
+            *("comp_time", "comm_time", "epoch_time"),
+        )
     )
     return nothing | {
         "iteration_time": None,
@@ -164,6 +168,7 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
     return {
         "replicas": int(number(answer.replicas)),
         "group": int(number(answer.group)),
+        "segments": int(number(answer.segments)),
         "batch": number(answer.batch),
         "global_batch": number(answer.global_batch),
         "samples": number(case.run.samples),

@@ -20,7 +20,7 @@ from kernels.arrays import Cells
 from kernels.calibration import Calibration
 from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.oracle import choose_group
+from kernels.oracle import settle_choices
 from kernels.uncertainty import move_times, own_error
 
 # The standard error of a probability is then at most 0.5 / sqrt(2000) = 0.011.
@@ -33,7 +33,7 @@ def find_chance(grid: Grid, first: Row, second: Row) -> float:
     """The probability that `first` takes less time than `second`, rows of `best`."""
     # A fixed seed: the same cube has the same chances, whenever it is asked.
     draw = np.random.default_rng(0).standard_normal
-    cases = [choose_group(_build_case(grid, row)) for row in (first, second)]
+    cases = [settle_choices(_build_case(grid, row)) for row in (first, second)]
     uncertainty = cases[0].uncertainty
     assert uncertainty is not None  # the caller's check: the grid is calibrated
     parameters, serial = draw((DRAWS, len(uncertainty.directions))), draw(DRAWS)

@@ -6,7 +6,10 @@ from kernels.flags import FORBIDS
 from sweep.cube.variables import name_limits
 from sweep.show.tables import Format, Row, print_json, print_record, print_table, show
 
-TOP = ("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch", "global_batch")
+TOP = (
+    *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
+    *("batch", "global_batch"),
+)
 SUMS = (
     *("epoch_time", "comp_time", "comm_time", "memory", "memory_parts", "largest_batch"),
     *(

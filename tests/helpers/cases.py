@@ -153,13 +153,14 @@ def reference_setup(
     """What the reference is asked, but for p and batch, which each cell has its own."""
     parameters = dict(settings.parameters)
     group = strategy.group if isinstance(strategy.group, int) else parameters.get("group")
+    own = strategy.segments if isinstance(strategy.segments, int) else None
     return reference.Setup(
         strategy=strategy.base,
         p=1,
         batch=1,
         samples=workload.samples,
         group=None if group is None else int(group),
-        segments=strategy.segments or int(parameters.get("segments", 4)),
+        segments=own or int(parameters.get("segments", 4)),
         delta=parameters.get("delta", 4.0),
         gamma=parameters.get("gamma", 1.0),
         phi=parameters.get("phi"),

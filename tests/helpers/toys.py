@@ -36,6 +36,7 @@ LAYERS = Layers(
     elementwise=np.zeros(3),
     kept_items=np.array([96.0, 128, 0]),  # the sample and what each of the others reads
     kept_bytes=np.zeros(3),
+    crossing=np.array([64.0, 128, 0]),
     slowdown=np.ones(3),
 )
 TIMES = LayerTimes(

@@ -94,6 +94,7 @@ def choice(times: np.ndarray, limit: np.ndarray) -> Answer:
         limit=limit,
         replicas=12 / group,
         group=group,
+        segments=nothing,
         batch=nothing,
         global_batch=nothing,
         iterations=nothing,

@@ -1,9 +1,14 @@
 """Pipeline stages of the toy: convolutions, then the fully connected layer."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
-from toys import LAYERS, TIMES, placement
+from toys import LAYERS, PROCESSOR, TIMES, placement
 
+from kernels.division import Division
+from kernels.options import Options
 from kernels.pipeline import largest, passed_on, stage_sums, work
 
 
@@ -41,8 +46,22 @@ def test_what_is_passed_on(ends, p2, items) -> None:
     assert passed_on(LAYERS.y, np.array(ends), float(p2)) == items
 
 
+def division(**options: Any) -> Division:
+    """The toy in two stages, the convolutions and the fully connected layer."""
+    crossing = np.array([64.0, 128 + 64, 0])  # as if the last layer read both of the others
+    layers = replace(LAYERS, crossing=crossing)
+    stages = placement(ends=(2, 3))
+    return Division(layers, PROCESSOR, stages, 2.0, 4.0, "pipeline", Options(**options))
+
+
+def test_a_cut_inside_a_block_carries_the_shortcut_too() -> None:
+    """Table III has the output of the layer before it alone."""
+    assert work(division(cuts="crossing"), TIMES).stage_items == 128 + 64
+    assert work(division(), TIMES).stage_items == 128
+
+
 def test_the_largest_stage_counts_for_each_quantity_by_itself() -> None:
-    found = work(LAYERS, TIMES, placement(ends=(2, 3)), 2.0)
+    found = work(division(), TIMES)
     assert found.forward_backward == (1 + 4) + (2 + 8)
     assert found.update == 3  # of the fully connected layer
     assert found.gradient == 1280

@@ -14,6 +14,7 @@ from grids.reading.errors import InputError
         ("data+filter:group=8", Strategy("data+filter", group=8)),
         ("data+filter: group = best", Strategy("data+filter", group="best")),
         ("pipeline:segments=16", Strategy("pipeline", segments=16)),
+        ("pipeline:segments=best", Strategy("pipeline", segments="best")),
         ("data+pipeline:segments=2,group=4", Strategy("data+pipeline", group=4, segments=2)),
         ("spatial:split=wh", Strategy("spatial", dims="hw")),
         ("spatial:split=auto", Strategy("spatial")),
@@ -50,6 +51,7 @@ def test_a_strategy_is_a_group_strategy_and_replicas(
         *MEANING,
         "data+filter:group=best",
         "data+pipeline:group=4,segments=2",
+        "data+pipeline:group=best,segments=best",
         "spatial:split=hw,layers=all",
     ],
 )
@@ -64,6 +66,25 @@ def test_settings_are_labelled_in_one_order() -> None:
     )
     assert parse_strategy("spatial:split=wh").label == "spatial:split=hw"
     assert parse_strategy("filter:layers=all").label == "filter:split=all"
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "settled"),
+    [
+        ("data+pipeline:group=best", ("group",), "data+pipeline:group=4"),
+        ("pipeline:segments=best", ("segments",), "pipeline:segments=8"),
+        (
+            "data+pipeline:segments=best,group=best",
+            ("group", "segments"),
+            "data+pipeline:group=4,segments=8",
+        ),
+        ("data+pipeline:group=2,segments=2", (), "data+pipeline:group=2,segments=2"),
+    ],
+)
+def test_what_is_chosen_takes_the_place_of_best(text, choices, settled) -> None:
+    strategy = parse_strategy(text)
+    assert strategy.choices == choices
+    assert strategy.settle({"group": 4, "segments": 8}) == parse_strategy(settled)
 
 
 def test_every_strategy_is_explained() -> None:
@@ -88,6 +109,10 @@ def test_every_strategy_is_explained() -> None:
         ("data+filter:group=2.5", "group: expected a whole number, got '2.5'"),
         ("data+filter:group=bset", "group: expected a number, got 'bset'"),
         ("pipeline:segments=-1", "segments: expected at least 1"),
+        ("pipeline:segments=0", "segments: expected at least 1"),
+        ("pipeline:segments=bset", "segments: expected a number, got 'bset'"),
+        ("data:segments=best", "strategy 'data' has no setting 'segments'; data has no settings"),
+        ("filter:segments=best", "strategy 'filter' has no setting 'segments'; known: layers"),
         ("spatial:split=xy", "split: expected dimensions out of 'dhw', or 'all' layers, got 'xy'"),
         ("spatial:split=hh", "split: expected dimensions out of 'dhw', or 'all' layers, got 'hh'"),
         ("spatial:layers=some", "layers: expected 'default' or 'all', got 'some'"),
@@ -97,6 +122,7 @@ def test_bad_strategies(text, message) -> None:
     with pytest.raises(InputError) as error:
         parse_strategy(text)
     assert message in str(error.value)
+    assert len(str(error.value)) < 250
 
 
 def test_a_place_leads_the_message() -> None:

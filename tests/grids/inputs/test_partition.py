@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grids.inputs.partition import stage_ends
@@ -49,3 +49,62 @@ def test_a_greedy_cut_at_the_mean_would_be_worse() -> None:
 def test_numbers_of_stages_may_repeat_in_any_order() -> None:
     ends = stage_ends(np.ones(4), np.array([4, 1, 2, 1]))
     assert ends.T.tolist() == [[1, 2, 3, 4], [4, 4, 4, 4], [2, 4, 4, 4], [4, 4, 4, 4]]
+
+
+# What cuts carry counts, too.
+
+
+def list_partitions(layers: int, stages: int) -> list[tuple[int, ...]]:
+    """Ends of the stages of every partition, those that are fuller on the left first."""
+    cuts = combinations(range(layers - 1, 0, -1), stages - 1)
+    return sorted(((*sorted(cut), layers) for cut in cuts), reverse=True)
+
+
+def choose(costs, crossing, stages) -> tuple[int, ...]:
+    """From the definition: the fewest items, the least largest stage, filled from the left."""
+    within = 1.05 * best(costs, stages)
+    partitions = [
+        ends for ends in list_partitions(len(costs), stages) if largest(costs, ends) <= within
+    ]
+
+    def rank(ends) -> tuple[float, float]:
+        return max((crossing[end - 1] for end in ends[:-1]), default=0), largest(costs, ends)
+
+    least = min(map(rank, partitions))
+    return next(ends for ends in partitions if rank(ends) == least)
+
+
+# Whole, so that sums are exact; of 41 and 42 in a row some partitions are within 5 %.
+whole = st.integers(0, 3) | st.integers(40, 43)
+
+
+@given(
+    layers=st.lists(
+        st.tuples(whole.map(float), st.integers(0, 4).map(float)), min_size=1, max_size=9
+    )
+)
+@example(layers=[(40.0, 2.0), (1.0, 1.0), (41.0, 0.0)])
+@example(layers=[(40.0, 2.0), (3.0, 1.0), (41.0, 0.0)])
+def test_of_the_balanced_partitions_the_one_that_carries_the_least(layers) -> None:
+    costs, crossing = map(np.array, zip(*layers, strict=True))
+    ends = stage_ends(costs, np.arange(1, len(layers) + 1), crossing)
+    for stages in range(1, len(layers) + 1):
+        expected = choose(costs.tolist(), crossing.tolist(), stages)
+        assert tuple(ends[:stages, stages - 1].tolist()) == expected
+        assert set(ends[stages - 1 :, stages - 1]) == {len(layers)}
+
+
+def test_a_cut_moves_by_five_percent_and_no_more() -> None:
+    """100 and 100 in balance; 104 and 96 carry less, 106 and 94 would carry nothing."""
+    costs = np.array([100.0, 4, 2, 94])
+    crossing = np.array([9.0, 2, 1, 0])
+    assert stage_ends(costs, np.array([2]))[:, 0].tolist() == [1, 4]
+    assert stage_ends(costs, np.array([2]), crossing)[:, 0].tolist() == [2, 4]
+    assert stage_ends(costs, np.array([2]), np.array([9.0, 9, 1, 0]))[:, 0].tolist() == [1, 4]
+
+
+def test_each_number_of_stages_has_its_own_cuts() -> None:
+    """Two stages meet at the one small cut; three need another, and stay in balance."""
+    costs, crossing = np.ones(6), np.array([5.0, 4, 1, 3, 5, 0])
+    ends = stage_ends(costs, np.array([3, 2]), crossing)
+    assert ends.T.tolist() == [[2, 4, 6], [3, 6, 6]]

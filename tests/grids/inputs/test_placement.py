@@ -5,6 +5,7 @@ a pooling behind every block; the least of its filters are 64.
 """
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,8 +14,12 @@ from grids.entries.strategies import parse_strategy
 from grids.inputs.layers import kernel_layers
 from grids.inputs.placement import place
 from grids.library import find
+from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
 from kernels.group import Bounds, Placement
+from kernels.options import Cuts
+
+CUTS: tuple[Cuts, ...] = get_args(Cuts)
 
 
 def table(model: str, dataset: str) -> LayerTable:
@@ -172,6 +177,39 @@ def test_stages_are_at_most_as_many_as_layers() -> None:
     assert bounds.fits.tolist() == bounds.defined.tolist() == [True, True, False]
     assert placement.ends[0, 0] == layers
     assert placement.ends[:, 1].tolist() == list(range(1, layers + 1))
+
+
+@pytest.mark.parametrize(("layers", "most"), [(VGG16, 16), (RESNET50, 50)])
+def test_where_all_that_crosses_counts_stages_are_as_many_as_products_in_a_row(
+    layers: LayerTable, most: int
+) -> None:
+    """More stages than that are forbidden, more than layers are nothing at all."""
+    groups, costs = np.array([1.0, most, most + 1, len(layers) + 1]), np.ones((len(layers), 1))
+    pipeline = parse_strategy("pipeline")
+    _, bounds = place(pipeline, layers, None, costs, groups, cuts="crossing")
+    assert bounds.fits.tolist() == [True, True, False, False]
+    assert bounds.defined.tolist() == [True, True, True, False]
+
+
+def test_a_network_without_products_has_one_stage() -> None:
+    definition = {"name": "net", "rank": 2, "layers": ["relu", "relu"]}
+    layers = Architecture.from_definition(definition).layers_for((3, 8, 8), 10)
+    groups, costs = np.array([1.0, 2]), np.ones((2, 1))
+    _, bounds = place(parse_strategy("pipeline"), layers, None, costs, groups, cuts="crossing")
+    assert bounds.fits.tolist() == [True, False]
+
+
+def test_stages_are_cut_where_shortcuts_do_not_cross() -> None:
+    """Of equal layers: in the middle, between a body and its shortcut, or two layers later."""
+    two, groups = parse_strategy("pipeline"), np.array([2.0])
+    names, crossing = np.array(RESNET50.names), RESNET50.crossing
+    costs = np.ones((len(RESNET50), 1))
+    ends = {
+        cuts: place(two, RESNET50, None, costs, groups, cuts=cuts)[0].ends[0, 0] for cuts in CUTS
+    }
+    assert names[ends["output"] - 1] == "layer3.0.shortcut.conv"
+    assert names[ends["crossing"] - 1] == "layer3.0.add"
+    assert crossing[ends["crossing"] - 1] == crossing[ends["output"] - 1] / 2
 
 
 def test_stages_follow_the_costs_of_each_cell() -> None:

@@ -85,6 +85,7 @@ def test_profiles_are_told_from_rooflines(observed) -> None:
     [
         ({"dataset": "cosmoflow-512"}, r"csv:2: resnet50 takes samples of 2 spatial dimensions"),
         ({"strategy": "data+filter:group=best"}, r"csv:2: expected the group that ran, got 'data"),
+        ({"strategy": "pipeline:segments=best"}, r"csv:2: expected the segments that ran, got 'pi"),
         ({"strategy": "data+filter:group=3"}, r"csv:2: no such run can be: data\+filter:group=3 o"),
         ({"strategy": "serial"}, r"csv:2: no such run can be: serial on 8 PEs; serial runs on 1 P"),
         ({"strategy": "dta"}, r"csv:2: strategy: unknown strategy 'dta'; did you mean 'data'"),

@@ -93,6 +93,7 @@ def test_lines_that_are_short_have_large_summaries():
     [
         ({"strategy": ["pipeline", "spatial"]}, 0),
         ({"strategy": ["data", "data+spatial:group=best"]}, 1),
+        ({"strategy": ["data", "pipeline:segments=best"]}, 1),
         ({"dataset": ["imagenet", "imagenet-226"]}, 0),
     ],
 )

@@ -11,7 +11,7 @@ from cubes import arrays, stored, unmark
 import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from kernels.flags import Limit
+from kernels.flags import FORBIDS, Limit
 from kernels.oracle import Answer, answer_case
 from kernels.outputs import read_output
 from sweep.cube.create import create_cube
@@ -74,6 +74,42 @@ def test_strong_scaling_and_formulas(tmp_path):
     }
     sweep.run(spec, tmp_path / "cube.zarr")
     assert_same(read_grid(spec), str(tmp_path / "cube.zarr"))
+
+
+@pytest.mark.parametrize(("oracle", "scaling"), [("machine", "strong"), ("paper", "weak")])
+def test_each_cell_chooses_its_segments(tmp_path, oracle, scaling):
+    """The fastest allowed of what is asked for by hand, with as many as it has samples."""
+    best = ["pipeline:segments=best", "data+pipeline:group=best,segments=best"]
+    by_hand = [
+        *(f"pipeline:segments={n}" for n in (1, 2, 4, 8)),
+        *(f"data+pipeline:group={g},segments={n}" for g in (2, 3, 6) for n in (1, 2, 4, 8)),
+    ]
+    spec = {
+        "oracle": oracle,
+        "scaling": scaling,
+        "axes": {
+            "model": "alexnet",
+            "dataset": "imagenet",
+            "system": "abci",
+            "strategy": [*best, *by_hand],
+            "pe": [2, 6],
+            "batch": [1, 3, 12],
+            "inter_bandwidth": ["1 MB/s", "10 GB/s"],
+        },
+        "outputs": ["comp_time", "comm_time", "memory", "limit", "group_size", "segment_count"],
+    }
+    url = str(tmp_path / "cube.zarr")
+    sweep.run(spec, url)
+    cube = sweep.open_dataset(url)
+    time = (cube.comp_time + cube.comm_time).where(cube.limit & int(FORBIDS) == 0)
+    for strategy in best:
+        base = strategy.partition(":")[0]
+        rivals = [each for each in by_hand if each.partition(":")[0] == base]
+        fastest = time.sel(strategy=rivals).min("strategy")
+        np.testing.assert_allclose(time.sel(strategy=strategy), fastest, rtol=1e-6)
+    chosen = cube.segment_count.sel(strategy=best[0])
+    assert len(np.unique(chosen)) > 2
+    assert (chosen <= cube.batch).all()
 
 
 def test_serial_time_is_the_epoch_on_one_pe(mixed):

@@ -78,6 +78,16 @@ def test_the_best_group_is_explained():
     assert found["layers"]
 
 
+def test_the_best_segments_are_explained():
+    found = sweep.explain(
+        "alexnet", "data+pipeline:group=best,segments=best", 8, 64, dataset="imagenet"
+    )
+    assert sum(row["part"] for row in found["formulas"]) == pytest.approx(1)
+    assert {row["stage"] for row in found["layers"]} == set(range(1, found["group"] + 1))
+    bubble = next(row for row in found["formulas"] if row["term"] == "pipeline_bubble")
+    assert bubble["numbers"].startswith(f"({found['group']}-1)/{found['segments']} x ")
+
+
 def test_what_does_not_fit_has_nothing_to_explain():
     found = sweep.explain("alexnet", "data", 8, 64, dataset="cosmoflow-128")
     assert found["formulas"] == found["layers"] == []

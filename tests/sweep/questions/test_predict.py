@@ -8,7 +8,7 @@ from grids.reading.errors import InputError
 from kernels.terms import list_terms
 
 KEYS = {
-    *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "batch"),
+    *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments", "batch"),
     *("global_batch", "comp_time", "comm_time", "epoch_time", "iteration_time"),
     *("iteration_comp_time", "iteration_comm_time", "memory", "feasible", "limit", "terms"),
 }
@@ -76,6 +76,63 @@ def test_the_best_group_is_told():
     assert found["group"] == min(allowed, key=lambda group: allowed[group])
     assert found["replicas"] == 12 / found["group"]
     assert found["parameters"] == times[found["group"]]["parameters"]
+
+
+@pytest.mark.parametrize("oracle", ["machine", "paper"])
+def test_the_best_segments_are_told(oracle):
+    """24 samples of a pipeline: 16 segments at most, each with its own overheads."""
+    asked: dict[str, Any] = {"pe": 4, "batch": 24, "dataset": "imagenet"}
+    asked["settings"] = {"oracle": oracle}
+    found = sweep.predict("alexnet", "pipeline:segments=best", **asked)
+    each = {
+        segments: sweep.predict("alexnet", f"pipeline:segments={segments}", **asked)
+        for segments in (1, 2, 4, 8, 16)
+    }
+    fastest = min(each.values(), key=lambda answer: answer["epoch_time"])
+    assert found == fastest | {"strategy": "pipeline:segments=best"}
+    assert each[found["segments"]] is fastest
+    assert found["segments"] == found["parameters"]["segments"] > 1
+
+
+def test_the_best_segments_are_those_that_fit():
+    """One segment needs the most memory, and so is not the best where it does not fit."""
+    asked: dict[str, Any] = {"pe": 2, "batch": 64, "dataset": "imagenet"}
+    slow = {"inter_latency": "1 s", "intra_latency": "1 s"}  # each segment more costs seconds
+    asked["parameters"] = slow
+    one, two = (sweep.predict("vgg16", f"pipeline:segments={n}", **asked) for n in (1, 2))
+    assert one["epoch_time"] < two["epoch_time"]
+    assert one["memory"] > two["memory"]
+    assert sweep.predict("vgg16", "pipeline:segments=best", **asked)["segments"] == 1
+    asked["parameters"] = slow | {"memory_capacity": (one["memory"] + two["memory"]) / 2}
+    assert sweep.predict("vgg16", "pipeline:segments=best", **asked)["segments"] == 2
+
+
+def test_segments_of_less_than_a_sample_are_no_choice():
+    """Also where nothing is allowed: of 12 samples of 4 replicas, one or two segments."""
+    asked: dict[str, Any] = {"pe": 8, "batch": 12, "dataset": "imagenet"}
+    asked["parameters"] = {"memory_capacity": "1 MB"}
+    # By Table III more segments are always faster here.
+    asked["settings"] = {"scaling": "strong", "oracle": "paper"}
+    found = sweep.predict("vgg16", "data+pipeline:group=2,segments=best", **asked)
+    assert (found["batch"], found["segments"]) == (3, 2)
+    assert "memory" in found["limit"]
+    assert "batch_too_small" not in found["limit"]
+
+
+def test_group_and_segments_are_chosen_together():
+    asked: dict[str, Any] = {"pe": 8, "batch": 16, "dataset": "imagenet"}
+    found = sweep.predict("resnet50", "data+pipeline:group=best,segments=best", **asked)
+    each = [
+        sweep.predict("resnet50", f"data+pipeline:group={group},segments={segments}", **asked)
+        for group in (2, 4, 8)
+        for segments in (1, 2, 4, 8, 16)
+    ]
+    fastest = min(each, key=lambda answer: answer["epoch_time"])
+    assert found == fastest | {"strategy": "data+pipeline:group=best,segments=best"}
+
+
+def test_other_strategies_have_one_segment(found):
+    assert found["segments"] == 1
 
 
 def test_strong_scaling_divides_the_batch():
