@@ -42,6 +42,7 @@ def iteration_terms(case: Case) -> Terms:
         # As in Table III: no term that was found corrects it.
         weight_update=jnp.asarray(work.update),
         pass_overhead=jnp.zeros(()),  # part of the serial time, of which `computing` takes it
+        gradient_packing=jnp.zeros(()),
         input_wait=jnp.zeros(()),
         split_overhead=split_overhead(work, run, network, pe, calibration),
         gradient_exchange=congested * gradient_exchange(work, run, network, calibration, options),
@@ -49,6 +50,7 @@ def iteration_terms(case: Case) -> Terms:
         halo_exchange=congested * halo_exchange(work, run, _halo_path(network, calibration)),
         # Table III's name, but no gather: what spatial runs show is how their samples come in.
         split_gather=congested * input_scatter(work, run, network, calibration),
+        sample_scatter=jnp.zeros(()),
         point_to_point=congested * stage_to_stage(work, run, network),
         straggler_wait=jnp.zeros(()),
         hidden_communication=jnp.zeros(()),

@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtri
 
-from kernels.arrays import Cells
+from kernels.arrays import Cells, PerLevel
 from kernels.case import Case
 from kernels.group import GroupWork
+from kernels.hosts import count_staged, exchange_staged, scatter_samples
 from kernels.library_collectives import (
     Cost,
     Costs,
@@ -23,10 +24,11 @@ from kernels.library_collectives import (
     time_fastest,
     tree_costs,
 )
-from kernels.network import Link, Network
+from kernels.network import Link, Network, nodes
 from kernels.options import Options
 from kernels.rings import Ring, find_flow, find_path
 from kernels.run import Run
+from kernels.software import Software
 from kernels.terms import Terms
 
 
@@ -37,8 +39,9 @@ class Paths:
 
     gradients: all-reduces across replicas. gathers, trees: all that a group gathers, or reduces by
     trees, of the layers, for each class of sizes: seconds a pass, and seconds a sample. ends:
-    gathers where a spatial split ends. halos, stages: from PE to PE. slowest: z(p), how far the
-    slowest of p PEs is from their mean, in standard deviations.
+    gathers where a spatial split ends. halos, stages: from PE to PE. hosts [s]: of gradients that
+    pass through host memory. slowest, slowest_node: z(p) and z(n), how far the slowest of p PEs,
+    and of n nodes, is from their mean, in standard deviations.
     """
 
     gradients: Costs
@@ -47,7 +50,9 @@ class Paths:
     ends: Costs
     halos: Link
     stages: Link
+    hosts: Cells
     slowest: Cells
+    slowest_node: Cells
 
 
 @dataclass(frozen=True)
@@ -60,18 +65,28 @@ class Flow:
 
 def find_paths(case: Case) -> Paths:
     """The paths of a case's flows."""
-    work, run, network, algorithm = case.work, case.run, case.network, case.options.algorithm
+    work, run, software, algorithm = case.work, case.run, case.software, case.options.algorithm
+    network = _reach(case.network, software)
+    of_layers = _reach_inside(network, software.node_collective)
+    of_gradients = _reach_inside(network, software.node_reduce)
+    staged = _stage_through_hosts(network, software)
     inside = Ring(run.p2, jnp.ones(()), run.p)
-    staged = _stage_through_hosts(network)
     halos = find_flow(staged, run.p, inside.span, work.halo_stride)
     return Paths(
-        gradients=_contend(reduce_costs(network, ring_replicas(work, run), algorithm), run.phi),
-        gathers=_add_messages(gather_costs(network, inside, algorithm), work, run),
-        trees=_add_messages(tree_costs(network, inside, algorithm), work, run),
-        ends=_contend(gather_costs(staged, inside, algorithm), network.phi_gather),
+        gradients=_contend(
+            reduce_costs(of_gradients, ring_replicas(work, run), case.options.gradients), run.phi
+        ),
+        gathers=_add_messages(gather_costs(of_layers, inside, algorithm), work, run),
+        trees=_add_messages(tree_costs(of_layers, inside, algorithm), work, run),
+        ends=_contend(
+            gather_costs(_reach_inside(staged, software.node_collective), inside, algorithm),
+            network.phi_gather,
+        ),
         halos=halos.contended(network.phi_halo),
         stages=find_path(network, inside),
-        slowest=_find_slowest(run.p),
+        hosts=exchange_staged(count_staged(work, run, network), run, of_gradients, software),
+        slowest=find_slowest(run.p),
+        slowest_node=find_slowest(nodes(run.p, network)),
     )
 
 
@@ -84,15 +99,18 @@ def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
     backward = _take_backward(options)
     # What halos hide of the backward pass, gradients cannot.
     left = backward * jnp.maximum(window - halos.hidden, 0.0)
-    gradients = _exchange_gradients(case, paths.gradients, left / _count_segments(work, run))
+    gradients = _exchange_gradients(
+        case, paths.gradients, paths.hosts, left / _count_segments(work, run)
+    )
     return replace(
         computing,
         gradient_exchange=gradients.exposed,
         layer_collectives=_time_layers(case, paths),
         halo_exchange=halos.exposed,
         split_gather=_time_ends(work, run, paths.ends),
+        sample_scatter=scatter_samples(work, run, case.network, case.software),
         point_to_point=stages.exposed,
-        straggler_wait=case.software.jitter * paths.slowest * _add_compute(computing),
+        straggler_wait=_wait_for_slowest(case, computing, paths),
         hidden_communication=gradients.hidden + run.accumulate * (halos.hidden + stages.hidden),
     )
 
@@ -108,31 +126,52 @@ def _contend(costs: Costs, phi: Cells) -> Costs:
     return tuple(replace(each, beta=each.beta * phi) for each in costs)
 
 
-def _stage_through_hosts(network: Network) -> Network:
-    """The network as it is through host memory, where PEs do not see each other's."""
-    inside = jnp.minimum(network.bandwidth[0], network.staging_bandwidth)
-    # All paths begin inside a node: what bounds it bounds them.
+def _reach(network: Network, software: Software) -> Network:
+    """The network as software reaches it: what of its links, and how soon."""
+    beyond = jnp.where(jnp.arange(len(network.span)) > 0, 1.0, 0.0)
+    of_level = beyond.reshape(-1, *[1] * (jnp.ndim(network.latency) - 1))
+
+    def scale(stated: PerLevel, factor: Cells) -> PerLevel:
+        return stated * jnp.where(of_level > 0, factor, 1.0)
+
     return replace(
         network,
-        latency=jnp.maximum(network.latency, network.staging_latency),
-        bandwidth=jnp.concatenate(
-            [jnp.broadcast_to(inside, network.bandwidth[0].shape)[None], network.bandwidth[1:]]
-        ),
+        latency=scale(network.latency, software.startup),
+        bandwidth=scale(network.bandwidth, software.rail),
+        # A share of what is stated, as the rail's: here it is of what that leaves.
+        flow=software.flow / software.rail,
     )
 
 
-def _find_slowest(p: Cells) -> Cells:
+def _reach_inside(network: Network, share: Cells) -> Network:
+    """The network with a share of the bandwidth inside a node."""
+    inside = network.bandwidth[0] * share
+    others = jnp.broadcast_to(network.bandwidth[1:], (len(network.span) - 1, *jnp.shape(inside)))
+    return replace(network, bandwidth=jnp.concatenate([inside[None], others]))
+
+
+def _stage_through_hosts(network: Network, software: Software) -> Network:
+    """The network as it is through host memory, where PEs do not see each other's."""
+    startup = software.halo_startup * network.staging_latency
+    # All paths begin inside a node: what bounds it bounds them.
+    share = jnp.minimum(network.staging_bandwidth / network.bandwidth[0], 1.0)
+    return _reach_inside(replace(network, latency=jnp.maximum(network.latency, startup)), share)
+
+
+def find_slowest(p: Cells) -> Cells:
     """z(p), the expected largest of p standard normal numbers (Blom 1958); 0 of one."""
     return jnp.where(jnp.greater(p, 1), ndtri((p - 0.375) / (p + 0.25)), 0.0)
 
 
-def _exchange_gradients(case: Case, costs: Costs, window: Cells) -> Flow:
+def _exchange_gradients(case: Case, costs: Costs, hosts: Cells, window: Cells) -> Flow:
     """K messages, of which all but the last can leave while the backward pass runs."""
     work, run, software = case.work, case.run, case.software
     m = run.gradient_delta * work.gradient
     # None at all where nothing has weights.
     messages = jnp.minimum(jnp.maximum(m / software.bucket, 1.0), work.tensors)
-    seconds = time_fastest(costs, m, messages)
+    # A spatial group's either pass through host memory, or in one ring of all PEs.
+    staged = jnp.equal(work.replicated, 1) & jnp.isfinite(case.network.staging_bandwidth)
+    seconds = jnp.where(staged, 0.0, time_fastest(costs, m, messages)) + hosts
     part = 1 / jnp.maximum(messages, 1.0)
     last = seconds * part
     early = _hide(seconds - last, (1 - part) * window)
@@ -204,6 +243,14 @@ def _count_segments(work: GroupWork, run: Run) -> Cells:
     """S, in which a pipeline of several stages goes backward; 1 of all other groups."""
     several = jnp.equal(work.pipelined, 1) & jnp.greater(run.p2, 1)
     return jnp.where(several, run.segments, 1.0)
+
+
+def _wait_for_slowest(case: Case, computing: Terms, paths: Paths) -> Cells:
+    """For the slowest PE, once; and at each layer for which a group waits, for the slowest node."""
+    work, software = case.work, case.software
+    waits = 2 * jnp.sum(work.gathers, axis=0) + 4 * work.halo_exchanges
+    uneven = software.jitter * paths.slowest * _add_compute(computing)
+    return uneven + software.layer_wait * waits * paths.slowest_node
 
 
 def _add_compute(terms: Terms) -> Cells:

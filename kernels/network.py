@@ -36,7 +36,8 @@ class Network:
     `staging_*` is the path through host memory that halo and split-point exchanges take where the
     PEs of a node do not see each other's memory (latency 0 and infinite bandwidth where they do).
     `input_rate` [samples/s] is what the hosts of a node feed. `oversubscription`, of a level: its
-    nodes' links over what leaves it. `size` [PEs]: how many there are. Table III knows neither.
+    nodes' links over what leaves it. `flow`: the most that one flow has of a node's links. `size`
+    [PEs]: how many there are. Table III knows none of these.
     """
 
     span: PerLevel
@@ -50,6 +51,7 @@ class Network:
     phi_gather: Cells
     input_rate: Cells = float("inf")
     oversubscription: PerLevel | None = None
+    flow: Cells = float("inf")
     size: Cells = float("inf")
 
 

@@ -18,6 +18,7 @@ Cuts = Literal["output", "crossing"]
 class Options:
     """Formulas.
 
+    algorithm: of collectives; gradients: on rails, of those that exchange gradients.
     iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
     whole iteration's communication and update, but computes no sample that is not there.
     network: the smallest level that spans a ring, with hand-made contention (Table III), or rails:
@@ -30,6 +31,7 @@ class Options:
     """
 
     algorithm: Algorithm = "ring"
+    gradients: Algorithm = "ring"
     allreduce: Literal["ring", "hierarchical"] = "ring"
     iterations: Rounding = "exact"
     optimizer: Optimizer = "sgd"

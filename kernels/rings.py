@@ -41,6 +41,7 @@ def find_flow(network: Network, p: Cells, span: Cells, stride: Cells) -> Link:
     paths = [Link(network.latency[0], 1 / network.bandwidth[0])]
     for level in range(levels - 1):
         shared = _share_links(network, p, span, stride, level)
+        shared = jnp.maximum(shared, 1 / jnp.asarray(network.flow))
         beyond = shared / (network.links_per_node * network.bandwidth[level + 1])
         # No flow is faster on its way than where it begins.
         paths.append(Link(network.latency[level + 1], jnp.maximum(paths[-1].beta, beyond)))

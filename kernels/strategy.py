@@ -16,11 +16,13 @@ from kernels.division import Division
 from kernels.exchanges import Paths, exchange, find_paths
 from kernels.exchanges_by_level import exchange_by_levels
 from kernels.group import GroupWork, whole_work
+from kernels.hosts import pack_gradients
 from kernels.layers import LayerTimes
 from kernels.memory import hold_alive
 from kernels.network import Network, nodes
 from kernels.options import Options
 from kernels.run import Run
+from kernels.split_overhead import split_overhead
 from kernels.terms import TERMS, Terms
 
 
@@ -68,20 +70,23 @@ def accumulate_passes(terms: Terms, run: Run) -> Terms:
 
 def _time_computing(case: Case) -> Terms:
     """Seconds an iteration that has one pass of b samples a replica, and sends nothing."""
-    work, run, options = case.work, case.run, case.options
+    work, run, options, software = case.work, case.run, case.options, case.software
     forward_backward = run.batch * work.forward_backward
     nothing = jnp.zeros(())
+    by_table = options.network == "levels"  # Table III has none of what follows
     return Terms(
         forward_backward=forward_backward,
         pipeline_bubble=pipeline_bubble(work, run, forward_backward),
         weight_update=jnp.asarray(work.update),
         pass_overhead=pass_overhead(work, run, options),
-        split_overhead=nothing,
+        split_overhead=nothing if by_table else split_overhead(work, run, case.pe, software),
+        gradient_packing=nothing if by_table else pack_gradients(work, run, case.network, software),
         input_wait=nothing,  # it depends on all the others: `kernels.run.wait_for_input`
         gradient_exchange=nothing,
         layer_collectives=nothing,
         halo_exchange=nothing,
         split_gather=nothing,
+        sample_scatter=nothing,
         point_to_point=nothing,
         straggler_wait=nothing,
         hidden_communication=nothing,

@@ -61,6 +61,11 @@ class Terms:
             "compute", "iteration", "time that dividing layers costs beside arithmetic"
         )
     )
+    gradient_packing: "Cells" = field(
+        metadata=describe_term(
+            "compute", "iteration", "time of copying gradients to host memory and back", once=True
+        )
+    )
     input_wait: "Cells" = field(
         metadata=describe_term(
             "compute", "iteration", "time that PEs wait for samples to come in", once=True
@@ -87,6 +92,11 @@ class Terms:
     split_gather: "Cells" = field(
         metadata=describe_term(
             "communication", "iteration", "time of gathers where a spatial split ends"
+        )
+    )
+    sample_scatter: "Cells" = field(
+        metadata=describe_term(
+            "communication", "iteration", "time of handing out samples through host memory"
         )
     )
     point_to_point: "Cells" = field(

@@ -216,7 +216,7 @@ _ALL = (
         scale=CAPACITY,
         oracle="machine",
         prior=same_in_all(
-            25 * 2.0**20, 0.7, "PyTorch DistributedDataParallel, bucket_cap_mb; plain: unbounded"
+            25 * 2.0**20, 0.7, "PyTorch DistributedDataParallel, bucket_cap_mb; plain: one message"
         ),
     ),
     Parameter(
@@ -226,7 +226,7 @@ _ALL = (
         0,
         1,
         oracle="machine",
-        prior=same_in_all(0.7, 0.3, "assumption, for software: ddp; plain: 0"),
+        prior=same_in_all(0.7, 0.3, "assumption: of software: ddp; plain: 0"),
     ),
     Parameter(
         "jitter",
@@ -238,6 +238,111 @@ _ALL = (
         prior=same_in_all(
             0.015, 0.7, "scaling of ResNet-50 on 8 V100 in fp32, 0.971 (NVIDIA, DGX-1)"
         ),
+    ),
+    Parameter(
+        "layer_wait",
+        "s",
+        "what a group that spans nodes, or has replicas, waits at each layer",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(
+            5e-5, 1.2, "assumption: a part of the 0.4 ms of ABCI, where MPI carries the layers"
+        ),
+    ),
+    Parameter(
+        "rail",
+        "1",
+        "the part of a node's links that all its flows reach together",
+        ABOVE_ZERO,
+        1,
+        oracle="machine",
+        prior=same_in_all(0.8, 0.3, "assumption: all-reduces of NCCL reach 0.7 to 0.9 of adapters"),
+    ),
+    Parameter(
+        "flow",
+        "1",
+        "the part of a node's links that one flow reaches",
+        ABOVE_ZERO,
+        1,
+        oracle="machine",
+        prior=same_in_all(
+            0.8, 0.5, "assumption: NCCL spreads a ring over all adapters; plain: 0.3, of one"
+        ),
+    ),
+    Parameter(
+        "node_reduce",
+        "1",
+        "the part of the bandwidth inside a node that gradients reach",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(
+            0.8, 0.4, "assumption: as rail; measured bandwidths may be of fewer links"
+        ),
+    ),
+    Parameter(
+        "node_collective",
+        "1",
+        "the part of the bandwidth inside a node that layers reach",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.8, 0.6, "assumption: as node_reduce"),
+    ),
+    Parameter(
+        "startup",
+        "1",
+        "start-ups beyond a node, of the stated",
+        ABOVE_ZERO,
+        100,
+        oracle="machine",
+        prior=same_in_all(1, 0.4, "assumption: as stated"),
+    ),
+    Parameter(
+        "assembly",
+        "1",
+        "bandwidth of putting gathered outputs together, of the memory",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.3, 1.0, "assumption: one copy; 0.06 on ABCI"),
+    ),
+    Parameter(
+        "part_overhead",
+        "s",
+        "time of each peer's part of a layer's gather, by filter",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(1e-5, 1.0, "assumption: a launch or two; 4e-5 on ABCI"),
+    ),
+    Parameter(
+        "halo_startup",
+        "1",
+        "start-ups through host memory, of the stated",
+        ABOVE_ZERO,
+        100,
+        oracle="machine",
+        prior=same_in_all(1, 0.5, "assumption: as stated"),
+    ),
+    Parameter(
+        "packing",
+        "1",
+        "copies of gradients to host memory, of the path's bandwidth",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.75, 0.3, "assumption: as transfers from pinned memory reach it"),
+    ),
+    Parameter(
+        "large_message",
+        "1",
+        "what of a message is beyond 256 MiB, of the host path's bandwidth",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.06, 1.0, "assumption: 0.02 on ABCI"),
     ),
     Parameter(
         "group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True, layered=True

@@ -27,7 +27,7 @@ class Software:
 SOFTWARE: dict[SoftwareName, Software] = {
     "plain": Software(
         "all gradients in one message, when the backward pass has ended (ChainerMN, as ParaDL ran)",
-        {"bucket": math.inf, "overlap": 0.0},
+        {"bucket": math.inf, "overlap": 0.0, "flow": 0.3},
     ),
     "ddp": Software(
         "gradients in buckets, while the backward pass runs (PyTorch DDP, Horovod, MXNet)", {}

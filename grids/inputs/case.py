@@ -19,7 +19,13 @@ from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.groups import Groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
-from grids.inputs.machine import build_network, build_pe, build_software, look_up_bytes
+from grids.inputs.machine import (
+    build_network,
+    build_pe,
+    build_software,
+    choose_gradients,
+    look_up_bytes,
+)
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
 from grids.inputs.values import Settings, Values
@@ -93,7 +99,7 @@ def build_case(
         software=build_software(workload.system, values, settings.oracle),
         calibration=calibrated.calibration(values.rank) if calibrated else None,
         uncertainty=calibrated.uncertainty(strategy, np.asarray(run.p)) if calibrated else None,
-        options=settings.options,
+        options=choose_gradients(settings.options, workload.system),
         choices=strategy.choices,
     )
 

@@ -1,5 +1,6 @@
 """A machine as the kernels take it: its PEs, and the network between them."""
 
+from dataclasses import fields, replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from grids.inputs.values import Values
 from grids.models.layers import Floats
 from kernels.compute import PE
 from kernels.network import Network
+from kernels.options import Options
 from kernels.software import Software
 
 # Levels that a network has at least: few machines have more.
@@ -62,10 +64,16 @@ def build_software(system: System, values: Values, oracle: OracleName) -> Softwa
     if oracle == "paper":
         return Software()
     return Software(
-        bucket=look_up_prior("bucket", system, values),
-        overlap=look_up_prior("overlap", system, values),
-        jitter=look_up_prior("jitter", system, values),
+        **{each.name: look_up_prior(each.name, system, values) for each in fields(Software)}
     )
+
+
+def choose_gradients(options: Options, system: System) -> Options:
+    """The options, with the algorithm that exchanges gradients on this machine."""
+    plain = system.software == "plain" and options.algorithm == "auto"
+    # One message of all gradients is beyond what libraries send by trees, or in levels: on ABCI
+    # rings are nearer to runs of the largest scales (docs/accuracy.md).
+    return replace(options, gradients="ring" if plain else options.algorithm)
 
 
 def look_up_bytes(
