@@ -7,7 +7,7 @@ not. JAX is imported where kernel inputs are made: who asks for names and sizes 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -24,12 +24,12 @@ from grids.lookup import (
     collect_datasets,
     join_keys,
     look_up,
-    look_up_calibration,
+    look_up_calibrations,
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
 from grids.reading.errors import InputError, ShapeError, shorten
-from grids.spec import Spec, validate_spec
+from grids.spec import INTERVALS, Spec, validate_spec
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload
@@ -48,14 +48,17 @@ Index = tuple[int, int, int, int]  # a position along each of the labelled dimen
 
 @dataclass(frozen=True)
 class Grid:
-    """A design space, ready to evaluate. `axes`: the numeric ones, values ascending."""
+    """A design space, ready to evaluate. `axes`: the numeric ones, values ascending.
+
+    calibrations: by the labels of those systems that have one.
+    """
 
     spec: Spec
     models: tuple[Model, ...]
     datasets: tuple[Dataset, ...]
     systems: tuple[System, ...]
     strategies: tuple[Strategy, ...]
-    calibration: CalibrationFile | None = None
+    calibrations: Mapping[str, CalibrationFile] = field(default_factory=dict)
 
     @classmethod
     def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = join_keys) -> "Grid":
@@ -71,8 +74,8 @@ class Grid:
             else look_up("dataset", spec.axes.dataset, base, where)
         )
         chosen = tuple(strategies.parse_strategy(each) for each in spec.axes.strategy)
-        calibration = look_up_calibration(spec.calibration, spec.oracle, base, where)
-        grid = cls(spec, models, datasets, systems, chosen, calibration)
+        calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
+        grid = cls(spec, models, datasets, systems, chosen, calibrations)
         # By label, after the look-up: two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
             refuse_twins(labels, where(("axes", dim)))
@@ -97,8 +100,13 @@ class Grid:
             "strategy": [each.label for each in self.strategies],
         }
         plain["oracle"] = self.spec.oracle
-        plain["calibration"] = self.calibration.definition() if self.calibration else "none"
+        plain["calibration"] = self._list_calibrations() or "none"
         return plain
+
+    def _list_calibrations(self) -> list[dict[str, object]]:
+        """Each of the calibrations once, as plain data."""
+        once = {each.name: each for each in self.calibrations.values()}
+        return [each.definition() for each in once.values()]
 
     def drop_outputs(self) -> "Grid":
         """The same design space, of which only the summaries are kept."""
@@ -134,6 +142,18 @@ class Grid:
         """Sizes of the cube's dimensions."""
         return tuple(map(len, (*self.labels.values(), *self.axes.values())))
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether percentiles are asked for."""
+        return any(name in INTERVALS for name in self.spec.outputs)
+
+    def ask_intervals(self) -> "Grid":
+        """The same design space, cases of which know how far off they may be; not of Table III."""
+        if self.spec.oracle == "paper" or self.has_intervals:
+            return self
+        outputs = (*self.spec.outputs, next(iter(INTERVALS)))
+        return replace(self, spec=self.spec.model_copy(update={"outputs": outputs}))
+
     @cached_property
     def options(self) -> "Options":
         """The formulas that the spec chose."""
@@ -165,7 +185,9 @@ class Grid:
         from grids.inputs.values import Settings
 
         spec = self.spec
-        return Settings(spec.parameters, spec.scaling, self.options, spec.oracle)
+        return Settings(
+            spec.parameters, spec.scaling, self.options, spec.oracle, draws=self.has_intervals
+        )
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
@@ -254,11 +276,11 @@ class Grid:
         machine = self.systems[system]
         chosen, data = self.models[model], self.datasets[dataset]
         seconds, batch = self._measure(chosen, data, machine)
-        calibrated = None
-        if self.calibration is not None:
+        calibrated, calibration = None, self.calibrations.get(machine.name)
+        if calibration is not None:
             # Of a model that no run tells of, a profile is surer than the roofline.
             measured = seconds is not None
-            calibrated = Calibrated(self.calibration, chosen.name, data.name, measured)
+            calibrated = Calibrated(calibration, chosen.name, data.name, measured)
         return Workload(
             table, data.samples, machine, seconds, chosen.mask, calibrated, measured_batch=batch
         )
@@ -282,8 +304,8 @@ def _check_self_contained(spec: Spec) -> None:
     axes = spec.axes
     # Strategies are words of ours, and open nothing.
     references = {"model": axes.model, "dataset": axes.dataset or (), "system": axes.system}
-    if spec.calibration != "none":
-        references["calibration"] = (spec.calibration,)
+    if spec.calibration != ("none",):
+        references["calibration"] = spec.calibration
     for key, each in references.items():
         for reference in each:
             if isinstance(reference, str) or "file" in reference:

@@ -1,6 +1,8 @@
 """Looking up what a spec names, with the place of a key that names what is not there."""
 
 from collections.abc import Callable
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Literal, overload
 
@@ -8,7 +10,7 @@ from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.oracles import OracleName
 from grids.entries.systems import System
-from grids.library import Model, find
+from grids.library import Model, find, list_names
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference
@@ -47,26 +49,68 @@ def look_up(
     return tuple(entries)
 
 
-def look_up_calibration(
-    reference: Reference, oracle: OracleName, base: Path, where: Where
-) -> CalibrationFile | None:
-    """The calibration that a spec names, None for an oracle that no run corrects."""
-    # Words of the spec's, which no calibration of the catalogue has. `auto` finds none as yet: the
-    # one that is shipped belongs to Table III, which nothing corrects unless it is asked for.
-    if reference in ("none", "auto"):
-        return None
-    try:
-        calibration = find("calibration", reference, base)
-    except InputError as error:
-        raise InputError(str(error), where=where(("calibration",))) from None
-    if calibration.oracle != oracle:
+def look_up_calibrations(
+    references: References,
+    oracle: OracleName,
+    systems: tuple[System, ...],
+    base: Path,
+    where: Where,
+) -> dict[str, CalibrationFile]:
+    """The calibration of each system that has one, by the system's label.
+
+    InputError: one that belongs to none of them, or two that belong to the same.
+    """
+    if references == ("none",) or (references == ("auto",) and oracle == "paper"):
+        return {}
+    if references == ("auto",):
+        return _match(_list_shipped(), systems)
+    calibrations = []
+    for reference in references:
+        try:
+            calibrations.append(find("calibration", reference, base))
+        except InputError as error:
+            raise InputError(str(error), where=where(("calibration",))) from None
+    if oracle == "paper":
         raise InputError(
-            f"{shorten(calibration.name)} calibrates 'oracle: {calibration.oracle}', "
-            f"got 'oracle: {oracle}'",
+            "no run corrects Table III",
             where=where(("calibration",)),
-            advice=f"write 'oracle: {calibration.oracle}', or leave the calibration out",
+            advice="write 'oracle: machine', or 'calibration: none'",
         )
-    return calibration
+    for each in calibrations:
+        _expect_machine(each, systems, where)
+    return _match(tuple(calibrations), systems)
+
+
+@cache
+def _list_shipped() -> tuple[CalibrationFile, ...]:
+    """The catalogue's calibrations."""
+    return tuple(find("calibration", name, Path()) for name in list_names("calibration"))
+
+
+def _match(
+    calibrations: tuple[CalibrationFile, ...], systems: tuple[System, ...]
+) -> dict[str, CalibrationFile]:
+    pairs = product(systems, calibrations)
+    return {system.name: each for system, each in pairs if each.belongs_to(system)}
+
+
+def _expect_machine(
+    calibration: CalibrationFile, systems: tuple[System, ...], where: Where
+) -> None:
+    """InputError: the runs were of another machine, precision or software."""
+    if any(calibration.belongs_to(each) for each in systems):
+        return
+    machine = f"{calibration.system}:precision={calibration.precision}"
+    asked = ", ".join(
+        f"{each.machine}:precision={each.precision},software={each.software}" for each in systems
+    )
+    raise InputError(
+        f"{shorten(calibration.name)} calibrates {machine},software={calibration.software}, "
+        f"got {shorten(asked)}",
+        where=where(("calibration",)),
+        advice="another machine's factors make predictions worse than none: "
+        "write 'calibration: auto', or 'none'",
+    )
 
 
 def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:

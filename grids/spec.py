@@ -30,7 +30,7 @@ from grids.reading.yamlfile import Document, explain_error, load
 from kernels.percentiles import PERCENTILES
 from kernels.stored import STORED
 
-# Percentiles of an epoch's times, which only a calibrated oracle knows.
+# Percentiles of an epoch's times, which the machine oracle alone knows.
 TIMES = ("comp_time", "comm_time", "epoch_time")
 INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in PERCENTILES}
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
@@ -170,8 +170,8 @@ class Spec(Choices, _Space):
     Without any `outputs`, only the summaries are kept.
     """
 
-    # auto: the one that is shipped for the oracle, the machine and its precision, if there is one.
-    calibration: Reference = "auto"
+    # auto: the one that is shipped for each machine, its precision and software, if there is one.
+    calibration: References = ("auto",)
     outputs: Annotated[
         tuple[str, ...],
         BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),
@@ -181,11 +181,11 @@ class Spec(Choices, _Space):
     @field_validator("outputs")
     @classmethod
     def _check_intervals(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """The outputs, of which percentiles need a calibration."""
-        # `calibration` stands above, and so has been validated.
+        """The outputs, of which percentiles need what is known of a machine."""
+        # `oracle` stands above, and so has been validated.
         asked = [name for name in names if name in INTERVALS]
-        if asked and info.data.get("calibration") in ("none", "auto"):  # which takes none as yet
-            raise ValueError(f"{asked[0]!r} needs a calibration; write 'calibration: abci', or so")
+        if asked and info.data.get("oracle") == "paper":
+            raise ValueError(f"{asked[0]!r} is unknown to Table III; write 'oracle: machine'")
         return names
 
     @model_validator(mode="after")
@@ -196,6 +196,8 @@ class Spec(Choices, _Space):
             if owner not in (None, self.oracle):
                 reason = REFUSED.get(name, f"only 'oracle: {owner}' knows it: write that, or omit")
                 raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
+        if {"auto", "none"} & set(map(str, self.calibration)) and len(self.calibration) > 1:
+            raise ValueError("calibration: expected auto, none, or calibrations, got several")
         for name, value, advice in REFUSED_CHOICES[self.oracle]:
             if getattr(self, name) == value:
                 raise ValueError(

@@ -9,8 +9,8 @@ from functools import partial
 
 import jax
 
-from kernels.calibration import Calibration, Uncertainty
 from kernels.compute import PE
+from kernels.draws import Uncertainty
 from kernels.group import Bounds, GroupWork
 from kernels.network import Network
 from kernels.options import Options
@@ -23,7 +23,7 @@ from kernels.software import Software
     # A part that is None is no array at all: with and without it are two compiled programs.
     data_fields=(
         *("work", "bounds", "run", "network", "pe", "software"),
-        *("calibration", "uncertainty"),
+        "uncertainty",
     ),
     # They choose formulas, and so are fixed when a program is compiled.
     meta_fields=("options", "choices"),
@@ -32,7 +32,7 @@ from kernels.software import Software
 class Case:
     """The layers' work in a group, and the run, machine and formulas that it is asked about.
 
-    calibration: None for Table III's formulas. uncertainty: None where no spread is asked for.
+    uncertainty: None where no spread is asked for.
     choices: what is left to each cell, the best counts ("group", "segments"): so many dimensions,
     of group sizes and of segments, lead those of the cells, in this order.
     """
@@ -42,7 +42,6 @@ class Case:
     run: Run
     network: Network
     pe: PE
-    calibration: Calibration | None = None
     uncertainty: Uncertainty | None = None
     software: Software = field(default_factory=Software)
     options: Options = field(default_factory=Options)

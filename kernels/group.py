@@ -64,9 +64,8 @@ class GroupWork:
     output that passes from stage to stage. Marks, 1 or 0: replicated, each PE of a group of several
     holds all weights; pipelined; by_filter, by_channel.
 
-    Of the whole network, whatever the group: serial and convolution, seconds a sample of all layers
-    and of the convolutions; elementwise, items in and out of layers without a matrix product;
-    layers, their number; sample, items of one. undivided: weights that every PE of a group holds.
+    Of the whole network, whatever the group: sample, items of one; undivided, weights that every
+    PE of a group holds.
     tensors: layers whose weights a PE exchanges; halo_stride: how far apart neighbours are along
     the outermost dimension that a spatial group divides.
     """
@@ -88,10 +87,6 @@ class GroupWork:
     pipelined: Cells
     by_filter: Cells
     by_channel: Cells
-    serial: Cells
-    convolution: Cells
-    elementwise: Cells
-    layers: Cells
     sample: Cells
     undivided: Cells
     tensors: Cells
@@ -146,10 +141,6 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         pipelined=nothing,
         by_filter=nothing,
         by_channel=nothing,
-        serial=total(seconds),
-        convolution=total(layers.convolution * seconds),
-        elementwise=total(layers.elementwise * (layers.x + layers.y)),
-        layers=jnp.asarray(float(layers.x.shape[0])),
         # A sample is what the first layer takes in.
         sample=jnp.asarray(layers.x)[0],
         undivided=total(layers.w),
@@ -164,6 +155,5 @@ def slower(work: GroupWork, factor: Cells) -> GroupWork:
         work,
         # The update stays as it is: what was measured is FW + BW.
         forward_backward=work.forward_backward * factor,
-        serial=work.serial * factor,
-        convolution=work.convolution * factor,
+        fixed=work.fixed * factor,
     )

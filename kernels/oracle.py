@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels import calibrated
 from kernels.arrays import AnyArray, Cells, Flags, Limits
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
@@ -76,14 +75,14 @@ def reduce_layers(division: Division) -> GroupWork:
 
 
 def find_invariants(case: Case) -> Invariants:
-    """The invariants of a case; the calibrated oracle has no rates."""
+    """The invariants of a case; the machine oracle has no rates."""
     run = case.run
     # Not where serial has several PEs, or a group does not divide p: p1 is rounded there.
     exists = jnp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
     if "segments" in case.choices:  # those of less than a sample are no choice; one always is
         exists = exists & jnp.less_equal(run.segments, jnp.maximum(run.batch, 1.0))
     rates = None
-    if case.calibration is None and are_constant(case.options):
+    if are_constant(case.options):
         rates = find_rates(case)
         rates = replace(rates, fixed=_where(exists, rates.fixed))
     paths = find_paths(case) if case.options.network == "rails" else None
@@ -93,8 +92,7 @@ def find_invariants(case: Case) -> Invariants:
 def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
     """The answer for every cell, of several choices for the best: stage two.
 
-    NaN where no such configuration exists. Table III's formulas, or with a calibration those of
-    `kernels.calibrated`. invariants: where they are at hand.
+    NaN where no such configuration exists. invariants: where they are at hand.
     """
     answer = _evaluate_all(case, invariants or find_invariants(case))
     for _ in case.choices:
@@ -165,8 +163,6 @@ def _find_times(case: Case, invariants: Invariants) -> Times:
 
 def _iteration_times(case: Case, invariants: Invariants) -> Times:
     """Seconds an iteration in which samples are always there."""
-    if case.calibration is not None:
-        return _where(invariants.exists, add_terms(calibrated.iteration_terms(case)))
     if invariants.rates is not None:
         return iteration_times(invariants.rates, case.run.batch)
     return _where(invariants.exists, add_terms(iteration_terms(case, invariants.paths)))

@@ -1,8 +1,9 @@
-"""Uncertainty: how far the calibrated oracle's times may be off, as spreads of their logarithms.
+"""Uncertainty: how far the machine oracle's times may be off, as spreads of their logarithms.
 
-Three causes add up: the parameters, to first order through the formulas' derivatives along the
-directions of their posterior; a model's time on one PE; and the model's own error, which grows for
-runs unlike those that were fitted.
+Three causes add up: the parameters of the machine and its software, which are drawn, the same draws
+for every cell; the time of a model on one PE, drawn with them; and the model's own error, which
+grows for runs unlike those that were fitted. Draws and no derivatives: these vanish where
+communication is hidden, and where another algorithm takes over.
 """
 
 from dataclasses import dataclass, replace
@@ -11,14 +12,18 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels import calibrated
 from kernels.arrays import Cells
-from kernels.calibration import Calibration, Uncertainty
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.group import slower
 from kernels.percentiles import PERCENTILES
+from kernels.run import Times, add_terms, wait_for_input
+from kernels.software import Software
+from kernels.strategy import feed_seconds, iteration_terms
 from kernels.terms import Terms
+
+# [s] stands for no time, which has no logarithm.
+NOTHING = 1e-30
 
 
 @jax.tree_util.register_dataclass
@@ -32,47 +37,36 @@ class Spread:
 
 
 def spread(case: Case) -> Spread:
-    """The spreads of an iteration's times. The case has a calibration, and its uncertainty."""
-    calibration, uncertainty = case.calibration, case.uncertainty
-    assert calibration is not None  # whoever asks for a spread has a calibrated case
-    assert uncertainty is not None
-    nowhere = jax.tree.map(lambda value: jnp.zeros_like(jnp.asarray(value)), calibration)
-    still = jnp.zeros_like(jnp.asarray(uncertainty.serial_time))
-    here = nowhere, still
-
-    def times(offsets: Calibration, serial: Cells) -> tuple[Cells, Cells]:
-        return move_times(case, offsets, serial)
-
-    def along(direction: Array) -> tuple[Cells, Cells]:
-        # Forward, not in reverse: directions are few, at most one a parameter, and cells are many.
-        slope: tuple[Cells, Cells] = jax.jvp(times, here, (Calibration(*direction), still))[1]
-        return slope
-
-    of_parameters = jax.vmap(along)(jnp.asarray(uncertainty.directions))
-    of_serial = jax.jvp(times, here, (nowhere, jnp.asarray(uncertainty.serial_time)))[1]
-    terms = calibrated.iteration_terms(case)
-    return _combine(terms, of_parameters, of_serial, _own_errors(terms, case, uncertainty))
+    """The spreads of an iteration's times. The case has an uncertainty."""
+    assert case.uncertainty is not None  # whoever asks for a spread has one
+    drawn = _find_variances(case)
+    terms = _time(case).terms
+    compute, communication = _find_own_errors(terms, case)
+    return Spread(
+        compute=_add_error(drawn[0], compute, terms.compute),
+        communication=_add_error(drawn[1], communication, terms.communication),
+        total=_add_error(
+            drawn[2], jnp.hypot(compute, communication), terms.compute + terms.communication
+        ),
+    )
 
 
-def move_times(case: Case, offsets: Calibration, serial: Cells) -> tuple[Cells, Cells]:
-    """Seconds an iteration, computing and communicating, with other parameters.
+def draw_times(case: Case) -> tuple[Array, Array]:
+    """Seconds an iteration in all, for each draw [draw, cells]; and the model's own error.
 
-    offsets, serial: of the logarithms of the parameters, and of the time on one PE.
+    The error is the spread of the logarithm of the time.
     """
-    calibration = case.calibration
-    assert calibration is not None  # whoever moves its parameters has some
-    # In logarithms: parameters stay positive, and spreads are relative.
-    moved: Calibration = jax.tree.map(lambda value, by: value * jnp.exp(by), calibration, offsets)
-    slower_work = slower(case.work, jnp.exp(serial))
-    terms = calibrated.iteration_terms(replace(case, work=slower_work, calibration=moved))
-    return terms.compute, terms.communication
+    assert case.uncertainty is not None
+    uncertainty = case.uncertainty
 
+    def time(factors: Software, serial: Cells) -> Cells:
+        times = _time(_move(case, factors, serial))
+        return times.compute + times.communication
 
-def own_error(terms: Terms, case: Case) -> Cells:
-    """The spread of the logarithm of the time in all that is the model's own error alone."""
-    assert case.uncertainty is not None  # whoever asks for an error has its size
-    errors = _own_errors(terms, case, case.uncertainty)
-    return jnp.hypot(*errors) / (terms.compute + terms.communication)
+    times: Array = jax.lax.map(lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial))
+    now = _time(case)
+    errors = _find_own_errors(now.terms, case)
+    return times, jnp.hypot(*errors) / (now.compute + now.communication)
 
 
 def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:
@@ -86,41 +80,68 @@ def percentiles(time: Cells, sigma: Cells) -> dict[int, Cells]:
     return {percent: quantile(time, sigma, percent) for percent in PERCENTILES}
 
 
-def _own_errors(terms: Terms, case: Case, uncertainty: Uncertainty) -> tuple[Cells, Cells]:
+def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
+    """Of the logarithms of the three times, over all draws."""
+    uncertainty = case.uncertainty
+    assert uncertainty is not None
+
+    def take_logs(factors: Software, serial: Cells) -> Array:
+        times = _time(_move(case, factors, serial))
+        parts = (times.compute, times.communication, times.compute + times.communication)
+        return jnp.log(jnp.maximum(jnp.stack(jnp.broadcast_arrays(*parts)), NOTHING))
+
+    # From where no parameter is moved: differences of logarithms, whose squares lose no digits.
+    centre = take_logs(jax.tree.map(jnp.ones_like, _take_draw(uncertainty.factors)), jnp.ones(()))
+
+    def add(number: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
+        factors, serial = jax.tree.map(lambda leaf: jnp.asarray(leaf)[number], draws)
+        off = take_logs(factors, serial) - centre
+        return sums[0] + off, sums[1] + jnp.square(off)
+
+    draws, count = (uncertainty.factors, uncertainty.serial), jnp.shape(uncertainty.serial)[0]
+    nothing = jnp.zeros_like(centre)
+    first, second = jax.lax.fori_loop(0, count, add, (nothing, nothing))
+    compute, communication, total = jnp.maximum(second / count - jnp.square(first / count), 0.0)
+    return compute, communication, total
+
+
+def _take_draw(factors: Software) -> Software:
+    """The first of the draws."""
+    first: Software = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], factors)
+    return first
+
+
+def _time(case: Case) -> Times:
+    """Seconds an iteration, in which PEs may have waited for samples."""
+    times = add_terms(iteration_terms(case))
+    if not case.options.waits_for_input:
+        return times
+    return wait_for_input(times, feed_seconds(case.work, case.run, case.network))
+
+
+def _move(case: Case, factors: Software, serial: Cells) -> Case:
+    """The case with other parameters, and of a model that takes `serial` times as long."""
+    software = jax.tree.map(jnp.multiply, case.software, factors)
+    # No more than all of the time computing can hide anything.
+    software = replace(software, overlap=jnp.minimum(software.overlap, 1.0))
+    return replace(case, work=slower(case.work, serial), software=software)
+
+
+def _find_own_errors(terms: Terms, case: Case) -> tuple[Cells, Cells]:
     """The model's own error of the times computing and communicating [s]."""
-    work, run = case.work, case.run
+    run, uncertainty = case.run, case.uncertainty
+    assert uncertainty is not None
     alone = jnp.equal(run.p2, 1)
-    computing = jnp.where(alone, uncertainty.serial, uncertainty.group) * terms.compute
+    computing = jnp.where(alone, uncertainty.whole, uncertainty.group) * terms.compute
     # A spatial group's gradients go through host memory, with the errors of other exchanges.
-    rings = jnp.greater(run.p1, 1) & jnp.equal(work.replicated, 0)
+    rings = jnp.greater(run.p1, 1) & jnp.equal(case.work.replicated, 0)
     reduced = jnp.where(rings, terms.gradient_exchange, 0.0)
     rest = terms.communication - reduced
     communicating = jnp.hypot(uncertainty.reduce * reduced, uncertainty.exchange * rest)
     return uncertainty.widening * computing, uncertainty.widening * communicating
 
 
-def _combine(
-    terms: Terms,
-    of_parameters: tuple[Cells, Cells],
-    of_serial: tuple[Cells, Cells],
-    errors: tuple[Cells, Cells],
-) -> Spread:
-    """Independent causes, as parts of the times; 0 where there is no time."""
-
-    def relative(parameters: Cells, serial: Cells, error: Cells, time: Cells) -> Cells:
-        variance = jnp.sum(jnp.square(parameters), axis=0) + jnp.square(serial) + error
-        # No time has no logarithm: on one PE nothing is communicated, and nothing is unsure of it.
-        return jnp.where(jnp.greater(time, 0), jnp.sqrt(variance) / time, 0.0)
-
-    compute, communication = (jnp.square(each) for each in errors)
-    total = terms.compute + terms.communication
-    return Spread(
-        compute=relative(of_parameters[0], of_serial[0], compute, terms.compute),
-        communication=relative(of_parameters[1], of_serial[1], communication, terms.communication),
-        total=relative(
-            of_parameters[0] + of_parameters[1],
-            of_serial[0] + of_serial[1],
-            compute + communication,
-            total,
-        ),
-    )
+def _add_error(variance: Cells, error: Cells, time: Cells) -> Cells:
+    """The spread of independent causes; 0 where there is no time."""
+    relative = error / jnp.maximum(time, NOTHING)
+    return jnp.where(jnp.greater(time, 0), jnp.sqrt(variance + jnp.square(relative)), 0.0)

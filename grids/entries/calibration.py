@@ -1,12 +1,14 @@
 """Calibrations: what measured runs of a machine tell, in the catalogue or a user's file.
 
-Parameters are factors on what the system states, or times [s], with the spread of their logarithm;
-they enter the terms of `kernels.calibrated`. `paradl calibrate` writes such files.
+The parameters are rows of grids/entries/parameters.py, with the value and spread that runs leave of
+their priors. A calibration belongs to its machine, precision and software. `paradl calibrate`
+writes such files.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +16,12 @@ from pydantic import Field, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record
 from grids.entries.oracles import OracleName
+from grids.entries.parameters import PARAMETERS
+from grids.entries.precision import AnyPrecision, PrecisionName
+from grids.entries.quantity import Parameter as Row
+from grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
+from grids.entries.systems import System
 from grids.reading.errors import shorten, suggest_name
-
-if TYPE_CHECKING:
-    from kernels.calibration import Calibration
 
 # Of a logarithm: 0.1 is about 10 %, and 10, a factor of 22,000, says nothing at all.
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
@@ -27,37 +31,50 @@ Above0 = Annotated[float, Field(ge=1e-15, le=1e15)]
 Correlation = Annotated[float, Field(ge=-1.001, le=1.001)]
 Figure = Annotated[float, Field(allow_inf_nan=False)]
 
+# The parameters that runs are asked about. The others keep their priors: runs of ABCI tell nothing
+# of them (docs/accuracy.md, What each parameter adds).
+CALIBRATED = (
+    "layer_overhead",
+    "jitter",
+    "layer_wait",
+    "rail",
+    "flow",
+    "node_reduce",
+    "node_collective",
+    "assembly",
+    "part_overhead",
+    "halo_startup",
+    "packing",
+    "large_message",
+)
+# A time of 0 s has no logarithm.
+LEAST = 1e-9
+
 
 @dataclass(frozen=True)
-class Prior:
+class LogPrior:
     """A parameter before any run: log-normal, cut off at its bounds."""
 
     median: float  # [unit], and so are the bounds
-    spread: float  # of the logarithm: 0.7 is a factor of two either way
+    spread: float
     low: float
     high: float
-    unit: str
-    meaning: str
+    row: Row
 
 
-# In the order of `kernels.calibration.Calibration`. Medians are the system's own figures where it
-# states one (a factor of 1), and otherwise round numbers of the size that such things have.
-PRIORS = {
-    "elementwise_passes": Prior(3, 0.2, 0.5, 12, "1", "memory passes of an elementwise layer"),
-    "layer_overhead": Prior(1e-4, 0.7, 1e-6, 2e-3, "s", "fixed time of a layer"),
-    "assembly": Prior(1 / 30, 1.0, 1e-3, 1.2, "1", "assembling activations, of memory bandwidth"),
-    "chunk_overhead": Prior(3e-5, 1.0, 1e-7, 2e-3, "s", "one peer's part of a collective"),
-    "packing": Prior(0.75, 0.7, 0.03, 60, "1", "copying gradients, of the staging bandwidth"),
-    "large_message": Prior(1 / 16, 1.0, 3e-3, 1.25, "1", "large messages, of staging bandwidth"),
-    "node_reduce": Prior(0.6, 1.0, 0.02, 6, "1", "gradient all-reduce in a node, of bandwidth"),
-    "reduce": Prior(0.64, 0.7, 0.04, 8, "1", "gradient all-reduce between nodes, of bandwidth"),
-    "reduce_latency": Prior(1.0, 0.25, 0.12, 25, "1", "start-up between nodes, of latency"),
-    "node_collective": Prior(1.0, 1.0, 0.02, 6, "1", "layer collectives in a node, of bandwidth"),
-    "collective": Prior(1.0, 1.0, 0.04, 16, "1", "layer collectives between nodes, of bandwidth"),
-    "halo_latency": Prior(1.0, 0.7, 3e-3, 7, "1", "start-up of a halo message, of staging's"),
-    "contention": Prior(1.0, 0.12, 0.5, 4, "1", "contention of a hybrid's rings, of phi"),
-    "congestion": Prior(0.3, 0.3, 1e-3, 3, "1", "growth of communication by peers elsewhere"),
-}
+def list_priors(precision: PrecisionName, software: SoftwareName) -> dict[str, LogPrior]:
+    """The priors of the parameters that runs are asked about, by name."""
+    known = SOFTWARE[software].parameters
+    priors = {}
+    for name in CALIBRATED:
+        row = PARAMETERS[name]
+        assert row.prior is not None  # a parameter of the machine oracle
+        median, low = row.prior.median[precision], max(row.low, LEAST)
+        high = row.high if math.isfinite(row.high) else 1 / LEAST
+        priors[name] = LogPrior(
+            known.get(name, median), row.prior.spread[precision], low, high, row
+        )
+    return priors
 
 
 class Parameter(Record):
@@ -102,13 +119,16 @@ class Series(Record):
 
 
 class CalibrationFile(Entry):
-    """A machine, calibrated."""
+    """A machine, calibrated, in one precision and with one software."""
 
     system: Name
-    # Files that name no oracle were made when there was one alone.
+    # Files that name no oracle were made when there was Table III's alone.
     oracle: OracleName = "paper"
+    precision: AnyPrecision = "fp32"
+    software: AnySoftware = "ddp"
     parameters: Mapping[str, Parameter]
-    # The lower triangle, which a person can read, rows in the order of PRIORS; none: independent.
+    # The lower triangle, which a person can read, rows in the order of the parameters above; none:
+    # independent.
     correlation: tuple[tuple[Correlation, ...], ...] = ()
     serial: Mapping[str, SerialTime] = Field(default_factory=dict)
     # Of a model that no run tells of: a profile was measured with other software, on another day,
@@ -119,39 +139,51 @@ class CalibrationFile(Entry):
     series: tuple[Series, ...] = ()
     accuracy: Mapping[str, dict[str, Figure]] = Field(default_factory=dict)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_table(cls, data: object) -> object:
+        """The data, if it is of the machine oracle: Table III takes no calibration any more."""
+        if isinstance(data, dict) and data.get("oracle", "paper") == "paper":
+            raise ValueError(
+                "expected 'oracle: machine': calibrations of Table III are of paradl up to 0.2; "
+                "run 'paradl calibrate' on the measured runs once more"
+            )
+        return data
+
     @model_validator(mode="after")
     def _check_complete(self) -> Self:
         """The calibration, if it has all parameters and no others."""
         for name in self.parameters:
-            if name not in PRIORS:
-                raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(name, PRIORS)}")
-        # No default stands in: a factor of 1 would be a claim that nobody measured.
-        missing = [name for name in PRIORS if name not in self.parameters]
+            if name not in CALIBRATED:
+                raise ValueError(
+                    f"unknown parameter {shorten(name)}; {suggest_name(name, CALIBRATED)}"
+                )
+        # No default stands in: what nobody measured is a prior, and says so by its spread.
+        missing = [name for name in CALIBRATED if name not in self.parameters]
         if missing:
             raise ValueError(f"parameters: expected {missing[0]!r}, which is missing")
         rows = [len(row) for row in self.correlation]
-        if rows not in ([], list(range(1, len(PRIORS) + 1))):
+        if rows not in ([], list(range(1, len(CALIBRATED) + 1))):
             raise ValueError(
-                f"correlation: expected a lower triangle of {len(PRIORS)} rows, "
+                f"correlation: expected a lower triangle of {len(CALIBRATED)} rows, "
                 f"got rows of {shorten(rows)}"
             )
         return self
 
     @property
     def covariance(self) -> NDArray[np.float64]:
-        """Covariance of the parameters' logarithms [n, n], in the order of PRIORS."""
-        size = len(PRIORS)
+        """Covariance of the parameters' logarithms [n, n], in the order of CALIBRATED."""
+        size = len(CALIBRATED)
         correlations = np.eye(size)
         for row, values in enumerate(self.correlation):
             correlations[row, : row + 1] = correlations[: row + 1, row] = values
-        spreads = np.array([self.parameters[name].spread for name in PRIORS])
+        spreads = np.array([self.parameters[name].spread for name in CALIBRATED])
         return np.asarray(correlations * spreads * spreads[:, None])
 
-    def make_calibration(self) -> "Calibration":
-        """The parameters as the kernels take them."""
-        from kernels.calibration import Calibration  # late: JAX comes with it
-
-        return Calibration(**{name: self.parameters[name].value for name in PRIORS})
+    def belongs_to(self, system: System) -> bool:
+        """Whether its runs were of this machine, in this precision and with this software."""
+        own = (self.system, self.precision, self.software)
+        return own == (system.machine, system.precision, system.software)
 
     def serial_time(self, model: str, measured: bool) -> SerialTime:
         """How a model's time on one PE differs from its profile's, or the roofline's."""

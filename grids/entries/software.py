@@ -18,16 +18,28 @@ SoftwareName = Literal["plain", "ddp"]
 
 @dataclass(frozen=True)
 class Software:
-    """A way of sending gradients. parameters: those that it determines, instead of their priors."""
+    """A way of sending gradients.
+
+    parameters: values in the place of their priors' medians. settled: those among them of which
+    nothing is left to draw.
+    """
 
     meaning: str
     parameters: Mapping[str, float]
+    settled: tuple[str, ...] = ()
 
 
 SOFTWARE: dict[SoftwareName, Software] = {
     "plain": Software(
         "all gradients in one message, when the backward pass has ended (ChainerMN, as ParaDL ran)",
-        {"bucket": math.inf, "overlap": 0.0, "flow": 0.3},
+        {
+            "bucket": math.inf,
+            "overlap": 0.0,
+            "flow": 0.3,  # of one adapter and a half
+            "layer_overhead": 1e-4,  # launched layer by layer out of Python
+            "layer_wait": 2e-4,
+        },
+        settled=("bucket", "overlap"),
     ),
     "ddp": Software(
         "gradients in buckets, while the backward pass runs (PyTorch DDP, Horovod, MXNet)", {}

@@ -1,15 +1,13 @@
-"""A calibration as it holds for one model and data set: parameters, uncertainty, and limits."""
+"""A calibration as it holds for one model and data set: its time on one PE, and its limits."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
 from grids.entries.calibration import CalibrationFile, SerialTime, Series
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
-from kernels.calibration import Calibration, Uncertainty
 
 
 @dataclass(frozen=True)
@@ -26,31 +24,7 @@ class Calibrated:
         """The model's time on one PE, of what its profile or the roofline says."""
         return self.file.serial_time(self.model, self.measured)
 
-    def calibration(self, rank: int) -> Calibration:
-        """The parameters, with all dimensions of the cells."""
-        parameters: Calibration = jax.tree.map(
-            lambda value: np.full((1,) * rank, value), self.file.make_calibration()
-        )
-        return parameters
-
-    def uncertainty(self, strategy: Strategy, p: Floats) -> Uncertainty:
-        """How uncertain they are, for this strategy on `p` PEs [cells]."""
-        cells = (1,) * p.ndim
-        variances, axes = np.linalg.eigh(self.file.covariance)
-        # Correlations are written with two digits: rounding may take the least variance below 0.
-        directions = (axes * np.sqrt(np.maximum(variances, 0))).T
-        error = self.file.error
-        return Uncertainty(
-            directions=directions.reshape(*directions.shape, *cells),
-            serial_time=np.full(cells, self.serial.spread),
-            serial=np.full(cells, error.serial),
-            group=np.full(cells, error.group),
-            reduce=np.full(cells, error.reduce),
-            exchange=np.full(cells, error.exchange),
-            widening=self._find_widening(strategy, p),
-        )
-
-    def _find_widening(self, strategy: Strategy, p: Floats) -> Floats:
+    def find_widening(self, strategy: Strategy, p: Floats) -> Floats:
         """1 for runs that were fitted; wider for another series, and for another scale."""
         own = [each for each in self.file.series if self._is(each, strategy)]
         error = self.file.error
@@ -73,7 +47,7 @@ class Calibrated:
             reasons.append(f"no run of {self.model} was calibrated")
         elif strategy.base != "serial" and not any(self._is(each, strategy) for each in runs):
             reasons.append(f"no run of {self.model} under {strategy.base} was calibrated")
-        # The whole range counts, gaps in it do not: the spread grows in them (`_find_widening`).
+        # The whole range counts, gaps in it do not: the spread grows in them (`find_widening`).
         pes = [count for each in runs for count in each.pe]
         batches = [size for each in runs for size in each.batch]
         reasons += _tell_beyond("p", p, pes) + _tell_beyond("b", b, batches)

@@ -20,6 +20,7 @@ from grids.inputs.calibrated import Calibrated
 from grids.inputs.groups import Groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
 from grids.inputs.machine import (
+    Machine,
     build_network,
     build_pe,
     build_software,
@@ -28,6 +29,7 @@ from grids.inputs.machine import (
 )
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
+from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
 from kernels.case import Case
@@ -48,7 +50,7 @@ class Workload:
 
     seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
     known. mask: the layers that a group splits, None for each strategy's own choice. calibrated:
-    what runs on this machine told; None: the paper's formulas.
+    what runs on this machine told, None where none did.
     """
 
     table: LayerTable
@@ -58,6 +60,16 @@ class Workload:
     mask: Mask = None
     calibrated: Calibrated | None = None
     measured_batch: int | None = None
+
+    @property
+    def machine(self) -> Machine:
+        """The system, with what its own runs tell."""
+        return Machine(self.system, self.unknown.file)
+
+    @property
+    def unknown(self) -> Unknown:
+        """What is not known of the layers' times."""
+        return Unknown(self.system, self.seconds is not None, self.calibrated)
 
     @property
     def serial(self) -> float:
@@ -84,7 +96,6 @@ def build_case(
     )
     if strategy.serial:  # its group is one PE whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
-    calibrated = workload.calibrated
     return Case(
         work=work,
         bounds=bounds,
@@ -96,9 +107,10 @@ def build_case(
         ),
         network=network,
         pe=groups.pe,
-        software=build_software(workload.system, values, settings.oracle),
-        calibration=calibrated.calibration(values.rank) if calibrated else None,
-        uncertainty=calibrated.uncertainty(strategy, np.asarray(run.p)) if calibrated else None,
+        software=build_software(workload.machine, values, settings.oracle),
+        uncertainty=build_uncertainty(workload.unknown, strategy, values, np.asarray(run.p))
+        if settings.draws
+        else None,
         options=choose_gradients(settings.options, workload.system),
         choices=strategy.choices,
     )
@@ -134,7 +146,7 @@ def _distinguish(
         mask=workload.mask,
         strategy=strategy,
         layers=_build_layers(workload, values, settings),
-        pe=build_pe(workload.system, values, settings.oracle),
+        pe=build_pe(workload.machine, values, settings.oracle),
         sizes=sizes,
         delta=np.asarray(run.delta),
         options=options,
@@ -202,7 +214,7 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)
     oracle, batch = settings.oracle, workload.measured_batch
-    nominal = build_pe(workload.system, Values({}, Settings({}), leading=0), oracle)
+    nominal = build_pe(workload.machine, Values({}, Settings({}), leading=0), oracle)
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
     delta = look_up_bytes("item", workload.system, values, oracle)
     slower = slowdown(layers, nominal, delta, seconds, float(batch or 1), settings.options)

@@ -1,10 +1,11 @@
 """A machine as the kernels take it: its PEs, and the network between them."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
 
+from grids.entries.calibration import CalibrationFile
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
@@ -21,8 +22,30 @@ from kernels.software import Software
 LEVELS = 4
 
 
-def build_pe(system: System, values: Values, oracle: OracleName) -> PE:
+@dataclass(frozen=True)
+class Machine:
+    """A system with what its own runs tell of it, if any did."""
+
+    system: System
+    calibration: CalibrationFile | None = None
+
+    def look_up(self, name: str, values: Values) -> Floats:
+        """A parameter of the machine oracle: as the user states it, as runs of the machine tell,
+        as its software has it, or as the prior's median.
+        """
+        prior = PARAMETERS[name].prior
+        assert prior is not None, name  # a row of the table has one, or is asked for elsewhere
+        expected = SOFTWARE[self.system.software].parameters.get(
+            name, prior.median[self.system.precision]
+        )
+        if self.calibration is not None and name in self.calibration.parameters:
+            expected = self.calibration.parameters[name].value
+        return values.get(name, expected)
+
+
+def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
     """A processing element, as the system states it where no axis or setting does."""
+    system = machine.system
     memory_capacity = values.get("memory_capacity", system.pe.memory_capacity)
     memory_bandwidth = values.get("memory_bandwidth", system.pe.memory_bandwidth)
     if oracle == "paper":
@@ -34,7 +57,7 @@ def build_pe(system: System, values: Values, oracle: OracleName) -> PE:
         )
 
     def expect(name: str) -> Floats:
-        return look_up_prior(name, system, values)
+        return machine.look_up(name, values)
 
     return PE(
         peak_flops=values.get("peak_flops", system.peak),
@@ -52,20 +75,11 @@ def build_pe(system: System, values: Values, oracle: OracleName) -> PE:
     )
 
 
-def look_up_prior(name: str, system: System, values: Values) -> Floats:
-    """A parameter of the machine oracle, of which the prior's median is expected."""
-    prior, known = PARAMETERS[name].prior, SOFTWARE[system.software].parameters
-    assert prior is not None, name  # a row of the table has one, or is asked for elsewhere
-    return values.get(name, known.get(name, prior.median[system.precision]))
-
-
-def build_software(system: System, values: Values, oracle: OracleName) -> Software:
+def build_software(machine: Machine, values: Values, oracle: OracleName) -> Software:
     """What a framework makes of the machine's time; nothing, by Table III."""
     if oracle == "paper":
         return Software()
-    return Software(
-        **{each.name: look_up_prior(each.name, system, values) for each in fields(Software)}
-    )
+    return Software(**{each.name: machine.look_up(each.name, values) for each in fields(Software)})
 
 
 def choose_gradients(options: Options, system: System) -> Options:

@@ -16,13 +16,14 @@ from kernels.options import Options
 class Settings:
     """What a user fixed: parameters by name, in SI units, the oracle, how batches scale, formulas.
 
-    The oracle's parameters and its formulas belong together: `make_options`.
+    draws: whether spreads are asked for.
     """
 
     parameters: Mapping[str, float]
     scaling: Scaling = "weak"
     options: Options = field(default_factory=Options)
     oracle: OracleName = "paper"
+    draws: bool = False
 
 
 class Values:

@@ -34,7 +34,7 @@ def calibrate(
         accuracy |= rate_schemes(of_left, error)
     return file.model_copy(
         update={
-            "title": f"{observations.system}, calibrated from {len(observations)} measured runs",
+            "title": f"{file.name}, calibrated from {len(observations)} measured runs",
             "source": (_name_sources(Path(path), observations),),
             "error": error,
             "accuracy": accuracy,

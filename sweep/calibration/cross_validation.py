@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from grids.entries.calibration import CalibrationFile, ModelError
 from grids.inputs.calibrated import Calibrated
+from grids.inputs.uncertainty import Unknown, build_uncertainty
+from grids.inputs.values import Settings, Values
+from grids.models.layers import Floats
 from kernels.arrays import Cells
-from kernels.calibration import Uncertainty
 from kernels.case import Case
-from sweep.calibration.observations import Mask, Observations, slow_down
+from kernels.compiled import compiled, fetch
+from kernels.draws import Uncertainty
+from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
 
 # What is left out at a time: all runs that have these columns in common.
@@ -134,25 +138,37 @@ def _predict(
         file.serial[run.model].factor if run.model in file.serial else 1.0
         for run in observations.runs
     ]
-    slower = slow_down(observations.case, np.array(factors))
-    calibration = jax.tree.map(np.asarray, file.make_calibration())
+    parameters = {name: np.asarray(each.value) for name, each in file.parameters.items()}
+    moved = fetch(_apply(observations.case, observations.layers, parameters, np.array(factors)))
     for row in rows.tolist():
-        case: Case = jax.tree.map(lambda leaf, row=row: leaf[..., row], slower)
+        case: Case = jax.tree.map(lambda leaf, row=row: _take_run(leaf, row), moved)
         uncertainty, distant = (
             _find_uncertainty(observations, file, row, error) for error in (UNSEEN, DISTANT)
         )
         yield Predicted(
-            case=replace(case, calibration=calibration, uncertainty=uncertainty),
+            case=replace(case, uncertainty=uncertainty),
             unseen=uncertainty.widening - 1,
             away=distant.widening - 1,
         )
+
+
+def _take_run(leaf: Floats, row: int) -> Floats:
+    """A run's own of what has runs along its last dimension; a parameter is the same for all."""
+    return leaf[..., row] if np.ndim(leaf) else leaf
+
+
+@compiled()
+def _apply(case: Case, layers: LayerWork, parameters: dict[str, Floats], factors: Floats) -> Case:
+    return apply_parameters(case, layers, parameters, factors)
 
 
 def _find_uncertainty(
     observations: Observations, file: CalibrationFile, row: int, error: ModelError
 ) -> Uncertainty:
     """The uncertainty of a run, were the model's errors those."""
-    run = observations.runs[row]
+    run, profiled = observations.runs[row], bool(observations.profiled[row])
     assumed = file.model_copy(update={"error": error})
-    calibrated = Calibrated(assumed, run.model, run.dataset, bool(observations.profiled[row]))
-    return calibrated.uncertainty(observations.strategies[row], np.asarray(float(run.p)))
+    calibrated = Calibrated(assumed, run.model, run.dataset, profiled)
+    unknown = Unknown(observations.system, profiled, calibrated)
+    p, nothing = np.asarray(float(run.p)), Values({}, Settings({}), leading=0)
+    return build_uncertainty(unknown, observations.strategies[row], nothing, p)

@@ -1,7 +1,8 @@
 """Fit: the most probable parameters of a machine, and how sure they are.
 
 Errors of the logarithms of total, compute and communication follow Student's t, so that a congested
-run does not bend the rest. Parameters have log-normal priors and bounds (`grids.entries`); so
+run does not bend the rest; a run that measured both parts counts by these alone, since its total
+is their sum. Parameters have log-normal priors and bounds (`grids.entries`); so
 have the models' times on one PE, around their profiles. The covariance is Laplace's: the inverse
 of the curvature of the log-posterior at its mode. Coordinates: (ln value - ln median) / spread of
 the prior, of the parameters and then of the models.
@@ -15,14 +16,18 @@ import numpy as np
 from jax import Array
 from scipy.optimize import Bounds, minimize
 
-from grids.entries.calibration import PRIORS, SerialTime
+from grids.entries.calibration import CALIBRATED, SerialTime, list_priors
 from grids.models.layers import Floats
-from kernels import calibrated
 from kernels.arrays import Cells
-from kernels.calibration import Calibration
 from kernels.case import Case
 from kernels.compiled import compiled, put_on_device
-from sweep.calibration.observations import Mask, Observations, slow_down
+from kernels.strategy import iteration_terms
+from sweep.calibration.observations import (
+    LayerWork,
+    Mask,
+    Observations,
+    apply_parameters,
+)
 from sweep.errors import RunError
 from sweep.measured.runs import PARTS
 
@@ -44,7 +49,7 @@ STARTS = 4
 AROUND = 0.7  # in spreads of the prior
 STEPS = 2000
 
-SIZE = len(PRIORS)
+SIZE = len(CALIBRATED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +83,7 @@ class Data:
     median: Floats
     spread: Floats
     case: Case
+    layers: LayerWork
     of_model: Floats
     logs: Floats
     weights: Floats
@@ -86,7 +92,7 @@ class Data:
 @compiled()
 def log_times(case: Case) -> Array:
     """ln of seconds an iteration [part, run] in the order of PARTS."""
-    terms = calibrated.iteration_terms(case)
+    terms = iteration_terms(case)
     comp, comm = terms.compute, terms.communication
     return jnp.log(jnp.stack([comp + comm, comp, comm]) + NANOSECOND)
 
@@ -101,6 +107,7 @@ def fit(observations: Observations, train: Mask) -> Posterior:
             median=scale.median,
             spread=scale.spread,
             case=observations.case,
+            layers=observations.layers,
             of_model=observations.of_model,
             logs=logs,
             weights=weights,
@@ -118,7 +125,7 @@ def fit(observations: Observations, train: Mask) -> Posterior:
 
 
 def _find_scale(observations: Observations) -> Scale:
-    priors = PRIORS.values()
+    priors = list_priors(observations.system.precision, observations.system.software).values()
     profiled = (observations.of_model * observations.profiled).any(axis=1)
     models = np.zeros(len(observations.models))
     anywhere = np.full(len(observations.models), np.inf)
@@ -135,7 +142,10 @@ def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
     """ln of the measured seconds [part, run], and 1 where they count."""
     measured = np.isfinite(observations.seconds)
     logs = np.log(np.where(measured, observations.seconds, 1.0))
-    return logs, (measured & train).astype(float)
+    counted = measured & train
+    total, *parts = (PARTS.index(each) for each in ("total", "comp", "comm"))
+    counted[total] &= ~measured[parts].all(axis=0)
+    return logs, counted.astype(float)
 
 
 def _find_best_mode(scale: Scale, data: Data) -> Floats:
@@ -170,8 +180,10 @@ def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats
 def _surprise(at: Array, data: Data) -> Array:
     """-ln of the posterior density, up to a constant."""
     values = jnp.exp(data.median + data.spread * at)
-    slower = slow_down(data.case, values[SIZE:] @ data.of_model)
-    expected = log_times(replace(slower, calibration=Calibration(*values[:SIZE])))
+    parameters = dict(zip(CALIBRATED, values[:SIZE], strict=True))
+    expected = log_times(
+        apply_parameters(data.case, data.layers, parameters, values[SIZE:] @ data.of_model)
+    )
     errors = data.broader * np.array([[NOISE[part]] for part in PARTS])
     # Where a time was not measured, its log is 0 and its weight as well: no NaN reaches the slope.
     student = (FREEDOM + 1) / 2 * jnp.log1p(jnp.square((expected - data.logs) / errors) / FREEDOM)

@@ -143,8 +143,14 @@ def _vary_errors(predicted: Predicted) -> list[Case]:
     one, none = np.ones_like(predicted.away), np.zeros_like(predicted.away)
     uncertainty = predicted.case.uncertainty
     assert uncertainty is not None  # each was predicted with its uncertainty
-    nothing = replace(uncertainty, widening=one, **dict.fromkeys(SCALES, none))
-    each = [nothing, *(replace(nothing, **{name: one}) for name in SCALES)]
+    nothing = replace(uncertainty, widening=one, whole=none, group=none, reduce=none, exchange=none)
+    each = [
+        nothing,  # then one after the other, in the order of SCALES
+        replace(nothing, whole=one),
+        replace(nothing, group=one),
+        replace(nothing, reduce=one),
+        replace(nothing, exchange=one),
+    ]
     return [replace(predicted.case, uncertainty=some) for some in each]
 
 

@@ -1,40 +1,71 @@
 """Observations: measured runs as arrays, with what the oracle's closed form needs of each.
 
-Layers are reduced once a configuration. All runs then lie along one dimension, so that a single
-program answers for all of them, differentiable in the parameters of a machine.
+Layers are reduced once a configuration; what they take is affine in the overhead of each, and so is
+found for any. All runs then lie along one dimension, so that a single program answers for all of
+them, differentiable in the parameters of a machine.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy, parse_strategy
+from grids.entries.systems import System
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, format_text, shorten
 from kernels.arrays import Cells
 from kernels.case import Case
-from kernels.group import slower
-from sweep.measured.predicted_runs import AS_MEASURED, Conditions, identify_case, name_column
+from kernels.filter_channel import CLASSES
+from kernels.group import GroupWork
+from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
+from sweep.questions.plain_numbers import number
+from sweep.questions.predict import ONLY
 
 Mask = NDArray[np.bool_]
+
+# The one parameter of the layers themselves: the others are of the software.
+OVERHEAD = "layer_overhead"
+# [s] of each layer, to tell how many of them a pass has.
+PROBE = 1e-3
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class LayerWork:
+    """Times of the roofline [run], which a profile scales, and an overhead o of layers is part of.
+
+    sample [s a sample], once [s a pass], layers: of a PE's own part of the layers, o x layers of a
+    pass with them. whole, of_layers: the whole network's b0 sample + once, and layers. measured
+    [s]: of the same pass, 0 without a profile.
+    """
+
+    sample: Cells
+    once: Cells
+    layers: Cells
+    whole: Cells
+    of_layers: Cells
+    measured: Cells
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
     """Measured runs, and the case of them all, one run along the last dimension of each part.
 
-    profiled: whether a run's model has a measured time on one PE of this system.
+    layers: what of the work depends on the overhead of layers. profiled: whether a run's model has
+    a measured time on one PE of this system.
     """
 
-    system: str
+    system: System
     runs: tuple[MeasuredRun, ...]
     case: Case
+    layers: LayerWork
     profiled: Mask
 
     def __len__(self) -> int:
@@ -74,11 +105,12 @@ class Observations:
 
 @dataclass(frozen=True, eq=False)
 class _Observed:
-    """One configuration; `system` by its name, however it was referred to."""
+    """One configuration; `system` however it was referred to."""
 
     case: Case
+    layers: LayerWork
     profiled: bool
-    system: str
+    system: System
 
 
 def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
@@ -86,25 +118,39 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
 
     InputError: an unknown name, or a run that cannot be.
     """
-    # What is fitted are the terms that Table III leaves out.
-    conditions = Conditions(system, "none", {**AS_MEASURED, "oracle": "paper"})
+    conditions = Conditions(system, "none", {"oracle": "machine"})
     observed: dict[tuple[object, ...], _Observed] = {}
     for run in runs:
         if identify_case(run) not in observed:
             observed[identify_case(run)] = _observe_one(run, conditions)
     rows = [observed[identify_case(run)] for run in runs]
-    _expect_one_system(runs, [row.system for row in rows])
+    _expect_one_system(runs, [row.system.name for row in rows])
     return Observations(
         system=rows[0].system,
         runs=tuple(runs),
         case=jax.tree.map(_stack, *(row.case for row in rows)),
+        layers=jax.tree.map(_stack, *(row.layers for row in rows)),
         profiled=np.array([row.profiled for row in rows]),
     )
 
 
-def slow_down(case: Case, factors: Cells) -> Case:
-    """The same runs, of models that take `factors` [run] times as long on one PE."""
-    return replace(case, work=slower(case.work, factors))
+def apply_parameters(
+    case: Case, layers: LayerWork, parameters: Mapping[str, Cells], factors: Cells
+) -> Case:
+    """The runs on a machine of these parameters, of models `factors` [run] times as slow."""
+    overhead = parameters[OVERHEAD]
+    of_software = {name: value for name, value in parameters.items() if name != OVERHEAD}
+    whole = layers.whole + overhead * layers.of_layers
+    slowdown = jnp.where(layers.measured > 0, layers.measured / whole, 1.0)
+    return replace(
+        case,
+        software=replace(case.software, **of_software),
+        work=replace(
+            case.work,
+            forward_backward=factors * slowdown * layers.sample,
+            fixed=factors * slowdown * (layers.once + overhead * layers.layers),
+        ),
+    )
 
 
 def _expect_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
@@ -121,14 +167,58 @@ def _expect_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
 def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
     with name_column(run):
         grid = conditions.make_case(run).grid()
-    case, workload = grid.case((0, 0, 0, 0)), grid.workload(0, 0, 0)
+    case, workload = grid.case(ONLY), grid.workload(*ONLY[:3])
     if case is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
     _expect_possible(run, case)
-    # Memory is not calibrated; its stages would be as many as a pipeline has.
-    work = replace(case.work, activations=np.zeros(1), parameters=np.zeros(1))
-    of_run: Case = jax.tree.map(_drop_cells, replace(case, work=work))
-    return _Observed(of_run, workload.seconds is not None, grid.systems[0].name)
+    of_run: Case = jax.tree.map(_drop_cells, replace(case, work=_level_work(case.work)))
+    profiled = workload.seconds is not None
+    return _Observed(of_run, _find_layer_work(run, conditions), profiled, grid.systems[0])
+
+
+def _level_work(work: GroupWork) -> GroupWork:
+    """The work with as many messages as that of any group, and no memory.
+
+    Memory is not calibrated; its stages would be as many as a pipeline has.
+    """
+    messages = {}
+    for name in ("gathered", "gathers"):
+        values = np.asarray(getattr(work, name))
+        more = [(0, CLASSES - len(values)), *[(0, 0)] * (values.ndim - 1)]
+        messages[name] = np.pad(values, more)
+    return replace(work, activations=np.zeros(1), parameters=np.zeros(1), **messages)
+
+
+def _find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
+    """The run's layers by the roofline, and the whole network's in the batch of its profile."""
+    own, more = (_reduce(run, conditions, overhead) for overhead in (0.0, PROBE))
+    serial = replace(run, strategy="serial", p=1, memory=None)
+    whole, whole_more = (_reduce(serial, conditions, overhead) for overhead in (0.0, PROBE))
+    workload = conditions.make_case(run).grid().workload(*ONLY[:3])
+    assert workload is not None  # it was evaluated
+    batch = float(workload.measured_batch or 1)
+    seconds = 0.0 if workload.seconds is None else float(workload.seconds.sum()) * batch
+    return LayerWork(
+        sample=np.asarray(number(own.forward_backward)),
+        once=np.asarray(number(own.fixed)),
+        layers=np.asarray((number(more.fixed) - number(own.fixed)) / PROBE),
+        whole=np.asarray(batch * number(whole.forward_backward) + number(whole.fixed)),
+        of_layers=np.asarray((number(whole_more.fixed) - number(whole.fixed)) / PROBE),
+        measured=np.asarray(seconds),
+    )
+
+
+def _reduce(run: MeasuredRun, conditions: Conditions, overhead: float) -> GroupWork:
+    """The layers of a run as the roofline has them, with an overhead of each."""
+    asked = conditions.make_case(run)
+    roofline = replace(
+        asked,
+        settings={**(asked.settings or {}), "times": "roofline"},
+        parameters={"layer_overhead": overhead},
+    )
+    case = roofline.grid().case(ONLY)
+    assert case is not None  # it was evaluated
+    return case.work
 
 
 def _expect_possible(run: MeasuredRun, case: Case) -> None:

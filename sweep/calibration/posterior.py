@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from grids.entries.calibration import (
-    PRIORS,
     CalibrationFile,
     ModelError,
     Parameter,
     Series,
+    list_priors,
 )
 from grids.models.layers import Floats
 from sweep.calibration.fit import PROFILE, ROOFLINE, Posterior, fit
@@ -27,11 +27,14 @@ def calibrate_machine(
     posterior = fit(observations, train)
     spreads = np.sqrt(np.diag(posterior.covariance))
     correlation = posterior.covariance / spreads / spreads[:, None]
+    system = observations.system
     return CalibrationFile(
-        name=observations.system,
-        system=observations.system,
-        oracle="paper",  # whose terms these are
-        parameters=_list_parameters(posterior, spreads),
+        name=system.name,
+        system=system.machine,
+        oracle="machine",
+        precision=system.precision,
+        software=system.software,
+        parameters=_list_parameters(posterior, spreads, observations),
         # The lower triangle: it is symmetric, and people read the file.
         correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),
         serial=posterior.serial,
@@ -42,13 +45,16 @@ def calibrate_machine(
     )
 
 
-def _list_parameters(posterior: Posterior, spreads: Floats) -> Mapping[str, Parameter]:
+def _list_parameters(
+    posterior: Posterior, spreads: Floats, observations: Observations
+) -> Mapping[str, Parameter]:
+    priors = list_priors(observations.system.precision, observations.system.software)
     return {
         name: Parameter(
             value=value, spread=spread, determined=bool(spread < DETERMINED * prior.spread)
         )
         for (name, prior), value, spread in zip(
-            PRIORS.items(), posterior.values.tolist(), spreads.tolist(), strict=True
+            priors.items(), posterior.values.tolist(), spreads.tolist(), strict=True
         )
     }
 

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import yaml
 
-from grids.entries.calibration import PRIORS, CalibrationFile, ModelError, Parameter, Prior, Series
+from grids.entries.calibration import (
+    CalibrationFile,
+    LogPrior,
+    ModelError,
+    Parameter,
+    Series,
+    list_priors,
+)
 from grids.reading.errors import InputError
 
 HEAD = """\
@@ -83,7 +90,7 @@ def text(file: CalibrationFile) -> str:
         HEAD,
         *_write_head(file),
         PARAMETERS,
-        *(_write_parameter(name, each) for name, each in file.parameters.items()),
+        *_write_parameters(file),
         CORRELATION,
         *map(_write_row, file.correlation),
         SERIAL,
@@ -99,13 +106,18 @@ def text(file: CalibrationFile) -> str:
 
 
 def _write_head(file: CalibrationFile) -> Iterator[str]:
-    for key in ("name", "title", "source", "system"):
+    for key in ("name", "title", "source", "system", "oracle", "precision", "software"):
         value = getattr(file, key)
         yield f"{key}: {_write_scalar(value if isinstance(value, str) else '; '.join(value))}\n"
 
 
-def _write_parameter(name: str, parameter: Parameter) -> str:
-    prior = PRIORS[name]
+def _write_parameters(file: CalibrationFile) -> Iterator[str]:
+    priors = list_priors(file.precision, file.software)
+    for name, parameter in file.parameters.items():
+        yield _write_parameter(name, parameter, priors[name])
+
+
+def _write_parameter(name: str, parameter: Parameter, prior: LogPrior) -> str:
     numbers = (
         f"value: {_write_number(parameter.value)}, spread: {_write_number(parameter.spread, 3)}"
     )
@@ -113,9 +125,10 @@ def _write_parameter(name: str, parameter: Parameter) -> str:
     return f"  {name}: {{{numbers}{mark}}}  # {_write_meaning(prior)}\n"
 
 
-def _write_meaning(prior: Prior) -> str:
-    unit = "" if prior.unit == "1" else f" [{prior.unit}]"
-    return f"{prior.meaning}{unit} ({_write_number(prior.median, 3)}, {prior.spread:g})"
+def _write_meaning(prior: LogPrior) -> str:
+    row = prior.row
+    unit = "" if row.unit == "1" else f" [{row.unit}]"
+    return f"{row.meaning}{unit} ({_write_number(prior.median, 3)}, {prior.spread:g})"
 
 
 def _write_row(correlations: tuple[float, ...]) -> str:

@@ -63,8 +63,8 @@ def _spell_out(grid: Grid) -> Plain:
     named: Plain = {
         dim: {each.name: each.definition() for each in members} for dim, members in entries.items()
     }
-    calibration = grid.calibration.definition() if grid.calibration else "none"
-    return plain | {"axes": _list_axes(grid), "calibration": calibration} | named
+    calibrations = {each.name: each.definition() for each in grid.calibrations.values()}
+    return plain | {"axes": _list_axes(grid), "calibration": calibrations} | named
 
 
 def _list_axes(grid: Grid) -> Axes:

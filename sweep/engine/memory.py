@@ -83,7 +83,7 @@ def estimate_memory(grid: Grid, plan: Plan) -> Memory:
 def _estimate_programs(grid: Grid) -> int:
     """Bytes of a process that has compiled everything."""
     compiled = len(grid.fitting) * len(grid.strategies) * PROGRAM_BYTES
-    return PROCESS_BYTES + compiled + (CALIBRATED_BYTES if grid.calibration else 0)
+    return PROCESS_BYTES + compiled + (CALIBRATED_BYTES if grid.has_intervals else 0)
 
 
 def _estimate_summary(plan: Plan) -> int:
@@ -94,7 +94,7 @@ def _estimate_summary(plan: Plan) -> int:
 
 def _estimate_tile(grid: Grid, cells: int) -> int:
     """Bytes for the cells that one program has at hand; Table III's are few."""
-    return min(TILE_CELLS, cells) * FLOAT * TILE_COPIES if grid.calibration else 0
+    return min(TILE_CELLS, cells) * FLOAT * TILE_COPIES if grid.has_intervals else 0
 
 
 def _estimate_choices(grid: Grid, plan: Plan) -> int:

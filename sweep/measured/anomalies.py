@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from grids.reading.units import format_quantity
-from kernels.calibration import LARGE_MESSAGE
+from kernels.software import LARGE_MESSAGE
 from kernels.terms import TERMS
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun

@@ -14,7 +14,7 @@ from sweep.questions.selection import Selection
 from sweep.questions.summary_table import (
     Source,
     open_source,
-    read_calibrated_grid,
+    read_machine_grid,
     summarise_slice,
 )
 
@@ -48,7 +48,7 @@ def rank_strategies(cube: Source, selection: Selection | None = None) -> list[Ro
     lines = summarise_slice(cube, selection)
     others = list(lines.coordinates)[len(PLACE) + 1 :]
     rows: list[Row] = []
-    grid = read_calibrated_grid(cube)
+    grid = read_machine_grid(cube)
     for place in split_groups(lines.list_columns(), PLACE):
         strategies = split_groups(place, ["strategy"])
         ranked = list(_rank_rows([_summarise_strategy(each, others) for each in strategies]))

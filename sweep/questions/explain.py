@@ -62,8 +62,7 @@ def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     algorithm = grid.options.algorithm
     rows = []
     group = grid.strategies[0].group_strategy
-    calibrated = case.calibration is not None
-    formulas = select_formulas(group, oracle=grid.spec.oracle, calibrated=calibrated)
+    formulas = select_formulas(group, oracle=grid.spec.oracle)
     for name, formula in formulas.items():
         seconds = predicted["terms"][name]
         if seconds:

@@ -1,6 +1,6 @@
 """The terms' formulas in symbols, and as text to be filled with numbers.
 
-Symbols: docs/oracle.md, and for the calibrated ones docs/accuracy.md.
+Symbols: docs/oracle.md, and for the machine oracle docs/machine.md.
 """
 
 from dataclasses import dataclass
@@ -32,6 +32,11 @@ MACHINE = {
         "A n sum (3 (w+bi) a / BW + o), n = p2+S-1 of a pipeline of several stages, else 1",
         "{accumulate:g} x {steps:g} x {fixed:.6g} s",
     ),
+    "split_overhead": Formula(
+        "A (u b a sum |y| (1-1/p2) / (assembly BW) + [filter] 2 n (p2-1) part_overhead)", SECONDS
+    ),
+    "gradient_packing": Formula("2 m_s / (packing SB) + [channel] slow(m_s)", SECONDS),
+    "sample_scatter": Formula("A max(0, b a |x_1| - 256 MiB) / (large_message SB)", SECONDS),
     "input_wait": Formula("max(0, N / input_rate - all else)", SECONDS),
     "gradient_exchange": Formula(
         "T/K + max(0, T - T/K - hidden), T = AR of m = g |w| in K = min(layers, m / bucket)",
@@ -52,7 +57,7 @@ MACHINE = {
         "P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} B/s,"
         " {seconds:.6g} s",
     ),
-    "straggler_wait": Formula("jitter z(p) A x a pass computing", SECONDS),
+    "straggler_wait": Formula("jitter z(p) A x a pass computing + A layer_wait N_s z(n)", SECONDS),
     "hidden_communication": Formula("what passes while PEs compute: no part of the time", SECONDS),
 }
 
@@ -89,41 +94,9 @@ FORMULAS = {
     ),
 }
 
-# Of calibrated formulas the result alone: their numbers would fill several lines.
-CALIBRATED = {
-    "forward_backward": Formula(
-        "(conv + [spatial] elementwise)/p2 + the rest of b sum (FW+BW); elementwise = passes x"
-        " b delta sum (|x|+|y|) / memory bandwidth; of the rest, G layers x layer_overhead",
-        SECONDS,
-    ),
-    "pipeline_bubble": FORMULAS["pipeline_bubble"],
-    "weight_update": FORMULAS["weight_update"],
-    "split_overhead": Formula(
-        "[filter 2, channel 1] b delta sum |y| (p2-1)/p2 / assembly + [filter] 2 n (p2-1)"
-        " chunk_overhead + [staged] 2 m / packing + [channel] slow m",
-        SECONDS,
-    ),
-    # 256 MiB: `kernels.calibration.LARGE_MESSAGE`.
-    "gradient_exchange": Formula(
-        "c (AR(p1, delta |w|) + [staged] AR(node, m) + AR(nodes, m) + slow m),"
-        " c = 1 + congestion (n-1)/n, slow m = 2 (n-1)/n max(0, m - 256 MiB) / large_message",
-        SECONDS,
-    ),
-    "layer_collectives": Formula(
-        "c [filter 2, channel 3] (p2-1) (n alpha + b delta sum |y| / p2 beta)", SECONDS
-    ),
-    "halo_exchange": Formula(
-        "c (4 n halo_latency alpha + 2 b delta sum (halo(x) + halo(dL/dy)) phi beta)", SECONDS
-    ),
-    "split_gather": Formula("c max(0, b delta |x_1| - 256 MiB) / large_message", SECONDS),
-    "point_to_point": Formula("c 2 (p2+S-2) (alpha + b/S delta max |y_Gi| beta)", SECONDS),
-}
 
-
-def select_formulas(group: str, *, oracle: str, calibrated: bool) -> dict[str, Formula]:
+def select_formulas(group: str, *, oracle: str) -> dict[str, Formula]:
     """The formula of each term of a group strategy, by the term's name."""
-    if calibrated:
-        return CALIBRATED
     if oracle == "machine":
         return FORMULAS | MACHINE
     return {"forward_backward": FORWARD_BACKWARD.get(group, SPLIT)} | FORMULAS

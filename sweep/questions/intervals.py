@@ -1,4 +1,4 @@
-"""Intervals: between which times an iteration lies, as far as calibrated runs can tell."""
+"""Intervals: between which times an iteration lies, as far as runs, or priors, can tell."""
 
 from typing import Any
 
@@ -15,8 +15,9 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
     """The calibration's name, 10th, 50th and 90th percentiles [s per iteration] of each time, and
     in what respects the configuration lies beyond the calibrated runs.
     """
-    if answer.spread is None or grid.calibration is None:
+    if answer.spread is None:
         return {"calibration": None, "intervals": None, "extrapolation": []}
+    calibration = grid.calibrations.get(grid.systems[0].name)
     compute, communication = answer.compute, answer.communication
     times = {
         "iteration_time": (compute + communication, answer.spread.total),
@@ -24,7 +25,7 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
         "iteration_comm_time": (communication, answer.spread.communication),
     }
     return {
-        "calibration": grid.calibration.name,
+        "calibration": calibration.name if calibration else None,
         "intervals": {
             name: _list_percentiles(number(time) / number(answer.iterations), number(sigma))
             for name, (time, sigma) in times.items()
@@ -34,16 +35,17 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
 
 
 def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
+    """In what respects nobody measured anything like it."""
     workload = grid.workload(0, 0, 0)
-    if workload is None or workload.calibrated is None:
+    if workload is None:
         return []
-    machine, calibrated = grid.systems[0].name, workload.calibrated
-    elsewhere = (
-        []
-        if calibrated.file.system == machine
-        else [f"runs of {calibrated.file.system} were calibrated, not of {machine}"]
-    )
-    return elsewhere + calibrated.extrapolation(
+    system = grid.systems[0]
+    if workload.calibrated is None:
+        return [
+            f"no run of {system.machine} in {system.precision} with software {system.software} "
+            "was calibrated: intervals are those of priors"
+        ]
+    return workload.calibrated.extrapolation(
         grid.strategies[0], float(grid.axes["pe"][0]), number(answer.batch)
     )
 

@@ -118,7 +118,7 @@ def choose_case(grid: Grid) -> Case | None:
     None where the samples do not fit the model.
     """
     keep_programs()
-    case = grid.case(ONLY)
+    case = grid.ask_intervals().case(ONLY)
     return None if case is None else settle_choices(case)
 
 

@@ -45,17 +45,17 @@ def summarise_slice(
     return summarise_cells(select(restore_axes(cells), chosen), efficiency)
 
 
-def read_calibrated_grid(source: Source) -> Grid | None:
-    """The design space of a cube whose times were calibrated, None of any other."""
+def read_machine_grid(source: Source) -> Grid | None:
+    """The design space of a cube of the machine oracle, None of any other."""
     source = open_source(source)
     if isinstance(source, Cube):
         grid = source.grid
     else:
         written = json.loads(source.attrs.get("paradl_spec", "{}"))
-        if written.get("calibration", "none") == "none":
+        if written.get("oracle", "paper") == "paper":
             return None
         grid = Grid.from_definition(written)
-    return grid if grid.calibration is not None else None
+    return grid if grid.spec.oracle == "machine" else None
 
 
 def _open_cells(cube: Cube, selection: Selection) -> "xr.Dataset":

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from grids.entries.calibration import PRIORS, CalibrationFile
+from grids.entries.calibration import CalibrationFile, list_priors
 from sweep.show.comparison import PART_NAMES, format_percent
 from sweep.show.tables import Format, print_json, print_table, show
 
@@ -44,16 +44,17 @@ def _format_accuracy(accuracy: Mapping[str, float], part: str) -> str:
 
 def _list_parameters(calibration: CalibrationFile) -> list[dict[str, Any]]:
     """A line for each parameter: its value beside the prior, and which of the two it is from."""
+    priors = list_priors(calibration.precision, calibration.software)
     return [
         {
             "parameter": name,
-            "unit": PRIORS[name].unit,
+            "unit": priors[name].row.unit,
             "value": each.value,
             "spread": each.spread,
-            "prior": PRIORS[name].median,
-            "prior_spread": PRIORS[name].spread,
+            "prior": priors[name].median,
+            "prior_spread": priors[name].spread,
             "from": FROM_RUNS if each.determined else FROM_PRIOR,
-            "meaning": PRIORS[name].meaning,
+            "meaning": priors[name].row.meaning,
         }
         for name, each in calibration.parameters.items()
     ]
