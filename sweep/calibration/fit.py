@@ -97,8 +97,8 @@ def log_times(case: Case) -> Array:
     return jnp.log(jnp.stack([comp + comm, comp, comm]) + NANOSECOND)
 
 
-def fit(observations: Observations, train: Mask) -> Posterior:
-    """The posterior of the runs in `train`. RunError: there is none."""
+def fit(observations: Observations, train: Mask, starts: int = STARTS) -> Posterior:
+    """The posterior of the runs in `train`, sought from so many places. RunError: there is none."""
     scale = _find_scale(observations)
     logs, weights = _weigh(observations, train)
     data = put_on_device(  # once, not at each step
@@ -113,7 +113,7 @@ def fit(observations: Observations, train: Mask) -> Posterior:
             weights=weights,
         )
     )
-    at = _find_best_mode(scale, data)
+    at = _find_best_mode(scale, data, starts)
     curvature = np.asarray(_find_curvature(at, data))
     values = np.exp(scale.median + scale.spread * at)
     covariance = _invert(curvature) * scale.spread * scale.spread[:, None]
@@ -148,13 +148,13 @@ def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
     return logs, counted.astype(float)
 
 
-def _find_best_mode(scale: Scale, data: Data) -> Floats:
+def _find_best_mode(scale: Scale, data: Data, starts: int) -> Floats:
     first = np.zeros_like(scale.median)
     for broader in BROADER:
         _, first = _find_mode(first, scale.bounds, replace(data, broader=np.asarray(broader)))
     # A fixed seed: the same runs give the same calibration.
     random = np.random.default_rng(0)
-    others = AROUND * random.standard_normal((STARTS, first.size))
+    others = AROUND * random.standard_normal((starts, first.size))
     modes = [_find_mode(start, scale.bounds, data) for start in (first, *others)]
     # Of modes that are equal but for rounding the first.
     return min(modes, key=lambda each: round(each[0], 6))[1]

@@ -2,8 +2,9 @@
 
 The parameters' uncertainty alone would be overconfident: formulas are wrong, too. The scales of
 `ModelError` make the left-out runs most probable (Student's t, as in the fit),
-under wide priors, since they are few. Errors of communication are then widened until, in whatever
-way runs are left out, LEVEL of their times lie in the 80 % intervals, communicating and in total.
+under wide priors, since they are few. Errors are then widened until, in whatever way runs are left
+out, LEVEL of their times lie in the 80 % intervals, communicating and in total: for series and
+scales that nobody ran, or communication in all.
 """
 
 from dataclasses import dataclass, replace
@@ -39,8 +40,15 @@ SCALES = ("serial", "group", "reduce", "exchange")
 BOUNDS = (0.01, 2.0)
 # The share that intervals from p10 to p90 promise.
 LEVEL = 0.8
-# Steps of 5 %, up to 1.05**29 = 4.1 times; what even that does not cover stays so.
-WIDER = 1.05 ** np.arange(30)
+# Steps of 5 %, up to 1.05**30 = 4.3 times; what even that does not cover stays so.
+WIDER, STEPS = 1.05, 30
+# What is at fault where a scheme's intervals hold too few: what a run was left out by.
+WIDENED = {
+    "series": ("unseen",),
+    "model": ("unseen",),
+    "largest scales": ("distance",),
+    "all but one scale": ("distance",),
+}
 DEFAULT = ModelError(**{name: median for name, (median, _) in PRIOR.items()})
 
 
@@ -92,24 +100,29 @@ def find_residuals(observations: Observations, left: LeftOut) -> Residuals:
 def find_model_error(residuals: Residuals) -> ModelError:
     """The scales of the errors, by what was left out."""
     error = _find_most_probable(residuals)
-    choices = (_widen(error, factor) for factor in WIDER)
-    return next((each for each in choices if _covers(residuals, each)), _widen(error, WIDER[-1]))
+    for _ in range(STEPS):
+        narrow = _list_narrow(residuals, error)
+        if not narrow:
+            break
+        error = _widen(error, narrow)
+    return error
 
 
-def _widen(error: ModelError, factor: float) -> ModelError:
-    wider = {"reduce": factor * error.reduce, "exchange": factor * error.exchange}
-    return error.model_copy(update=wider)
-
-
-def _covers(residuals: Residuals, error: ModelError) -> bool:
-    """Whether intervals hold LEVEL of the times, in whatever way runs were left out."""
+def _list_narrow(residuals: Residuals, error: ModelError) -> set[str]:
+    """The errors that are too small: those of each scheme whose intervals hold too few times."""
     within = residuals.within(error)[[PARTS.index(part) for part in ("total", "comm")]]
-    for scheme in np.unique(residuals.schemes):
-        own = within[:, residuals.schemes == scheme]
-        # One that leaves but some runs out has too few to tell.
-        if own.shape[1] == residuals.runs and any(_average(each) < LEVEL for each in own):
-            return False
-    return True
+    schemes = np.unique(residuals.schemes).tolist()
+    return {
+        name
+        for scheme in schemes
+        if any(_average(each) < LEVEL for each in within[:, residuals.schemes == scheme])
+        for name in WIDENED.get(scheme, ("reduce", "exchange"))
+    }
+
+
+def _widen(error: ModelError, names: set[str]) -> ModelError:
+    wider = {name: WIDER * getattr(error, name) for name in names}
+    return error.model_copy(update=wider)
 
 
 def _average(within: Floats) -> float:

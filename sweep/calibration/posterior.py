@@ -12,7 +12,7 @@ from grids.entries.calibration import (
     list_priors,
 )
 from grids.models.layers import Floats
-from sweep.calibration.fit import PROFILE, ROOFLINE, Posterior, fit
+from sweep.calibration.fit import PROFILE, ROOFLINE, STARTS, Posterior, fit
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import MeasuredRun
 
@@ -21,10 +21,10 @@ DETERMINED = 0.5
 
 
 def calibrate_machine(
-    observations: Observations, train: Mask, error: ModelError
+    observations: Observations, train: Mask, error: ModelError, starts: int = STARTS
 ) -> CalibrationFile:
-    """The calibration by the runs in `train`."""
-    posterior = fit(observations, train)
+    """The calibration by the runs in `train`; starts: as `fit` takes them."""
+    posterior = fit(observations, train, starts)
     spreads = np.sqrt(np.diag(posterior.covariance))
     correlation = posterior.covariance / spreads / spreads[:, None]
     system = observations.system
