@@ -71,6 +71,7 @@ def find_paths(case: Case) -> Paths:
     of_gradients = _reach_inside(network, software.node_reduce)
     staged = _stage_through_hosts(network, software)
     inside = Ring(run.p2, jnp.ones(()), run.p)
+    slowest_node = find_slowest(nodes(run.p, network))
     halos = find_flow(staged, run.p, inside.span, work.halo_stride)
     return Paths(
         gradients=_contend(
@@ -84,9 +85,11 @@ def find_paths(case: Case) -> Paths:
         ),
         halos=halos.contended(network.phi_halo),
         stages=find_path(network, inside),
-        hosts=exchange_staged(count_staged(work, run, network), run, of_gradients, software),
+        hosts=exchange_staged(
+            count_staged(work, run, network), run, of_gradients, software, slowest_node
+        ),
         slowest=find_slowest(run.p),
-        slowest_node=find_slowest(nodes(run.p, network)),
+        slowest_node=slowest_node,
     )
 
 
@@ -108,7 +111,7 @@ def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
         layer_collectives=_time_layers(case, paths),
         halo_exchange=halos.exposed,
         split_gather=_time_ends(work, run, paths.ends),
-        sample_scatter=scatter_samples(work, run, case.network, case.software),
+        sample_scatter=scatter_samples(work, run, case.network, case.software, paths.slowest_node),
         point_to_point=stages.exposed,
         straggler_wait=_wait_for_slowest(case, computing, paths),
         hidden_communication=gradients.hidden + run.accumulate * (halos.hidden + stages.hidden),

@@ -29,8 +29,13 @@ def count_staged(work: GroupWork, run: Run, network: Network) -> Cells:
     return run.gradient_delta * staged * work.undivided
 
 
-def exchange_staged(m: Cells, run: Run, network: Network, software: Software) -> Cells:
-    """AR inside each node, then between one PE of each; what is large is slow in the latter."""
+def exchange_staged(
+    m: Cells, run: Run, network: Network, software: Software, slowest: Cells
+) -> Cells:
+    """AR inside each node, then between one PE of each; what is large is slow in the latter.
+
+    slowest: z(n).
+    """
     inside = jnp.minimum(run.p, network.pes_per_node)
     within = Link(network.latency[0], 1 / network.bandwidth[0])
     # One PE of each node: as the one ring of all PEs, they have its links to themselves.
@@ -38,6 +43,7 @@ def exchange_staged(m: Cells, run: Run, network: Network, software: Software) ->
     others = nodes(run.p, network)
     levels = all_reduce(inside, m, within) + all_reduce(others, m, between)
     slow = time_large(m, network, software) * (1 - 1 / others)
+    slow *= 1 + software.host_jitter * slowest
     # Where nothing is staged there is no start-up either.
     return jnp.where(m > 0, levels + 2 * slow, 0.0)
 
@@ -53,10 +59,12 @@ def pack_gradients(work: GroupWork, run: Run, network: Network, software: Softwa
     return copies + work.by_channel * 2 * time_large(m, network, software)
 
 
-def scatter_samples(work: GroupWork, run: Run, network: Network, software: Software) -> Cells:
-    """The part of a spatial group's samples that is slow on its way."""
+def scatter_samples(
+    work: GroupWork, run: Run, network: Network, software: Software, slowest: Cells
+) -> Cells:
+    """The part of a spatial group's samples that is slow on its way; slowest: z(n)."""
     m = run.batch * run.delta * work.sample
-    slow = time_large(m, network, software)
+    slow = time_large(m, network, software) * (1 + software.host_jitter * slowest)
     return jnp.where(jnp.greater(run.p2, 1), work.replicated * slow, 0.0)
 
 

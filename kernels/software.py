@@ -31,7 +31,7 @@ class Software:
     activations are put together, of the PE's memory's. part_overhead [s]: of one peer's part of a
     gather by filter. Of the path through host memory: halo_startup, of its latency; packing,
     large_message: of its bandwidth, in copying gradients, and in what of a message is beyond
-    LARGE_MESSAGE.
+    LARGE_MESSAGE; host_jitter: spread of the latter's time from node to node.
     """
 
     bucket: Cells = float("inf")
@@ -48,3 +48,4 @@ class Software:
     halo_startup: Cells = 1.0
     packing: Cells = float("inf")
     large_message: Cells = float("inf")
+    host_jitter: Cells = 0.0

@@ -46,6 +46,7 @@ CALIBRATED = (
     "halo_startup",
     "packing",
     "large_message",
+    "host_jitter",
 )
 # A time of 0 s has no logarithm.
 LEAST = 1e-9

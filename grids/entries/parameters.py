@@ -345,6 +345,15 @@ _ALL = (
         prior=same_in_all(0.06, 1.0, "assumption: 0.02 on ABCI"),
     ),
     Parameter(
+        "host_jitter",
+        "1",
+        "spread of a node's time for what is beyond 256 MiB, of the whole",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(0.1, 0.7, "assumption: 0.2 on ABCI"),
+    ),
+    Parameter(
         "group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True, layered=True
     ),
 )
