@@ -30,7 +30,7 @@ NAMES = tuple(each.name for each in fields(Software))
 # Before any run of a machine: of published runs that no prior was fitted to (docs/accuracy.md).
 PRIOR_ERROR = ModelError(serial=0.06, group=0.2, reduce=0.2, exchange=0.3, unseen=0.0, distance=0.0)
 PROFILE_SPREAD = 0.1
-ROOFLINE_SPREAD = 0.25
+ROOFLINE_SPREAD = 0.22
 
 
 @dataclass(frozen=True)
