@@ -132,3 +132,45 @@ def test_more_stages_bring_less_each():
     ):
         assert reached[1:] == sorted(reached[1:], reverse=True)
         assert all(each < 1 for each in reached)
+
+
+CLUSTERS = Path(__file__).parents[1] / "grids" / "catalogue" / "measured" / "clusters.csv"
+
+
+def scaling(system: str, pe: int, batch: int) -> float:
+    """Images a second of a PE, of that of one alone, by the machine oracle's priors."""
+    one, many = (
+        sweep.predict("resnet50", "data", count, batch, dataset="imagenet", system=system)
+        for count in (1, pe)
+    )
+    return one["iteration_time"] / many["iteration_time"]
+
+
+def test_the_scaling_of_a_dgx1_in_fp32():
+    """NVIDIA: 0.971 on 8 GPUs; within 3 %."""
+    assert scaling("dgx1-v100", 8, 128) == pytest.approx(0.971, rel=0.03)
+
+
+def test_the_scaling_of_abci_on_1088_gpus():
+    """Sony (Mikami et al. 2018): 0.916; within 10 %."""
+    assert scaling("abci:precision=amp,software=ddp", 1088, 32) == pytest.approx(0.916, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("system", "pe", "batch", "images_per_s"),
+    [
+        ("dgx1-v100:precision=amp", 8, 256, 8322),  # hosts bind, too
+        ("abci:precision=amp,software=ddp", 2048, 40, 1.73e6),  # Fujitsu, Yamazaki et al. 2019
+    ],
+)
+def test_intervals_hold_what_else_binds(system: str, pe: int, batch: int, images_per_s: float):
+    found = sweep.predict("resnet50", "data", pe, batch, dataset="imagenet", system=system)
+    interval = found["intervals"]["iteration_time"]
+    assert interval["p10"] < pe * batch / images_per_s < interval["p90"]
+
+
+def test_published_runs_of_machines_that_nobody_calibrated():
+    """One to 4,320 devices: at least 85 % right on average, and intervals that hold 80 %."""
+    overall = sweep.compare(CLUSTERS)["summary"]["overall"]
+    assert overall["total"]["mean"] > 0.85
+    assert overall["coverage"]["total"] > 0.8
