@@ -18,7 +18,7 @@ from sweep.cli.preview import preview_sweep
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.evaluate import evaluate
 from sweep.engine.run import read_grid
-from sweep.measured.predicted_runs import AS_MEASURED, Conditions
+from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import read_runs
 from sweep.questions.predict import predict_grid
 
@@ -87,5 +87,5 @@ def _evaluate_first_cell(path: Path) -> None:
 
 def _look_runs_up(path: Path) -> None:
     for run in read_runs(path)[:RUNS]:
-        grid = Conditions("abci", "auto", AS_MEASURED).make_case(run).grid()
+        grid = Conditions("abci", "auto", {}).make_case(run).grid()
         grid.case((0, 0, 0, 0))

@@ -84,7 +84,7 @@ def cases() -> dict[str, Case]:
         "search": Case("billion", ("--reduce-only",)),
         "slice": Case(billion | {"axes": billion["axes"] | part | {"system": "abci"}}),
         "terms": Case(_wide() | {"outputs": [*MAIN_OUTPUTS, *TERMS]}),
-        "percentiles": Case(_wide() | {"calibration": "abci", "outputs": _percentiles()}),
+        "percentiles": Case(_wide() | {"oracle": "machine", "outputs": _percentiles()}),
         "short lines": Case(
             _space(**lines, inter_latency=_latencies(32), strategy=["data", "spatial"])
         ),
@@ -186,7 +186,7 @@ def _numeric() -> dict[str, Any]:
 def _best() -> dict[str, Any]:
     groups = [f"data+{each}:group=best" for each in ("spatial", "filter", "pipeline")]
     spec = _space(strategy=groups, pe=_counts(1024), batch=_counts(512))
-    return spec | {"calibration": "abci", "outputs": _percentiles()}
+    return spec | {"oracle": "machine", "outputs": _percentiles()}
 
 
 def _percentiles() -> list[str]:
