@@ -143,6 +143,10 @@ def test_collectives_of_a_network_that_reaches_a_part() -> None:
     assert all_reduce_seconds(over, 1024) == pytest.approx(reduced)
     gathered = {"ring": 330, "tree": 330, "two-level": 309}
     assert all_gather_seconds(over, 1024) == pytest.approx(gathered)
+    # 1 B/s inside and beyond: 30 (2 + 64), 2 (3 x 1 + 2 x 2 + 1024), 6 (1 + 256) + 6 (2 + 64)
+    over = ring(NET, 16, 16, 1, 1 / 16)
+    reduced = {"ring": 1980, "tree": 2062, "two-level": 1938}
+    assert all_reduce_seconds(over, 1024) == pytest.approx(reduced)
 
 
 # Rings.
