@@ -7,6 +7,7 @@ a node have 1 B/s each.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SERIAL, SPATIAL, TOY
@@ -106,6 +107,47 @@ def test_halos_and_gather_go_through_host_memory() -> None:
     assert result["gradient_exchange"] == pytest.approx(358)  # not these
     quick = terms(TOY, replace(MACHINE, staging=(0.5, 8.0)), SPATIAL)
     assert quick == pytest.approx(terms(TOY, MACHINE, SPATIAL))
+
+
+def test_a_halos_start_up_takes_longer() -> None:
+    # 1 s inside a node and 2 s beyond it, 3 s by host memory, four times as long
+    slow = replace(MACHINE, halo_startup=4.0, startup=5.0)
+    assert terms(TOY, slow, SPATIAL)["halo_exchange"] == pytest.approx(2 * (4 + 16) + 2 * (4 + 32))
+    run = replace(SPATIAL, p2=4, factors=(1, 4, 1))
+    result = terms(TOY, slow, run)
+    assert result["halo_exchange"] == pytest.approx(2 * (4 * 5 * 2 + 32) + 2 * (40 + 64))
+    assert result["split_gather"] == pytest.approx(2 * (65 + 10 + 128))  # not this
+    staged = replace(slow, staging=(3.0, 100.0))
+    assert terms(TOY, staged, SPATIAL)["halo_exchange"] == pytest.approx(2 * 28 + 2 * 44)
+    assert terms(TOY, staged, run)["halo_exchange"] == pytest.approx(2 * 72 + 2 * 104)
+
+
+# What is reached inside a node.
+
+
+@pytest.mark.parametrize(
+    ("change", "halved"),
+    [
+        ({"node_reduce": 0.5}, "gradient_exchange"),
+        ({"node_collective": 0.5}, "layer_collectives split_gather"),
+        ({"rail": 0.5, "flow": 0.25}, ""),  # nothing leaves it
+    ],
+)
+def test_who_reaches_what_inside_a_node(change: dict[str, Any], halved: str) -> None:
+    free = replace(MACHINE, levels=[(4, 0.0, 4.0)], pes_per_node=4)
+    for run in (SPATIAL, FILTER, CHANNEL, PIPELINE):
+        run = replace(run, p1=2)
+        plain, part = (terms(TOY, each, run) for each in (free, replace(free, **change)))
+        factors = {name: 2 if name in halved.split() else 1 for name in plain}
+        assert part == pytest.approx({name: factors[name] * plain[name] for name in plain})
+
+
+def test_a_gather_reaches_its_part_or_that_of_host_memory() -> None:
+    # 4 B/s of which 1 or 3 are reached, by host memory 2
+    for reached, speed in ((0.25, 1), (0.75, 2)):
+        staged = replace(MACHINE, staging=(3.0, 2.0), node_collective=reached)
+        gather = terms(TOY, staged, SPATIAL)["split_gather"]
+        assert gather == pytest.approx(2 * (3 + 256 / speed))
 
 
 def test_the_split_is_gathered_where_it_ends() -> None:

@@ -10,7 +10,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_cases import FAST, machines, networks, problems, runs
-from machine_toys import COMMUNICATION
+from machine_toys import COMMUNICATION, COMPUTE
 from reference_exchange import exchanges, gradient_messages
 from reference_machine import epoch, expected_largest, hidden_time, terms
 from reference_network import all_gather_seconds, all_reduce_seconds, path, ring
@@ -25,7 +25,8 @@ counts = st.integers(1, 24)
 def test_one_pe_sends_nothing(network: list[Layer], run: Run, machine: Machine, group: Any) -> None:
     alone = replace(run, group=group, p1=1, p2=1, factors=(1, 1, 1), ends=(len(network),))
     result = terms(network, machine, alone)
-    assert {result[name] for name in (*COMMUNICATION, "straggler_wait")} == {0}
+    of_several = (*COMMUNICATION, "straggler_wait", "split_overhead", "gradient_packing")
+    assert {result[name] for name in of_several} == {0}
     assert hidden_time(network, machine, alone) == 0
 
 
@@ -57,7 +58,7 @@ def test_one_level_and_rings_are_the_papers_network(problem: Problem) -> None:
     flat = replace(FAST, g=4.0, pes_per_node=4096, levels=[level])
     ours = epoch(network, flat, once)
     assert {n: ours[n] for n in COMMUNICATION} == pytest.approx(
-        {n: theirs[n] for n in COMMUNICATION}
+        {n: theirs.get(n, 0.0) for n in COMMUNICATION}
     )
 
 
@@ -70,12 +71,27 @@ def change_level(machine: Machine, j: int, **changes: float) -> Machine:
     return replace(machine, levels=levels)
 
 
+def speed_up(staging: tuple[float, float] | None) -> tuple[float, float] | None:
+    return staging and (staging[0] / 2, 2 * staging[1])
+
+
 BETTER: dict[str, Callable[[Machine, int], Machine]] = {
     "links": lambda machine, j: replace(machine, links_per_node=machine.links_per_node + 1 + j),
     "bandwidth": lambda m, j: change_level(m, j, bandwidth=1.5 * m.level(j).bandwidth),
     "latency": lambda m, j: change_level(m, j, latency=m.level(j).latency / 2),
     "links of a level": lambda machine, j: change_level(machine, j, oversubscription=1.0),
-    "staging": lambda machine, _: replace(machine, staging=None),
+    "hosts": lambda machine, _: replace(machine, staging=speed_up(machine.staging)),
+    "rail": lambda machine, _: replace(machine, rail=1.0),
+    "flow": lambda machine, _: replace(machine, flow=math.inf),
+    "startup": lambda machine, _: replace(machine, startup=1.0),
+    "halo_startup": lambda machine, _: replace(machine, halo_startup=1.0),
+    "node_reduce": lambda machine, _: replace(machine, node_reduce=1.0),
+    "node_collective": lambda machine, _: replace(machine, node_collective=1.0),
+    "packing": lambda machine, _: replace(machine, packing=math.inf),
+    "large_message": lambda machine, _: replace(machine, large_message=math.inf),
+    "assembly": lambda machine, _: replace(machine, assembly=math.inf),
+    "part_overhead": lambda machine, _: replace(machine, part_overhead=0.0),
+    "layer_wait": lambda machine, _: replace(machine, layer_wait=0.0),
     "overlap": lambda machine, _: replace(machine, overlap=(1 + machine.overlap) / 2),
     "jitter": lambda machine, _: replace(machine, jitter=0.0),
 }
@@ -91,6 +107,18 @@ def test_a_better_machine_is_never_slower(
     better = BETTER[change](machine, j)
     before, after = (sum(terms(network, each, run).values()) for each in (machine, better))
     assert after <= before * NEARLY
+
+
+@given(problems, machines())
+def test_without_hosts_all_but_gradients_are_no_slower(problem: Problem, machine: Machine) -> None:
+    """A ring of gradients pays start-ups for each message, and can be slower than hosts."""
+    network, run = problem
+    through, beside = (
+        terms(network, each, run) for each in (machine, replace(machine, staging=None))
+    )
+    for name in {*COMPUTE, *COMMUNICATION} - {"gradient_exchange"}:
+        assert beside[name] <= through[name] * NEARLY
+    assert beside["gradient_packing"] == beside["sample_scatter"] == 0
 
 
 @given(problems, machines())
@@ -130,7 +158,8 @@ def test_a_way_is_no_faster_than_inside_a_node_nor_slower_than_all_flows_on_one_
     assert speed <= levels[0].bandwidth * NEARLY
     narrowest = min(level.bandwidth for level in levels)
     worst = max(level.oversubscription for level in levels) * levels[-1].pes
-    assert speed * NEARLY >= narrowest / worst
+    reached = min(1.0, machine.rail, machine.flow)
+    assert speed * NEARLY >= reached * narrowest / worst
 
 
 @given(machines(), counts, counts, counts)
@@ -142,6 +171,8 @@ def test_links_enough_for_all_are_no_bottleneck(
         machine,
         links_per_node=machine.pes_per_node,
         levels=[(machine.level(j).pes, 1e-5, first) for j in range(len(machine.levels))],
+        rail=1.0,
+        flow=math.inf,
     )
     assert path(wide, q * s * groups, q, s).beta == pytest.approx(1 / first)
 

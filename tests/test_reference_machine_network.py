@@ -4,6 +4,7 @@ NET has nodes of 4 PEs with 2 links: inside 1 s and 16 B/s; a link carries 4 B/s
 of a rack (2 s), and 2 B/s between racks (4 s). So 8 and 4 B/s leave a node.
 """
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -91,6 +92,61 @@ def test_oversubscription(
 def test_no_flow_is_faster_than_a_pe_in_its_node() -> None:
     assert_path(replace(NET, links_per_node=8), 16, 16, 1, 2, 16)
     assert_path(replace(NET, links_per_node=8), 16, 4, 4, 2, 8)
+
+
+# What is reached of what is stated.
+
+
+@pytest.mark.parametrize(
+    ("rail", "flow", "reached", "ring_of", "speed"),
+    [
+        (0.5, math.inf, 1.0, (16, 16, 1), 4),  # of a node's 8 B/s
+        (0.5, math.inf, 1.0, (16, 4, 4), 1),  # four flows share that
+        (0.25, math.inf, 1.0, (64, 64, 1), 1),  # of 4 B/s between racks
+        (1.0, 0.5, 1.0, (16, 16, 1), 4),  # one alone
+        (1.0, 0.5, 1.0, (16, 8, 2), 4),  # two of them use all
+        (1.0, 0.25, 1.0, (16, 8, 2), 2),
+        (1.0, 0.25, 1.0, (64, 64, 1), 1),
+        (0.5, 0.5, 1.0, (16, 8, 2), 2),
+        (1.0, 4.0, 1.0, (16, 16, 1), 8),
+        (1.0, math.inf, 0.25, (16, 16, 1), 4),  # of a PE's 16 B/s, on the way out, too
+        (1.0, math.inf, 0.25, (4, 4, 1), 4),
+        (0.5, 0.1, 1.0, (4, 4, 1), 16),  # nothing leaves the node
+        (0.5, math.inf, 0.125, (16, 4, 4), 1),
+    ],
+)
+def test_a_way_reaches_a_part(
+    rail: float, flow: float, reached: float, ring_of: tuple[int, int, int], speed: float
+) -> None:
+    network = replace(NET, rail=rail, flow=flow)
+    assert path(network, *ring_of, reached).beta == pytest.approx(1 / speed)
+
+
+def test_a_part_of_shared_links_and_one_flow_of_a_nodes_own() -> None:
+    # the 4 nodes of a rack have the links of half a node: 2 B/s
+    levels = [LEVELS[0], (*LEVELS[1], 8.0), LEVELS[2]]
+    for rail, flow, speed in ((1.0, 1.0, 2), (0.5, 1.0, 1), (1.0, 0.5, 2), (1.0, 0.25, 1)):
+        assert_path(replace(NET, levels=levels, rail=rail, flow=flow), 64, 64, 1, 4, speed)
+
+
+@pytest.mark.parametrize(("p", "alpha"), [(4, 1), (16, 6), (64, 12), (10**6, 12)])
+def test_start_ups_beyond_the_node_take_longer(p: int, alpha: float) -> None:
+    network = replace(NET, startup=3.0)
+    assert path(network, p, p, 1).alpha == alpha
+    assert ring(network, p, p, 1).inside.alpha == 1
+
+
+def test_collectives_of_a_network_that_reaches_a_part() -> None:
+    # 16 PEs: 30 (6 + 64/4), 2 (3 x 1 + 2 x 6 + 1024/4), 6 (1 + 256/8) + 6 (6 + 64/1)
+    over = ring(replace(NET, rail=0.5, startup=3.0), 16, 16, 1, 0.5)
+    reduced = {"ring": 660, "tree": 542, "two-level": 618}
+    assert all_reduce_seconds(over, 1024) == pytest.approx(reduced)
+    gathered = {"ring": 330, "tree": 330, "two-level": 309}
+    assert all_gather_seconds(over, 1024) == pytest.approx(gathered)
+    # 1 B/s inside and beyond: 30 (2 + 64), 2 (3 x 1 + 2 x 2 + 1024), 6 (1 + 256) + 6 (2 + 64)
+    over = ring(NET, 16, 16, 1, 1 / 16)
+    reduced = {"ring": 1980, "tree": 2062, "two-level": 1938}
+    assert all_reduce_seconds(over, 1024) == pytest.approx(reduced)
 
 
 # Rings.

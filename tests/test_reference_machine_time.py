@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from machine_cases import FAST, networks, problems, runs
+from machine_cases import FAST, machines, networks, problems, runs
 from machine_toys import COMPUTE
 from reference_machine import epoch, terms
-from reference_parts import Layer, Run, group_pass, layer_pass, stages
+from reference_parts import Layer, Machine, Run, group_pass, layer_pass, stages
 
 # Reductions.
 
@@ -106,17 +106,19 @@ def test_without_arithmetic_traffic_remains(problem: tuple[list[Layer], Run]) ->
     assert result["forward_backward"] == pytest.approx(expected)
 
 
-@given(problems, st.floats(0.1, 10))
+@given(problems, machines(), st.floats(0.1, 10))
 def test_a_machine_that_is_faster_throughout_scales_every_term(
-    problem: tuple[list[Layer], Run], factor: float
+    problem: tuple[list[Layer], Run], slow: Machine, factor: float
 ) -> None:
     network, run = problem
-    slow = replace(FAST, input_rate=1e3)
     fast = replace(
         slow,
         peak=slow.peak * factor,
         memory_bandwidth=slow.memory_bandwidth * factor,
         layer_overhead=slow.layer_overhead / factor,
+        part_overhead=slow.part_overhead / factor,
+        layer_wait=slow.layer_wait / factor,
+        staging=slow.staging and (slow.staging[0] / factor, slow.staging[1] * factor),
         input_rate=slow.input_rate * factor,
         levels=[
             each._replace(latency=each.latency / factor, bandwidth=each.bandwidth * factor)

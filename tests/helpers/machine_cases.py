@@ -21,7 +21,7 @@ def layers(draw: st.DrawFn) -> Layer:
     return Layer(
         x=(draw(per_point) + 1) * rows_in,
         y=(draw(per_point) + 1) * rows_out,
-        w=192.0 * draw(per_point),
+        w=192.0 * draw(per_point) * draw(st.sampled_from((1, 1000))),  # some beyond 256 MiB
         bias=draw(st.integers(0, 100)),
         flops=draw(st.integers(1, 10**9)),
         kind=draw(st.sampled_from(("conv2d", "conv3d", "matmul", "other"))),
@@ -81,9 +81,13 @@ def runs(draw: st.DrawFn, count: int) -> Run:
     )
 
 
+parts = st.floats(0.1, 1)  # of what is stated
+parts_or_no_bound = parts | st.just(math.inf)
+
+
 @st.composite
 def machines(draw: st.DrawFn) -> Machine:
-    """FAST with any network, its levels wider and slower one by one, and any overlap."""
+    """FAST with any network, its levels wider and slower one by one, and any of what PEs lose."""
     wider = st.sampled_from((1, 2, 3, 4, 8))
     pes = list(accumulate([draw(wider) for _ in range(draw(st.integers(1, 4)))], mul))
     narrows = [draw(st.floats(1e8, 1e11))]
@@ -103,6 +107,17 @@ def machines(draw: st.DrawFn) -> Machine:
         phi_halo=draw(st.floats(1, 8)),
         phi_gather=draw(st.floats(1, 8)),
         input_rate=draw(st.sampled_from((1e3, math.inf))),
+        rail=draw(parts),
+        flow=draw(parts_or_no_bound),
+        startup=draw(st.floats(1, 4)),
+        halo_startup=draw(st.floats(1, 4)),
+        node_reduce=draw(parts),
+        node_collective=draw(parts),
+        packing=draw(parts_or_no_bound),
+        large_message=draw(parts_or_no_bound),
+        assembly=draw(parts_or_no_bound),
+        part_overhead=draw(st.floats(0, 1e-3)),
+        layer_wait=draw(st.floats(0, 1e-3)),
     )
 
 

@@ -31,12 +31,20 @@ FILTER = replace(SERIAL, group="filter", p2=2)
 CHANNEL = replace(FILTER, group="channel")
 PIPELINE = replace(SERIAL, group="pipeline", p2=2, ends=(2, 3), segments=4)
 
-COMPUTE = ("forward_backward", "pipeline_bubble", "pass_overhead", "weight_update")
+COMPUTE = (
+    "forward_backward",
+    "pipeline_bubble",
+    "pass_overhead",
+    "weight_update",
+    "split_overhead",
+    "gradient_packing",
+)
 COMMUNICATION = (
     "gradient_exchange",
     "layer_collectives",
     "halo_exchange",
     "split_gather",
     "point_to_point",
+    "sample_scatter",
 )
 WAITS = ("straggler_wait", "input_wait")

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reference import TIE, Triple
+from reference_hosts import exchange_seconds, exchanged_weights, passes_hosts, scatter_seconds
 from reference_network import FREE, all_gather, all_reduce, path, ring
-from reference_parts import Layer, Machine, Run, Values, group_pass, own_part, stages
+from reference_parts import Layer, Machine, Run, Values, group_pass, stages
 
 CLASSES = 2  # of size, of the messages inside a filter or channel group
 
@@ -39,9 +40,14 @@ def size_class(y: float, smallest: float, largest: float) -> int:
     return min(CLASSES - 1, math.floor(place + TIE))
 
 
+def gathered_layers(layers: Sequence[Layer]) -> list[Layer]:
+    """Those whose outputs a filter or channel group exchanges: the split ones, but the last."""
+    return [layer for layer in layers[:-1] if layer.divided]
+
+
 def message_classes(layers: Sequence[Layer]) -> list[tuple[int, float]]:
-    """(K, items a sample) of each class: the layers that are split, but for the network's last."""
-    sizes = [layer.y for layer in layers[:-1] if layer.divided]
+    """(K, items a sample) of each class of messages."""
+    sizes = [layer.y for layer in gathered_layers(layers)]
     classes: dict[int, list[float]] = {}
     for y in sizes:
         classes.setdefault(size_class(y, min(sizes), max(sizes)), []).append(y)
@@ -52,7 +58,7 @@ def layer_collectives(layers: Sequence[Layer], machine: Machine, run: Run) -> fl
     """Gather and reduce-scatter by filter, all-reduce and gather by channel; never hidden."""
     if run.group not in ("filter", "channel"):
         return 0.0
-    over = ring(machine, run.p, run.p2, 1)
+    over = ring(machine, run.p, run.p2, 1, machine.node_collective)
     first = all_gather if run.group == "filter" else all_reduce
     classes = [(run.b * machine.a * items, count) for count, items in message_classes(layers)]
     return sum(
@@ -97,6 +103,7 @@ def all_halos(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     outermost = next((factor for factor in run.factors if factor > 1), 1)
     between = path(machine, run.p, outermost, run.p2 // outermost)
     alpha, beta = between.bound(machine.host_path, machine.phi_halo)
+    alpha *= machine.halo_startup
     split = [layer for layer in layers if layer.divided]
     items = [n for layer in split for n in halos(layer, run.factors) if n > 0]
     return sum(2 * (alpha + run.b * machine.a * n * beta) for n in items)
@@ -107,8 +114,19 @@ def split_gather(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     split = [layer for layer in layers if layer.divided]
     if run.group != "spatial" or layers[-1].divided or not split:
         return 0.0
-    over = ring(machine, run.p, run.p2, 1).bound(machine.host_path, machine.phi_gather)
+    over = ring(machine, run.p, run.p2, 1, machine.node_collective)
+    over = over.bound(machine.host_path, machine.phi_gather)
     return 2 * all_gather(run.algorithm, over, run.b * machine.a * split[-1].y)
+
+
+def layer_waits(layers: Sequence[Layer], run: Run) -> int:
+    """N_s, a pass: two for each layer that is gathered, four for each with a halo."""
+    if run.group in ("filter", "channel") and run.p2 > 1:
+        return 2 * len(gathered_layers(layers))
+    if run.group == "spatial":
+        split = [layer for layer in layers if layer.divided]
+        return 4 * sum(any(n > 0 for n in halos(layer, run.factors)) for layer in split)
+    return 0
 
 
 # Stages.
@@ -131,24 +149,27 @@ def segment_transfer(layers: Sequence[Layer], machine: Machine, run: Run) -> flo
 
 def gradient_bytes(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     """m: the weights that a PE exchanges, of a pipeline the stage's that has most."""
-    weights = [own_part(layer, run).w for layer in layers]
+    weights = exchanged_weights(layers, machine, run)
     return machine.g * max(sum(weights[i] for i in stage) for stage in stages(layers, run))
 
 
 def gradient_messages(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     """K: so many buckets, at least one, and no more than there are layers with weights."""
-    tensors = max(sum(layers[i].w > 0 for i in stage) for stage in stages(layers, run))
+    weights = exchanged_weights(layers, machine, run)
+    tensors = max(sum(weights[i] > 0 for i in stage) for stage in stages(layers, run))
     buckets = gradient_bytes(layers, machine, run) / machine.bucket
     return min(tensors, max(1.0, buckets))
 
 
 def gradient_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     """T: all of the all-reduce; a spatial group has all weights on every PE."""
-    messages = gradient_messages(layers, machine, run)
+    m, messages = (f(layers, machine, run) for f in (gradient_bytes, gradient_messages))
+    if passes_hosts(machine, run):
+        return exchange_seconds(machine, run, m)
     q, s = (run.p, 1) if run.group == "spatial" else (run.p1, run.p2)
     phi = 1.0 if run.phi is None else run.phi
-    over = ring(machine, run.p, q, s).bound(FREE, phi)
-    return all_reduce(run.algorithm, over, gradient_bytes(layers, machine, run), messages)
+    over = ring(machine, run.p, q, s, machine.node_reduce).bound(FREE, phi)
+    return all_reduce(run.algorithm, over, m, messages)
 
 
 # Overlap.
@@ -215,4 +236,5 @@ def communication_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> 
     return exposed | {
         "layer_collectives": run.accumulate * layer_collectives(layers, machine, run),
         "split_gather": run.accumulate * split_gather(layers, machine, run),
+        "sample_scatter": run.accumulate * scatter_seconds(layers, machine, run),
     }

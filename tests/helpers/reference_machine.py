@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from reference_exchange import communication_terms, exchanges
+from reference_exchange import communication_terms, exchanges, gathered_layers, layer_waits
+from reference_hosts import packing_seconds
 from reference_memory import memory
 from reference_parts import (
     Layer,
@@ -40,6 +41,19 @@ __all__ = [
 # Terms, seconds an iteration.
 
 
+def split_overhead(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """A pass's: outputs are put together of all PEs' parts, by filter there and back."""
+    if run.group not in ("filter", "channel"):
+        return 0.0
+    gathered = gathered_layers(layers)
+    directions = 2 if run.group == "filter" else 1
+    others = run.b * machine.a * sum(layer.y for layer in gathered) * (1 - 1 / run.p2)
+    seconds = directions * others / (machine.assembly * machine.memory_bandwidth)
+    if run.group == "filter":
+        seconds += 2 * (run.p2 - 1) * machine.part_overhead * len(gathered)
+    return seconds
+
+
 def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """What one iteration computes."""
     passes = [group_pass(layer, machine, run) for layer in layers]
@@ -52,18 +66,25 @@ def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values
         "pipeline_bubble": (run.p2 - 1) / run.segments * forward_backward if run.piped else 0.0,
         "pass_overhead": run.accumulate * (run.p2 + run.segments - 1 if run.piped else 1) * fixed,
         "weight_update": max(sum(updates[i] for i in stage) for stage in stages(layers, run)),
+        "split_overhead": run.accumulate * split_overhead(layers, machine, run),
+        "gradient_packing": packing_seconds(layers, machine, run),
     }
 
 
-def expected_largest(count: int) -> float:
-    """z: of so many standard normal numbers (Blom 1958)."""
+def expected_largest(count: float) -> float:
+    """z: of so many standard normal numbers (Blom 1958), a fraction where a node is not full."""
     return NormalDist().inv_cdf((count - 3 / 8) / (count + 1 / 4))
 
 
-def straggler_wait(machine: Machine, run: Run, compute: Values) -> float:
-    """For the slowest PE, whose A passes take longer; the update does not."""
-    passes = sum(compute.values()) - compute["weight_update"]
-    return machine.jitter * expected_largest(run.p) * passes
+JITTERY = ("forward_backward", "pipeline_bubble", "pass_overhead")
+
+
+def straggler_wait(layers: Sequence[Layer], machine: Machine, run: Run, compute: Values) -> float:
+    """For the slowest PE, whose A passes take longer, and at layers for the slowest node's."""
+    passes = sum(compute[name] for name in JITTERY)
+    nodes = max(1.0, run.p / machine.pes_per_node)
+    at_layers = run.accumulate * machine.layer_wait * layer_waits(layers, run)
+    return machine.jitter * expected_largest(run.p) * passes + at_layers * expected_largest(nodes)
 
 
 def samples_of_a_node(machine: Machine, run: Run) -> float:
@@ -83,7 +104,7 @@ def terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """All terms, seconds an iteration."""
     compute = compute_terms(layers, machine, run)
     busy = compute | communication_terms(layers, machine, run)
-    busy["straggler_wait"] = straggler_wait(machine, run, compute)
+    busy["straggler_wait"] = straggler_wait(layers, machine, run, compute)
     return busy | {"input_wait": input_wait(machine, run, sum(busy.values()))}
 
 

@@ -2,7 +2,8 @@
 
 From docs/machine.md, section Network, alone. Rings have q neighbours at a stride of s PEs, of p in
 all; a way has a start-up alpha [s] and takes beta [s/B]; K messages have m bytes together. PEs are
-numbered node by node, and a group's are neighbours.
+numbered node by node, and a group's are neighbours. `reached` is r_0, the part of B_0 that what is
+sent has of it: it depends on who sends.
 """
 
 import math
@@ -44,10 +45,17 @@ class Network:
     pes_per_node: int
     links_per_node: int = 1
     levels: Sequence[tuple[float, ...]]
+    rail: float = 1.0  # r, of a node's links: what all flows together reach
+    flow: float = math.inf  # r_1, of a node's links: what one of them alone reaches
+    startup: float = 1.0  # what start-ups beyond a node take of the levels' latencies
 
     def level(self, j: int) -> Level:
         """The j-th, of which the last field may be left out."""
         return Level(*self.levels[j])
+
+    def inside(self, reached: float) -> "Path":
+        """The way between two PEs of a node."""
+        return Path(self.level(0).latency, 1 / (reached * self.level(0).bandwidth))
 
 
 # Ways.
@@ -73,19 +81,23 @@ def flows(pes: float, s: int, span: int, p: int) -> float:
     return min(pes, sides * min(s, pes))
 
 
-def path(network: Network, p: int, q: int, s: int) -> Path:
+def path(network: Network, p: int, q: int, s: int, reached: float = 1.0) -> Path:
     """The way between neighbours of the rings, all of which are in use at once."""
     span = min(q * s, p)
     top = top_level(network, span, p)
-    bandwidths = [network.level(0).bandwidth]
+    bandwidths = [reached * network.level(0).bandwidth]
     leaving_a_node = flows(network.level(0).pes, s, span, p)
     for j in range(top):
-        below, link = network.level(j), network.level(j + 1).bandwidth
-        nodes = below.pes / network.pes_per_node
-        links = network.links_per_node * nodes / below.oversubscription
-        of_a_node = network.links_per_node * link / leaving_a_node
-        bandwidths += [of_a_node, links * link / flows(below.pes, s, span, p)]
-    return Path(network.level(top).latency, 1 / min(bandwidths))
+        below = network.level(j)
+        links = network.links_per_node * network.level(j + 1).bandwidth  # of one node, all of them
+        shared = links * below.pes / (network.pes_per_node * below.oversubscription)
+        bandwidths += [
+            network.rail * links / leaving_a_node,
+            network.rail * shared / flows(below.pes, s, span, p),
+            network.flow * links,
+        ]
+    startup = network.startup if top > 0 else 1.0
+    return Path(startup * network.level(top).latency, 1 / min(bandwidths))
 
 
 # Rings, and the collectives on them.
@@ -114,7 +126,7 @@ class Ring:
         )
 
 
-def ring(network: Network, p: int, q: int, s: int) -> Ring:
+def ring(network: Network, p: int, q: int, s: int, reached: float = 1.0) -> Ring:
     """ring(q, s) with what its collectives need; PEs of a torn ring share no node."""
     k, node = network.pes_per_node, network.level(0)
     torn = k % s > 0 or straddles(node.pes, min(q * s, p), p)
@@ -122,9 +134,8 @@ def ring(network: Network, p: int, q: int, s: int) -> Ring:
     n = math.ceil(q / h)
     chain = min(q, max(1, k // s))
     chains = math.ceil(q / chain) + straddles(node.pes, min(q * s, p), p)
-    inside = Path(node.latency, 1 / node.bandwidth)
-    way, rail = path(network, p, q, s), path(network, p, n, s * h)
-    return Ring(q, h, n, way, chain, chains, inside, rail)
+    way, rail = path(network, p, q, s, reached), path(network, p, n, s * h, reached)
+    return Ring(q, h, n, way, chain, chains, network.inside(reached), rail)
 
 
 def all_gather_seconds(over: Ring, m: float, messages: float = 1.0) -> Seconds:

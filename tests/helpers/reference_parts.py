@@ -65,6 +65,14 @@ class Machine(Network):
     staging: tuple[float, float] | None = None  # latency, bandwidth
     phi_halo: float = 1.0
     phi_gather: float = 1.0
+    halo_startup: float = 1.0  # what a halo's start-up takes of its way's
+    node_reduce: float = 1.0  # r_0 of gradients
+    node_collective: float = 1.0  # r_0 of what groups gather and reduce of layers
+    packing: float = math.inf  # of staging's bandwidth: what gradients are packed with
+    large_message: float = math.inf  # of staging's bandwidth: what is beyond 256 MiB passes with
+    assembly: float = math.inf  # of the memory bandwidth: what outputs are put together with
+    part_overhead: float = 0.0  # seconds for a peer's part of an output
+    layer_wait: float = 0.0  # seconds that a group's message waits for the slowest of a few nodes
     bucket: float = math.inf  # bytes of a message of gradients
     overlap: float = 0.0  # omega, the part of a window that hides messages
     jitter: float = 0.0  # the spread of a PE's time

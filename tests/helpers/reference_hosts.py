@@ -1,0 +1,67 @@
+"""What passes through host memory where PEs of a node do not see each other's: by hand, too.
+
+From docs/machine.md, section Network, alone. A machine without `staging` has none of it.
+"""
+
+from collections.abc import Sequence
+
+from reference_network import path
+from reference_parts import Layer, Machine, Run, own_part
+
+LARGE = 256 * 2**20  # bytes that pass as fast as any
+
+
+def passes_hosts(machine: Machine, run: Run) -> bool:
+    """Whether gradients do: of weights that all PEs hold, but none of plain data parallelism's."""
+    if machine.staging is None:
+        return False
+    if run.group == "spatial":
+        return run.p > 1
+    return run.group in ("filter", "channel") and run.p1 == 1 and run.p2 > 1
+
+
+def exchanged_weights(layers: Sequence[Layer], machine: Machine, run: Run) -> list[float]:
+    """The weights of each layer whose gradients a PE exchanges.
+
+    It is its own part of all; a single group that has hosts exchanges what it does not divide.
+    """
+    if not passes_hosts(machine, run) or run.group == "spatial":
+        return [own_part(layer, run).w for layer in layers]
+    return [0.0 if layer.divided else layer.w for layer in layers]
+
+
+def beyond_large(machine: Machine, m: float) -> float:
+    """Seconds that bytes beyond the first 256 MiB take, once."""
+    return max(0.0, m - LARGE) * machine.host_path.beta / machine.large_message
+
+
+def slow(machine: Machine, m: float) -> float:
+    """slow(m): there and back."""
+    return 2 * beyond_large(machine, m)
+
+
+def exchange_seconds(machine: Machine, run: Run, m: float) -> float:
+    """Of m bytes of gradients: inside each node, across n of them, and what is large besides."""
+    h, n = min(run.p, machine.pes_per_node), max(1.0, run.p / machine.pes_per_node)
+    phi = 1.0 if run.phi is None else run.phi
+    inside = machine.inside(machine.node_reduce)
+    between = path(machine, run.p, run.p, 1, machine.node_reduce)
+    within = 2 * (h - 1) * (inside.alpha + m / h * phi * inside.beta)
+    across = 2 * (n - 1) * (between.alpha + m / n * phi * between.beta)
+    return within + across + slow(machine, m) * (1 - 1 / n)
+
+
+def packing_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """Seconds an iteration that PEs pack and unpack gradients; by channel the large part again."""
+    if not passes_hosts(machine, run):
+        return 0.0
+    m = machine.g * sum(exchanged_weights(layers, machine, run))
+    packed = 2 * m * machine.host_path.beta / machine.packing
+    return packed + slow(machine, m) if run.group == "channel" else packed
+
+
+def scatter_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """Seconds a pass that a spatial group's large samples are handed out."""
+    if machine.staging is None or run.group != "spatial" or run.p2 == 1:
+        return 0.0
+    return beyond_large(machine, run.b * machine.a * layers[0].x)

@@ -1,0 +1,268 @@
+"""The scalar machine oracle: what passes through host memory, worked out by hand.
+
+The toy's nodes have 2 PEs (1 s, 4 B/s) and a link of 2 B/s between them (2 s); host memory has 8
+B/s, so that neither halos nor gathers wait for it. Its 712 weights have gradients of 1424 bytes.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from machine_cases import machines, problems
+from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SERIAL, SPATIAL, TOY
+from reference_exchange import gradient_messages
+from reference_machine import epoch, hidden_time, terms
+from reference_parts import Layer, Machine, Run
+
+HOSTS = replace(MACHINE, staging=(0.5, 8.0))
+ALL = (1, 8, 1)
+# Only start-ups, and what is large: 1000 bytes of it take 2 x 1000 / (1/2 x 2) = 2000 s.
+LARGE = replace(
+    MACHINE, levels=[(2, 1.0, math.inf), (8, 2.0, math.inf)], staging=(0.5, 2.0), large_message=0.5
+)
+
+
+def exchange(run: Run, machine: Machine = HOSTS) -> float:
+    return terms(TOY, machine, run)["gradient_exchange"]
+
+
+def weigh(run: Run) -> tuple[Layer, ...]:
+    """The toy with 256 MiB and 1000 bytes of gradients that pass hosts."""
+    of_conv = 72 if run.group == "spatial" else 0
+    return CONV, RELU, replace(FC, w=2**27 + 500 - of_conv)
+
+
+# The exchange.
+
+
+@pytest.mark.parametrize(
+    ("p1", "seconds"),
+    [
+        (1, 2 * (1 + 712 / 4)),  # inside a node: 358
+        (2, 358 + 2 * (2 + 712 / 2)),  # one ring of nodes has the whole link
+        (3, 358 + 4 * (2 + 1424 / 3 / 2)),
+        (10**6, 358 + 2 * (10**6 - 1) * (2 + 1424 / 10**6 / 2)),
+    ],
+)
+def test_a_spatial_group_reduces_in_nodes_and_across_them(p1: int, seconds: float) -> None:
+    assert exchange(replace(SPATIAL, p1=p1)) == pytest.approx(seconds)
+
+
+def test_a_node_that_is_not_full_is_a_part_of_one() -> None:
+    # 3 PEs are 1.5 nodes
+    run = replace(SPATIAL, p2=3, factors=(1, 3, 1))
+    assert exchange(run) == pytest.approx(358 + 2 * 0.5 * (2 + 1424 / 1.5 / 2))
+
+
+def test_replicas_that_share_hosts_pass_them_in_spatial_strategies_alone() -> None:
+    # 6 PEs: ring 10 (2 + 1424/6/2), which hosts do not know
+    assert exchange(replace(SERIAL, p1=6)) == pytest.approx(20 + 7120 / 6)
+    single = replace(SPATIAL, p1=6, p2=1, factors=(1, 1, 1))
+    assert exchange(single) == pytest.approx(358 + 4 * (2 + 1424 / 3 / 2))
+
+
+@pytest.mark.parametrize("group", [FILTER, CHANNEL])
+def test_a_single_group_exchanges_what_it_does_not_divide(group: Run) -> None:
+    # fc's 640 weights: 2 (1 + 640/4) = 322 s
+    assert exchange(group, MACHINE) == 0
+    assert exchange(group) == pytest.approx(322)
+    assert exchange(replace(group, p2=4)) == pytest.approx(322 + 2 * (2 + 640 / 2))
+    several = replace(group, p1=2)  # of a PE's own weights
+    assert exchange(several) == exchange(several, MACHINE) > 0
+    bare = (CONV, RELU, replace(FC, w=0.0))
+    result = terms(bare, replace(HOSTS, packing=0.5), group)
+    assert result["gradient_exchange"] == result["gradient_packing"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds"),
+    [
+        ({"node_reduce": 0.5}, 2 * (1 + 712 / 2) + 716),  # the link is no faster than that
+        ({"node_reduce": 0.25}, 2 * (1 + 712 / 1) + 2 * (2 + 712 / 1)),
+        ({"node_collective": 0.25}, 358 + 716),
+        ({"rail": 0.5}, 358 + 2 * (2 + 712 / 1)),
+        ({"flow": 0.5}, 358 + 2 * (2 + 712 / 1)),
+        ({"startup": 3.0}, 358 + 2 * (6 + 712 / 2)),
+        ({"halo_startup": 3.0}, 358 + 716),
+        ({"staging": (50.0, 1e-3)}, 358 + 716),  # hosts are counted where messages are large
+        ({"bucket": 356.0}, 358 + 716),  # in one message's start-ups
+    ],
+)
+def test_ways_of_the_exchange(change: dict[str, Any], seconds: float) -> None:
+    run = replace(SPATIAL, p1=2)
+    assert exchange(run, replace(HOSTS, **change)) == pytest.approx(seconds)
+
+
+def test_phi_multiplies_the_ways_through_hosts() -> None:
+    assert exchange(replace(SPATIAL, p1=2, phi=2.0)) == pytest.approx(2 * 357 + 2 * 714)
+    run = replace(SPATIAL, p1=2, phi=2.0)
+    large = terms(weigh(run), LARGE, run)["gradient_exchange"]
+    assert large == pytest.approx(2 + 4 + 1000)  # but not what is large
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "two-level"])
+def test_no_algorithm_is_chosen(algorithm: Any) -> None:
+    run = replace(SPATIAL, p1=3, algorithm=algorithm)
+    assert exchange(run) == exchange(replace(SPATIAL, p1=3))
+
+
+# What is large.
+
+
+@pytest.mark.parametrize(
+    ("nodes", "seconds"),
+    [(1, 2), (2, 2 + 4 + 2000 / 2), (4, 2 + 12 + 1500), (10**6, 2 + 4 * (10**6 - 1) + 1999.998)],
+)
+def test_large_gradients_pass_hosts_slowly_between_nodes(nodes: int, seconds: float) -> None:
+    spatial = replace(SPATIAL, p1=nodes)
+    for run in (spatial, replace(FILTER, p2=2 * nodes), replace(CHANNEL, p2=2 * nodes)):
+        result = terms(weigh(run), LARGE, run)
+        assert result["gradient_exchange"] == pytest.approx(seconds, rel=1e-12)
+
+
+def test_256_mib_are_not_large() -> None:
+    run = replace(FILTER, p2=4)
+    for weights, slow in ((2**27, 0.0), (2**27 + 1, 4.0)):
+        result = terms((CONV, replace(FC, w=weights)), LARGE, run)
+        assert result["gradient_exchange"] == pytest.approx(2 + 4 + slow / 2)
+
+
+# Packing.
+
+
+@pytest.mark.parametrize(
+    ("run", "seconds"),
+    [
+        (SPATIAL, 2 * 1424 / (0.25 * 8)),
+        (replace(SPATIAL, p1=50), 1424),
+        (replace(SPATIAL, accumulate=3), 1424),  # once an iteration
+        (replace(SPATIAL, recompute=True), 1424),
+        (FILTER, 2 * 1280 / (0.25 * 8)),
+        (CHANNEL, 1280),
+        (replace(FILTER, p2=64), 1280),
+        (replace(FILTER, p1=2), 0),
+        (replace(SERIAL, p1=4), 0),
+        (replace(PIPELINE, p1=2), 0),
+    ],
+)
+def test_gradients_are_packed(run: Run, seconds: float) -> None:
+    packing = replace(HOSTS, packing=0.25)
+    result = terms(TOY, packing, run)
+    assert result["gradient_packing"] == pytest.approx(seconds)
+    none = terms(TOY, HOSTS, run)  # as fast as can be
+    assert none == result | {"gradient_packing": 0.0}
+    assert terms(TOY, replace(packing, staging=None), run)["gradient_packing"] == 0
+
+
+@pytest.mark.parametrize("p2", [2, 64])
+def test_by_channel_what_is_large_is_computed_besides(p2: int) -> None:
+    # 2 (2^28 + 1000) bytes at 2^20 x 2 a second are 256 s and 2000 / 2^21
+    packing = replace(LARGE, packing=2.0**20)
+    for run, seconds in ((CHANNEL, 2000), (FILTER, 0), (SPATIAL, 0)):
+        factors = (1, p2, 1) if run.group == "spatial" else (1, 1, 1)
+        run = replace(run, p2=p2, factors=factors)
+        result = terms(weigh(run), packing, run)["gradient_packing"]
+        assert result == pytest.approx(256 + 2000 / 2**21 + seconds, rel=1e-12)
+
+
+def test_packing_is_neither_jitter_nor_hides_anything() -> None:
+    machine = replace(HOSTS, jitter=0.1, overlap=0.5, bucket=356.0)
+    run = replace(SPATIAL, p1=2)
+    plain, packed = (terms(TOY, replace(machine, packing=f), run) for f in (math.inf, 0.25))
+    assert packed == pytest.approx(plain | {"gradient_packing": 1424})
+
+
+# Samples.
+
+
+@pytest.mark.parametrize(
+    ("run", "seconds"),
+    [
+        # 128 bytes a sample: 2^21 are 256 MiB, and 10 more take 1280 / (1/2 x 2) s a pass
+        (replace(SPATIAL, b=2**21 + 10), 1280),
+        (replace(SPATIAL, b=2**21 + 10, accumulate=3), 3840),
+        (replace(SPATIAL, b=2**21 + 10, p1=100), 1280),
+        (replace(SPATIAL, b=2**21 + 10, p2=8, factors=ALL), 1280),
+        (replace(SPATIAL, b=2**21 + 10, recompute=True), 1280),
+        (replace(SPATIAL, b=2**21), 0),
+        (SPATIAL, 0),
+        (replace(SPATIAL, b=2**22, p1=4, p2=1, factors=(1, 1, 1)), 0),  # no one to hand them to
+        (replace(FILTER, b=2**22), 0),
+        (replace(PIPELINE, b=2**22), 0),
+        (replace(SERIAL, b=2**22, p1=4), 0),
+    ],
+)
+def test_a_spatial_group_hands_out_its_samples(run: Run, seconds: float) -> None:
+    assert terms(TOY, LARGE, run)["sample_scatter"] == pytest.approx(seconds)
+    for free in (replace(LARGE, staging=None), replace(LARGE, large_message=math.inf)):
+        assert terms(TOY, free, run)["sample_scatter"] == 0
+
+
+def test_samples_have_the_bytes_of_the_precision_and_a_time_an_iteration() -> None:
+    run = replace(SPATIAL, b=2**22 + 10, samples=1.0, iterations="ceil")
+    result = epoch(TOY, replace(LARGE, a=2.0), run)
+    assert result["sample_scatter"] == pytest.approx(640)
+
+
+# Overlap: F = 2 (69.12 + 1.28 + 153.6) = 448 s, of which halos have 100; 2 messages.
+
+
+@pytest.mark.parametrize(("omega", "hidden"), [(0.0, 0.0), (0.5, 124 / 3), (1.0, 348 / 3)])
+def test_all_but_the_last_message_is_hidden(omega: float, hidden: float) -> None:
+    machine = replace(HOSTS, bucket=356.0, overlap=omega)
+    run = replace(SPATIAL, p1=2)
+    assert exchange(run, machine) == pytest.approx(1074 - hidden)
+    halos = min(100.0, 448 * omega)
+    assert hidden_time(TOY, machine, run) == pytest.approx(4 * (hidden + halos))
+
+
+def test_what_is_large_is_hidden_alike() -> None:
+    # T = 2 + 4 + 1000 in 2 messages, F as above
+    run = replace(SPATIAL, p1=2)
+    machine = replace(LARGE, bucket=1e6, overlap=0.5)
+    result = terms(weigh(run), machine, run)["gradient_exchange"]
+    halos = 2 * (1 + 64 / 2) + 2 * (1 + 128 / 2)  # at host memory's 2 B/s
+    assert result == pytest.approx(1006 - 0.5 * 2 / 3 * (224 - halos))
+
+
+def test_messages_of_a_single_group_are_those_of_weights_it_does_not_divide() -> None:
+    # 2 x 1280 bytes of two layers; T = 2 (1 + 2560/2/4) = 642, F = 2 (69.12 + 2.56 + 307.2)
+    layers = (CONV, RELU, FC, FC)
+    counts = [(math.inf, 1), (1280.0, 2), (2000.0, 1.28), (1.0, 2)]
+    for bucket, count in counts:
+        machine = replace(HOSTS, bucket=bucket)
+        assert gradient_messages(layers, machine, FILTER) == pytest.approx(count)
+    machine = replace(HOSTS, bucket=1.0, overlap=0.5)
+    result = terms(layers, machine, FILTER)
+    assert result["gradient_exchange"] == pytest.approx(642 - 0.5 * 0.5 * 2 / 3 * 757.76)
+    assert hidden_time(layers, machine, FILTER) == pytest.approx(8 * 757.76 / 6)
+
+
+# Limits.
+
+
+@given(problems, machines(), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_a_machine_without_staging_has_no_hosts(
+    problem: tuple[list[Layer], Run], machine: Machine, packing: float, large: float
+) -> None:
+    network, run = problem
+    none = replace(machine, staging=None)
+    changed = replace(none, packing=packing, large_message=large)
+    assert terms(network, changed, run) == terms(network, none, run)
+
+
+@given(problems, machines())
+def test_hosts_of_one_node_or_of_a_pe_each_are_a_ring(
+    problem: tuple[list[Layer], Run], machine: Machine
+) -> None:
+    network, run = problem
+    run = replace(run, group="spatial", p1=1, p2=8, factors=ALL, algorithm="ring")
+    machine = replace(machine, staging=(0.0, math.inf), bucket=math.inf, overlap=0.0)
+    for pes in (1, 8, 16):
+        levels = [(pes, *machine.level(0)[1:]), (64, 1e-3, 1e8)]
+        one = replace(machine, pes_per_node=pes, levels=levels)
+        through, beside = (terms(network, each, run) for each in (one, replace(one, staging=None)))
+        assert through["gradient_exchange"] == pytest.approx(beside["gradient_exchange"])
