@@ -147,11 +147,10 @@ def _suspect_communication(
 ) -> str:
     """Why communication took another time; the likelier causes come first."""
     term, _ = _find_dominant_term(run, "comm")
-    if term == "straggler_wait":
-        than = "less" if deviation.slower else "more"
-        return f"PEs are {than} even than 'jitter' says: they wait for the slowest of them"
     if not deviation.slower:
         return f"overlap with compute, or more bandwidth than {term} is given"
+    if term == "straggler_wait":
+        return "PEs are less even than 'jitter' says: all wait for the slowest"
     return (
         _suspect_congestion(run, runs, deviation)
         or _suspect_large_messages(run)

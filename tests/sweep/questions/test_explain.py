@@ -5,9 +5,9 @@ import pytest
 import sweep
 
 UNIT = re.compile(r"(?<=[\de]) (?:s|B/s|B)(?![A-Za-z/])")
-
-
-STATED = re.compile(r"^(?:(?P<passes>[\d.]+) x \()?(?:.*, )?(?P<seconds>[-+.e\d]+ s)(?: exposed)?\)?$")
+STATED = re.compile(
+    r"^(?:(?P<passes>[\d.]+) x \()?(?:.*, )?(?P<seconds>[-+.e\d]+ s)(?: exposed)?\)?$"
+)
 
 
 def evaluated(numbers: str) -> float:
@@ -30,7 +30,12 @@ STRATEGIES = (
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(
     ("oracle", "iterations", "accumulate"),
-    [("machine", "exact", 1), ("machine", "ceil", 1), ("machine", "exact", 3), ("paper", "ceil", 3)],
+    [
+        ("machine", "exact", 1),
+        ("machine", "ceil", 1),
+        ("machine", "exact", 3),
+        ("paper", "ceil", 3),
+    ],
 )
 def test_the_numbers_come_to_the_seconds_they_state(strategy, oracle, iterations, accumulate):
     told = sweep.explain(
