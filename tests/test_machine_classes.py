@@ -4,8 +4,9 @@ Every network of the catalogue in groups of 2 to 256 PEs, with 1 to 512 samples:
 says of filter and channel groups.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import reduce
+from itertools import product
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +25,16 @@ from kernels.rings import Ring
 
 SIZES = [2, 4, 8, 16, 32, 64, 128, 256]
 BATCHES = [2**n for n in range(10)]
+SYSTEMS = ("abci", "dgx-a100", "dgx1-v100")
+# Of each network, by how many per cent two classes take longer: on average, and at worst.
+LOSSES = {
+    "alexnet": (0.003, 1.0),
+    "cosmoflow": (0.29, 14.6),
+    "inception_v3": (0.43, 10.0),
+    "resnet152": (0.11, 4.5),
+    "resnet50": (0.15, 4.9),
+    "vgg16": (0.21, 5.1),
+}
 SAMPLES = {"cosmoflow": "cosmoflow-512", "inception_v3": "imagenet-299"}  # of the others: imagenet
 
 
@@ -43,9 +54,7 @@ def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
     """Seconds of `messages` of so many items in all: forward and backward."""
     run, network = case.run, case.network
     ring = Ring(run.p2, jnp.ones(()), run.p)
-    gathers, reductions = (
-        costs(network, ring, "auto") for costs in (gather_costs, reduce_costs)
-    )
+    gathers, reductions = (costs(network, ring, "auto") for costs in (gather_costs, reduce_costs))
     by_channel = jnp.asarray(case.work.by_channel)
 
     def time(messages: Cells, items: Cells) -> Cells:
@@ -84,18 +93,18 @@ def compare(model: str, system: str, group: str) -> Floats:
     return np.asarray(time_classes(case)) / np.asarray(time_messages(case, sizes))
 
 
-def list_ratios() -> Iterator[Floats]:
-    for model in list_names("model"):
-        for system in ("abci", "dgx-a100", "dgx1-v100"):
-            for group in ("filter", "channel"):
-                yield compare(model, system, group)
-
-
 @pytest.mark.usefixtures("float64")
-def test_two_classes_are_enough() -> None:
-    ratios = np.stack(list(list_ratios()))
-    assert ratios.shape[1:] == (len(SIZES), len(BATCHES))
+@pytest.mark.parametrize("model", list_names("model"))
+def test_two_classes_are_enough(model: str) -> None:
+    mean, worst = LOSSES[model]
+    ratios = np.stack([compare(model, *place) for place in product(SYSTEMS, ("filter", "channel"))])
+    assert ratios.shape == (2 * len(SYSTEMS), len(SIZES), len(BATCHES))
     assert ratios.min() >= 1 - 1e-9
-    print("RATIOS", ratios.mean(), ratios.max(), ratios.shape)
-    assert ratios.mean() <= 1.004 + 5e-4
-    assert ratios.max() <= 1.16 + 5e-3
+    assert 100 * (ratios.mean() - 1) == pytest.approx(mean, abs=0.01)
+    assert 100 * (ratios.max() - 1) == pytest.approx(worst, abs=0.1)
+
+
+def test_on_average_little_is_lost() -> None:
+    means, worsts = zip(*LOSSES.values(), strict=True)
+    assert sum(means) / len(means) <= 0.4
+    assert max(worsts) <= 16

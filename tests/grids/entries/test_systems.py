@@ -91,7 +91,11 @@ def changed(**changes: object) -> dict[str, Any]:
         ({"name": "small:precision=amp"}, "", "name: expected one that says precision=fp32, got"),
         ({"name": "small:software=plain"}, "", "name: expected one that says software=ddp, got"),
         ({"software": "dpp"}, "software", "unknown software 'dpp'; did you mean 'ddp'?"),
-        ({"levels__1__oversubscription": 0.5}, "oversubscription", "should be greater than or equal to 1"),
+        (
+            {"levels__1__oversubscription": 0.5},
+            "oversubscription",
+            "should be greater than or equal to 1",
+        ),
         ({"size": 69}, "", "size: expected at most the 68 PEs of 'leaf', the last level, got 69"),
         ({"size": 0}, "size", "input should be greater than 0"),
         ({"input_rate": 0}, "input_rate", "input should be greater than 0"),
