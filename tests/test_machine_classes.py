@@ -1,7 +1,7 @@
 """Two classes of sizes against the fastest algorithm for each message by itself.
 
-Every network of the catalogue in groups of 2 to 256 PEs, with 1 to 512 samples: what docs/machine.md
-says of filter and channel groups.
+Every network of the catalogue in groups of 2 to 256 PEs, with 1 to 512 samples: what
+docs/machine.md says of filter and channel groups.
 """
 
 from collections.abc import Callable

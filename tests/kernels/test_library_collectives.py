@@ -12,7 +12,7 @@ from racks import RACKS, make_ring
 from kernels.collectives import Algorithm
 from kernels.library_collectives import gather_costs, reduce_costs, time_fastest, tree_costs
 
-ALGORITHMS = ("ring", "tree", "two-level")
+ALGORITHMS: tuple[Algorithm, ...] = ("ring", "tree", "two-level")
 
 
 def time(costs, m: float = 1024.0, messages: float = 1.0) -> float:
