@@ -15,7 +15,7 @@ from jax.scipy.special import ndtri
 from kernels.arrays import Cells, PerLevel
 from kernels.case import Case
 from kernels.group import GroupWork
-from kernels.hosts import count_staged, exchange_staged, scatter_samples
+from kernels.hosts import exchange_staged, scatter_samples
 from kernels.library_collectives import (
     Cost,
     Costs,
@@ -85,9 +85,7 @@ def find_paths(case: Case) -> Paths:
         ),
         halos=halos.contended(network.phi_halo),
         stages=find_path(network, inside),
-        hosts=exchange_staged(
-            count_staged(work, run, network), run, of_gradients, software, slowest_node
-        ),
+        hosts=exchange_staged(work, run, of_gradients, software, slowest_node),
         slowest=find_slowest(run.p),
         slowest_node=slowest_node,
     )
@@ -174,11 +172,11 @@ def _exchange_gradients(case: Case, costs: Costs, hosts: Cells, window: Cells) -
     messages = jnp.minimum(jnp.maximum(m / software.bucket, 1.0), work.tensors)
     # A spatial group's either pass through host memory, or in one ring of all PEs.
     staged = jnp.equal(work.replicated, 1) & jnp.isfinite(case.network.staging_bandwidth)
-    seconds = jnp.where(staged, 0.0, time_fastest(costs, m, messages)) + hosts
+    seconds = jnp.where(staged, 0.0, time_fastest(costs, m, messages))
     part = 1 / jnp.maximum(messages, 1.0)
     last = seconds * part
     early = _hide(seconds - last, (1 - part) * window)
-    return Flow(last + early.exposed, early.hidden)
+    return Flow(hosts + last + early.exposed, early.hidden)
 
 
 def _add_messages(costs: Costs, work: GroupWork, run: Run) -> tuple[Costs, ...]:

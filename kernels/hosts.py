@@ -30,16 +30,17 @@ def count_staged(work: GroupWork, run: Run, network: Network) -> Cells:
 
 
 def exchange_staged(
-    m: Cells, run: Run, network: Network, software: Software, slowest: Cells
+    work: GroupWork, run: Run, network: Network, software: Software, slowest: Cells
 ) -> Cells:
     """AR inside each node, then between one PE of each; what is large is slow in the latter.
 
     slowest: z(n).
     """
+    m = count_staged(work, run, network)
     inside = jnp.minimum(run.p, network.pes_per_node)
-    within = Link(network.latency[0], 1 / network.bandwidth[0])
+    within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(run.phi)
     # One PE of each node: as the one ring of all PEs, they have its links to themselves.
-    between = find_flow(network, run.p, run.p, jnp.ones(()))
+    between = find_flow(network, run.p, run.p, jnp.ones(())).contended(run.phi)
     others = nodes(run.p, network)
     levels = all_reduce(inside, m, within) + all_reduce(others, m, between)
     slow = time_large(m, network, software) * (1 - 1 / others)

@@ -31,7 +31,6 @@ class Options:
     """
 
     algorithm: Algorithm = "ring"
-    gradients: Algorithm = "ring"
     allreduce: Literal["ring", "hierarchical"] = "ring"
     iterations: Rounding = "exact"
     optimizer: Optimizer = "sgd"
@@ -41,3 +40,4 @@ class Options:
     cuts: Cuts = "output"
     recompute: Literal["none", "full"] = "none"
     waits_for_input: bool = False
+    gradients: Algorithm = "ring"

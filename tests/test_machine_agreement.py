@@ -4,7 +4,7 @@ Random layers, machines, precisions, strategies and settings. What is discrete, 
 the placement's own (tests/grids/inputs/test_placement.py); every number is computed twice.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,14 @@ from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import TensorPeaks
 from grids.inputs.case import Workload, build_case, build_groups
+from grids.inputs.machine import choose_gradients
 from grids.inputs.values import Settings
 from grids.models.kinds import KINDS
+from kernels.collectives import Algorithm
 from kernels.flags import Limit
 from kernels.options import Options
 from kernels.oracle import answer_case
+from kernels.software import Software
 from kernels.terms import TERMS
 from sweep.questions.plain_numbers import number
 
@@ -70,6 +73,13 @@ parameters = st.fixed_dictionaries(
         "jitter": st.floats(0, 0.2),
         "phi_halo": st.floats(1, 8),
         "phi_gather": st.floats(1, 8),
+        **{name: st.floats(0.05, 1) for name in ("rail", "flow")},
+        **{name: st.floats(0.05, 4) for name in ("node_reduce", "node_collective", "startup")},
+        **{name: st.floats(0.05, 4) for name in ("halo_startup", "packing", "assembly")},
+        "large_message": st.floats(1e-3, 1),
+        "layer_wait": st.floats(0, 1e-2),
+        "part_overhead": st.floats(0, 1e-3),
+        "host_jitter": st.floats(0, 1),
     },
 )
 
@@ -95,7 +105,7 @@ def machine_workloads(draw: st.DrawFn) -> Workload:
 
 
 @pytest.mark.parametrize("inside", STRATEGIES)
-@limit_examples(30)
+@limit_examples(12)
 @given(data=st.data())
 def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.DataObject) -> None:
     workload = data.draw(machine_workloads())
@@ -177,6 +187,7 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         assert prior is not None
         return fixed.get(name, known.get(name, prior.median[system.precision]))
 
+    of_software: Any = {each.name: value(each.name) for each in fields(Software)}
     return by_hand.Machine(
         peak=system.peak,
         memory_bandwidth=system.pe.memory_bandwidth,
@@ -199,16 +210,14 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         staging=(system.staging.latency, system.staging.bandwidth) if system.staging else None,
         phi_halo=fixed.get("phi_halo", 1.0),
         phi_gather=fixed.get("phi_gather", 1.0),
-        bucket=value("bucket"),
-        overlap=value("overlap"),
-        jitter=value("jitter"),
+        **of_software,
         size=system.most_pes,
     )
 
 
-def name_algorithm(options: Options) -> Any:
-    assert options.algorithm != "best"  # Table III's
-    return options.algorithm
+def name_algorithm(algorithm: Algorithm) -> Any:
+    assert algorithm != "best"  # Table III's
+    return algorithm
 
 
 def slow_down(rows: list[Any], machine: by_hand.Machine, workload: Workload) -> by_hand.Machine:
@@ -245,6 +254,7 @@ def make_run(
         optimizer=settings.options.optimizer,
         recompute=settings.options.recompute == "full",
         iterations=settings.options.iterations,
-        algorithm=name_algorithm(settings.options),
+        algorithm=name_algorithm(settings.options.algorithm),
+        gradients=name_algorithm(choose_gradients(settings.options, workload.system).gradients),
         phi=fixed.get("phi"),
     )

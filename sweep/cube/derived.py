@@ -19,7 +19,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels import batches
 from kernels.flags import FORBIDS
-from kernels.terms import TERMS
+from kernels.terms import list_terms
 from sweep.cube.dimensions import expect_flags
 from sweep.cube.variables import name_limits
 
@@ -115,8 +115,9 @@ class Paradl:
         """The largest part of the time: a term where the cube holds the terms, else compute or
         communication. An index into the attribute `flag_meanings`; -1 where there is no time.
         """
-        held = [name for name in TERMS if name in self._ds]
-        parts = held if len(held) == len(TERMS) else ["comp_time", "comm_time"]
+        terms = [*list_terms("compute"), *list_terms("communication")]
+        held = all(name in self._ds for name in terms)
+        parts = terms if held else ["comp_time", "comm_time"]
         stacked = xr.concat([self._get(name) for name in parts], "part", coords="minimal")
         # -inf for NaN: argmax refuses a cell of nothing but NaN.
         largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)

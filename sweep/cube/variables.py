@@ -19,7 +19,7 @@ Arrays = dict[str, NDArray[Any]]
 
 # Computed in double precision and rounded once (`kernels.outputs`), relative 2**-24: 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")
-# A bit for each of the seven limits (`kernels.flags`): one bit is free.
+# A bit for each of the eight limits (`kernels.flags`): no bit is free.
 BYTE: np.dtype[np.generic] = np.dtype("uint8")
 
 

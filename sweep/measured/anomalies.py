@@ -11,7 +11,7 @@ from typing import Any
 
 from grids.reading.units import format_quantity
 from kernels.software import LARGE_MESSAGE
-from kernels.terms import TERMS
+from kernels.terms import TERMS, Part
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.plain_numbers import number
@@ -21,6 +21,12 @@ from sweep.questions.predict import choose_case, predict_grid
 GROWN = 1.25
 
 WORDS = {"total": "the iteration", "comp": "compute", "comm": "communication"}
+# What passes while PEs compute is no part of a measured time.
+PARTS: dict[str, tuple[Part, ...]] = {
+    "total": ("compute", "communication"),
+    "comp": ("compute",),
+    "comm": ("communication",),
+}
 NO_START_UPS = dict.fromkeys(("intra_latency", "inter_latency", "staging_latency"), 0.0)
 # Each layer is split among the PEs of a group: compute may shrink less than by p2, and what the
 # group sends passes through host memory (docs/accuracy.md).
@@ -48,7 +54,7 @@ def _select_terms(run: PredictedRun, part: str) -> dict[str, float]:
     return {
         name: value or 0.0
         for name, value in run.answer["terms"].items()
-        if part == "total" or (TERMS[name].part == "compute") == (part == "comp")
+        if TERMS[name].part in PARTS[part]
     }
 
 
@@ -143,6 +149,8 @@ def _suspect_communication(
     term, _ = _find_dominant_term(run, "comm")
     if not deviation.slower:
         return f"overlap with compute, or more bandwidth than {term} is given"
+    if term == "straggler_wait":
+        return "PEs are less even than 'jitter' says: all wait for the slowest"
     return (
         _suspect_congestion(run, runs, deviation)
         or _suspect_large_messages(run)

@@ -9,6 +9,7 @@ from grids.grid import Grid
 from grids.inputs.groups import Groups
 from kernels.arrays import PerLayer
 from kernels.case import Case
+from kernels.collectives import Algorithm
 from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.filter_channel import exchanged
@@ -16,7 +17,7 @@ from kernels.group import GroupWork, Placement, share
 from kernels.own_part import time_own_part
 from kernels.spatial import layer_halo
 from kernels.terms import TERMS
-from sweep.questions.formulas import select_formulas
+from sweep.questions.formulas import Formula, select_formulas
 from sweep.questions.predict import ONLY, Configuration, choose_case, describe_case
 from sweep.questions.smallest_group import find_smallest_group
 
@@ -40,18 +41,24 @@ def explain(
 
 
 def explain_grid(grid: Grid) -> Row:
-    """The prediction, with `formulas` a term and `layers` a row each."""
+    """The prediction, with `formulas` a term and `layers` a row each.
+
+    `hidden` has a row for what passes while PEs compute: it is no part of the whole.
+    """
     case = choose_case(grid)
     predicted = describe_case(grid, case)
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
-        return predicted | {"formulas": [], "layers": []}
+        return predicted | {"formulas": [], "hidden": [], "layers": []}
     # The case has sums over layers alone: layers are divided once more, by what was chosen.
     strategy = grid.strategies[0].settle(predicted)
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
+    rows = _list_formulas(grid, case, predicted)
+    hidden = [row for row in rows if TERMS[row["term"]].part == "hidden"]
     return predicted | {
-        "formulas": _list_formulas(grid, case, predicted),
+        "formulas": [row for row in rows if row not in hidden],
+        "hidden": hidden,
         "layers": _list_layers(grid, groups),
     }
 
@@ -59,37 +66,42 @@ def explain_grid(grid: Grid) -> Row:
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     """A row for each term that takes time."""
     values = _list_values(case.work, predicted)
-    algorithm = grid.options.algorithm
-    rows = []
     group = grid.strategies[0].group_strategy
     formulas = select_formulas(group, oracle=grid.spec.oracle)
-    for name, formula in formulas.items():
-        seconds = predicted["terms"][name]
-        if seconds:
-            # The numbers in a formula are those of one iteration, or of a mini-batch's samples.
-            once = seconds / _count_passes(name, predicted)
-            # Only terms with an all-reduce or all-gather depend on the algorithm of collectives.
-            collective = "AR" in formula.symbols or "AG" in formula.symbols
-            prefix = f"[{algorithm}] " if collective and algorithm != "ring" else ""
-            rows.append(
-                {
-                    "term": name,
-                    "formula": prefix + formula.symbols,
-                    "numbers": formula.numbers.format(**values, seconds=once),
-                    "seconds_per_iteration": once,
-                    "seconds_per_epoch": seconds,
-                    "part": seconds / predicted["epoch_time"],
-                }
-            )
-    assert {row["term"] for row in rows} <= set(TERMS)
-    return rows
+    return [
+        _describe_term(name, formula, values, predicted, grid.options.algorithm)
+        for name, formula in formulas.items()
+        if predicted["terms"][name]
+    ]
 
 
-def _count_passes(term: str, predicted: Row) -> float:
+def _describe_term(
+    name: str, formula: Formula, values: dict[str, float], predicted: Row, algorithm: Algorithm
+) -> Row:
+    """A term's formula, with the numbers of one iteration, and its part of the whole."""
+    seconds = predicted["terms"][name]
+    once = seconds / _count_iterations(name, predicted)
+    # Of several passes the numbers are those of one.
+    passes = 1.0 if TERMS[name].once else predicted["parameters"]["accumulate"]
+    numbers = formula.numbers.format(**values, seconds=once / passes)
+    # Only terms with an all-reduce or all-gather depend on the algorithm of collectives.
+    collective = "AR" in formula.symbols or "AG" in formula.symbols
+    prefix = f"[{algorithm}] " if collective and algorithm != "ring" else ""
+    return {
+        "term": name,
+        "formula": prefix + (formula.symbols if passes == 1 else f"A ({formula.symbols})"),
+        "numbers": numbers if passes == 1 else f"{passes:g} x ({numbers})",
+        "seconds_per_iteration": once,
+        "seconds_per_epoch": seconds,
+        "part": seconds / predicted["epoch_time"],
+    }
+
+
+def _count_iterations(term: str, predicted: Row) -> float:
     """How often an epoch pays a term: samples are computed D/B times, the rest I times."""
     per_sample = TERMS[term].per == "sample"
-    passes: float = predicted["samples"] / predicted["global_batch"]
-    return passes if per_sample else float(predicted["iterations"])
+    exactly: float = predicted["samples"] / predicted["global_batch"]
+    return exactly if per_sample else float(predicted["iterations"])
 
 
 def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
@@ -151,7 +163,8 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
     layers, placement, group = division.layers, division.placement, division.group
     times = time_own_part(division)
     whole = division.options.weights_read == "sample"  # Table III divides times of whole layers
-    halo = placement.split * layer_halo(layers, placement.factors)
+    aligned = division.options.network == "rails"
+    halo = placement.split * layer_halo(layers, placement.factors, aligned)
     sent = exchanged(placement.split) * layers.y
     return {
         "split": placement.split,

@@ -1,4 +1,4 @@
-"""The terms' formulas in symbols, and as text to be filled with numbers.
+"""The terms' formulas in symbols, and as text to be filled with numbers: those of one pass.
 
 Symbols: docs/oracle.md, and for the machine oracle docs/machine.md.
 """
@@ -23,41 +23,45 @@ FORWARD_BACKWARD = {
     "pipeline": Formula("b (max FW_Gi + max BW_Gi)", "{b:g} x {work:.6g} s"),
 }
 
-# Of the machine's own terms: docs/machine.md.
+# Of the machine's own terms (docs/machine.md); the seconds alone, or at the end, where they follow
+# from more numbers than a line holds.
 MACHINE = {
     "forward_backward": Formula(
-        "A b sum s_l, of a PE's own part of each layer", "{accumulate:g} x {b:g} x {work:.6g} s"
+        "b sum s_l, of a PE's own part of each layer", "{b:g} x {work:.6g} s"
     ),
     "pass_overhead": Formula(
-        "A n sum (3 (w+bi) a / BW + o), n = p2+S-1 of a pipeline of several stages, else 1",
-        "{accumulate:g} x {steps:g} x {fixed:.6g} s",
+        "n sum (3 (w+bi) a / BW + o), n = p2+S-1 of a pipeline of several stages, else 1",
+        "{steps:g} x {fixed:.6g} s",
     ),
     "split_overhead": Formula(
-        "A (u b a sum |y| (1-1/p2) / (assembly BW) + [filter] 2 n (p2-1) part_overhead)", SECONDS
+        "u b a sum |y| (1-1/p2) / (assembly BW) + [filter] 2 n (p2-1) part_overhead", SECONDS
     ),
     "gradient_packing": Formula("2 m_s / (packing SB) + [channel] slow(m_s)", SECONDS),
-    "sample_scatter": Formula("A max(0, b a |x_1| - 256 MiB) / (large_message SB)", SECONDS),
+    "sample_scatter": Formula(
+        "max(0, b a |x_1| - 256 MiB) / (large_message SB) (1 + host_jitter z(n))", SECONDS
+    ),
     "input_wait": Formula("max(0, N / input_rate - all else)", SECONDS),
     "gradient_exchange": Formula(
         "T/K + max(0, T - T/K - hidden), T = AR of m = g |w| in K = min(layers, m / bucket)",
         "m = {gradient_bytes:.6g} B, {seconds:.6g} s",
     ),
     "layer_collectives": Formula(
-        "A sum over split layers of [filter] AG + RS, [channel] AR + AG",
+        "sum over split layers of [filter] AG + RS, [channel] AR + AG",
         "{gathers:g} of {gathered_bytes:.6g} B, {seconds:.6g} s",
     ),
     "halo_exchange": Formula(
-        "A max(0, 4 n alpha + 2 b a sum (halo(x) + halo(dL/dy)) beta - overlap b sum s_l)",
+        "max(0, 4 n alpha + 2 b a sum (halo(x) + halo(dL/dy)) beta - overlap b sum s_l)",
         "4 x {halos:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B / {halo_bandwidth:.4g} B/s,"
         " {seconds:.6g} s exposed",
     ),
-    "split_gather": Formula("A 2 AG(p2, b a |y_split|)", "{split_bytes:.6g} B, {seconds:.6g} s"),
+    "split_gather": Formula("2 AG(p2, b a |y_split|)", "{split_bytes:.6g} B, {seconds:.6g} s"),
     "point_to_point": Formula(
-        "A (2 (p2-1) P + max(0, 2 (S-1) P - hidden)), P = alpha + b/S a c beta",
+        "2 (p2-1) P + max(0, 2 (S-1) P - hidden), P = alpha + b/S a c beta,"
+        " c, what crosses the cut",
         "P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} B/s,"
         " {seconds:.6g} s",
     ),
-    "straggler_wait": Formula("jitter z(p) A x a pass computing + A layer_wait N_s z(n)", SECONDS),
+    "straggler_wait": Formula("jitter z(p) x a pass computing + layer_wait N_s z(n)", SECONDS),
     "hidden_communication": Formula("what passes while PEs compute: no part of the time", SECONDS),
 }
 

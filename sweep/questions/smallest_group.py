@@ -30,8 +30,11 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     case = grid.case(index, grid.axes | axis, replace(strategy, group=None))
     if case is None:
         return None
-    flags = np.broadcast_to(np.asarray(find_limits(case)).ravel(), sizes.shape)
-    return next((int(size) for size in sizes[(flags & FORBIDS) == 0]), 0)
+    allowed = (np.asarray(find_limits(case)) & FORBIDS) == 0
+    # Of `segments=best` any number of segments will do.
+    allowed = allowed.any(axis=tuple(range(len(case.choices))))
+    fits = np.broadcast_to(allowed.ravel(), sizes.shape)
+    return next((int(size) for size in sizes[fits]), 0)
 
 
 def _list_sizes(grid: Grid, index: Index) -> list[int]:

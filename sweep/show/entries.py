@@ -42,7 +42,9 @@ def _format_level(level: Row) -> str:
         format_quantity(level["latency"], "s"),
         format_quantity(level["bandwidth"], "B/s"),
     )
-    return f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}"
+    share = level["oversubscription"]
+    narrower = "" if share == 1 else f", {share:g}:1"
+    return f"{level['name']}, {level['pes']} PEs: {latency}, {bandwidth}{narrower}"
 
 
 def format_file(entry: Entry) -> str:

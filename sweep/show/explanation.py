@@ -38,6 +38,9 @@ def show_explanation(explanation: dict[str, Any], form: Format) -> None:
     if explanation["formulas"]:
         terms = [_lay_out_formula(row) for row in explanation["formulas"]]
         print_table(terms, "Terms (the numbers: one iteration)")
+        hidden = [_lay_out_formula(row) for row in explanation["hidden"]]
+        if hidden:
+            print_table(hidden, "Beside the terms: no part of the time")
         print_table(_drop_empty_columns(explanation["layers"]), "Layers (one sample)")
 
 

@@ -135,7 +135,11 @@ def _format_with_unit(key: str, value: object) -> str:
     """A value that stands alone, with the unit of its key, or of what its key is a part of."""
     whole, _, name = key.rpartition(".")
     text = format_cell(value, PREFIXED.get(whole, PREFIXED.get(name)))
-    return f"{text} {UNITS[name]}" if name in UNITS and value is not None else text
+    if name not in UNITS or value is None:
+        return text
+    # What passes while PEs compute stands among terms that add up to the whole.
+    hidden = name in TERMS and TERMS[name].part == "hidden"
+    return f"{text} {UNITS[name]}" + (" (no part of the sum)" if hidden else "")
 
 
 def print_table(rows: Sequence[Row], title: str = "") -> None:

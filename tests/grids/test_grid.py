@@ -248,6 +248,18 @@ def test_two_precisions_of_a_machine_in_one_grid() -> None:
     assert again.definition() == space.definition()
 
 
+def test_two_ways_of_sending_gradients_in_one_grid() -> None:
+    labels = ("abci", "abci:software=ddp", "abci:precision=amp,software=ddp")
+    space = grid(system=[*labels[:2], "abci:software=ddp,precision=amp"])
+    again = written_and_read(space)
+    for each in (space, again):
+        assert each.labels["system"] == labels
+        assert [system.software for system in each.systems] == ["plain", "ddp", "ddp"]
+    assert again.definition() == space.definition()
+    with pytest.raises(InputError, match=r"axes\.system: 'abci' stands twice; keep one"):
+        grid(system=["abci", "abci:software=plain"])
+
+
 def test_a_machines_own_precision_is_no_second_machine() -> None:
     with pytest.raises(InputError, match=r"axes\.system: 'dgx-h100' stands twice; keep one"):
         grid(system=["dgx-h100", "dgx-h100:precision=amp"])

@@ -76,6 +76,29 @@ def test_settings_of_a_system(reference: str, label: str, precision: str, peak: 
     assert find("system", definition, Path("elsewhere")) == system
 
 
+@pytest.mark.parametrize(
+    ("reference", "label", "software", "precision"),
+    [
+        ("abci", "abci", "plain", "fp32"),
+        ("abci:software=plain", "abci", "plain", "fp32"),  # its own
+        ("abci:software=ddp", "abci:software=ddp", "ddp", "fp32"),
+        ("abci:precision=amp,software=ddp", "abci:precision=amp,software=ddp", "ddp", "amp"),
+        ("abci:software=ddp,precision=amp", "abci:precision=amp,software=ddp", "ddp", "amp"),
+        ("abci:precision=fp32,software=ddp", "abci:software=ddp", "ddp", "fp32"),
+        ("dgx-a100", "dgx-a100", "ddp", "amp"),
+        ("dgx-a100:software=ddp", "dgx-a100", "ddp", "amp"),
+        ("dgx-a100:software=plain", "dgx-a100:software=plain", "plain", "amp"),
+    ],
+)
+def test_software_of_a_system(reference: str, label: str, software: str, precision: str) -> None:
+    system = find("system", reference, Path())
+    assert (system.name, system.software, system.precision) == (label, software, precision)
+    assert system == find("system", label, Path())
+    assert (system == find("system", system.machine, Path())) == (label == system.machine)
+    definition = json.loads(json.dumps(system.definition()))
+    assert find("system", definition, Path("elsewhere")) == system
+
+
 @pytest.mark.parametrize("name", ["mine.yaml", "a:b.yaml", "a:b=c/mine.yml"])
 def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
     """A path may have colons of its own."""
@@ -95,6 +118,9 @@ def test_settings_behind_a_path(name: str, tmp_path: Path) -> None:
         ("dgx-h100:precision=tf23", "unknown precision 'tf23'; did you mean 'tf32'?"),
         ("dgx-h100:precison=tf32", "systems have no setting 'precison'; did you mean 'precision'"),
         ("dgx-h100:tf32", "expected key=value once each, got 'tf32'; write it like 'dgx-h100:prec"),
+        ("abci:software=dpp", "unknown software 'dpp'; did you mean 'ddp'? known: ddp, plain"),
+        ("abci:softwar=ddp", "systems have no setting 'softwar'; did you mean 'software'"),
+        ("abci:software=", "unknown software ''; known: ddp, plain"),
         ("abci:precision=amp,precision=amp", "expected key=value once each"),
         ("abci:precision=bf16", "V100 SXM2 16 GB has no peak for bf16, only for fp32, amp; "),
         ("abcy:precision=amp", "unknown system 'abcy'; did you mean 'abci'?"),

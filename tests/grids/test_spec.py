@@ -98,8 +98,9 @@ WORDS = [
 
 @pytest.mark.parametrize(("name", "word"), WORDS)
 def test_every_choice_is_a_key(name: str, word: str) -> None:
-    # Table III knows no recomputing.
-    oracle = "machine" if name == "recompute" else "paper"
+    # Table III knows no recomputing, nor a collective in two levels; its "best" is its own.
+    of_machine = name == "recompute" or word in ("two-level", "auto")
+    oracle = "machine" if of_machine else "paper"
     assert getattr(spec_of({}, **{"oracle": oracle, name: word}), name) == word
 
 
@@ -115,9 +116,20 @@ def test_what_the_oracle_does_not_know_is_refused(name: str) -> None:
         spec_of({}, parameters={name: 1.0}, oracle=other)
 
 
-def test_recomputing_is_no_part_of_the_paper() -> None:
-    with pytest.raises(InputError, match="'recompute' is no part of Table III; write 'oracle:"):
-        spec_of({}, oracle="paper", recompute="full")
+@pytest.mark.parametrize(
+    ("oracle", "choice", "instead"),
+    [
+        ("paper", {"recompute": "full"}, "write 'oracle: machine'"),
+        ("paper", {"collectives": "two-level"}, "write 'allreduce: hierarchical', or 'oracle: ma"),
+        ("machine", {"collectives": "best"}, "write 'collectives: auto', or 'oracle: paper'"),
+        ("machine", {"allreduce": "hierarchical"}, "write 'collectives: two-level', or 'oracle: p"),
+    ],
+)
+def test_a_choice_of_the_other_oracle_is_refused(oracle, choice, instead) -> None:
+    ((name, word),) = choice.items()
+    refused = f"the spec: '{name}: {word}' is no choice of 'oracle: {oracle}'; {instead}"
+    with pytest.raises(InputError, match=refused):
+        spec_of({}, oracle=oracle, **choice)
 
 
 @pytest.mark.parametrize("name", Choices.model_fields)

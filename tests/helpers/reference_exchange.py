@@ -103,7 +103,6 @@ def all_halos(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     outermost = next((factor for factor in run.factors if factor > 1), 1)
     between = path(machine, run.p, outermost, run.p2 // outermost)
     alpha, beta = between.bound(machine.host_path, machine.phi_halo)
-    alpha *= machine.halo_startup
     split = [layer for layer in layers if layer.divided]
     items = [n for layer in split for n in halos(layer, run.factors) if n > 0]
     return sum(2 * (alpha + run.b * machine.a * n * beta) for n in items)
@@ -169,7 +168,7 @@ def gradient_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> flo
     q, s = (run.p, 1) if run.group == "spatial" else (run.p1, run.p2)
     phi = 1.0 if run.phi is None else run.phi
     over = ring(machine, run.p, q, s, machine.node_reduce).bound(FREE, phi)
-    return all_reduce(run.algorithm, over, m, messages)
+    return all_reduce(run.gradients or run.algorithm, over, m, messages)
 
 
 # Overlap.
@@ -207,7 +206,9 @@ def gradient_window(layers: Sequence[Layer], machine: Machine, run: Run) -> floa
 
 
 def gradient_exchange(layers: Sequence[Layer], machine: Machine, run: Run) -> Exchange:
-    """The last bucket is waited for; what no layer weighs is not sent."""
+    """The last bucket is waited for; what no layer weighs is not sent; hosts' one message waits."""
+    if passes_hosts(machine, run):
+        return Exchange(gradient_seconds(layers, machine, run))
     messages = gradient_messages(layers, machine, run)
     if messages == 0:
         return Exchange(0.0)

@@ -6,7 +6,7 @@ From docs/machine.md, section Network, alone. A machine without `staging` has no
 from collections.abc import Sequence
 
 from reference_network import path
-from reference_parts import Layer, Machine, Run, own_part
+from reference_parts import Layer, Machine, Run, expected_largest, own_part
 
 LARGE = 256 * 2**20  # bytes that pass as fast as any
 
@@ -48,7 +48,14 @@ def exchange_seconds(machine: Machine, run: Run, m: float) -> float:
     between = path(machine, run.p, run.p, 1, machine.node_reduce)
     within = 2 * (h - 1) * (inside.alpha + m / h * phi * inside.beta)
     across = 2 * (n - 1) * (between.alpha + m / n * phi * between.beta)
-    return within + across + slow(machine, m) * (1 - 1 / n)
+    if m == 0:
+        return 0.0
+    return within + across + slow(machine, m) * (1 - 1 / n) * slowest_node(machine, run)
+
+
+def slowest_node(machine: Machine, run: Run) -> float:
+    """j: the slowest node's time of what is large, of the mean."""
+    return 1 + machine.host_jitter * expected_largest(max(1.0, run.p / machine.pes_per_node))
 
 
 def packing_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
@@ -64,4 +71,5 @@ def scatter_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> floa
     """Seconds a pass that a spatial group's large samples are handed out."""
     if machine.staging is None or run.group != "spatial" or run.p2 == 1:
         return 0.0
-    return beyond_large(machine, run.b * machine.a * layers[0].x)
+    slow_part = beyond_large(machine, run.b * machine.a * layers[0].x)
+    return slow_part * slowest_node(machine, run)

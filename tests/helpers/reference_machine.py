@@ -6,7 +6,6 @@ here, what a PE holds in reference_memory, what a layer takes and what PEs send 
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 from reference_exchange import communication_terms, exchanges, gathered_layers, layer_waits
 from reference_hosts import packing_seconds
@@ -16,6 +15,7 @@ from reference_parts import (
     Machine,
     Run,
     Values,
+    expected_largest,
     group_pass,
     own_part,
     profile_slowdown,
@@ -30,6 +30,7 @@ __all__ = [
     "Run",
     "default_group",
     "epoch",
+    "expected_largest",
     "hidden_time",
     "machine_too_small",
     "memory",
@@ -69,11 +70,6 @@ def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values
         "split_overhead": run.accumulate * split_overhead(layers, machine, run),
         "gradient_packing": packing_seconds(layers, machine, run),
     }
-
-
-def expected_largest(count: float) -> float:
-    """z: of so many standard normal numbers (Blom 1958), a fraction where a node is not full."""
-    return NormalDist().inv_cdf((count - 3 / 8) / (count + 1 / 4))
 
 
 JITTERY = ("forward_backward", "pipeline_bubble", "pass_overhead")

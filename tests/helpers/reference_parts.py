@@ -9,6 +9,7 @@ are given. SI units. A PE's own part of a layer is a layer.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import Literal
 
 import reference
@@ -65,11 +66,12 @@ class Machine(Network):
     staging: tuple[float, float] | None = None  # latency, bandwidth
     phi_halo: float = 1.0
     phi_gather: float = 1.0
-    halo_startup: float = 1.0  # what a halo's start-up takes of its way's
+    halo_startup: float = 1.0  # of staging's latency
     node_reduce: float = 1.0  # r_0 of gradients
     node_collective: float = 1.0  # r_0 of what groups gather and reduce of layers
     packing: float = math.inf  # of staging's bandwidth: what gradients are packed with
     large_message: float = math.inf  # of staging's bandwidth: what is beyond 256 MiB passes with
+    host_jitter: float = 0.0  # the spread of a node's time for that
     assembly: float = math.inf  # of the memory bandwidth: what outputs are put together with
     part_overhead: float = 0.0  # seconds for a peer's part of an output
     layer_wait: float = 0.0  # seconds that a group's message waits for the slowest of a few nodes
@@ -84,7 +86,7 @@ class Machine(Network):
         if self.staging is None:
             return FREE
         latency, bandwidth = self.staging
-        return Path(latency, 1 / bandwidth)
+        return Path(self.halo_startup * latency, 1 / bandwidth)
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class Run:
     recompute: bool = False
     iterations: Literal["exact", "ceil"] = "exact"
     algorithm: Algorithm = "auto"
+    gradients: Algorithm | None = None  # of those that exchange gradients; None: as all others
     phi: float | None = None  # of the gradient exchange, beside the flows that are counted
 
     @property
@@ -217,3 +220,8 @@ def stages(layers: Sequence[Layer], run: Run) -> list[range]:
     """The layers of each stage; all of them where there is no pipeline."""
     ends = run.ends if run.piped else (len(layers),)
     return [range(start, end) for start, end in zip((0, *ends[:-1]), ends, strict=True)]
+
+
+def expected_largest(count: float) -> float:
+    """z: of so many standard normal numbers (Blom 1958), a fraction where a node is not full."""
+    return NormalDist().inv_cdf((count - 3 / 8) / (count + 1 / 4))

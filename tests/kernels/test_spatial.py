@@ -34,9 +34,36 @@ def one_layer(*extents: float) -> np.ndarray:
     ],
 )
 def test_halo(kernel, factors, items) -> None:
-    """5 channels of a sample of 1 x 8 x 6."""
-    found = halo(one_layer(*kernel), np.array([5.0]), one_layer(1, 8, 6), np.array(factors, float))
-    assert found.tolist() == [items]
+    """5 channels of a sample of 1 x 8 x 6; a PE needs K - 1 rows of both neighbours together."""
+    overlap, sample = one_layer(*kernel) - 1, one_layer(1, 8, 6)
+    sent = halo(overlap, np.array([5.0]), sample, np.array(factors, float))
+    assert sent.tolist() == [items]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "forward", "backward"),
+    [
+        (3, 1, 1, 1),  # a row of either side, of x and of dL/dy
+        (3, 2, 1 / 2, 1 / 4),  # windows have one row in common, of one side
+        (7, 2, 5 / 2, 5 / 4),
+        (2, 2, 0, 0),  # they touch, and have none
+        (1, 2, 0, 0),  # they leave rows out
+    ],
+)
+def test_windows_of_neighbours_have_few_rows_in_common(kernel, stride, forward, backward) -> None:
+    """2 channels of x of 16 columns, 3 filters of dL/dy of as many as fit, in rows of 16."""
+    rows = 16 / stride
+    layers = replace(
+        LAYERS,
+        channels=np.full(3, 2.0),
+        filters=np.full(3, 3.0),
+        kernel=np.full((3, 3), float(kernel)),
+        stride=np.full((3, 3), float(stride)),
+        extents_x=np.repeat(one_layer(1, 16, 16), 3, axis=1),
+        extents_y=np.repeat(one_layer(1, rows, rows), 3, axis=1),
+    )
+    sent = layer_halo(layers, np.array([1.0, 1, 2]), aligned=True)
+    assert sent.tolist() == [2 * 16 * forward + 3 * rows * backward] * 3
 
 
 def test_the_input_goes_forward_and_the_output_gradient_back() -> None:

@@ -20,13 +20,13 @@ def test_terms_are_a_pytree_in_the_order_of_the_table() -> None:
     assert leaves == [*map(float, range(len(TERMS)))]
 
 
-def test_each_is_added_once() -> None:
+def test_each_is_added_once_but_what_is_hidden() -> None:
     parts = (*list_terms("compute"), *list_terms("communication"))
-    assert sorted(parts) == sorted(TERMS)
+    assert sorted((*parts, "hidden_communication")) == sorted(TERMS)
     powers = Terms(*(10.0 ** np.arange(len(TERMS))))
     for sums in (powers, add_terms(powers)):
-        assert sums.compute == 111111
-        assert sums.communication == 11111000000
+        assert sums.compute + sums.communication == sum(getattr(powers, name) for name in parts)
+        assert sums.communication == sum(getattr(powers, name) for name in parts[-6:])
 
 
 def test_terms_and_outputs_are_named_without_jax() -> None:

@@ -89,6 +89,13 @@ def changed(**changes: object) -> dict[str, Any]:
         ({"pe__tensor_peaks": {"am": 1e14}}, "pe.tensor_peaks.am", "did you mean 'amp'?"),
         ({"pe__tensor_peaks": {"amp": 125}}, "pe.tensor_peaks.amp", "is no speed of a machine"),
         ({"name": "small:precision=amp"}, "", "name: expected one that says precision=fp32, got"),
+        ({"name": "small:software=plain"}, "", "name: expected one that says software=ddp, got"),
+        ({"software": "dpp"}, "software", "unknown software 'dpp'; did you mean 'ddp'?"),
+        (
+            {"levels__1__oversubscription": 0.5},
+            "oversubscription",
+            "should be greater than or equal to 1",
+        ),
         ({"size": 69}, "", "size: expected at most the 68 PEs of 'leaf', the last level, got 69"),
         ({"size": 0}, "size", "input should be greater than 0"),
         ({"input_rate": 0}, "input_rate", "input should be greater than 0"),
@@ -155,6 +162,23 @@ def test_other_settings_are_in_the_name() -> None:
     assert System.from_definition(other.definition()) == other
     # From there, too, a label has the machine's name once.
     assert other.with_settings({"precision": "fp32"}).name == "small:precision=fp32"
+
+
+def test_settings_are_told_in_one_order() -> None:
+    system = System.model_validate(changed(pe__tensor_peaks=PEAKS))
+    first = system.with_settings({"software": "plain"})
+    assert (first.name, first.software) == ("small:software=plain", "plain")
+    both = first.with_settings({"precision": "amp"})
+    assert both.name == "small:precision=amp,software=plain"
+    assert both == system.with_settings({"software": "plain", "precision": "amp"})
+    assert both.machine == "small"
+    assert System.from_definition(both.definition()) == both
+
+
+def test_levels_are_not_oversubscribed_unless_they_say_so() -> None:
+    system = System.model_validate(changed(levels__0__oversubscription=2))
+    assert [level.oversubscription for level in system.levels] == [2, 1]
+    assert System.from_definition(system.definition()) == system
 
 
 def test_the_precision_that_a_machine_has_changes_no_name() -> None:

@@ -329,7 +329,8 @@ def test_an_unfinished_cube_says_so(small_url, tmp_path, paradl):
 def test_predict_and_explain(paradl):
     code, out, err = paradl(*ONE, "--format", "json", "--set", "inter_bandwidth=1 GB/s")
     assert (code, err) == (0, "")
-    assert json.loads(out)["parameters"]["replica_bandwidth"] == 1e9
+    # A node's one ring has both of its adapters.
+    assert json.loads(out)["parameters"]["replica_bandwidth"] == 2e9
     code, out, _ = paradl("explain", *ONE[1:])
     assert code == 0
     assert "gradient_exchange" in out

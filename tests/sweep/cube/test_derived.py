@@ -6,6 +6,7 @@ import xarray as xr
 
 import sweep
 from grids.reading.errors import InputError
+from kernels.terms import TERMS
 
 SAMPLES = 1_280_000  # of imagenet-226
 ALEXNET = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci"}
@@ -117,6 +118,12 @@ def test_the_bottleneck_names_the_largest_part(mixed, one):
     parts = found.attrs["flag_meanings"].split()
     assert parts[int(found)] == max(parts, key=lambda part: float(one[part]))
     assert (mixed.sel(model="alexnet", dataset="cosmoflow-128").paradl.bottleneck == -1).all()
+
+
+def test_what_is_hidden_is_no_bottleneck(one):
+    assert "hidden_communication" in one
+    parts = one.paradl.bottleneck.attrs["flag_meanings"].split()
+    assert set(TERMS) - set(parts) == {"hidden_communication"}
 
 
 def test_the_bottleneck_of_a_cube_without_terms(one):

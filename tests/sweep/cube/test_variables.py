@@ -18,8 +18,8 @@ def test_what_is_not_written_cannot_exist():
 def test_flags_have_names():
     assert name_limits(0) == []
     assert name_limits(Limit.MEMORY | Limit.UNEVEN) == ["memory", "uneven"]
-    assert VARIABLES["limit"].attributes["flag_masks"] == [1, 2, 4, 8, 16, 32, 64]
-    assert len(VARIABLES["limit"].attributes["flag_meanings"].split()) == 7
+    assert VARIABLES["limit"].attributes["flag_masks"] == [1, 2, 4, 8, 16, 32, 64, 128]
+    assert len(VARIABLES["limit"].attributes["flag_meanings"].split()) == 8
 
 
 @pytest.mark.parametrize(

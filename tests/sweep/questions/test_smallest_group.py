@@ -59,6 +59,22 @@ def test_it_is_the_first_that_is_allowed(strategy, pe, batch, settings, expected
     assert find_first(base, pe, batch, **settings) == expected
 
 
+@pytest.mark.parametrize(
+    ("strategy", "batch", "settings"),
+    [("pipeline", 1024, {"recompute": "full"}), ("data+pipeline", 640, {})],
+)
+def test_any_segments_will_do_for_the_best(strategy, batch, settings) -> None:
+    """Of many segments fewer PEs hold a batch."""
+    counts = (1, 4, 16, 64)
+    each = [
+        ask(f"{strategy}:segments={count}", 8, batch, **settings)["smallest_group"]
+        for count in counts
+    ]
+    best = ask(f"{strategy}:segments=best", 8, batch, **settings)["smallest_group"]
+    assert best == min(size for size in each if size)
+    assert each[0] == 0
+
+
 @pytest.mark.parametrize("strategy", ["data", "serial"])
 def test_there_is_none_without_groups(strategy) -> None:
     assert ask(strategy, 1, 32)["smallest_group"] is None

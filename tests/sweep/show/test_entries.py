@@ -26,10 +26,12 @@ def test_the_catalogue_fits_a_screen():
 
 
 def test_levels_are_read_by_people_and_programs():
-    assert "leaf, 68 PEs: 40.31 us, 12.5 GB/s" in printed("systems", "table")
+    table = printed("systems", "table")
+    assert "leaf, 68 PEs: 40.31 us, 12.5 GB/s " in table
+    assert "rack, 136 PEs: 40.49 us, 12.5 GB/s, 3:1" in table  # oversubscribed
     (abci,) = [row for row in json.loads(printed("systems", "json")) if row["system"] == "abci"]
     level = {"name": "leaf", "pes": 68, "latency": 40.31e-6, "bandwidth": 12.5e9}
-    assert level in abci["levels"]
+    assert level | {"oversubscription": 1} in abci["levels"]
     assert abci["source"]
 
 
@@ -81,13 +83,13 @@ def test_every_digit_is_written():
     text = format_file(SMALLEST)
     assert "memory_bandwidth: 1.0000000000000002 GB/s" in text
     assert "memory_capacity: 100.0 B" in text
-    assert "{name: all, pes: 4096, latency: 0 s, bandwidth: 1e-20 B/s}" in text
+    assert "pes: 4096, oversubscription: 1.0, latency: 0 s, bandwidth: 1e-20 B/s}" in text
     assert read_system(text) == SMALLEST
 
 
 def test_what_a_machine_may_have_stands_in_comments():
     """Without its mark, each is a line that can be read."""
-    optional = ("tensor_peaks", "precision", "size", "input_rate", "staging")
+    optional = ("tensor_peaks", "precision", "software", "size", "input_rate", "staging")
     lines = format_file(SMALLEST).splitlines()
     for n, line in enumerate(lines):
         if line.strip().startswith(tuple(f"# {key}:" for key in optional)):

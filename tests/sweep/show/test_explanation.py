@@ -15,6 +15,14 @@ def test_an_explanation_has_three_parts(capsys):
     assert "gathered_items" not in out  # zero throughout
 
 
+def test_what_is_hidden_stands_below_the_terms(capsys):
+    told = sweep.explain("alexnet", "data", 8, 64, dataset="imagenet", system="abci:software=ddp")
+    show_explanation(told, "table")
+    terms, hidden = capsys.readouterr().out.split("Beside the terms: no part of the time")
+    assert "hidden_communication" not in terms
+    assert "hidden_communication" in hidden
+
+
 def test_an_explanation_as_json_and_csv(capsys):
     show_explanation(EXPLAINED, "json")
     assert json.loads(capsys.readouterr().out) == EXPLAINED

@@ -123,3 +123,10 @@ def test_no_rows(capsys):
     for form in ("json", "csv", "table"):
         show(pd.DataFrame([], dtype=object), form)
     assert capsys.readouterr().out.startswith("[]")
+
+
+def test_what_is_hidden_is_said_to_be_no_part_of_the_sum(capsys):
+    show_one({"terms": {"straggler_wait": 1.5, "hidden_communication": 2.5}}, "table")
+    *_, waited, hidden = capsys.readouterr().out.strip().splitlines()
+    assert waited.split() == ["terms.straggler_wait", "1.5", "s/epoch"]
+    assert hidden.split()[1:] == ["2.5", "s/epoch", "(no", "part", "of", "the", "sum)"]

@@ -1,0 +1,38 @@
+"""What the machine oracle answers for one configuration, with any machine, along one axis more."""
+
+from typing import Any
+
+import numpy as np
+
+from grids.grid import Grid
+from grids.models.layers import Floats
+from grids.spec import Spec
+from kernels.case import Case
+from kernels.oracle import Answer, answer_case
+
+Definition = dict[str, Any]
+STRATEGIES = (
+    "data",
+    *(f"data+{group}:group=4" for group in ("spatial", "filter", "channel", "pipeline")),
+)
+
+
+def take_case(
+    machine: Definition | str, strategy: str, pe: int, model: str, batch: int = 32, **axes: Any
+) -> Case:
+    """The case of a model on ImageNet; `axes` are parameters, of one value or several."""
+    labels = {"model": model, "dataset": "imagenet", "system": [machine], "strategy": strategy}
+    spec = {"axes": {**labels, "pe": pe, "batch": batch, **axes}}
+    case = Grid.from_spec(Spec.model_validate(spec)).case((0, 0, 0, 0))
+    assert case is not None
+    return case
+
+
+def answer(*asked: Any, **axes: Any) -> Answer:
+    """The answer for `take_case`."""
+    return answer_case(take_case(*asked, **axes))
+
+
+def add_times(answer: Answer) -> Floats:
+    """Seconds an epoch, along the axis that varies."""
+    return np.asarray(answer.compute + answer.communication).ravel()

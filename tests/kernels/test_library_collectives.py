@@ -1,0 +1,125 @@
+"""Collectives as libraries run them, by hand: 1,024 bytes on the network of `racks`."""
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from budgets import limit_examples
+from hypothesis import given
+from hypothesis import strategies as st
+from racks import RACKS, make_ring
+
+from kernels.collectives import Algorithm
+from kernels.library_collectives import gather_costs, reduce_costs, time_fastest, tree_costs
+
+ALGORITHMS: tuple[Algorithm, ...] = ("ring", "tree", "two-level")
+
+
+def time(costs, m: float = 1024.0, messages: float = 1.0) -> float:
+    return float(time_fastest(costs, np.float64(m), np.float64(messages)))
+
+
+def reduce_seconds(ring, algorithm: Algorithm, m: float = 1024.0, messages: float = 1.0) -> float:
+    return time(reduce_costs(RACKS, ring, algorithm), m, messages)
+
+
+def gather_seconds(ring, algorithm: Algorithm, m: float = 1024.0, messages: float = 1.0) -> float:
+    return time(gather_costs(RACKS, ring, algorithm), m, messages)
+
+
+@pytest.mark.parametrize(
+    ("messages", "around", "tree", "levels"),
+    [
+        # 16 PEs in 4 nodes. 30 (2 + 64/8); 2 (3 x 1 + 2 x 2 + 1024/8);
+        # 6 (1 + 256/16) + 6 (2 + 64/2), where a node's four have 2 B/s each
+        (1, 300, 270, 102 + 204),
+        # 30 (6 + 64/8); 2 (3 x 7 + 128); 6 (3 + 16) + 6 (6 + 32)
+        (3, 420, 298, 114 + 228),
+    ],
+)
+def test_of_four_nodes(messages, around, tree, levels) -> None:
+    ring = make_ring(16, 16, 1)
+    for algorithm, seconds in zip(ALGORITHMS, (around, tree, levels), strict=True):
+        assert reduce_seconds(ring, algorithm, messages=messages) == pytest.approx(seconds)
+    for algorithm, seconds in zip(ALGORITHMS, (around, around, levels), strict=True):
+        # A gather has no tree, and is half of a reduction.
+        assert gather_seconds(ring, algorithm, messages=messages) == pytest.approx(seconds / 2)
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "tree", "two-level", "auto"])
+@pytest.mark.parametrize("place", [(1, 1, 1), (16, 1, 16), (64, 1, 4)])
+def test_one_pe_sends_nothing(algorithm, place) -> None:
+    ring = make_ring(*place)
+    assert reduce_seconds(ring, algorithm, messages=5) == 0
+    assert gather_seconds(ring, algorithm, messages=5) == 0
+
+
+def test_in_one_node_two_levels_are_a_ring_and_a_tree_is_a_chain() -> None:
+    ring = make_ring(64, 4, 1)
+    around = 6 * (1 + 256 / 16)
+    assert reduce_seconds(ring, "ring") == reduce_seconds(ring, "two-level") == around
+    assert reduce_seconds(ring, "tree") == 2 * (3 + 1024 / 16)
+    assert reduce_seconds(ring, "auto") == around
+
+
+def test_where_no_two_share_a_node_two_levels_are_a_ring() -> None:
+    """16 rings of 4 at stride 4 of 64 PEs: 1 B/s each."""
+    ring = make_ring(64, 16, 4)
+    around = 30 * (4 + 64)
+    assert reduce_seconds(ring, "ring") == reduce_seconds(ring, "two-level") == around
+    assert reduce_seconds(ring, "tree") == 2 * (4 * 4 + 1024)
+
+
+def test_a_ring_across_a_border_shares_no_node_and_its_tree_has_one_more() -> None:
+    """6 of 12 PEs, two rings of which leave a node: 4 B/s each."""
+    ring = make_ring(12, 6, 1)
+    assert reduce_seconds(ring, "ring") == pytest.approx(10 * (2 + 1024 / 6 / 4))
+    # Six nodes of one PE each, whose 1 x 6 rings have a stride of 1.
+    assert reduce_seconds(ring, "two-level") == reduce_seconds(ring, "ring")
+    assert reduce_seconds(ring, "tree") == pytest.approx(2 * (3 * 1 + 2 * 2 + 1024 / 4))
+
+
+def test_very_many_pes() -> None:
+    """A ring's start-ups grow as its PEs, a tree's as their logarithm, bytes not at all."""
+    ring = make_ring(2**20, 2**20, 1)
+    m = 1024.0
+    assert reduce_seconds(ring, "tree") == 2 * (3 * 1 + 18 * 4 + m / 4)
+    assert reduce_seconds(ring, "ring") == pytest.approx(2 * (2**20 - 1) * 4 + 2 * m / 4, rel=1e-6)
+    between = 2 * (2**18 - 1) * 4 + 2 * m / 4 / 1  # four rings of a node, 1 B/s each
+    assert reduce_seconds(ring, "two-level") == pytest.approx(between + 6 * (1 + m / 64), rel=1e-6)
+    assert reduce_seconds(ring, "auto") == reduce_seconds(ring, "tree")
+    assert reduce_seconds(ring, "auto", 1e9) < 1.01 * reduce_seconds(ring, "ring", 1e9)
+
+
+@pytest.mark.parametrize("nodes", [2**n for n in range(1, 15)])
+def test_a_tree_of_a_power_of_two_has_its_logarithm_of_levels(nodes) -> None:
+    startup = reduce_seconds(make_ring(4 * nodes, 4 * nodes, 1), "tree", 0.0)
+    alpha = 2 if nodes <= 4 else 4
+    assert startup == 2 * (3 + alpha * np.round(np.log2(nodes)))
+
+
+def test_what_may_be_chosen() -> None:
+    ring = make_ring(16, 16, 1)
+    counts = {
+        each: (len(gather_costs(RACKS, ring, each)), len(reduce_costs(RACKS, ring, each)))
+        for each in ("ring", "tree", "two-level", "auto")
+    }
+    assert counts == {"ring": (1, 1), "tree": (1, 1), "two-level": (1, 1), "auto": (2, 3)}
+    assert set(counts) | {"best"} == set(get_args(Algorithm))
+    assert tree_costs(RACKS, ring, "ring") == ()
+
+
+@limit_examples(100)
+@given(
+    group=st.integers(1, 40),
+    stride=st.integers(1, 40),
+    replicas=st.integers(1, 8),
+    m=st.floats(0, 1e6),
+    messages=st.integers(1, 100),
+)
+def test_auto_is_the_fastest_of_the_three(group, stride, replicas, m, messages) -> None:
+    ring = make_ring(group * stride * replicas, group, stride)
+    each = [reduce_seconds(ring, name, m, messages) for name in ALGORITHMS]
+    assert reduce_seconds(ring, "auto", m, messages) == pytest.approx(min(each))
+    gathers = [gather_seconds(ring, name, m, messages) for name in ALGORITHMS]
+    assert gather_seconds(ring, "auto", m, messages) == pytest.approx(min(gathers))

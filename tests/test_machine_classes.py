@@ -1,0 +1,110 @@
+"""Two classes of sizes against the fastest algorithm for each message by itself.
+
+Every network of the catalogue in groups of 2 to 256 PEs, with 1 to 512 samples: what
+docs/machine.md says of filter and channel groups.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from itertools import product
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from grids.grid import Grid
+from grids.library import list_names
+from grids.models.layers import Floats
+from grids.spec import Spec
+from kernels.arrays import Cells
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.filter_channel import exchanged
+from kernels.library_collectives import gather_costs, reduce_costs, time_fastest
+from kernels.rings import Ring
+
+SIZES = [2, 4, 8, 16, 32, 64, 128, 256]
+BATCHES = [2**n for n in range(10)]
+SYSTEMS = ("abci", "dgx-a100", "dgx1-v100")
+# Of each network, by how many per cent two classes take longer: on average, and at worst.
+LOSSES = {
+    "alexnet": (0.003, 1.0),
+    "cosmoflow": (0.29, 14.6),
+    "inception_v3": (0.43, 10.0),
+    "resnet152": (0.11, 4.5),
+    "resnet50": (0.15, 4.9),
+    "vgg16": (0.21, 5.1),
+}
+SAMPLES = {"cosmoflow": "cosmoflow-512", "inception_v3": "imagenet-299"}  # of the others: imagenet
+
+
+def read(model: str, system: str, group: str) -> Grid:
+    axes = {
+        "model": model,
+        "dataset": SAMPLES.get(model, "imagenet"),
+        "system": system,
+        "strategy": group,
+        "pe": SIZES,
+        "batch": BATCHES,
+    }
+    return Grid.from_spec(Spec.model_validate({"axes": axes}))
+
+
+def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
+    """Seconds of `messages` of so many items in all: forward and backward."""
+    run, network = case.run, case.network
+    ring = Ring(run.p2, jnp.ones(()), run.p)
+    gathers, reductions = (costs(network, ring, "auto") for costs in (gather_costs, reduce_costs))
+    by_channel = jnp.asarray(case.work.by_channel)
+
+    def time(messages: Cells, items: Cells) -> Cells:
+        m = run.batch * run.delta * items
+        gather = time_fastest(gathers, m, messages)
+        other = jnp.where(by_channel == 1, time_fastest(reductions, m, messages), gather)
+        return jnp.where(jnp.greater(messages, 0), gather + other, 0.0)
+
+    return time
+
+
+@compiled()
+def time_classes(case: Case) -> Cells:
+    time, work = make_timer(case), case.work
+    pairs = zip(work.gathers, work.gathered, strict=True)
+    return jnp.asarray(reduce(jnp.add, (time(count, items) for count, items in pairs)))
+
+
+@compiled()
+def time_messages(case: Case, sizes: Cells) -> Cells:
+    return jnp.asarray(jnp.sum(make_timer(case)(jnp.ones(()), sizes), axis=0))
+
+
+def compare(model: str, system: str, group: str) -> Floats:
+    """[p2, b] seconds of classes over those of messages by themselves."""
+    grid = read(model, system, group)
+    index = (0, 0, 0, 0)
+    case, groups = grid.case(index), grid.groups(index)
+    assert case is not None
+    assert groups is not None
+    placement, _ = groups.place()
+    # A table's layers that are split are the same for all sizes.
+    split = exchanged(np.asarray(placement.split))
+    sizes = np.asarray(groups.layers.y * split)
+    sizes = sizes[sizes.reshape(len(sizes), -1).max(axis=1) > 0]
+    return np.asarray(time_classes(case)) / np.asarray(time_messages(case, sizes))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("model", list_names("model"))
+def test_two_classes_are_enough(model: str) -> None:
+    mean, worst = LOSSES[model]
+    ratios = np.stack([compare(model, *place) for place in product(SYSTEMS, ("filter", "channel"))])
+    assert ratios.shape == (2 * len(SYSTEMS), len(SIZES), len(BATCHES))
+    assert ratios.min() >= 1 - 1e-9
+    assert 100 * (ratios.mean() - 1) == pytest.approx(mean, abs=0.01)
+    assert 100 * (ratios.max() - 1) == pytest.approx(worst, abs=0.1)
+
+
+def test_on_average_little_is_lost() -> None:
+    means, worsts = zip(*LOSSES.values(), strict=True)
+    assert sum(means) / len(means) <= 0.4
+    assert max(worsts) <= 16
