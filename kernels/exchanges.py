@@ -129,11 +129,12 @@ def _contend(costs: Costs, phi: Cells) -> Costs:
 
 def _reach(network: Network, software: Software) -> Network:
     """The network as software reaches it: what of its links, and how soon."""
-    beyond = jnp.where(jnp.arange(len(network.span)) > 0, 1.0, 0.0)
+    # By their spans: a machine of one node has its level several times (grids/inputs/machine.py).
+    beyond = jnp.greater(network.span, network.span[0])
     of_level = beyond.reshape(-1, *[1] * (jnp.ndim(network.latency) - 1))
 
     def scale(stated: PerLevel, factor: Cells) -> PerLevel:
-        return stated * jnp.where(of_level > 0, factor, 1.0)
+        return stated * jnp.where(of_level, factor, 1.0)
 
     return replace(
         network,
@@ -249,7 +250,8 @@ def _count_segments(work: GroupWork, run: Run) -> Cells:
 def _wait_for_slowest(case: Case, computing: Terms, paths: Paths) -> Cells:
     """For the slowest PE, once; and at each layer for which a group waits, for the slowest node."""
     work, software = case.work, case.software
-    waits = 2 * jnp.sum(work.gathers, axis=0) + 4 * work.halo_exchanges
+    gathers = jnp.where(jnp.greater(case.run.p2, 1), jnp.sum(work.gathers, axis=0), 0.0)
+    waits = 2 * gathers + 4 * work.halo_exchanges
     uneven = software.jitter * paths.slowest * _add_compute(computing)
     return uneven + software.layer_wait * waits * paths.slowest_node
 
