@@ -105,7 +105,7 @@ class Grid:
 
     def _list_calibrations(self) -> list[dict[str, object]]:
         """Each of the calibrations once, as plain data."""
-        once = {each.name: each for each in self.calibrations.values()}
+        once = {id(each): each for each in self.calibrations.values()}
         return [each.definition() for each in once.values()]
 
     def drop_outputs(self) -> "Grid":
@@ -280,7 +280,9 @@ class Grid:
         if calibration is not None:
             # Of a model that no run tells of, a profile is surer than the roofline.
             measured = seconds is not None
-            calibrated = Calibrated(calibration, chosen.name, data.name, measured)
+            calibrated = Calibrated(
+                calibration, chosen.name, data.name, measured, table.multipliers
+            )
         return Workload(
             table, data.samples, machine, seconds, chosen.mask, calibrated, measured_batch=batch
         )

@@ -1,6 +1,6 @@
 """Cross-validation: every run predicted by a calibration that saw neither it nor its like."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -17,7 +17,8 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.draws import Uncertainty
-from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
+from sweep.calibration.layer_work import LayerWork
+from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
 
 # What is left out at a time: all runs that have these columns in common.
@@ -58,8 +59,8 @@ class LeftOut:
     predicted: Predicted
 
 
-def schemes(observations: Observations) -> dict[str, list[Mask]]:
-    """The runs to leave out at a time; no scheme that would leave none to learn from."""
+def list_folds(observations: Observations) -> dict[str, list[Mask]]:
+    """The runs to leave out at a time, by scheme; no scheme that would leave none to learn from."""
     folds_of = {
         name: _group_alike(observations.labels(*columns)) for name, columns in SCHEMES.items()
     }
@@ -75,12 +76,20 @@ def schemes(observations: Observations) -> dict[str, list[Mask]]:
     }
 
 
-def leave_out(observations: Observations) -> LeftOut | None:
-    """Predictions of all that is left out; None where there are too few runs to leave any out."""
-    folds = [(name, held) for name, some in schemes(observations).items() for held in some]
+def leave_out(
+    observations: Observations,
+    schemes: Collection[str] = (*SCHEMES, LARGEST, ALL_BUT_ONE),
+    frozen: Mapping[str, float] = {},
+) -> LeftOut | None:
+    """Predictions of all that these schemes leave out; None where runs are too few for any.
+
+    frozen: as `fit` takes them.
+    """
+    listed = list_folds(observations).items()
+    folds = [(name, held) for name, some in listed if name in schemes for held in some]
     if not folds:
         return None
-    predicted = [_predict_fold(observations, held) for _, held in folds]
+    predicted = [_predict_fold(observations, held, frozen) for _, held in folds]
     rows = [np.flatnonzero(held) for _, held in folds]
     names = np.repeat([name for name, _ in folds], list(map(len, rows)))
     return LeftOut(names, np.concatenate(rows), _join(list(chain(*predicted))))
@@ -93,9 +102,11 @@ def predict_fitted(observations: Observations, file: CalibrationFile) -> LeftOut
     return LeftOut(np.repeat("fit", rows.size), rows, _join(predicted))
 
 
-def _predict_fold(observations: Observations, held: Mask) -> list[Predicted]:
+def _predict_fold(
+    observations: Observations, held: Mask, frozen: Mapping[str, float]
+) -> list[Predicted]:
     # Sought from fewer places than the calibration itself: there are as many fits as folds.
-    file = calibrate_machine(observations, ~held, UNSEEN, starts=1)
+    file = calibrate_machine(observations, ~held, UNSEEN, starts=1, frozen=frozen)
     return list(_predict(observations, file, np.flatnonzero(held)))
 
 

@@ -99,6 +99,7 @@ def text(file: CalibrationFile) -> str:
         *_write_errors(file.error),
         SERIES,
         *map(_write_series, file.series),
+        f"layers: [{', '.join(map(_write_scalar, file.layers))}]\n",
         ACCURACY,
         *(f"  {name}: {_write_inline(each)}\n" for name, each in file.accuracy.items()),
     )
