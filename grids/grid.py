@@ -279,10 +279,8 @@ class Grid:
         calibrated, calibration = None, self.calibrations.get(machine.name)
         if calibration is not None:
             # Of a model that no run tells of, a profile is surer than the roofline.
-            measured = seconds is not None
-            calibrated = Calibrated(
-                calibration, chosen.name, data.name, measured, table.multipliers
-            )
+            measured, kinds = seconds is not None, table.multipliers
+            calibrated = Calibrated(calibration, chosen.name, data.name, measured, kinds)
         return Workload(
             table, data.samples, machine, seconds, chosen.mask, calibrated, measured_batch=batch
         )

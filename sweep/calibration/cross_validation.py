@@ -28,6 +28,7 @@ SCHEMES = {
     "series": ("model", "dataset", "strategy"),
     "model": ("model",),
 }
+FITTED = "fit"  # where none is left out
 LARGEST, ALL_BUT_ONE = "largest scales", "all but one scale"
 SCALES = 3  # of a series with at least so many scales, one part in so many are its largest
 
@@ -99,7 +100,20 @@ def predict_fitted(observations: Observations, file: CalibrationFile) -> LeftOut
     """Predictions by a calibration that saw all runs, to tell how well it fits."""
     rows = np.arange(len(observations))
     predicted = list(_predict(observations, file, rows))
-    return LeftOut(np.repeat("fit", rows.size), rows, _join(predicted))
+    return LeftOut(np.repeat(FITTED, rows.size), rows, _join(predicted))
+
+
+def join_predictions(first: LeftOut, second: LeftOut | None) -> LeftOut:
+    """Both, one behind the other: a single program then answers for all."""
+    if second is None:
+        return first
+    return LeftOut(
+        np.concatenate([first.schemes, second.schemes]),
+        np.concatenate([first.rows, second.rows]),
+        jax.tree.map(
+            lambda *each: np.concatenate(each, axis=-1), first.predicted, second.predicted
+        ),
+    )
 
 
 def _predict_fold(

@@ -7,7 +7,7 @@ out, LEVEL of their times lie in the 80 % intervals, communicating and in total:
 scales that nobody ran, or communication in all.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,14 +17,13 @@ from scipy.optimize import minimize
 
 from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
-from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.percentiles import PERCENTILES
 from kernels.uncertainty import spread
 from sweep.calibration.cross_validation import LeftOut, Predicted
 from sweep.calibration.fit import FREEDOM, log_times
-from sweep.calibration.observations import Observations
+from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import PARTS
 
 # Medians and spreads of the priors: what a machine has of which no run was left out.
@@ -57,16 +56,22 @@ class Residuals:
     """How far runs that were left out are off [part, run], in the order of PARTS.
 
     off: ln of measured over predicted. sure: variance of the parameters and serial times. errors
-    [scale, part, run]: variance that errors of 1 would add, in the order of SCALES.
+    [scale, part, run]: variance that errors of 1 would add, in the order of SCALES. unseen, away:
+    what widens them. rows: which runs these are; some are left out several times.
     """
 
     off: Floats
     sure: Floats
     errors: Floats
-    unseen: Cells
-    away: Cells
+    unseen: Floats
+    away: Floats
     schemes: NDArray[np.str_]
-    runs: int
+    rows: NDArray[np.int64]
+
+    def select(self, chosen: Mask) -> "Residuals":
+        """Some of the predictions."""
+        kept = {each.name: getattr(self, each.name)[..., chosen] for each in fields(self)}
+        return Residuals(**kept)
 
     def spread(self, error: ModelError) -> Floats:
         """Standard deviation of `off`."""
@@ -90,10 +95,10 @@ def find_residuals(observations: Observations, left: LeftOut) -> Residuals:
         sure=sure,
         # Variances add up: what an error of 1 adds is the difference.
         errors=np.array(errors) - sure,
-        unseen=predicted.unseen,
-        away=predicted.away,
+        unseen=np.asarray(predicted.unseen),
+        away=np.asarray(predicted.away),
         schemes=left.schemes,
-        runs=np.unique(left.rows).size,
+        rows=left.rows,
     )
 
 
@@ -134,7 +139,8 @@ def _average(within: Floats) -> float:
 def _find_most_probable(residuals: Residuals) -> ModelError:
     median, width = np.array(list(PRIOR.values())).T
     measured = np.isfinite(residuals.off)
-    times = residuals.off.shape[1] ** 0.5 / residuals.runs**0.5  # schemes leave a run out by turns
+    # Schemes leave a run out by turns.
+    times = (residuals.rows.size / max(1, np.unique(residuals.rows).size)) ** 0.5
 
     def surprise(at: Floats) -> float:
         scale = residuals.spread(_name_scales(at))[measured]
