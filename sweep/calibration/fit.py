@@ -121,9 +121,8 @@ def fit(
     )
     at = _find_best_mode(scale, data, starts)
     values = np.exp(scale.median + scale.spread * at)
-    covariance = (
-        _invert(np.asarray(_find_curvature(at, data))) * scale.spread * scale.spread[:, None]
-    )
+    curvature = np.asarray(_find_curvature(at, data))
+    covariance = _invert(curvature) * scale.spread * scale.spread[:, None]
     return Posterior(
         values[:SIZE],
         covariance[:SIZE, :SIZE],
