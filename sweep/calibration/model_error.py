@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
@@ -41,7 +41,6 @@ BOUNDS = (0.01, 2.0)
 LEVEL = 0.8
 # Steps of 5 %, up to 1.05**30 = 4.3 times; what even that does not cover stays so.
 WIDER, STEPS = 1.05, 30
-EXACT = {"xtol": 1e-6, "ftol": 1e-10}
 # What is at fault where a scheme's intervals hold too few: what a run was left out by.
 WIDENED = {
     "series": ("unseen",),
@@ -149,9 +148,15 @@ def _find_most_probable(residuals: Residuals) -> ModelError:
         student = (FREEDOM + 1) / 2 * away + np.log(scale)
         return float(np.sum(np.square((at - np.log(median)) / width)) / 2 + student.sum() / times)
 
-    bounds = [tuple(np.log(BOUNDS))] * len(PRIOR)
+    low, high = np.log(np.outer(BOUNDS, np.ones(len(PRIOR))))
     # Without slopes: by differences of the surprise, TNC stopped a few percent away from the mode.
-    best = minimize(surprise, np.log(median), method="Powell", bounds=bounds, options=EXACT)
+    best = minimize(
+        surprise,
+        np.log(median),
+        method="Powell",
+        bounds=Bounds(low, high),
+        options={"xtol": 1e-6, "ftol": 1e-10},
+    )
     return _name_scales(best.x)
 
 

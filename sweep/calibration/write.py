@@ -79,12 +79,12 @@ def expect_another(path: Path, measured: Path) -> None:
 def write(file: CalibrationFile, path: Path) -> None:
     """Write, or overwrite, a file. InputError: it cannot be."""
     try:
-        path.write_text(text(file), encoding="utf-8")
+        path.write_text(format_file(file), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
-def text(file: CalibrationFile) -> str:
+def format_file(file: CalibrationFile) -> str:
     """The file's text."""
     parts = (
         HEAD,
