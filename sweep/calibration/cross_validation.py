@@ -21,11 +21,12 @@ from sweep.calibration.layer_work import LayerWork
 from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
 
+SERIES = ("model", "dataset", "strategy")
 # What is left out at a time: all runs that have these columns in common.
 SCHEMES = {
-    "configuration": ("model", "dataset", "strategy", "p"),
+    "configuration": (*SERIES, "p"),
     "scale": ("p",),
-    "series": ("model", "dataset", "strategy"),
+    "series": SERIES,
     "model": ("model",),
 }
 FITTED = "fit"  # where none is left out
@@ -153,7 +154,7 @@ def _hold_all_but_one(observations: Observations) -> Iterator[Mask]:
 def _list_series(observations: Observations) -> Iterator[tuple[Mask, NDArray[np.int64]]]:
     """Each series' runs, and the number of PEs of all runs."""
     scales = np.array([each.p for each in observations.runs])
-    for own in _group_alike(observations.labels(*SCHEMES["series"])):
+    for own in _group_alike(observations.labels(*SERIES)):
         yield own, scales
 
 

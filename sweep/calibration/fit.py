@@ -155,12 +155,8 @@ def _freeze(prior: LogPrior, value: float) -> LogPrior:
 
 def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
     """ln of the measured seconds [part, run], and 1 where they count."""
-    measured = np.isfinite(observations.seconds)
-    logs = np.log(np.where(measured, observations.seconds, 1.0))
-    counted = measured & train
-    total, *parts = (PARTS.index(each) for each in ("total", "comp", "comm"))
-    counted[total] &= ~measured[parts].all(axis=0)
-    return logs, counted.astype(float)
+    counted = observations.counted & train
+    return np.log(np.where(counted, observations.seconds, 1.0)), counted.astype(float)
 
 
 def _find_best_mode(scale: Scale, data: Data, starts: int) -> Floats:

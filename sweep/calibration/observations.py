@@ -72,6 +72,14 @@ class Observations:
         return seconds
 
     @cached_property
+    def counted(self) -> Mask:
+        """Which seconds count [part, run]: of who measured both parts, no total, their sum."""
+        measured = np.isfinite(self.seconds)
+        total, *parts = (PARTS.index(each) for each in ("total", "comp", "comm"))
+        measured[total] &= ~measured[parts].all(axis=0)
+        return measured
+
+    @cached_property
     def models(self) -> tuple[str, ...]:
         """Each model once."""
         return tuple(dict.fromkeys(each.model for each in self.runs))
