@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from benchmarks import (
+    ablation,
     broadcast,
     codecs,
     endtoend,
@@ -49,6 +50,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "kill": kill.measure,
     "fuzz": fuzz.measure,
     "priors": priors.measure,
+    "ablation": ablation.measure,
 }
 
 

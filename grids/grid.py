@@ -105,7 +105,7 @@ class Grid:
 
     def _list_calibrations(self) -> list[dict[str, object]]:
         """Each of the calibrations once, as plain data."""
-        once = {each.name: each for each in self.calibrations.values()}
+        once = {id(each): each for each in self.calibrations.values()}
         return [each.definition() for each in once.values()]
 
     def drop_outputs(self) -> "Grid":
@@ -279,8 +279,8 @@ class Grid:
         calibrated, calibration = None, self.calibrations.get(machine.name)
         if calibration is not None:
             # Of a model that no run tells of, a profile is surer than the roofline.
-            measured = seconds is not None
-            calibrated = Calibrated(calibration, chosen.name, data.name, measured)
+            measured, kinds = seconds is not None, table.multipliers
+            calibrated = Calibrated(calibration, chosen.name, data.name, measured, kinds)
         return Workload(
             table, data.samples, machine, seconds, chosen.mask, calibrated, measured_batch=batch
         )

@@ -78,6 +78,7 @@ def look_up_calibrations(
         )
     for each in calibrations:
         _expect_machine(each, systems, where)
+    _refuse_rivals(calibrations, where)
     return _match(tuple(calibrations), systems)
 
 
@@ -111,6 +112,21 @@ def _expect_machine(
         advice="another machine's factors make predictions worse than none: "
         "write 'calibration: auto', or 'none'",
     )
+
+
+def _refuse_rivals(calibrations: list[CalibrationFile], where: Where) -> None:
+    """InputError: two calibrations of one machine, precision and software."""
+    owners: dict[tuple[str, ...], str] = {}
+    for each in calibrations:
+        owner = (each.system, each.precision, each.software)
+        if owner in owners:
+            raise InputError(
+                f"{shorten(owners[owner])} and {shorten(each.name)} calibrate the same machine, "
+                f"{shorten(each.system)} in {each.precision} with software {each.software}",
+                where=where(("calibration",)),
+                advice="keep one",
+            )
+        owners[owner] = each.name
 
 
 def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:

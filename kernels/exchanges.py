@@ -156,7 +156,8 @@ def _stage_through_hosts(network: Network, software: Software) -> Network:
     """The network as it is through host memory, where PEs do not see each other's."""
     startup = software.halo_startup * network.staging_latency
     # All paths begin inside a node: what bounds it bounds them.
-    share = jnp.minimum(network.staging_bandwidth / network.bandwidth[0], 1.0)
+    # So that infinite bandwidth, of who has no such path, divides: else there are no derivatives.
+    share = 1 / jnp.maximum(network.bandwidth[0] / network.staging_bandwidth, 1.0)
     return _reach_inside(replace(network, latency=jnp.maximum(network.latency, startup)), share)
 
 

@@ -40,7 +40,7 @@ def spread(case: Case) -> Spread:
     """The spreads of an iteration's times. The case has an uncertainty."""
     assert case.uncertainty is not None  # whoever asks for a spread has one
     drawn = _find_variances(case)
-    terms = _time(case).terms
+    terms = time_iteration(case).terms
     compute, communication = _find_own_errors(terms, case)
     return Spread(
         compute=_add_error(drawn[0], compute, terms.compute),
@@ -60,11 +60,11 @@ def draw_times(case: Case) -> tuple[Array, Array]:
     uncertainty = case.uncertainty
 
     def time(factors: Software, serial: Cells) -> Cells:
-        times = _time(_move(case, factors, serial))
+        times = time_iteration(_move(case, factors, serial))
         return times.compute + times.communication
 
     times: Array = jax.lax.map(lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial))
-    now = _time(case)
+    now = time_iteration(case)
     errors = _find_own_errors(now.terms, case)
     return times, jnp.hypot(*errors) / (now.compute + now.communication)
 
@@ -86,7 +86,7 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
     assert uncertainty is not None
 
     def take_logs(factors: Software, serial: Cells) -> Array:
-        times = _time(_move(case, factors, serial))
+        times = time_iteration(_move(case, factors, serial))
         parts = (times.compute, times.communication, times.compute + times.communication)
         return jnp.log(jnp.maximum(jnp.stack(jnp.broadcast_arrays(*parts)), NOTHING))
 
@@ -111,7 +111,7 @@ def _take_draw(factors: Software) -> Software:
     return first
 
 
-def _time(case: Case) -> Times:
+def time_iteration(case: Case) -> Times:
     """Seconds an iteration, in which PEs may have waited for samples."""
     times = add_terms(iteration_terms(case))
     if not case.options.waits_for_input:

@@ -138,6 +138,8 @@ class CalibrationFile(Entry):
     roofline_spread: Spread = 0.5
     error: ModelError
     series: tuple[Series, ...] = ()
+    # Kinds of the layers that multiply, of all networks that ran.
+    layers: tuple[Name, ...] = ()
     accuracy: Mapping[str, dict[str, Figure]] = Field(default_factory=dict)
 
     @model_validator(mode="before")

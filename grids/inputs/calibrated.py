@@ -12,12 +12,16 @@ from grids.models.layers import Floats
 
 @dataclass(frozen=True)
 class Calibrated:
-    """`measured`: whether the model has a profile on the system's device."""
+    """measured: whether the model has a profile on the system's device.
+
+    layers: kinds of its layers, as `LayerTable.multipliers` names them.
+    """
 
     file: CalibrationFile
     model: str
     dataset: str
     measured: bool
+    layers: tuple[str, ...] = ()
 
     @property
     def serial(self) -> SerialTime:
@@ -47,6 +51,10 @@ class Calibrated:
             reasons.append(f"no run of {self.model} was calibrated")
         elif strategy.base != "serial" and not any(self._is(each, strategy) for each in runs):
             reasons.append(f"no run of {self.model} under {strategy.base} was calibrated")
+        unseen = [kind for kind in self.layers if kind not in self.file.layers]
+        # Who wrote a calibration by hand need not say of which layers it is.
+        if unseen and self.file.layers:
+            reasons.append(f"no run with layers of {' and '.join(unseen)} was calibrated")
         # The whole range counts, gaps in it do not: the spread grows in them (`find_widening`).
         pes = [count for each in runs for count in each.pe]
         batches = [size for each in runs for size in each.batch]

@@ -28,7 +28,7 @@ def kernel_layers(table: LayerTable) -> Layers:
         kernel=table.kernel.T,
         stride=table.stride.T,
         convolution=table.convolutions.astype(float),
-        volumetric=np.full(len(table), float((table.extents_x[:, 0] > 1).any())),
+        volumetric=np.full(len(table), float(table.volumetric)),
         elementwise=(~table.multiplying).astype(float),
         kept_items=table.kept_items,
         kept_bytes=table.kept_bytes,

@@ -20,6 +20,9 @@ from kernels.software import Software
 
 # Levels that a network has at least: few machines have more.
 LEVELS = 4
+# [B/s] of levels that a machine does not have. A number: of infinity times a parameter there is no
+# derivative, and calibration needs one.
+ENDLESS = 1e30
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def build_network(system: System, values: Values, oracle: OracleName) -> Network
         for place, level in zip(places, levels, strict=True)
     ]
     if not paper:  # nothing more is in the way of a flow that has reached the last one
-        bandwidth[len(system.levels) :] = [np.full((1,) * values.rank, np.inf)] * (
+        bandwidth[len(system.levels) :] = [np.full((1,) * values.rank, ENDLESS)] * (
             len(levels) - len(system.levels)
         )
     staging = system.staging

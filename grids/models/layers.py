@@ -160,6 +160,18 @@ class LayerTable:
         """Which layers are convolutions [G]: those whose filters or channels a group may split."""
         return np.array([kind.convolves for kind in self._kinds])
 
+    @property
+    def volumetric(self) -> bool:
+        """Whether samples have a depth: convolutions are three-dimensional then."""
+        return bool((self.extents_x[:, 0] > 1).any())
+
+    @property
+    def multipliers(self) -> tuple[str, ...]:
+        """What multiplies by weights, each with an efficiency of its own, in alphabetical order."""
+        convolution = "conv3d" if self.volumetric else "conv2d"
+        some = [kind for kind in self._kinds if kind.multiplies]
+        return tuple(sorted({convolution if kind.convolves else "matmul" for kind in some}))
+
 
 def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:
     """The positions of what a layer reads: of layers before it, or the sample."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.entries.calibration import CalibrationFile, ModelError
+from grids.entries.calibration import CalibrationFile
 from sweep.calibration.accuracy import rate_schemes
-from sweep.calibration.cross_validation import leave_out, predict_fitted
+from sweep.calibration.cross_validation import FITTED, join_predictions, leave_out, predict_fitted
 from sweep.calibration.model_error import DEFAULT, find_model_error, find_residuals
 from sweep.calibration.observations import Observations, observe
 from sweep.calibration.posterior import calibrate_machine
@@ -27,17 +27,16 @@ def calibrate(
     observations = observe(read_runs(Path(path)), system)
     file = calibrate_machine(observations, np.ones(len(observations), bool), DEFAULT)
     left = leave_out(observations) if cross_validation else None
-    of_left = None if left is None else find_residuals(observations, left)
-    error: ModelError = DEFAULT if of_left is None else find_model_error(of_left)
-    accuracy = rate_schemes(find_residuals(observations, predict_fitted(observations, file)), error)
-    if of_left is not None:
-        accuracy |= rate_schemes(of_left, error)
+    predicted = join_predictions(predict_fitted(observations, file), left)
+    residuals = find_residuals(observations, predicted)
+    of_left = residuals.select(residuals.schemes != FITTED)
+    error = DEFAULT if left is None else find_model_error(of_left)
     return file.model_copy(
         update={
             "title": f"{file.name}, calibrated from {len(observations)} measured runs",
             "source": (_name_sources(Path(path), observations),),
             "error": error,
-            "accuracy": accuracy,
+            "accuracy": rate_schemes(residuals, error),
         }
     )
 

@@ -1,6 +1,6 @@
 """Cross-validation: every run predicted by a calibration that saw neither it nor its like."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -17,16 +17,19 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.draws import Uncertainty
-from sweep.calibration.observations import LayerWork, Mask, Observations, apply_parameters
+from sweep.calibration.layer_work import LayerWork
+from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.calibration.posterior import calibrate_machine
 
+SERIES = ("model", "dataset", "strategy")
 # What is left out at a time: all runs that have these columns in common.
 SCHEMES = {
-    "configuration": ("model", "dataset", "strategy", "p"),
+    "configuration": (*SERIES, "p"),
     "scale": ("p",),
-    "series": ("model", "dataset", "strategy"),
+    "series": SERIES,
     "model": ("model",),
 }
+FITTED = "fit"  # where none is left out
 LARGEST, ALL_BUT_ONE = "largest scales", "all but one scale"
 SCALES = 3  # of a series with at least so many scales, one part in so many are its largest
 
@@ -58,8 +61,8 @@ class LeftOut:
     predicted: Predicted
 
 
-def schemes(observations: Observations) -> dict[str, list[Mask]]:
-    """The runs to leave out at a time; no scheme that would leave none to learn from."""
+def list_folds(observations: Observations) -> dict[str, list[Mask]]:
+    """The runs to leave out at a time, by scheme; no scheme that would leave none to learn from."""
     folds_of = {
         name: _group_alike(observations.labels(*columns)) for name, columns in SCHEMES.items()
     }
@@ -75,12 +78,20 @@ def schemes(observations: Observations) -> dict[str, list[Mask]]:
     }
 
 
-def leave_out(observations: Observations) -> LeftOut | None:
-    """Predictions of all that is left out; None where there are too few runs to leave any out."""
-    folds = [(name, held) for name, some in schemes(observations).items() for held in some]
+def leave_out(
+    observations: Observations,
+    schemes: Collection[str] = (*SCHEMES, LARGEST, ALL_BUT_ONE),
+    frozen: Mapping[str, float] = {},
+) -> LeftOut | None:
+    """Predictions of all that these schemes leave out; None where runs are too few for any.
+
+    frozen: as `fit` takes them.
+    """
+    listed = list_folds(observations).items()
+    folds = [(name, held) for name, some in listed if name in schemes for held in some]
     if not folds:
         return None
-    predicted = [_predict_fold(observations, held) for _, held in folds]
+    predicted = [_predict_fold(observations, held, frozen) for _, held in folds]
     rows = [np.flatnonzero(held) for _, held in folds]
     names = np.repeat([name for name, _ in folds], list(map(len, rows)))
     return LeftOut(names, np.concatenate(rows), _join(list(chain(*predicted))))
@@ -90,12 +101,27 @@ def predict_fitted(observations: Observations, file: CalibrationFile) -> LeftOut
     """Predictions by a calibration that saw all runs, to tell how well it fits."""
     rows = np.arange(len(observations))
     predicted = list(_predict(observations, file, rows))
-    return LeftOut(np.repeat("fit", rows.size), rows, _join(predicted))
+    return LeftOut(np.repeat(FITTED, rows.size), rows, _join(predicted))
 
 
-def _predict_fold(observations: Observations, held: Mask) -> list[Predicted]:
+def join_predictions(first: LeftOut, second: LeftOut | None) -> LeftOut:
+    """Both, one behind the other: a single program then answers for all."""
+    if second is None:
+        return first
+    return LeftOut(
+        np.concatenate([first.schemes, second.schemes]),
+        np.concatenate([first.rows, second.rows]),
+        jax.tree.map(
+            lambda *each: np.concatenate(each, axis=-1), first.predicted, second.predicted
+        ),
+    )
+
+
+def _predict_fold(
+    observations: Observations, held: Mask, frozen: Mapping[str, float]
+) -> list[Predicted]:
     # Sought from fewer places than the calibration itself: there are as many fits as folds.
-    file = calibrate_machine(observations, ~held, UNSEEN, starts=1)
+    file = calibrate_machine(observations, ~held, UNSEEN, starts=1, frozen=frozen)
     return list(_predict(observations, file, np.flatnonzero(held)))
 
 
@@ -128,7 +154,7 @@ def _hold_all_but_one(observations: Observations) -> Iterator[Mask]:
 def _list_series(observations: Observations) -> Iterator[tuple[Mask, NDArray[np.int64]]]:
     """Each series' runs, and the number of PEs of all runs."""
     scales = np.array([each.p for each in observations.runs])
-    for own in _group_alike(observations.labels(*SCHEMES["series"])):
+    for own in _group_alike(observations.labels(*SERIES)):
         yield own, scales
 
 

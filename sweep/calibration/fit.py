@@ -5,9 +5,11 @@ run does not bend the rest; a run that measured both parts counts by these alone
 is their sum. Parameters have log-normal priors and bounds (`grids.entries`); so
 have the models' times on one PE, around their profiles. The covariance is Laplace's: the inverse
 of the curvature of the log-posterior at its mode. Coordinates: (ln value - ln median) / spread of
-the prior, of the parameters and then of the models.
+the prior, of the parameters and then of the models. A parameter may be frozen: its value then is
+known, and its spread 0.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import jax
@@ -16,18 +18,14 @@ import numpy as np
 from jax import Array
 from scipy.optimize import Bounds, minimize
 
-from grids.entries.calibration import CALIBRATED, SerialTime, list_priors
+from grids.entries.calibration import CALIBRATED, LogPrior, SerialTime
 from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled, put_on_device
-from kernels.strategy import iteration_terms
-from sweep.calibration.observations import (
-    LayerWork,
-    Mask,
-    Observations,
-    apply_parameters,
-)
+from kernels.uncertainty import time_iteration
+from sweep.calibration.layer_work import LayerWork
+from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.errors import RunError
 from sweep.measured.runs import PARTS
 
@@ -92,14 +90,22 @@ class Data:
 @compiled()
 def log_times(case: Case) -> Array:
     """ln of seconds an iteration [part, run] in the order of PARTS."""
-    terms = iteration_terms(case)
-    comp, comm = terms.compute, terms.communication
+    times = time_iteration(case)
+    comp, comm = times.compute, times.communication
     return jnp.log(jnp.stack([comp + comm, comp, comm]) + NANOSECOND)
 
 
-def fit(observations: Observations, train: Mask, starts: int = STARTS) -> Posterior:
-    """The posterior of the runs in `train`, sought from so many places. RunError: there is none."""
-    scale = _find_scale(observations)
+def fit(
+    observations: Observations,
+    train: Mask,
+    starts: int = STARTS,
+    frozen: Mapping[str, float] = {},
+) -> Posterior:
+    """The posterior of the runs in `train`, sought from so many places. RunError: there is none.
+
+    frozen: values of parameters that the runs are not asked about.
+    """
+    scale = _find_scale(observations, frozen)
     logs, weights = _weigh(observations, train)
     data = put_on_device(  # once, not at each step
         Data(
@@ -114,8 +120,8 @@ def fit(observations: Observations, train: Mask, starts: int = STARTS) -> Poster
         )
     )
     at = _find_best_mode(scale, data, starts)
-    curvature = np.asarray(_find_curvature(at, data))
     values = np.exp(scale.median + scale.spread * at)
+    curvature = np.asarray(_find_curvature(at, data))
     covariance = _invert(curvature) * scale.spread * scale.spread[:, None]
     return Posterior(
         values[:SIZE],
@@ -124,8 +130,11 @@ def fit(observations: Observations, train: Mask, starts: int = STARTS) -> Poster
     )
 
 
-def _find_scale(observations: Observations) -> Scale:
-    priors = list_priors(observations.system.precision, observations.system.software).values()
+def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Scale:
+    priors = [
+        _freeze(prior, frozen[name]) if name in frozen else prior
+        for name, prior in observations.priors.items()
+    ]
     profiled = (observations.of_model * observations.profiled).any(axis=1)
     models = np.zeros(len(observations.models))
     anywhere = np.full(len(observations.models), np.inf)
@@ -135,17 +144,19 @@ def _find_scale(observations: Observations) -> Scale:
     )
     low = np.concatenate([np.log([each.low for each in priors]), -anywhere])
     high = np.concatenate([np.log([each.high for each in priors]), anywhere])
-    return Scale(median, spread, Bounds((low - median) / spread, (high - median) / spread))
+    unit = np.where(spread > 0, spread, 1.0)
+    return Scale(median, spread, Bounds((low - median) / unit, (high - median) / unit))
+
+
+def _freeze(prior: LogPrior, value: float) -> LogPrior:
+    """The prior of who knows the value."""
+    return replace(prior, median=value, spread=0.0, low=value, high=value)
 
 
 def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
     """ln of the measured seconds [part, run], and 1 where they count."""
-    measured = np.isfinite(observations.seconds)
-    logs = np.log(np.where(measured, observations.seconds, 1.0))
-    counted = measured & train
-    total, *parts = (PARTS.index(each) for each in ("total", "comp", "comm"))
-    counted[total] &= ~measured[parts].all(axis=0)
-    return logs, counted.astype(float)
+    counted = observations.counted & train
+    return np.log(np.where(counted, observations.seconds, 1.0)), counted.astype(float)
 
 
 def _find_best_mode(scale: Scale, data: Data, starts: int) -> Floats:
@@ -198,7 +209,8 @@ def _find_value_and_slope(at: Floats, data: Data) -> tuple[Array, Array]:
 
 @compiled()
 def _find_curvature(at: Floats, data: Data) -> Array:
-    curvature: Array = jax.hessian(_surprise)(jnp.asarray(at), data)
+    # Forwards twice: compiled in 12 s of a busy machine, `jax.hessian` in 22 s.
+    curvature: Array = jax.jacfwd(jax.jacfwd(_surprise))(jnp.asarray(at), data)
     return curvature
 
 

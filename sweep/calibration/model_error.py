@@ -7,24 +7,23 @@ out, LEVEL of their times lie in the 80 % intervals, communicating and in total:
 scales that nobody ran, or communication in all.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
-from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.percentiles import PERCENTILES
 from kernels.uncertainty import spread
 from sweep.calibration.cross_validation import LeftOut, Predicted
 from sweep.calibration.fit import FREEDOM, log_times
-from sweep.calibration.observations import Observations
+from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import PARTS
 
 # Medians and spreads of the priors: what a machine has of which no run was left out.
@@ -57,16 +56,22 @@ class Residuals:
     """How far runs that were left out are off [part, run], in the order of PARTS.
 
     off: ln of measured over predicted. sure: variance of the parameters and serial times. errors
-    [scale, part, run]: variance that errors of 1 would add, in the order of SCALES.
+    [scale, part, run]: variance that errors of 1 would add, in the order of SCALES. unseen, away:
+    what widens them. rows: which runs these are; some are left out several times.
     """
 
     off: Floats
     sure: Floats
     errors: Floats
-    unseen: Cells
-    away: Cells
+    unseen: Floats
+    away: Floats
     schemes: NDArray[np.str_]
-    runs: int
+    rows: NDArray[np.int64]
+
+    def select(self, chosen: Mask) -> "Residuals":
+        """Some of the predictions."""
+        kept = {each.name: getattr(self, each.name)[..., chosen] for each in fields(self)}
+        return Residuals(**kept)
 
     def spread(self, error: ModelError) -> Floats:
         """Standard deviation of `off`."""
@@ -90,10 +95,10 @@ def find_residuals(observations: Observations, left: LeftOut) -> Residuals:
         sure=sure,
         # Variances add up: what an error of 1 adds is the difference.
         errors=np.array(errors) - sure,
-        unseen=predicted.unseen,
-        away=predicted.away,
+        unseen=np.asarray(predicted.unseen),
+        away=np.asarray(predicted.away),
         schemes=left.schemes,
-        runs=np.unique(left.rows).size,
+        rows=left.rows,
     )
 
 
@@ -134,7 +139,8 @@ def _average(within: Floats) -> float:
 def _find_most_probable(residuals: Residuals) -> ModelError:
     median, width = np.array(list(PRIOR.values())).T
     measured = np.isfinite(residuals.off)
-    times = residuals.off.shape[1] ** 0.5 / residuals.runs**0.5  # schemes leave a run out by turns
+    # Schemes leave a run out by turns.
+    times = (residuals.rows.size / max(1, np.unique(residuals.rows).size)) ** 0.5
 
     def surprise(at: Floats) -> float:
         scale = residuals.spread(_name_scales(at))[measured]
@@ -142,8 +148,15 @@ def _find_most_probable(residuals: Residuals) -> ModelError:
         student = (FREEDOM + 1) / 2 * away + np.log(scale)
         return float(np.sum(np.square((at - np.log(median)) / width)) / 2 + student.sum() / times)
 
-    low, high = np.log(BOUNDS)
-    best = minimize(surprise, np.log(median), method="TNC", bounds=[(low, high)] * len(PRIOR))
+    low, high = np.log(np.outer(BOUNDS, np.ones(len(PRIOR))))
+    # Without slopes: by differences of the surprise, TNC stopped a few percent away from the mode.
+    best = minimize(
+        surprise,
+        np.log(median),
+        method="Powell",
+        bounds=Bounds(low, high),
+        options={"xtol": 1e-6, "ftol": 1e-10},
+    )
     return _name_scales(best.x)
 
 

@@ -1,8 +1,7 @@
 """Observations: measured runs as arrays, with what the oracle's closed form needs of each.
 
-Layers are reduced once a configuration; what they take is affine in the overhead of each, and so is
-found for any. All runs then lie along one dimension, so that a single program answers for all of
-them, differentiable in the parameters of a machine.
+Layers are reduced once a configuration. All runs then lie along one dimension, so that a single
+program answers for all of them, differentiable in the parameters of a machine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.entries.calibration import LogPrior, list_priors
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
 from grids.models.layers import Floats
@@ -23,35 +23,12 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.filter_channel import CLASSES
 from kernels.group import GroupWork
+from sweep.calibration.layer_work import OVERHEAD, LayerWork, find_layer_work, pad_stages
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
-from sweep.questions.plain_numbers import number
 from sweep.questions.predict import ONLY
 
 Mask = NDArray[np.bool_]
-
-# The one parameter of the layers themselves: the others are of the software.
-OVERHEAD = "layer_overhead"
-# [s] of each layer, to tell how many of them a pass has.
-PROBE = 1e-3
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class LayerWork:
-    """Times of the roofline [run], which a profile scales, and an overhead o of layers is part of.
-
-    sample [s a sample], once [s a pass], layers: of a PE's own part of the layers, o x layers of a
-    pass with them. whole, of_layers: the whole network's b0 sample + once, and layers. measured
-    [s]: of the same pass, 0 without a profile.
-    """
-
-    sample: Cells
-    once: Cells
-    layers: Cells
-    whole: Cells
-    of_layers: Cells
-    measured: Cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +36,7 @@ class Observations:
     """Measured runs, and the case of them all, one run along the last dimension of each part.
 
     layers: what of the work depends on the overhead of layers. profiled: whether a run's model has
-    a measured time on one PE of this system.
+    a measured time on one PE of this system. multipliers: kinds of its layers, of each run.
     """
 
     system: System
@@ -67,9 +44,15 @@ class Observations:
     case: Case
     layers: LayerWork
     profiled: Mask
+    multipliers: tuple[tuple[str, ...], ...]
 
     def __len__(self) -> int:
         return len(self.runs)
+
+    @property
+    def priors(self) -> dict[str, LogPrior]:
+        """What is known of each parameter before these runs."""
+        return list_priors(self.system.precision, self.system.software)
 
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
@@ -87,6 +70,14 @@ class Observations:
         # One PE sends nothing, whatever was booked as communication.
         seconds[PARTS.index("comm"), np.equal(self.case.run.p, 1)] = np.nan
         return seconds
+
+    @cached_property
+    def counted(self) -> Mask:
+        """Which seconds count [part, run]: of who measured both parts, no total, their sum."""
+        measured = np.isfinite(self.seconds)
+        total, *parts = (PARTS.index(each) for each in ("total", "comp", "comm"))
+        measured[total] &= ~measured[parts].all(axis=0)
+        return measured
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -110,6 +101,7 @@ class _Observed:
     case: Case
     layers: LayerWork
     profiled: bool
+    multipliers: tuple[str, ...]
     system: System
 
 
@@ -129,8 +121,9 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
         system=rows[0].system,
         runs=tuple(runs),
         case=jax.tree.map(_stack, *(row.case for row in rows)),
-        layers=jax.tree.map(_stack, *(row.layers for row in rows)),
+        layers=jax.tree.map(_stack, *pad_stages([row.layers for row in rows])),
         profiled=np.array([row.profiled for row in rows]),
+        multipliers=tuple(row.multipliers for row in rows),
     )
 
 
@@ -148,7 +141,7 @@ def apply_parameters(
         work=replace(
             case.work,
             forward_backward=factors * slowdown * layers.sample,
-            fixed=factors * slowdown * (layers.once + overhead * layers.layers),
+            fixed=factors * slowdown * jnp.max(layers.once + overhead * layers.layers, axis=0),
         ),
     )
 
@@ -172,8 +165,13 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
     _expect_possible(run, case)
     of_run: Case = jax.tree.map(_drop_cells, replace(case, work=_level_work(case.work)))
-    profiled = workload.seconds is not None
-    return _Observed(of_run, _find_layer_work(run, conditions), profiled, grid.systems[0])
+    return _Observed(
+        case=of_run,
+        layers=find_layer_work(run, conditions),
+        profiled=workload.seconds is not None,
+        multipliers=workload.table.multipliers,
+        system=grid.systems[0],
+    )
 
 
 def _level_work(work: GroupWork) -> GroupWork:
@@ -187,38 +185,6 @@ def _level_work(work: GroupWork) -> GroupWork:
         more = [(0, CLASSES - len(values)), *[(0, 0)] * (values.ndim - 1)]
         messages[name] = np.pad(values, more)
     return replace(work, activations=np.zeros(1), parameters=np.zeros(1), **messages)
-
-
-def _find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
-    """The run's layers by the roofline, and the whole network's in the batch of its profile."""
-    own, more = (_reduce(run, conditions, overhead) for overhead in (0.0, PROBE))
-    serial = replace(run, strategy="serial", p=1, memory=None)
-    whole, whole_more = (_reduce(serial, conditions, overhead) for overhead in (0.0, PROBE))
-    workload = conditions.make_case(run).grid().workload(*ONLY[:3])
-    assert workload is not None  # it was evaluated
-    batch = float(workload.measured_batch or 1)
-    seconds = 0.0 if workload.seconds is None else float(workload.seconds.sum()) * batch
-    return LayerWork(
-        sample=np.asarray(number(own.forward_backward)),
-        once=np.asarray(number(own.fixed)),
-        layers=np.asarray((number(more.fixed) - number(own.fixed)) / PROBE),
-        whole=np.asarray(batch * number(whole.forward_backward) + number(whole.fixed)),
-        of_layers=np.asarray((number(whole_more.fixed) - number(whole.fixed)) / PROBE),
-        measured=np.asarray(seconds),
-    )
-
-
-def _reduce(run: MeasuredRun, conditions: Conditions, overhead: float) -> GroupWork:
-    """The layers of a run as the roofline has them, with an overhead of each."""
-    asked = conditions.make_case(run)
-    roofline = replace(
-        asked,
-        settings={**(asked.settings or {}), "times": "roofline"},
-        parameters={"layer_overhead": overhead},
-    )
-    case = roofline.grid().case(ONLY)
-    assert case is not None  # it was evaluated
-    return case.work
 
 
 def _expect_possible(run: MeasuredRun, case: Case) -> None:

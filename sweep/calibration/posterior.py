@@ -1,6 +1,7 @@
 """A machine's calibration: what was fitted, as a file of `grids.entries`."""
 
 from collections.abc import Mapping
+from itertools import chain
 
 import numpy as np
 
@@ -9,7 +10,6 @@ from grids.entries.calibration import (
     ModelError,
     Parameter,
     Series,
-    list_priors,
 )
 from grids.models.layers import Floats
 from sweep.calibration.fit import PROFILE, ROOFLINE, STARTS, Posterior, fit
@@ -21,12 +21,17 @@ DETERMINED = 0.5
 
 
 def calibrate_machine(
-    observations: Observations, train: Mask, error: ModelError, starts: int = STARTS
+    observations: Observations,
+    train: Mask,
+    error: ModelError,
+    starts: int = STARTS,
+    frozen: Mapping[str, float] = {},
 ) -> CalibrationFile:
-    """The calibration by the runs in `train`; starts: as `fit` takes them."""
-    posterior = fit(observations, train, starts)
+    """The calibration by the runs in `train`; starts, frozen: as `fit` takes them."""
+    posterior = fit(observations, train, starts, frozen)
     spreads = np.sqrt(np.diag(posterior.covariance))
-    correlation = posterior.covariance / spreads / spreads[:, None]
+    units = np.where(spreads > 0, spreads, 1.0)  # what is frozen varies with nothing
+    correlation = posterior.covariance / units / units[:, None]
     system = observations.system
     return CalibrationFile(
         name=system.name,
@@ -42,21 +47,27 @@ def calibrate_machine(
         roofline_spread=ROOFLINE,
         error=error,
         series=_group_series(observations, train),
+        layers=_list_layers(observations, train),
     )
 
 
 def _list_parameters(
     posterior: Posterior, spreads: Floats, observations: Observations
 ) -> Mapping[str, Parameter]:
-    priors = list_priors(observations.system.precision, observations.system.software)
     return {
         name: Parameter(
             value=value, spread=spread, determined=bool(spread < DETERMINED * prior.spread)
         )
         for (name, prior), value, spread in zip(
-            priors.items(), posterior.values.tolist(), spreads.tolist(), strict=True
+            observations.priors.items(), posterior.values.tolist(), spreads.tolist(), strict=True
         )
     }
+
+
+def _list_layers(observations: Observations, train: Mask) -> tuple[str, ...]:
+    """The kinds of layers of the networks that ran."""
+    ran = [kinds for kinds, used in zip(observations.multipliers, train, strict=True) if used]
+    return tuple(sorted(set(chain(*ran))))
 
 
 def _group_series(observations: Observations, train: Mask) -> tuple[Series, ...]:

@@ -79,12 +79,12 @@ def expect_another(path: Path, measured: Path) -> None:
 def write(file: CalibrationFile, path: Path) -> None:
     """Write, or overwrite, a file. InputError: it cannot be."""
     try:
-        path.write_text(text(file), encoding="utf-8")
+        path.write_text(format_file(file), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
-def text(file: CalibrationFile) -> str:
+def format_file(file: CalibrationFile) -> str:
     """The file's text."""
     parts = (
         HEAD,
@@ -99,6 +99,7 @@ def text(file: CalibrationFile) -> str:
         *_write_errors(file.error),
         SERIES,
         *map(_write_series, file.series),
+        f"layers: [{', '.join(map(_write_scalar, file.layers))}]\n",
         ACCURACY,
         *(f"  {name}: {_write_inline(each)}\n" for name, each in file.accuracy.items()),
     )

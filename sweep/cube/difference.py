@@ -38,6 +38,12 @@ def describe_other_changes(stored: Grid, asked: Grid) -> str:
     """The first differences, leaving aside values that `asked` adds, and the order of labels."""
     present = _list_axes(stored)
     shared = _spell_out(asked)
+    # What tells of a system that is new changes no cell.
+    shared["calibration"] = {
+        label: each
+        for label, each in shared["calibration"].items()
+        if label in stored.labels["system"]
+    }
     for dim, values in _list_axes(asked).items():
         order = present.get(dim, values)
         wanted = set(values)
@@ -63,7 +69,7 @@ def _spell_out(grid: Grid) -> Plain:
     named: Plain = {
         dim: {each.name: each.definition() for each in members} for dim, members in entries.items()
     }
-    calibrations = {each.name: each.definition() for each in grid.calibrations.values()}
+    calibrations = {label: each.definition() for label, each in grid.calibrations.items()}
     return plain | {"axes": _list_axes(grid), "calibration": calibrations} | named
 
 

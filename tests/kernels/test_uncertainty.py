@@ -1,127 +1,165 @@
-"""Spreads of the toy's times: against draws, and cause by cause."""
+"""Spreads of the toy's times: draws worked out by hand, cause by cause."""
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
 from kernels import uncertainty
-from kernels.calibrated import iteration_terms
-from kernels.calibration import Calibration, Uncertainty
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
+from kernels.draws import Uncertainty
+from kernels.options import Options
 from kernels.percentiles import PERCENTILES
+from kernels.software import Software
 from kernels.strategy import group_work
-from kernels.uncertainty import move_times, own_error, quantile
+from kernels.uncertainty import draw_times, percentiles, quantile
 
-CALIBRATION = Calibration(
-    **{each.name: np.array(0.5 + 0.1 * n) for n, each in enumerate(fields(Calibration))}
-)
-SIZE = len(fields(Calibration))
-STAGED = replace(NETWORK, staging_latency=np.array(0.1), staging_bandwidth=np.array(10.0))
-SURE = Uncertainty(
-    directions=np.zeros((SIZE, SIZE)),
-    serial_time=np.array(0.0),
-    serial=np.array(0.0),
-    group=np.array(0.0),
-    reduce=np.array(0.0),
-    exchange=np.array(0.0),
-    widening=np.array(1.0),
-)
+MACHINE = Options(network="rails", weights_read="pass", memory="liveness")
 # Compiled once for all cases: step by step each operation is compiled by itself, for 10 s.
 spread = compiled()(uncertainty.spread)
-CASES = [("none", 4.0, 1.0), ("filter", 1.0, 2.0), ("channel", 3.0, 2.0), ("spatial", 2.0, 2.0)]
+draw = compiled()(draw_times)
+
+DRAWS = np.exp(np.array([0.3, -0.1, 0.0, -0.4]))
+ONES = np.ones(DRAWS.size)
+WEIGHTS = float(LAYERS.w.sum())
+# Of a pass of two samples: forward 7 s a sample, backward twice that; the update takes 4.5 s.
+COMPUTE = 2 * 21 + 4.5
 
 
-def case(group, p1, p2, uncertainty=SURE) -> Case:
+def make_case(
+    group: Any = "none",
+    p1: float = 1.0,
+    p2: float = 1.0,
+    software: Mapping[str, float] = MappingProxyType({}),
+    serial: np.ndarray = ONES,
+    errors: Mapping[str, float] = MappingProxyType({}),
+    **factors: np.ndarray,
+) -> Case:
+    """The toy as a machine runs it; what is not given is known."""
     places = placement(factors=(1, 1, 2)) if group == "spatial" else placement()
-    work = group_work(Division(LAYERS, PROCESSOR, places, p2, 4.0, group), TIMES)
-    return Case(work, bounds(), run(p1, p2), STAGED, PROCESSOR, CALIBRATION, uncertainty)
-
-
-@pytest.mark.parametrize(("group", "p1", "p2"), CASES)
-def test_the_first_order_is_what_draws_show(group, p1, p2) -> None:
-    draw = np.random.default_rng(1)
-    directions = draw.normal(size=(SIZE, SIZE)) * 0.01
-    uncertain = replace(SURE, directions=directions, serial_time=np.array(0.02))
-    found = spread(case(group, p1, p2, uncertain))
-    steps, slower = draw.normal(size=(4000, SIZE)), draw.normal(size=4000)
-
-    def times(step, serial):
-        offsets = Calibration(*(step @ directions))
-        return jnp.stack(move_times(case(group, p1, p2), offsets, 0.02 * serial))
-
-    compute, communication = np.asarray(jax.jit(jax.vmap(times))(steps, slower)).T
-    for name, values in (
-        ("compute", compute),
-        ("communication", communication),
-        ("total", compute + communication),
-    ):
-        expected = np.log(values).std()
-        assert float(getattr(found, name)) == pytest.approx(expected, rel=0.06), name
-
-
-@pytest.mark.parametrize(("group", "p1", "p2"), CASES)
-def test_who_is_sure_has_no_spread(group, p1, p2) -> None:
-    found = spread(case(group, p1, p2))
-    assert [float(each) for each in vars(found).values()] == [0, 0, 0]
-
-
-def test_errors_are_of_the_flows_that_they_name() -> None:
-    uncertain = replace(
-        SURE,
-        serial=np.array(0.1),
-        group=np.array(0.2),
-        reduce=np.array(0.3),
-        exchange=np.array(0.4),
-        widening=np.array(2.0),
+    division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, MACHINE)
+    known = {name: np.array(0.0) for name in ("whole", "group", "reduce", "exchange")}
+    known |= {"widening": np.array(1.0)}
+    unsure = Uncertainty(
+        factors=Software(**{each.name: factors.get(each.name, ONES) for each in fields(Software)}),
+        serial=serial,
+        **known | {name: np.array(value) for name, value in errors.items()},
     )
-    data = spread(case("none", 4.0, 1.0, uncertain))
-    assert (float(data.compute), float(data.communication)) == pytest.approx((0.2, 0.6))
-    alone = spread(case("filter", 1.0, 2.0, uncertain))
-    assert (float(alone.compute), float(alone.communication)) == pytest.approx((0.4, 0.8))
-    terms = iteration_terms(case("filter", 3.0, 2.0))
-    hybrid = spread(case("filter", 3.0, 2.0, uncertain))
-    reduced, exchanged = float(terms.gradient_exchange), float(terms.layer_collectives)
-    expected = 2 * np.hypot(0.3 * reduced, 0.4 * exchanged) / (reduced + exchanged)
-    assert float(hybrid.communication) == pytest.approx(expected)
-    whole = own_error(terms, case("filter", 3.0, 2.0, uncertain))
-    assert float(hybrid.total) == pytest.approx(float(whole))
+    network = replace(NETWORK, oversubscription=np.ones(2), size=np.inf)
+    return Case(
+        work=group_work(division, TIMES),
+        bounds=bounds(),
+        run=run(p1, p2),
+        network=network,
+        pe=PROCESSOR,
+        software=Software(**software),
+        uncertainty=unsure,
+        options=MACHINE,
+    )
 
 
-@compiled()
-def derivatives(case: Case) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Both times' by the offsets and by the serial time; their sum's by the offsets twice."""
-
-    def times(offsets, serial):
-        return jnp.stack(move_times(case, Calibration(*offsets), serial))
-
-    offsets, serial = jnp.zeros(SIZE), jnp.zeros(())
-    slopes = jax.jacrev(times, (0, 1))(offsets, serial)
-    return *slopes, jax.hessian(lambda at: times(at, serial).sum())(offsets)
+def spread_of(values: np.ndarray) -> float:
+    """The standard deviation of the logarithm."""
+    return float(np.log(values).std())
 
 
-@pytest.mark.parametrize(("group", "p1", "p2"), [*CASES, ("filter", 3.0, 2.0), ("none", 1.0, 1.0)])
-def test_a_machine_without_a_path_through_host_memory_has_derivatives(group, p1, p2) -> None:
-    """It is told as one without start-up and of infinite bandwidth."""
-    direct = replace(NETWORK, staging_latency=np.array(0.0), staging_bandwidth=np.array(np.inf))
-    asked = replace(case(group, p1, p2), network=direct)
+def reduce_gradients(node_reduce: Any = 1.0) -> Any:
+    """Seconds in which two PEs of a node reduce 4-byte gradients, as a ring: 1 s and 1/4 s/B."""
+    return 2 * (1 + 4 * WEIGHTS / 2 / 4 / node_reduce)
 
-    slopes, of_serial, curvature = map(np.asarray, derivatives(asked))
-    through_host = [each.name for each in fields(Calibration)].index("packing")
-    assert np.isfinite(slopes).all()
-    assert np.isfinite(curvature).all()
-    assert of_serial[0] > 0
-    assert (slopes[:, through_host] == 0).all()
+
+def test_a_parameter_moves_what_depends_on_it() -> None:
+    """Gradients of two PEs by the bandwidth that they reach."""
+    told = spread(make_case(p1=2.0, node_reduce=DRAWS))
+    seconds = reduce_gradients(DRAWS)
+    assert float(told.communication) == pytest.approx(spread_of(seconds))
+    assert float(told.compute) == 0
+    assert float(told.total) == pytest.approx(spread_of(COMPUTE + seconds))
+
+
+def test_a_model_that_is_slower_takes_longer_but_for_its_update() -> None:
+    told = spread(make_case(p1=2.0, serial=DRAWS))
+    assert float(told.compute) == pytest.approx(spread_of(42 * DRAWS + 4.5))
+    assert float(told.communication) == 0
+    assert float(told.total) == pytest.approx(spread_of(42 * DRAWS + 4.5 + reduce_gradients()))
+
+
+def test_what_is_drawn_together_counts_together() -> None:
+    """A machine whose network is slow where its PEs are fast is surer of the total."""
+    alike, opposed = (
+        spread(make_case(p1=2.0, serial=DRAWS, node_reduce=1 / each)) for each in (DRAWS, 1 / DRAWS)
+    )
+    seconds = {each: 42 * DRAWS + 4.5 + reduce_gradients(DRAWS**-each) for each in (1, -1)}
+    assert float(alike.total) == pytest.approx(spread_of(seconds[1]))
+    assert float(opposed.total) == pytest.approx(spread_of(seconds[-1]))
+    assert float(opposed.total) < float(alike.total)
+
+
+def test_a_wait_grows_with_what_is_computed() -> None:
+    """jitter z(2) 42 s, z(2) = 0.5895 (Blom)."""
+    told = spread(make_case(p1=2.0, software={"jitter": 0.1}, jitter=DRAWS))
+    waiting = 0.1 * DRAWS * 0.58946 * 42
+    assert float(told.communication) == pytest.approx(
+        spread_of(reduce_gradients() + waiting), rel=1e-4
+    )
+
+
+def test_no_more_than_all_computing_hides_anything() -> None:
+    """Draws of overlap above 1 count as 1: 2/3 of 42 s hide all but the last of two messages."""
+    software = {"overlap": 0.9, "bucket": 4 * WEIGHTS / 2}
+    told = spread(make_case(p1=2.0, software=software, overlap=DRAWS))
+    exchange = 2 * (2 * 1 + 4 * WEIGHTS / 2 / 4)  # of two messages
+    window = (1 - 1 / 2) * 2 / 3 * np.minimum(0.9 * DRAWS, 1) * 42
+    exposed = exchange / 2 + np.maximum(exchange / 2 - window, 0)
+    assert float(told.communication) == pytest.approx(spread_of(exposed))
+
+
+@pytest.mark.parametrize(
+    ("group", "p1", "p2"), [("none", 4, 1), ("filter", 1, 2), ("spatial", 2, 2)]
+)
+def test_who_is_sure_has_no_spread(group, p1, p2) -> None:
+    told = spread(make_case(group, float(p1), float(p2)))
+    assert [float(each) for each in vars(told).values()] == [0, 0, 0]
 
 
 def test_one_pe_does_not_communicate() -> None:
-    uncertain = replace(SURE, exchange=np.array(0.4))
-    assert float(spread(case("none", 1.0, 1.0, uncertain)).communication) == 0
+    told = spread(make_case(errors={"exchange": 0.4, "reduce": 0.4, "whole": 0.1}, rail=DRAWS))
+    assert float(told.communication) == 0
+    assert float(told.compute) == float(told.total) == pytest.approx(0.1)
+
+
+ERRORS = {"whole": 0.1, "group": 0.2, "reduce": 0.3, "exchange": 0.4, "widening": 2.0}
+
+
+def test_errors_are_of_the_flows_that_they_name() -> None:
+    data = spread(make_case("none", 4.0, errors=ERRORS))
+    assert (float(data.compute), float(data.communication)) == pytest.approx((0.2, 0.6))
+    alone = spread(make_case("filter", 1.0, 2.0, errors=ERRORS))
+    assert (float(alone.compute), float(alone.communication)) == pytest.approx((0.4, 0.8))
+
+
+def test_causes_add_up_as_variances() -> None:
+    told = spread(make_case(p1=2.0, errors=ERRORS, serial=DRAWS))
+    exchange = reduce_gradients()
+    own = 2 * np.hypot(0.1 * COMPUTE, 0.3 * exchange) / (COMPUTE + exchange)
+    drawn = spread_of(42 * DRAWS + 4.5 + exchange)
+    assert float(told.total) == pytest.approx(np.hypot(drawn, own))
+    assert float(told.compute) == pytest.approx(np.hypot(spread_of(42 * DRAWS + 4.5), 0.2))
+
+
+def test_times_of_each_draw() -> None:
+    times, error = draw(make_case(p1=2.0, errors=ERRORS, serial=DRAWS, node_reduce=DRAWS))
+    expected = 42 * DRAWS + 4.5 + reduce_gradients(DRAWS)
+    np.testing.assert_allclose(times, expected, rtol=1e-12)
+    exchange = reduce_gradients()
+    own = 2 * np.hypot(0.1 * COMPUTE, 0.3 * exchange) / (COMPUTE + exchange)
+    assert float(error) == pytest.approx(own)
 
 
 def test_percentiles_lie_about_the_median() -> None:
@@ -129,3 +167,4 @@ def test_percentiles_lie_about_the_median() -> None:
     assert median == 2
     assert low * high == pytest.approx(4)
     assert high == pytest.approx(2 * np.exp(0.15332))
+    assert [float(each) for each in percentiles(2.0, 0.1).values()] == [low, median, high]

@@ -1,0 +1,133 @@
+"""Ablation: what each calibrated parameter adds, by runs of ABCI that a calibration did not see.
+
+Each parameter in turn is frozen, at what changes nothing or at its prior's median, and all else is
+fitted anew. A parameter has earned its place where times of models, and of scales, that were left
+out are less probable without it, by more than two standard errors over the series.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import numpy as np
+from scipy.stats import t as student
+
+from benchmarks.effort import Effort
+from benchmarks.report import Report, Row, at_least
+from grids.entries.calibration import CALIBRATED
+from grids.library import CATALOGUE
+from grids.models.layers import Floats
+from kernels.compute import PE
+from kernels.software import Software
+from sweep.calibration.accuracy import rate_schemes
+from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out
+from sweep.calibration.fit import FREEDOM
+from sweep.calibration.layer_work import OVERHEAD
+from sweep.calibration.model_error import Residuals, find_model_error, find_residuals
+from sweep.calibration.observations import Observations, observe
+from sweep.measured.runs import PARTS, read_runs
+
+RUNS, SYSTEM = CATALOGUE / "measured" / "abci.csv", "abci"
+JUDGED = ("model", LARGEST)
+SCHEMES = ("configuration", "series", *JUDGED)
+ERRORS = 2.0  # standard errors that a gain has to exceed
+# In the place of 0 and infinity, which have no logarithm: beyond what any time shows.
+SMALL, LARGE = 1e-15, 1e15
+NOTE = (
+    "Of all parameters: the mean logarithm of the density of times, of models and of the largest "
+    "scales while they were left out. Of one that is frozen: by how much its absence lowers it; "
+    "the ratio is that over its standard error, over the series. Notes: accuracies of runs that "
+    "were left out, total/compute/communication [%]."
+)
+
+
+@dataclass(frozen=True)
+class Left:
+    """Runs while they were left out: accuracies by scheme, and how probable their times were.
+
+    logs [series]: sums of ln of the density of the times of JUDGED. times: how many these are.
+    """
+
+    accuracy: Mapping[str, Mapping[str, float]]
+    logs: Floats
+    times: int
+
+
+def measure(effort: Effort) -> Report:
+    """Each parameter at what changes nothing; unless quick, all schemes, and the priors, too."""
+    observations = observe(read_runs(RUNS), SYSTEM)
+    quick = effort.rounds < 3
+    predict = partial(leave_all_out, observations, JUDGED if quick else SCHEMES)
+    whole = predict({})
+    rows = [Row("all parameters", whole.logs.sum() / whole.times, "", note=_write(whole))]
+    for name, value in list_nothings().items():
+        rows.append(_compare(f"{name} = {value:g}", whole, predict({name: _bound(value)})))
+        if not quick:
+            prior = observations.priors[name].median
+            rows.append(_compare(f"{name} = {prior:g}, its prior", whole, predict({name: prior})))
+    return Report("ablation", "what each calibrated parameter adds, on ABCI", tuple(rows), NOTE)
+
+
+def list_nothings() -> dict[str, float]:
+    """The value of each calibrated parameter that changes nothing."""
+    defaults = asdict(Software()) | {OVERHEAD: PE.layer_overhead}
+    return {name: float(defaults[name]) for name in CALIBRATED}
+
+
+def leave_all_out(
+    observations: Observations, schemes: Collection[str], frozen: Mapping[str, float]
+) -> Left:
+    """All runs that the schemes leave out, by calibrations with some parameters frozen."""
+    left = leave_out(observations, schemes, frozen)
+    assert left is not None  # there are enough runs
+    residuals = find_residuals(observations, left)
+    error = find_model_error(residuals)
+    judged = residuals.select(np.isin(residuals.schemes, JUDGED))
+    counted = observations.counted[:, judged.rows]
+    # What is not counted may have no spread.
+    spread = np.where(counted, judged.spread(error), 1.0)
+    densities = np.where(counted, find_densities(judged, spread), 0.0).sum(axis=0)
+    return Left(
+        accuracy=rate_schemes(residuals, error),
+        logs=_add_series(observations, judged, densities),
+        times=int(counted.sum()),
+    )
+
+
+def find_densities(residuals: Residuals, spread: Floats) -> Floats:
+    """ln of the density of each logarithm of a time [part, run]: Student's t, as in the fit."""
+    return np.asarray(student.logpdf(residuals.off / spread, FREEDOM) - np.log(spread))
+
+
+def compare_logs(whole: Left, without: Left) -> tuple[float, float]:
+    """By how much a time's density falls, in the mean; and that over its standard error."""
+    lost = whole.logs - without.logs
+    error = np.sqrt(lost.size) * lost.std(ddof=1)
+    return float(lost.sum() / whole.times), float(lost.sum() / error) if error else 0.0
+
+
+def _add_series(observations: Observations, residuals: Residuals, values: Floats) -> Floats:
+    """The sum of each series' values [run]."""
+    labels = observations.labels(*SERIES)
+    sums = dict.fromkeys(labels, 0.0)
+    for row, value in zip(residuals.rows.tolist(), values.tolist(), strict=True):
+        sums[labels[row]] += value
+    return np.array(list(sums.values()))
+
+
+def _bound(value: float) -> float:
+    return float(np.clip(value, SMALL, LARGE))
+
+
+def _compare(what: str, whole: Left, without: Left) -> Row:
+    gain, ratio = compare_logs(whole, without)
+    goal = at_least(ratio, ERRORS)
+    return Row(what, gain, "", ratio, "standard error", (goal,), _write(without))
+
+
+def _write(left: Left) -> str:
+    """Accuracies of each scheme."""
+    return "; ".join(
+        f"{scheme} {'/'.join(f'{100 * each[part]:.1f}' for part in PARTS)}"
+        for scheme, each in left.accuracy.items()
+    )

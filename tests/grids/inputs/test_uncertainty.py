@@ -1,0 +1,213 @@
+"""Draws of what nobody measured: which parameters, how far, and the same ones everywhere."""
+
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from calibrations import ERROR, define_calibration
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import Grid
+from grids.inputs.uncertainty import (
+    DRAWS,
+    NAMES,
+    PRIOR_ERROR,
+    PROFILE_SPREAD,
+    ROOFLINE_SPREAD,
+    draw_normals,
+)
+from grids.spec import validate_spec
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.draws import Uncertainty
+from kernels.uncertainty import spread
+
+SPREAD = compiled()(spread)
+KEYS = ("compute", "communication", "total")
+
+
+def make_case(
+    system="dgx-h100",
+    strategy="data",
+    pe=16,
+    calibration="auto",
+    parameters=None,
+    model="resnet50",
+    times="measured",
+    **axes,
+) -> Case:
+    named = {"model": model, "dataset": "imagenet", "system": system, "strategy": strategy}
+    spec = {
+        "axes": {**named, "pe": pe, "batch": 32, **axes},
+        "calibration": calibration,
+        "parameters": parameters or {},
+        "times": times,
+        "outputs": ["epoch_time_p10"],
+    }
+    case = Grid.from_spec(validate_spec(spec, "spec")).case((0, 0, 0, 0))
+    assert case is not None
+    return case
+
+
+def ask(**asked) -> Uncertainty:
+    uncertainty = make_case(**asked).uncertainty
+    assert uncertainty is not None
+    return uncertainty
+
+
+def take_logs(uncertainty: Uncertainty) -> dict[str, np.ndarray]:
+    """ln of the factors on each parameter [draw]."""
+    factors = asdict(uncertainty.factors)
+    return {name: np.log(np.reshape(factors[name], -1)) for name in NAMES}
+
+
+def test_draws_are_uncorrelated_and_have_mean_0_and_variance_1() -> None:
+    size = len(NAMES) + 1
+    normals = draw_normals(size)
+    assert normals.shape == (DRAWS, size)
+    np.testing.assert_allclose(normals.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(normals.T @ normals / DRAWS, np.eye(size), atol=1e-12)
+
+
+def test_draws_are_the_same_in_every_process() -> None:
+    code = (
+        "from grids.inputs.uncertainty import NAMES, draw_normals;"
+        "print(draw_normals(len(NAMES) + 1).tobytes().hex())"
+    )
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert other.stdout.strip() == draw_normals(len(NAMES) + 1).tobytes().hex()
+
+
+def test_before_any_run_parameters_are_as_far_off_as_their_priors_say() -> None:
+    for name, logs in take_logs(ask()).items():
+        prior = PARAMETERS[name].prior
+        assert prior is not None
+        assert logs.std() == pytest.approx(prior.spread["amp"]), name
+        assert logs.mean() == pytest.approx(0, abs=1e-12), name
+
+
+def test_what_software_settles_is_not_drawn() -> None:
+    """Plain software sends one message, and hides nothing."""
+    logs = take_logs(ask(system="dgx-h100:software=plain"))
+    assert not logs["bucket"].any()
+    assert not logs["overlap"].any()
+    assert logs["rail"].any()
+
+
+@pytest.mark.parametrize("how", ["fixed", "axis"])
+@pytest.mark.parametrize("calibration", ["auto", "none"])
+def test_what_a_user_states_is_not_drawn(how, calibration) -> None:
+    stated = {"rail": 0.9, "jitter": 0.01}
+    asked = {"parameters": stated} if how == "fixed" else stated
+    logs = take_logs(ask(system="abci", calibration=calibration, **asked))
+    assert not logs["rail"].any()
+    assert not logs["jitter"].any()
+    assert logs["flow"].any()
+
+
+def test_runs_take_the_place_of_priors() -> None:
+    calibration = define_calibration(spread=0.04)
+    logs = take_logs(ask(system="abci", calibration=[calibration]))
+    for name, each in logs.items():
+        if name in calibration["parameters"]:
+            assert each.std() == pytest.approx(0.04), name
+    prior = PARAMETERS["startup"].prior
+    assert prior is not None
+    assert logs["startup"].std() == pytest.approx(prior.spread["fp32"])
+
+
+def test_calibrated_parameters_vary_together_as_runs_left_them() -> None:
+    names = list(define_calibration()["parameters"])
+    rows = [[0.0] * n + [1.0] for n in range(len(names))]
+    rows[names.index("flow")][names.index("jitter")] = 0.9
+    rows[names.index("packing")][names.index("rail")] = -0.7
+    calibration = define_calibration(spread=0.2, correlation=rows)
+    logs = take_logs(ask(system="abci", calibration=[calibration]))
+    for one, other, expected in (("flow", "jitter", 0.9), ("packing", "rail", -0.7)):
+        assert np.corrcoef(logs[one], logs[other])[0, 1] == pytest.approx(expected)
+    assert np.corrcoef(logs["flow"], logs["rail"])[0, 1] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, ROOFLINE_SPREAD),  # profiles are of V100s in fp32
+        ({"system": "dgx1-v100"}, PROFILE_SPREAD),
+        ({"system": "dgx1-v100", "times": "roofline"}, ROOFLINE_SPREAD),
+        ({"system": "abci", "calibration": [define_calibration()]}, 0.15),
+        (
+            {
+                "system": "abci",
+                "calibration": [
+                    define_calibration(serial={"resnet50": {"factor": 2, "spread": 0.03}})
+                ],
+            },
+            0.03,
+        ),
+    ],
+)
+def test_the_time_on_one_pe(asked, expected) -> None:
+    assert np.log(ask(**asked).serial).std() == pytest.approx(expected)
+
+
+def test_errors_are_assumed_before_any_run() -> None:
+    assumed, known = ask(), ask(system="abci", calibration=[define_calibration()])
+    names = {"whole": "serial", "group": "group", "reduce": "reduce", "exchange": "exchange"}
+    for name, error in names.items():
+        assert np.unique(getattr(assumed, name)) == [getattr(PRIOR_ERROR, error)]
+        assert np.unique(getattr(known, name)) == [ERROR[error]]
+    assert np.unique(assumed.widening) == [1]
+    assert np.unique(known.widening) == [1 + 2 * ERROR["distance"]]  # 16 PEs, of 4 and 64
+
+
+def test_a_cube_without_percentiles_draws_nothing() -> None:
+    axes = {"model": "resnet50", "dataset": "imagenet", "system": "abci", "strategy": "data"}
+    grid = Grid.from_spec(validate_spec({"axes": {**axes, "pe": 4, "batch": 32}}, "spec"))
+    case = grid.case((0, 0, 0, 0))
+    assert case is not None
+    assert case.uncertainty is None
+
+
+CELLS = [
+    ("dgx-h100", "data", 64),
+    ("dgx-h100", "data+pipeline:group=4", 64),
+    ("dgx1-v100", "filter", 4),
+    ("dgx1-v100", "data", 32),
+    ("abci", "data+spatial:group=4", 64),
+    ("abci", "data+filter:group=4", 64),
+]
+
+
+@pytest.mark.parametrize(("system", "strategy", "pe"), CELLS)
+def test_as_many_draws_as_are_needed(system, strategy, pe) -> None:
+    """4,096 other draws, of ordinary random numbers, say the same within a tenth of a spread."""
+    case = make_case(system=system, strategy=strategy, pe=pe, calibration="none")
+    few = case.uncertainty
+    assert few is not None
+    random = np.random.default_rng(1)
+
+    def draw(leaf: Any) -> np.ndarray:
+        shape = (4096, *np.shape(leaf)[1:])
+        return np.asarray(np.exp(np.log(leaf).std() * random.standard_normal(shape)))
+
+    def repeat(leaf: Any) -> np.ndarray:
+        return np.tile(leaf, (4096 // DRAWS, *[1] * (np.ndim(leaf) - 1)))
+
+    ours, theirs = (
+        SPREAD(
+            replace(
+                case,
+                uncertainty=replace(
+                    few, factors=jax.tree.map(how, few.factors), serial=how(few.serial)
+                ),
+            )
+        )
+        for how in (repeat, draw)
+    )
+    for key in KEYS:
+        expected = float(np.squeeze(getattr(theirs, key)))
+        assert float(np.squeeze(getattr(ours, key))) == pytest.approx(expected, rel=0.1), key
