@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kernels.calibration import Calibration
 
 from grids.entries.calibration import PRIORS
-from kernels.calibration import Calibration
 from sweep.calibration.fit import PROFILE, fit, log_times
 from sweep.calibration.model_error import DEFAULT
 from sweep.calibration.observations import slow_down
