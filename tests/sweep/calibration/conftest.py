@@ -43,20 +43,20 @@ def shipped() -> list[Row]:
 @pytest.fixture(scope="session")
 def dozen(shipped: list[Row]) -> list[Row]:
     """Runs of two models under five strategies."""
-    found = [
+    rows = [
         row
         for row in shipped
         if (row["strategy"], row["p"]) in DOZEN.get(row["model"], ()) and row["comp_s"]
     ]
-    assert len(found) == 12
-    return found
+    assert len(rows) == 12
+    return rows
 
 
 @pytest.fixture(scope="session")
 def data_only(shipped: list[Row]) -> list[Row]:
     """As many data-parallel runs of the same models."""
-    found = [row for row in shipped if row["model"] in DOZEN and row["strategy"] == "data"]
-    return [row for row in found if row["comp_s"]] + found[-1:]
+    rows = [row for row in shipped if row["model"] in DOZEN and row["strategy"] == "data"]
+    return [row for row in rows if row["comp_s"]] + rows[-1:]
 
 
 @pytest.fixture

@@ -3,40 +3,57 @@
 import numpy as np
 import pytest
 
+import sweep
+from kernels.percentiles import PERCENTILES
 from sweep.calibration.accuracy import rate_schemes
-from sweep.calibration.cross_validation import leave_out, predict_fitted, schemes
+from sweep.calibration.cross_validation import (
+    FITTED,
+    join_predictions,
+    leave_out,
+    list_folds,
+    predict_fitted,
+)
 from sweep.calibration.model_error import DEFAULT, find_residuals
 from sweep.calibration.posterior import calibrate_machine
 from sweep.measured.accuracy import rate_prediction
+from sweep.measured.runs import PARTS
 
 
-def held(seen, scheme) -> list[list[str]]:
+def list_held(observations, scheme) -> list[list[str]]:
     """The runs of each fold, as strategy and p."""
     return [
-        [f"{run.strategy} {run.p}" for run, out in zip(seen.runs, fold, strict=True) if out]
-        for fold in schemes(seen)[scheme]
+        [f"{run.strategy} {run.p}" for run, out in zip(observations.runs, fold, strict=True) if out]
+        for fold in list_folds(observations)[scheme]
     ]
 
 
 def test_runs_that_are_alike_are_left_out_together(observed, shipped) -> None:
-    seen = observed([row for row in shipped if row["model"] == "alexnet"])
-    assert held(seen, "configuration") == [["serial 1"], ["data 2"], ["data 4"] * 2, ["data 8"]]
-    assert held(seen, "series") == [["serial 1"], ["data 2", "data 4", "data 4", "data 8"]]
-    assert held(seen, "largest scales") == [["data 8"]]
-    assert held(seen, "all but one scale") == [["data 2", "data 8"]]
+    observations = observed([row for row in shipped if row["model"] == "alexnet"])
+    assert list_held(observations, "configuration") == [
+        ["serial 1"],
+        ["data 2"],
+        ["data 4"] * 2,
+        ["data 8"],
+    ]
+    assert list_held(observations, "series") == [
+        ["serial 1"],
+        ["data 2", "data 4", "data 4", "data 8"],
+    ]
+    assert list_held(observations, "largest scales") == [["data 8"]]
+    assert list_held(observations, "all but one scale") == [["data 2", "data 8"]]
 
 
 def test_a_scheme_that_leaves_nothing_is_none(observed, shipped) -> None:
     rows = [row for row in shipped if row["model"] == "alexnet"]
-    assert "model" not in schemes(observed(rows))
-    assert schemes(observed(rows[:1])) == {}
+    assert "model" not in list_folds(observed(rows))
+    assert list_folds(observed(rows[:1])) == {}
     assert leave_out(observed(rows[:1])) is None
 
 
 def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
     """Whatever the left-out runs measured, their predictions are the same."""
     own = np.array([row["model"] == "vgg16" for row in dozen])
-    monkeypatch.setattr("sweep.calibration.cross_validation.schemes", lambda _: {"model": [own]})
+    monkeypatch.setattr("sweep.calibration.cross_validation.list_folds", lambda _: {"model": [own]})
     off = []
     for factor in (1.0, 3.0):
         slower = dict.fromkeys(("total_s", "comp_s", "comm_s"), factor)
@@ -46,25 +63,54 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
             else row
             for row, vgg in zip(dozen, own, strict=True)
         ]
-        seen = observed(changed)
-        left = leave_out(seen)
+        observations = observed(changed)
+        left = leave_out(observations)
         assert left is not None
         assert left.rows.tolist() == np.flatnonzero(own).tolist()
-        off.append(find_residuals(seen, left).off)
+        off.append(find_residuals(observations, left).off)
     assert off[1] - off[0] == pytest.approx(np.log(3.0))
 
 
+def test_only_the_schemes_that_are_asked_for(observed, dozen) -> None:
+    observations = observed(dozen)
+    left = leave_out(observations, ("model",), {"jitter": 1e-15})
+    assert left is not None
+    assert set(left.schemes) == {"model"}
+    assert sorted(left.rows.tolist()) == list(range(12))
+    software = left.predicted.case.software
+    assert np.asarray(software.jitter) == pytest.approx(1e-15)
+    assert leave_out(observations, ()) is None
+
+
+def test_what_is_joined_is_told_apart(observed, dozen) -> None:
+    observations = observed(dozen)
+    file = calibrate_machine(observations, np.ones(12, bool), DEFAULT)
+    fitted, left = predict_fitted(observations, file), leave_out(observations, ("model",))
+    assert left is not None
+    both = find_residuals(observations, join_predictions(fitted, left))
+    for one, scheme in ((fitted, FITTED), (left, "model")):
+        alone = find_residuals(observations, one)
+        part = both.select(both.schemes == scheme)
+        np.testing.assert_allclose(part.off, alone.off)
+        np.testing.assert_allclose(part.spread(DEFAULT), alone.spread(DEFAULT))
+
+
+def rate_fit(observations) -> dict[str, float]:
+    """Accuracies of a calibration of all runs."""
+    file = calibrate_machine(observations, np.ones(len(observations), bool), DEFAULT)
+    residuals = find_residuals(observations, predict_fitted(observations, file))
+    return rate_schemes(residuals, DEFAULT)[FITTED]
+
+
 def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
-    seen = observed(dozen)
-    found = calibrate_machine(seen, np.ones(len(seen), bool), DEFAULT)
-    of_fit = find_residuals(seen, predict_fitted(seen, found))
-    table = rate_schemes(of_fit, DEFAULT)["fit"]
-    predicted = seen.seconds / np.exp(of_fit.off)
-    for part, ours, measured in zip(
-        ("total", "comp", "comm"), predicted, seen.seconds, strict=True
-    ):
+    observations = observed(dozen)
+    file = calibrate_machine(observations, np.ones(12, bool), DEFAULT)
+    residuals = find_residuals(observations, predict_fitted(observations, file))
+    table = rate_schemes(residuals, DEFAULT)[FITTED]
+    predicted = observations.seconds / np.exp(residuals.off)
+    for part, ours, seconds in zip(PARTS, predicted, observations.seconds, strict=True):
         each = [
-            rate_prediction(*pair) for pair in zip(ours.tolist(), measured.tolist(), strict=True)
+            rate_prediction(*pair) for pair in zip(ours.tolist(), seconds.tolist(), strict=True)
         ]
         assert table[part] == pytest.approx(np.mean(np.array(each, float)))
     assert table["rows"] == 12
@@ -72,7 +118,26 @@ def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
 
 
 def test_what_was_not_measured_has_no_accuracy(observed, dozen) -> None:
-    seen = observed([row | {"comp_s": "", "comm_s": ""} for row in dozen])
-    found = calibrate_machine(seen, np.ones(len(seen), bool), DEFAULT)
-    table = rate_schemes(find_residuals(seen, predict_fitted(seen, found)), DEFAULT)["fit"]
+    table = rate_fit(observed([row | {"comp_s": "", "comm_s": ""} for row in dozen]))
     assert set(table) == {"rows", "total", "total_in_interval"}
+
+
+def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen) -> None:
+    """A fitted calibration's, as `predict` tells them: 12 runs at once are as one by one."""
+    observations = observed(dozen)
+    file = calibrate_machine(observations, np.ones(12, bool), DEFAULT)
+    residuals = find_residuals(observations, predict_fitted(observations, file))
+    sigma = residuals.spread(DEFAULT)
+    for n, run in enumerate(observations.runs):
+        told = sweep.predict(
+            run.model,
+            run.strategy,
+            run.p,
+            run.samples_per_replica,
+            dataset=run.dataset,
+            settings={"calibration": [file.definition()]},
+        )["intervals"]
+        for part, name in enumerate(("time", "comp_time", "comm_time")):
+            interval = told[f"iteration_{name}"]
+            expected = np.log(interval["p90"] / interval["p50"]) / PERCENTILES[90]
+            assert sigma[part, n] == pytest.approx(expected, rel=1e-6)

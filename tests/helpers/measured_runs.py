@@ -1,0 +1,44 @@
+"""Rows of runs files that took just as long as the oracle says, of a machine that is known."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from calibrations import define_calibration
+
+import sweep
+
+Row = dict[str, str]
+Configuration = tuple[str, str, int, int]  # model, strategy, PEs, samples a replica
+
+DATASETS = {"cosmoflow": "cosmoflow-128", "inception_v3": "imagenet-299"}
+TIMES = {
+    "total_s": "iteration_time",
+    "comp_s": "iteration_comp_time",
+    "comm_s": "iteration_comm_time",
+}
+
+
+def predict_rows(
+    configurations: Iterable[Configuration], system: str = "abci", calibration: object = "none"
+) -> list[Row]:
+    """A row for each configuration."""
+    return [_predict_row(each, system, calibration) for each in configurations]
+
+
+def _predict_row(configuration: Configuration, system: str, calibration: object) -> Row:
+    model, strategy, p, batch = configuration
+    dataset = DATASETS.get(model, "imagenet")
+    settings = {"calibration": calibration}
+    told = sweep.predict(
+        model, strategy, p, batch, dataset=dataset, system=system, settings=settings
+    )
+    run = {"model": model, "dataset": dataset, "strategy": strategy, "p": str(p)}
+    seconds = {column: repr(told[name]) for column, name in TIMES.items()}
+    return run | {"samples_per_replica": str(batch)} | seconds
+
+
+def set_parameters(values: Mapping[str, float], **changes: Any) -> dict[str, Any]:
+    """A calibration of ABCI with these parameters, the others at their priors' medians."""
+    definition = define_calibration(**changes)
+    exact = {name: {"value": value, "spread": 0.1} for name, value in values.items()}
+    return definition | {"parameters": definition["parameters"] | exact}
