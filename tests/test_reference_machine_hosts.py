@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machine_cases import machines, problems
 from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SERIAL, SPATIAL, TOY
-from reference_exchange import gradient_messages
-from reference_machine import epoch, hidden_time, terms
+from reference_machine import epoch, terms
 from reference_parts import Layer, Machine, Run
 
 HOSTS = replace(MACHINE, staging=(0.5, 8.0))
@@ -207,38 +206,14 @@ def test_samples_have_the_bytes_of_the_precision_and_a_time_an_iteration() -> No
     assert result["sample_scatter"] == pytest.approx(640)
 
 
-# Overlap: F = 2 (69.12 + 1.28 + 153.6) = 448 s, of which halos have 100; 2 messages.
+# Overlap.
 
 
-@pytest.mark.parametrize(("omega", "hidden"), [(0.0, 0.0), (0.5, 124 / 3), (1.0, 348 / 3)])
-def test_all_but_the_last_message_is_hidden(omega: float, hidden: float) -> None:
+@pytest.mark.parametrize("omega", [0.0, 0.5, 1.0])
+def test_their_one_message_hides_nothing(omega: float) -> None:
+    run = replace(SPATIAL, p1=2)
     machine = replace(HOSTS, bucket=356.0, overlap=omega)
-    run = replace(SPATIAL, p1=2)
-    assert exchange(run, machine) == pytest.approx(1074 - hidden)
-    halos = min(100.0, 448 * omega)
-    assert hidden_time(TOY, machine, run) == pytest.approx(4 * (hidden + halos))
-
-
-def test_what_is_large_is_hidden_alike() -> None:
-    # T = 2 + 4 + 1000 in 2 messages, F as above
-    run = replace(SPATIAL, p1=2)
-    machine = replace(LARGE, bucket=1e6, overlap=0.5)
-    result = terms(weigh(run), machine, run)["gradient_exchange"]
-    halos = 2 * (1 + 64 / 2) + 2 * (1 + 128 / 2)  # at host memory's 2 B/s
-    assert result == pytest.approx(1006 - 0.5 * 2 / 3 * (224 - halos))
-
-
-def test_messages_of_a_single_group_are_those_of_weights_it_does_not_divide() -> None:
-    # 2 x 1280 bytes of two layers; T = 2 (1 + 2560/2/4) = 642, F = 2 (69.12 + 2.56 + 307.2)
-    layers = (CONV, RELU, FC, FC)
-    counts = [(math.inf, 1), (1280.0, 2), (2000.0, 1.28), (1.0, 2)]
-    for bucket, count in counts:
-        machine = replace(HOSTS, bucket=bucket)
-        assert gradient_messages(layers, machine, FILTER) == pytest.approx(count)
-    machine = replace(HOSTS, bucket=1.0, overlap=0.5)
-    result = terms(layers, machine, FILTER)
-    assert result["gradient_exchange"] == pytest.approx(642 - 0.5 * 0.5 * 2 / 3 * 757.76)
-    assert hidden_time(layers, machine, FILTER) == pytest.approx(8 * 757.76 / 6)
+    assert exchange(run, machine) == exchange(run, replace(HOSTS, overlap=0.0))
 
 
 # Limits.

@@ -25,7 +25,10 @@ def test_names() -> None:
         "vgg16",
     )
     assert "imagenet-226" in list_names("dataset")
-    assert list_names("system") == ("abci", "dgx-a100", "dgx-h100", "dgx1-p100", "dgx1-v100")
+    assert list_names("system") == (
+        *("abci", "dgx-a100", "dgx-a100-80gb", "dgx-h100", "dgx1-p100", "dgx1-v100"),
+        "xe8545",
+    )
 
 
 @pytest.mark.parametrize(("kind", "name"), [*ENTRIES, ("model", str(AUTHORS / "COSMOFLOW.net"))])
