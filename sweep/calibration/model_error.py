@@ -88,8 +88,9 @@ class Residuals:
 def find_residuals(observations: Observations, left: LeftOut) -> Residuals:
     """How far off the left-out runs are, and how far one could have known."""
     predicted = left.predicted
-    expected = np.asarray(log_times(predicted.case))
-    sure, *errors = np.square([np.asarray(_find_spreads(each)) for each in _vary_errors(predicted)])
+    expected = np.asarray(_predict(predicted.case)[0])
+    spreads = [np.asarray(_predict(each)[1]) for each in _vary_errors(predicted)]
+    sure, *errors = np.square(spreads)
     return Residuals(
         off=np.log(observations.seconds[:, left.rows]) - expected,
         sure=sure,
@@ -181,7 +182,8 @@ def _vary_errors(predicted: Predicted) -> list[Case]:
 
 
 @compiled()
-def _find_spreads(case: Case) -> Array:
-    """Spreads [part, run] in the order of PARTS."""
+def _predict(case: Case) -> tuple[Array, Array]:
+    """ln of seconds an iteration, and its spread, both [part, run] in the order of PARTS."""
     spreads = spread(case)
-    return jnp.stack([spreads.total, spreads.compute, spreads.communication])
+    each = [spreads.total, spreads.compute, spreads.communication]
+    return log_times(case), jnp.stack(each)
