@@ -22,6 +22,8 @@ from kernels.software import Software
 from kernels.strategy import feed_seconds, iteration_terms
 from kernels.terms import Terms
 
+# Of the time computing, and of links: no more than all of it is there.
+PARTS = ("overlap", "rail", "flow")
 # [s] stands for no time, which has no logarithm.
 NOTHING = 1e-30
 
@@ -121,10 +123,16 @@ def time_iteration(case: Case) -> Times:
 
 def _move(case: Case, factors: Software, serial: Cells) -> Case:
     """The case with other parameters, and of a model that takes `serial` times as long."""
-    software = jax.tree.map(jnp.multiply, case.software, factors)
-    # No more than all of the time computing can hide anything.
-    software = replace(software, overlap=jnp.minimum(software.overlap, 1.0))
-    return replace(case, work=slower(case.work, serial), software=software)
+    software: Software = jax.tree.map(jnp.multiply, case.software, factors)
+    bounded = {
+        name: _bound(getattr(software, name), getattr(case.software, name)) for name in PARTS
+    }
+    return replace(case, work=slower(case.work, serial), software=replace(software, **bounded))
+
+
+def _bound(drawn: Cells, expected: Cells) -> Cells:
+    """No more than the whole, unless more was expected."""
+    return jnp.minimum(drawn, jnp.maximum(expected, 1.0))
 
 
 def _find_own_errors(terms: Terms, case: Case) -> tuple[Cells, Cells]:
