@@ -28,7 +28,8 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
-from grids.reading.errors import InputError, ShapeError, shorten
+from grids.reading.errors import ShapeError
+from grids.self_contained import check_self_contained
 from grids.spec import INTERVALS, Spec, validate_spec
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Grid:
         """The grid that wrote `definition`. InputError: it refers to what is not inside."""
         # Definitions that name no oracle, and no calibration, are of the time of Table III alone.
         spec = validate_spec({**BEFORE_ORACLES, **definition}, "the store's spec")
-        _check_self_contained(spec)
+        check_self_contained(spec)
         return cls.from_spec(spec)
 
     def definition(self) -> dict[str, object]:
@@ -297,20 +298,3 @@ class Grid:
         profile = model.profile(data, device, system.precision)
         batch = None if profile is None else profile.batch
         return model.seconds(data, device, system.precision), batch
-
-
-def _check_self_contained(spec: Spec) -> None:
-    """InputError for a name or a file: who sends a store must not choose what is opened."""
-    axes = spec.axes
-    # Strategies are words of ours, and open nothing.
-    references = {"model": axes.model, "dataset": axes.dataset or (), "system": axes.system}
-    if spec.calibration != ("none",):
-        references["calibration"] = spec.calibration
-    for key, each in references.items():
-        for reference in each:
-            if isinstance(reference, str) or "file" in reference:
-                raise InputError(
-                    f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
-                    where=f"the store's spec: {key}",
-                    advice="do not trust this store",
-                )

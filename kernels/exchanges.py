@@ -131,7 +131,7 @@ def _reach(network: Network, software: Software) -> Network:
     """The network as software reaches it: what of its links, and how soon."""
     # By their spans: a machine of one node has its level several times (grids/inputs/machine.py).
     beyond = jnp.greater(network.span, network.span[0])
-    of_level = beyond.reshape(-1, *[1] * (jnp.ndim(network.latency) - 1))
+    of_level = jnp.expand_dims(beyond, tuple(range(beyond.ndim, jnp.ndim(network.latency))))
 
     def scale(stated: PerLevel, factor: Cells) -> PerLevel:
         return stated * jnp.where(of_level, factor, 1.0)

@@ -16,8 +16,8 @@ from kernels.group import GroupWork, held, merged, total, whole_work
 from kernels.layers import LayerTimes
 
 # Of messages. Against a minimum for each layer, catalogue networks on three machines and 1 to 512
-# samples take 0.4 % too long on average with two classes, 16 % at worst; 0.1 % and 13 % with four,
-# which cost a third of the rate (tests/test_machine_classes.py, `python -m benchmarks oracles`).
+# samples take 0.2 % too long on average with two classes, 15 % at worst
+# (tests/test_machine_classes.py); four cost a third of the rate.
 CLASSES = 2
 # What is a class' least size but for rounding is in it.
 BORDER = 1e-9

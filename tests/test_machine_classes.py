@@ -29,11 +29,11 @@ SYSTEMS = ("abci", "dgx-a100", "dgx1-v100")
 # Of each network, by how many per cent two classes take longer: on average, and at worst.
 LOSSES = {
     "alexnet": (0.003, 1.0),
-    "cosmoflow": (0.29, 14.6),
-    "inception_v3": (0.43, 10.0),
-    "resnet152": (0.11, 4.5),
-    "resnet50": (0.15, 4.9),
-    "vgg16": (0.21, 5.1),
+    "cosmoflow": (0.24, 14.6),
+    "inception_v3": (0.52, 10.0),
+    "resnet152": (0.12, 4.5),
+    "resnet50": (0.16, 4.9),
+    "vgg16": (0.22, 5.1),
 }
 SAMPLES = {"cosmoflow": "cosmoflow-512", "inception_v3": "imagenet-299"}  # of the others: imagenet
 
@@ -106,5 +106,5 @@ def test_two_classes_are_enough(model: str) -> None:
 
 def test_on_average_little_is_lost() -> None:
     means, worsts = zip(*LOSSES.values(), strict=True)
-    assert sum(means) / len(means) <= 0.4
-    assert max(worsts) <= 16
+    assert sum(means) / len(means) <= 0.25
+    assert max(worsts) <= 15

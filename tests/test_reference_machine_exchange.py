@@ -119,7 +119,7 @@ def test_start_ups_through_host_memory_take_longer() -> None:
     staged = replace(slow, staging=(3.0, 100.0))
     result = terms(TOY, staged, SPATIAL)
     assert result["halo_exchange"] == pytest.approx(2 * (12 + 16) + 2 * (12 + 32))
-    assert result["split_gather"] == pytest.approx(2 * (12 + 128 / 4))
+    assert result["split_gather"] == pytest.approx(2 * (12 + 512 / 2 / 4))
 
 
 # What is reached inside a node.

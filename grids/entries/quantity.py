@@ -55,6 +55,12 @@ class Scale:
         return number if usual else f"{number!r} {self.unit}"
 
 
+LATENCY = Scale("latency", "s", 0, 1, "us")  # [9 us to 3 ms]; here it is the high one that tells
+BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")  # [12.5 GB/s to 3.35 TB/s]
+SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")  # [15.7 to 67 TFLOP/s]
+CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")  # [16 to 80 GB]
+
+
 @dataclass(frozen=True)
 class Prior:
     """What is known of a parameter before any run of a machine.

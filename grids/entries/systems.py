@@ -13,9 +13,8 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record, Sources
-from grids.entries.parameters import BANDWIDTH, CAPACITY, LATENCY, SPEED
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
-from grids.entries.quantity import Scale
+from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.entries.settings import split_settings
 from grids.entries.software import AnySoftware
 from grids.reading.errors import InputError, format_text, shorten, suggest_name

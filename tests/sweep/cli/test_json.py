@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 ONE = ("--dataset", "imagenet-226", "--model", "resnet50", "--batch", 32)
-PAPER = ("--oracle", "paper")
-ABCI, OTHER = (*PAPER, "--calibration", "abci"), ("--system", "dgx-h100")
+ABCI, OTHER = ("--calibration", "abci"), ("--system", "dgx-h100")
 CASES = {
     "feasible": ("--strategy", "data", "--pe", 16),
     "calibrated": ("--strategy", "data+spatial:group=best", "--pe", 16, *ABCI),
-    "another machine": (*("--strategy", "spatial", "--pe", 8), *OTHER, *ABCI),
+    "another machine": ("--strategy", "spatial", "--pe", 8, *OTHER),
     "does not exist": ("--strategy", "data+filter:group=3", "--pe", 8, *ABCI),
     "too many": ("--strategy", "serial", "--pe", 16, *ABCI),
     "does not fit": ("--strategy", "data", "--pe", 16, "--dataset", "cosmoflow-128"),
@@ -83,7 +82,7 @@ def runs(tmp_path):
 @pytest.mark.parametrize("calibration", ["abci", "none"])
 def test_measured_runs(calibration, runs, paradl) -> None:
     """Times beyond all measure among them, and a run that cannot be."""
-    command = ("compare", runs(RUNS), *PAPER, "--calibration", calibration)
+    command = ("compare", runs(RUNS), "--calibration", calibration)
     assert len(strict(paradl(*command, "--format", "json")[1])["rows"]) == len(RUNS)
 
 
