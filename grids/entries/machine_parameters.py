@@ -1,0 +1,251 @@
+"""Parameters of the machine oracle alone: of a PE, of software, of paths; each with what is known.
+
+Rows of the table in `grids.entries.parameters`. docs/machine.md says what each does.
+"""
+
+from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior, same_in_all
+
+# What the medians and spreads of a PE's parameters are fitted to: `python -m benchmarks priors`.
+PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
+
+MACHINE = (
+    Parameter(
+        "input_rate",
+        "1",
+        "samples a second that the hosts of a node feed",
+        ABOVE_ZERO,
+        oracle="machine",
+    ),
+    Parameter(
+        "efficiency_conv2d",
+        "1",
+        "the part of the peak that 2-D convolutions of many channels reach",
+        ABOVE_ZERO,
+        1,
+        layered=True,
+        oracle="machine",
+        prior=Prior(
+            {"fp32": 0.925, "tf32": 0.347, "amp": 0.604, "bf16": 0.604},
+            {"fp32": 0.31, "tf32": 0.40, "amp": 0.40, "bf16": 0.40},
+            f"{PUBLISHED}; tf32: ResNet-50 on A100 alone; assumption: bf16 as amp",
+        ),
+    ),
+    Parameter(
+        "efficiency_conv3d",
+        "1",
+        "the part of the peak that 3-D convolutions of many channels reach",
+        ABOVE_ZERO,
+        1,
+        layered=True,
+        oracle="machine",
+        prior=Prior(
+            {"fp32": 0.634, "tf32": 0.238, "amp": 0.414, "bf16": 0.414},
+            {"fp32": 0.45, "tf32": 0.60, "amp": 0.60, "bf16": 0.60},
+            f"{PUBLISHED}: CosmoFlow in fp32; assumption: the others in its ratio of 0.685",
+        ),
+    ),
+    Parameter(
+        "efficiency_matmul",
+        "1",
+        "the part of the peak that matrix products of many channels reach",
+        ABOVE_ZERO,
+        1,
+        layered=True,
+        oracle="machine",
+        prior=Prior(
+            {"fp32": 0.925, "tf32": 0.347, "amp": 0.604, "bf16": 0.604},
+            {"fp32": 0.40, "tf32": 0.60, "amp": 0.50, "bf16": 0.50},
+            "assumption: as efficiency_conv2d",
+        ),
+    ),
+    Parameter(
+        "half_channels",
+        "1",
+        "channels, or filters, with which kernels reach half of it",
+        0,
+        1e6,
+        layered=True,
+        oracle="machine",
+        prior=same_in_all(16.2, 0.66, PUBLISHED),
+    ),
+    Parameter(
+        "elementwise_passes",
+        "1",
+        "times that other layers move their items, forward and backward",
+        ABOVE_ZERO,
+        100,
+        layered=True,
+        oracle="machine",
+        prior=same_in_all(2.72, 0.31, PUBLISHED),
+    ),
+    Parameter(
+        "layer_overhead",
+        "s",
+        "time of a layer in each pass, whatever its size",
+        0,
+        1,
+        layered=True,
+        oracle="machine",
+        prior=same_in_all(
+            9.65e-6, 1.0, "assumption: a few launches of 3 to 5 us; published runs hardly tell"
+        ),
+    ),
+    Parameter(
+        "reserved",
+        "B",
+        "memory of a PE that no tensor has: context, workspaces",
+        0,
+        scale=CAPACITY,
+        oracle="machine",
+        prior=same_in_all(
+            1e9,
+            0.5,
+            "assumption: a CUDA context of 0.3 to 0.5 GB, and workspaces of cuDNN, cuBLAS and NCCL",
+        ),
+    ),
+    Parameter(
+        "bucket",
+        "B",
+        "gradients that leave as one message",
+        ABOVE_ZERO,
+        scale=CAPACITY,
+        oracle="machine",
+        prior=same_in_all(
+            25 * 2.0**20, 0.7, "PyTorch DistributedDataParallel, bucket_cap_mb; plain: one message"
+        ),
+    ),
+    Parameter(
+        "overlap",
+        "1",
+        "the part of the time computing that can hide communication",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(0.7, 0.3, "assumption: of software: ddp; plain: 0"),
+    ),
+    Parameter(
+        "jitter",
+        "1",
+        "spread of a PE's time computing an iteration, of the whole",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(
+            0.015, 0.7, "scaling of ResNet-50 on 8 V100 in fp32, 0.971 (NVIDIA, DGX-1)"
+        ),
+    ),
+    Parameter(
+        "layer_wait",
+        "s",
+        "what a group that spans nodes, or has replicas, waits at each layer",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(
+            5e-5, 1.2, "assumption: a part of the 0.4 ms of ABCI, where MPI carries the layers"
+        ),
+    ),
+    Parameter(
+        "rail",
+        "1",
+        "the part of a node's links that all its flows reach together",
+        ABOVE_ZERO,
+        1,
+        oracle="machine",
+        prior=same_in_all(0.8, 0.3, "assumption: all-reduces of NCCL reach 0.7 to 0.9 of adapters"),
+    ),
+    Parameter(
+        "flow",
+        "1",
+        "the part of a node's links that one flow reaches",
+        ABOVE_ZERO,
+        1,
+        oracle="machine",
+        prior=same_in_all(
+            0.8, 0.5, "assumption: NCCL spreads a ring over all adapters; plain: 0.3, of one"
+        ),
+    ),
+    Parameter(
+        "node_reduce",
+        "1",
+        "the part of the bandwidth inside a node that gradients reach",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(
+            0.8, 0.4, "assumption: as rail; measured bandwidths may be of fewer links"
+        ),
+    ),
+    Parameter(
+        "node_collective",
+        "1",
+        "the part of the bandwidth inside a node that layers reach",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.8, 0.6, "assumption: as node_reduce"),
+    ),
+    Parameter(
+        "startup",
+        "1",
+        "start-ups beyond a node, of the stated",
+        ABOVE_ZERO,
+        100,
+        oracle="machine",
+        prior=same_in_all(1, 0.4, "assumption: as stated"),
+    ),
+    Parameter(
+        "assembly",
+        "1",
+        "bandwidth of putting gathered outputs together, of the memory",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.3, 1.0, "assumption: one copy; 0.06 on ABCI"),
+    ),
+    Parameter(
+        "part_overhead",
+        "s",
+        "time of each peer's part of a layer's gather, by filter",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(1e-5, 1.0, "assumption: a launch or two; 4e-5 on ABCI"),
+    ),
+    Parameter(
+        "halo_startup",
+        "1",
+        "start-ups through host memory, of the stated",
+        ABOVE_ZERO,
+        100,
+        oracle="machine",
+        prior=same_in_all(1, 0.5, "assumption: as stated"),
+    ),
+    Parameter(
+        "packing",
+        "1",
+        "copies of gradients to host memory, of the path's bandwidth",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.75, 0.3, "assumption: as transfers from pinned memory reach it"),
+    ),
+    Parameter(
+        "large_message",
+        "1",
+        "what of a message is beyond 256 MiB, of the host path's bandwidth",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.06, 1.0, "assumption: 0.02 on ABCI"),
+    ),
+    Parameter(
+        "host_jitter",
+        "1",
+        "spread of a node's time for what is beyond 256 MiB, of the whole",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(0.1, 0.7, "assumption: 0.2 on ABCI"),
+    ),
+)

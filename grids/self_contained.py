@@ -1,0 +1,21 @@
+"""Self-contained: a store's spec spells out what it names, and refers to no file or catalogue."""
+
+from grids.reading.errors import InputError, shorten
+from grids.spec import Spec
+
+
+def check_self_contained(spec: Spec) -> None:
+    """InputError for a name or a file: who sends a store must not choose what is opened."""
+    axes = spec.axes
+    # Strategies are words of ours, and open nothing.
+    references = {"model": axes.model, "dataset": axes.dataset or (), "system": axes.system}
+    if spec.calibration != ("none",):
+        references["calibration"] = spec.calibration
+    for key, each in references.items():
+        for reference in each:
+            if isinstance(reference, str) or "file" in reference:
+                raise InputError(
+                    f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
+                    where=f"the store's spec: {key}",
+                    advice="do not trust this store",
+                )
