@@ -175,7 +175,7 @@ def test_nothing_stands_out_of_a_part_that_does_not_matter(runs):
 
 def test_compute_that_does_not_shrink(runs):
     serial, split_comp = (
-        predicted(*each, **PAPER)["comp"] for each in (("serial", 1), ("filter", 8))
+        predicted(strategy, p, **PAPER)["comp"] for strategy, p in (("serial", 1), ("filter", 8))
     )
     whole = serial * (0.6 + 0.4 / 8)
     split = times("filter", 8, comp=whole / split_comp)
