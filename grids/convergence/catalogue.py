@@ -1,14 +1,14 @@
 """The measured convergence of the catalogue's models."""
 
 from functools import cache
+from pathlib import Path
 
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
 from grids.convergence.points import Series, read_points
-from grids.library import CATALOGUE
 from grids.reading.errors import InputError, shorten, suggest_name
 
-EPOCHS = CATALOGUE / "measured" / "epochs.csv"
+EPOCHS = Path(__file__).parents[1] / "catalogue" / "measured" / "epochs.csv"
 
 # The data sets of the catalogue whose samples are those of measured ones, whatever the size of
 # their images. MLPerf's CosmoFlow is of 128^3 alone.

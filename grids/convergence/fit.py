@@ -10,6 +10,10 @@ from grids.convergence.law import fit_law
 from grids.convergence.points import MeasuredPoint, Series
 from grids.entries.entry import MOST_NAME
 from grids.reading.errors import InputError, shorten
+from kernels.convergence import Law
+
+# A law that runs scatter about by a factor of e says nothing.
+MOST_ERROR = 1.0
 
 
 def fit(series: Series, samples: int | None = None) -> Convergence:
@@ -27,6 +31,7 @@ def fit(series: Series, samples: int | None = None) -> Convergence:
         np.array([point.global_batch for point in points], dtype=np.float64),
         np.array([point.epochs for point in points]),
     )
+    _check_error(law, series)
     return Convergence(
         name=f"{series.model} on {series.dataset} to {series.target}"[:MOST_NAME],
         source=(series.source,) if series.source else (),
@@ -81,6 +86,17 @@ def _check_count(points: Sequence[Point], series: Series) -> None:
             f"{points[0].global_batch:,}: no law follows from one point",
             where=series.points[0].where,
             advice="add a row of another global batch",
+        )
+
+
+def _check_error(law: Law, series: Series) -> None:
+    """InputError where no law ties the points: units or targets are mixed up."""
+    if law.error > MOST_ERROR:
+        raise InputError(
+            f"epochs: expected ones that rise with the batch, got ones that scatter by a factor "
+            f"of {np.exp(law.error):.3g} about every law",
+            where=series.points[0].where,
+            advice="check the units, and that all rows are of one series",
         )
 
 
