@@ -4,8 +4,10 @@ Each published series is fitted to its smallest batches, two of them and more, a
 larger ones. What is called last is the largest batch by all the others.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -14,18 +16,23 @@ from benchmarks.report import Report, Row, at_least, at_most
 from grids.convergence.catalogue import EPOCHS
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
-from grids.convergence.law import fit_law
+from grids.convergence.law import PRIOR, Prior, fit_law
 from grids.convergence.points import read_points
 from grids.convergence.table import interpolate_epochs
 from grids.models.layers import Floats
 from kernels.convergence import Law, count_epochs, spread_epochs
 
 # Where steps alone were published. Any number does: epochs of another unit have the same law.
-SAMPLES = 10**9
+SAMPLES = 10**5
 LEAST_POINTS = 3
 NEAR = 2.0  # times the largest batch of the fit
 INSIDE = 1.2816  # spreads: 80 % of a normal distribution
 EXPONENTS = (0.75, 1.0, 1.25, 1.5, 2.0)
+# Those that the shipped one was chosen among.
+PRIORS = tuple(
+    Prior(ratio, spread, error, PRIOR.count)
+    for ratio, spread, error in product((0.0, 0.5, 1.0, 1.5), (1.0, 1.5, 2.0), (0.04, 0.05, 0.06))
+)
 
 MOST_ERROR = 0.15
 LEAST_COVERED, MOST_COVERED = 0.7, 0.9
@@ -35,6 +42,7 @@ LEAST_COVERED, MOST_COVERED = 0.7, 0.9
 class LeftOut:
     """A batch that a fit has not seen. ratio: to the largest that it has, or 1 inside."""
 
+    model: str
     series: str
     points: int  # of the fit
     batch: float
@@ -50,6 +58,11 @@ class LeftOut:
         return float(np.log(self.predicted / self.measured))
 
     @property
+    def score(self) -> float:
+        """Logarithm of the probability of what was measured, but for a constant."""
+        return float(-np.log(self.spread) - (self.error / self.spread) ** 2 / 2)
+
+    @property
     def covered(self) -> bool:
         """Whether the 80 % interval holds what was measured."""
         return abs(self.error) <= INSIDE * self.spread
@@ -62,7 +75,9 @@ def fit_series() -> tuple[Convergence, ...]:
     )
 
 
-def leave_large_out(entries: Sequence[Convergence], exponent: float = 1.0) -> tuple[LeftOut, ...]:
+def leave_large_out(
+    entries: Sequence[Convergence], exponent: float = 1.0, prior: Prior = PRIOR
+) -> tuple[LeftOut, ...]:
     """Every batch by each fit to two and more smaller ones.
 
     exponent: a of E_min (1 + (B/B_c)^a), a law of B^a.
@@ -71,7 +86,7 @@ def leave_large_out(entries: Sequence[Convergence], exponent: float = 1.0) -> tu
     for entry in entries:
         batches, epochs = list_points(entry)
         for count in range(2, len(batches)):
-            law = fit_law(batches[:count] ** exponent, epochs[:count])
+            law = fit_law(batches[:count] ** exponent, epochs[:count], prior)
             for n in range(count, len(batches)):
                 row = meet(entry, law, n, batches[n] ** exponent)
                 last = count == len(batches) - 1
@@ -93,6 +108,25 @@ def leave_inner_out(entries: Sequence[Convergence]) -> tuple[tuple[LeftOut, ...]
     return tuple(rows), np.array(tables)
 
 
+def leave_models_out(entries: Sequence[Convergence]) -> tuple[LeftOut, ...]:
+    """As `leave_large_out`, each model by the prior that all other models' rows choose."""
+    by_prior = [leave_large_out(entries, prior=prior) for prior in PRIORS]
+    rows: list[LeftOut] = []
+    for model in dict.fromkeys(entry.model for entry in entries):
+        best = max(by_prior, key=lambda all_rows: score_rows(all_rows, model))
+        rows += [row for row in best if row.model == model]
+    return tuple(rows)
+
+
+def score_rows(rows: Sequence[LeftOut], without: str = "") -> float:
+    """Sum of the mean scores of each series, near and far, without those of a model."""
+    groups: dict[tuple[str, bool], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.model != without:
+            groups[row.series, row.ratio <= NEAR].append(row.score)
+    return sum(sum(scores) / len(scores) for scores in groups.values())
+
+
 def list_points(entry: Convergence) -> tuple[Floats, Floats]:
     """Batches and epochs [n]."""
     pairs = [(point.global_batch, point.epochs) for point in entry.points]
@@ -104,6 +138,7 @@ def meet(entry: Convergence, law: Law, n: int, batch: float) -> LeftOut:
     """What a law of the others says of point n, whose batch it knows as `batch`."""
     point = entry.points[n]
     return LeftOut(
+        model=entry.model,
         series=f"{entry.model}, {entry.optimizer}, {_name_source(entry)}",
         points=len(entry.points) - 1,
         batch=point.global_batch,
@@ -145,6 +180,7 @@ def measure(effort: Effort) -> Report:
     entries = fit_series()
     rows = leave_large_out(entries)
     inner, tables = leave_inner_out(entries)
+    others = leave_models_out(entries)
     shown = [
         *(
             _show_errors(rows, near, last, bool(near and last))
@@ -153,6 +189,13 @@ def measure(effort: Effort) -> Report:
         ),
         *(_show_coverage(select(rows, near=near), _name(near, False)) for near in (True, False)),
         _show_coverage(inner, "a batch between others"),
+        *(
+            _show_coverage(
+                select(others, near=near), f"{_name(near, False)}; prior of other models"
+            )
+            for near in (True, False)
+        ),
+        _show_errors(others, True, True, True, "; prior of other models"),
         Row("median error, a batch between others", median_error([r.error for r in inner]), ""),
         Row("the same, interpolated", median_error(tables), ""),
         *(_show_exponent(entries, exponent) for exponent in EXPONENTS),
@@ -160,7 +203,7 @@ def measure(effort: Effort) -> Report:
     note = (
         "Largest batches are left out once each (last), and all that are larger than the two, "
         "three ... smallest. Ratios are predicted / measured. Epochs of BERT, GPT-3, Llama and "
-        "Stable Diffusion are of 1e9 samples."
+        "Stable Diffusion are of 100,000 samples."
     )
     lasts = [_show_row(row) for row in rows if row.last]
     return Report("convergence", "epochs of batches not fitted", (*shown, *lasts), note)
@@ -172,11 +215,13 @@ def _name(near: bool, last: bool) -> str:
     return f"{'last, ' if last else 'all, '}{distance}"
 
 
-def _show_errors(rows: Sequence[LeftOut], near: bool, last: bool, goal: bool) -> Row:
+def _show_errors(
+    rows: Sequence[LeftOut], near: bool, last: bool, goal: bool, more: str = ""
+) -> Row:
     errors = [row.error for row in select(rows, near=near, last=last)]
     median = median_error(errors)
     return Row(
-        f"median error, {_name(near, last)}",
+        f"median error, {_name(near, last)}{more}",
         median,
         "",
         goals=(at_most(median, MOST_ERROR, ""),) if goal else (),

@@ -2,35 +2,43 @@
 
 Given B_c, ln E_min is a mean and the error of the runs a sample's variance: one unknown is left,
 whose posterior is added up on a grid. No start to choose, no local minimum, the same every time.
-The form and the three priors were chosen by leaving large batches out (docs/convergence.md).
+The form and the prior were chosen by leaving large batches out (docs/convergence.md).
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from grids.models.layers import Floats
 from kernels.convergence import Law
 
-# ln of the critical batch, of the largest measured one: people measure up to where epochs rise.
-# e times as large, and within a factor of 4.5 either way: it foretells best what larger batches
-# of 23 published series took.
-PRIOR_RATIO = 1.0
-PRIOR_SPREAD = 1.5
-# Runs scatter by 5 % about their law, which counts as much as three runs of the series' own.
-PRIOR_ERROR = 0.05
-PRIOR_COUNT = 3
+
+@dataclass(frozen=True)
+class Prior:
+    """What is held of any series before it is seen."""
+
+    ratio: float  # mean of ln(critical batch / largest measured one)
+    spread: float  # of it
+    error: float  # spread of runs about their law
+    count: float  # as many runs of a series tell as much of its error
+
+
+# People measure up to where epochs rise: critical batches are e times the largest measured one,
+# within a factor of 4.5 either way, and runs scatter by 5 %.
+PRIOR = Prior(ratio=1.0, spread=1.5, error=0.05, count=3)
 STEP = 0.01  # of ln B_c
 MARGIN = 8.0  # of ln B_c, beyond the measured batches: 5 spreads of the prior
 
 
-def fit_law(batches: Floats, epochs: Floats) -> Law:
+def fit_law(batches: Floats, epochs: Floats, prior: Prior = PRIOR) -> Law:
     """The law of measured epochs [n] at global batches [n] of at least two sizes."""
     logs = np.log(batches)
     largest = logs.max()
     critical = np.arange(logs.min() - MARGIN, largest + MARGIN, STEP)  # candidates of ln B_c
     residuals = np.log(epochs) - np.log1p(np.exp(logs - critical[:, None]))
     least = residuals.mean(axis=1)  # ln E_min, given B_c
-    errors = _find_errors(residuals - least[:, None])
-    weights = _weigh(errors, critical - largest, len(logs))
+    errors = _find_errors(residuals - least[:, None], prior)
+    weights = _weigh(errors, critical - largest, len(logs), prior)
     middle = int(np.searchsorted(np.cumsum(weights), 0.5))  # the median
     own = errors[middle] ** 2
     apart, beside = least - least[middle], critical - critical[middle]
@@ -44,20 +52,20 @@ def fit_law(batches: Floats, epochs: Floats) -> Law:
     )
 
 
-def _find_errors(residuals: Floats) -> Floats:
+def _find_errors(residuals: Floats, prior: Prior) -> Floats:
     """Spread of the runs about the law of each candidate [critical], from residuals [critical, n].
 
     One run's worth goes into E_min.
     """
-    squares = (residuals**2).sum(axis=1) + PRIOR_COUNT * PRIOR_ERROR**2
-    spread: Floats = np.sqrt(squares / (residuals.shape[1] - 1 + PRIOR_COUNT))
+    squares = (residuals**2).sum(axis=1) + prior.count * prior.error**2
+    spread: Floats = np.sqrt(squares / (residuals.shape[1] - 1 + prior.count))
     return spread
 
 
-def _weigh(errors: Floats, ratios: Floats, count: int) -> Floats:
+def _weigh(errors: Floats, ratios: Floats, count: int, prior: Prior) -> Floats:
     """Posterior probabilities of the candidates [critical]; E_min and the error are added up."""
-    likelihood = -(count - 1 + PRIOR_COUNT) * np.log(errors)
-    logs = likelihood - ((ratios - PRIOR_RATIO) / PRIOR_SPREAD) ** 2 / 2
+    likelihood = -(count - 1 + prior.count) * np.log(errors)
+    logs = likelihood - ((ratios - prior.ratio) / prior.spread) ** 2 / 2
     likelihoods = np.exp(logs - logs.max())
     weights: Floats = likelihoods / likelihoods.sum()
     return weights

@@ -42,6 +42,15 @@ def test_intervals_hold_between_measured_batches(entries):
     assert median_error(tables) < median_error(errors)
 
 
+def test_the_prior_holds_models_that_did_not_choose_it(entries):
+    rows = convergence.leave_models_out(entries)
+    assert len(rows) == len(leave_large_out(entries))
+    for near in (True, False):
+        assert 0.7 <= share_covered(select(rows, near=near)) <= 0.9
+    errors = [row.error for row in select(rows, near=True, last=True)]
+    assert median_error(errors) <= 0.06
+
+
 def test_no_other_exponent_is_better_near_and_far(entries, rows):
     own = [median_error([row.error for row in select(rows, near=near)]) for near in (True, False)]
     for exponent in (0.75, 1.25, 1.5, 2.0):

@@ -6,7 +6,7 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.convergence.law import PRIOR_ERROR, PRIOR_RATIO, fit_law
+from grids.convergence.law import PRIOR, fit_law
 from kernels.convergence import Law, count_epochs, spread_epochs
 
 BATCHES = np.array([2.0**n for n in range(6, 15)])
@@ -18,7 +18,7 @@ def test_noiseless_points_give_their_law(critical):
     fitted = fit_law(BATCHES, 7 * (1 + BATCHES / critical))
     assert fitted.epochs_min == pytest.approx(7, rel=0.01)
     assert fitted.critical_batch == pytest.approx(critical, rel=0.01)
-    assert fitted.error < PRIOR_ERROR
+    assert fitted.error < PRIOR.error
     assert fitted.batch_variance < 0.06**2
 
 
@@ -62,7 +62,7 @@ def test_the_same_points_give_the_same_bits():
 def test_small_batches_leave_the_critical_one_open():
     """Points that do not rise: the prior's ratio at least, with the prior's spread almost."""
     flat = fit_law(BATCHES[:3], np.full(3, 9.0))
-    assert np.log(flat.critical_batch / BATCHES[2]) > PRIOR_RATIO
+    assert np.log(flat.critical_batch / BATCHES[2]) > PRIOR.ratio
     assert flat.batch_variance > 0.5
     assert spread_epochs(flat, 100 * BATCHES[2]) > 4 * spread_epochs(flat, BATCHES[0])
 
@@ -79,7 +79,7 @@ def test_intervals_hold_laws_drawn_from_the_priors():
     random = np.random.default_rng(0)
     batches, inside = np.array([256.0, 512, 1024, 4096]), []
     for _ in range(300):
-        critical = batches[-1] * np.exp(random.normal(PRIOR_RATIO, 1.5))
+        critical = batches[-1] * np.exp(random.normal(PRIOR.ratio, PRIOR.spread))
         drawn = Law(random.uniform(5, 50), critical)
         all_batches = np.array([*batches, 16_384.0])
         epochs = count_epochs(drawn, all_batches) * np.exp(random.normal(0, 0.05, 5))
