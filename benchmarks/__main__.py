@@ -13,6 +13,7 @@ from benchmarks import (
     ablation,
     broadcast,
     codecs,
+    convergence,
     endtoend,
     fuzz,
     gains,
@@ -51,6 +52,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "fuzz": fuzz.measure,
     "priors": priors.measure,
     "ablation": ablation.measure,
+    "convergence": convergence.measure,
 }
 
 

@@ -1,0 +1,256 @@
+"""Convergence: how well laws foretell the epochs of batches that their fits have not seen.
+
+Each published series is fitted to its smallest batches, two of them and more, and asked for the
+larger ones. What is called last is the largest batch by all the others.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from benchmarks.effort import Effort
+from benchmarks.report import Report, Row, at_least, at_most
+from grids.convergence.catalogue import EPOCHS
+from grids.convergence.entry import Convergence
+from grids.convergence.fit import fit
+from grids.convergence.law import PRIOR, Prior, fit_law
+from grids.convergence.points import read_points
+from grids.convergence.table import interpolate_epochs
+from grids.models.layers import Floats
+from kernels.convergence import Law, count_epochs, spread_epochs
+
+# Where steps alone were published. Any number does: epochs of another unit have the same law.
+SAMPLES = 10**5
+LEAST_POINTS = 3
+NEAR = 2.0  # times the largest batch of the fit
+INSIDE = 1.2816  # spreads: 80 % of a normal distribution
+EXPONENTS = (0.75, 1.0, 1.25, 1.5, 2.0)
+# Those that the shipped one was chosen among.
+PRIORS = tuple(
+    Prior(ratio, spread, error, PRIOR.count)
+    for ratio, spread, error in product((0.0, 0.5, 1.0, 1.5), (1.0, 1.5, 2.0), (0.04, 0.05, 0.06))
+)
+
+MOST_ERROR = 0.15
+LEAST_COVERED, MOST_COVERED = 0.7, 0.9
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A batch that a fit has not seen. ratio: to the largest that it has, or 1 inside."""
+
+    model: str
+    series: str
+    points: int  # of the fit
+    batch: float
+    ratio: float
+    measured: float  # epochs
+    predicted: float
+    spread: float
+    last: bool
+
+    @property
+    def error(self) -> float:
+        """ln(predicted / measured)."""
+        return float(np.log(self.predicted / self.measured))
+
+    @property
+    def score(self) -> float:
+        """Logarithm of the probability of what was measured, but for a constant."""
+        return float(-np.log(self.spread) - (self.error / self.spread) ** 2 / 2)
+
+    @property
+    def covered(self) -> bool:
+        """Whether the 80 % interval holds what was measured."""
+        return abs(self.error) <= INSIDE * self.spread
+
+
+def fit_series() -> tuple[Convergence, ...]:
+    """The catalogue's series of three points and more."""
+    return tuple(
+        fit(series, SAMPLES) for series in read_points(EPOCHS) if len(series.points) >= LEAST_POINTS
+    )
+
+
+def leave_large_out(
+    entries: Sequence[Convergence], exponent: float = 1.0, prior: Prior = PRIOR
+) -> tuple[LeftOut, ...]:
+    """Every batch by each fit to two and more smaller ones.
+
+    exponent: a of E_min (1 + (B/B_c)^a), a law of B^a.
+    """
+    rows = []
+    for entry in entries:
+        batches, epochs = list_points(entry)
+        for count in range(2, len(batches)):
+            law = fit_law(batches[:count] ** exponent, epochs[:count], prior)
+            for n in range(count, len(batches)):
+                row = meet(entry, law, n, batches[n] ** exponent)
+                last = count == len(batches) - 1
+                ratio = float(batches[n] / batches[count - 1])
+                rows.append(replace(row, points=count, ratio=ratio, last=last))
+    return tuple(rows)
+
+
+def leave_inner_out(entries: Sequence[Convergence]) -> tuple[tuple[LeftOut, ...], Floats]:
+    """Every batch between others by a fit without it, and ln(interpolated / measured) there."""
+    rows, tables = [], []
+    for entry in entries:
+        batches, epochs = list_points(entry)
+        for n in range(1, len(batches) - 1) if len(batches) > LEAST_POINTS else ():
+            law = fit_law(np.delete(batches, n), np.delete(epochs, n))
+            rows.append(meet(entry, law, n, batches[n]))
+            others = entry.model_copy(update={"points": entry.points[:n] + entry.points[n + 1 :]})
+            tables.append(np.log(interpolate_epochs(others, batches[n]) / epochs[n]))
+    return tuple(rows), np.array(tables)
+
+
+def leave_models_out(entries: Sequence[Convergence]) -> tuple[LeftOut, ...]:
+    """As `leave_large_out`, each model by the prior that all other models' rows choose."""
+    by_prior = [leave_large_out(entries, prior=prior) for prior in PRIORS]
+    rows: list[LeftOut] = []
+    for model in dict.fromkeys(entry.model for entry in entries):
+        best = max(by_prior, key=lambda all_rows: score_rows(all_rows, model))
+        rows += [row for row in best if row.model == model]
+    return tuple(rows)
+
+
+def score_rows(rows: Sequence[LeftOut], without: str = "") -> float:
+    """Sum of the mean scores of each series, near and far, without those of a model."""
+    groups: dict[tuple[str, bool], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.model != without:
+            groups[row.series, row.ratio <= NEAR].append(row.score)
+    return sum(sum(scores) / len(scores) for scores in groups.values())
+
+
+def list_points(entry: Convergence) -> tuple[Floats, Floats]:
+    """Batches and epochs [n]."""
+    pairs = [(point.global_batch, point.epochs) for point in entry.points]
+    batches, epochs = np.array(pairs, dtype=np.float64).T
+    return batches, epochs
+
+
+def meet(entry: Convergence, law: Law, n: int, batch: float) -> LeftOut:
+    """What a law of the others says of point n, whose batch it knows as `batch`."""
+    point = entry.points[n]
+    return LeftOut(
+        model=entry.model,
+        series=f"{entry.model}, {entry.optimizer}, {_name_source(entry)}",
+        points=len(entry.points) - 1,
+        batch=point.global_batch,
+        ratio=1.0,
+        measured=point.epochs,
+        predicted=float(count_epochs(law, batch)),
+        spread=float(spread_epochs(law, batch)),
+        last=False,
+    )
+
+
+def _name_source(entry: Convergence) -> str:
+    """The file, or the submitter's logs, that a series is from."""
+    return entry.source[0].removeprefix("mlcommons/").split(" (")[0]
+
+
+def median_error(errors: Sequence[float] | Floats) -> float:
+    """Median of |predicted / measured - 1|, from logarithms."""
+    return float(np.median(np.abs(np.expm1(errors))))
+
+
+def root_mean_square(errors: Sequence[float] | Floats) -> float:
+    """Of logarithms: a spread."""
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def share_covered(rows: Sequence[LeftOut]) -> float:
+    """Of rows, those whose 80 % interval holds what was measured."""
+    return float(np.mean([row.covered for row in rows]))
+
+
+def select(rows: Sequence[LeftOut], *, near: bool, last: bool = False) -> list[LeftOut]:
+    """Rows at most NEAR times as large as the largest that was fitted, or the farther ones."""
+    return [row for row in rows if (row.ratio <= NEAR) == near and (row.last or not last)]
+
+
+def measure(effort: Effort) -> Report:
+    """Every error and interval: the same whatever the effort."""
+    entries = fit_series()
+    rows = leave_large_out(entries)
+    inner, tables = leave_inner_out(entries)
+    others = leave_models_out(entries)
+    shown = [
+        *(
+            _show_errors(rows, near, last, bool(near and last))
+            for last in (True, False)
+            for near in (True, False)
+        ),
+        *(_show_coverage(select(rows, near=near), _name(near, False)) for near in (True, False)),
+        _show_coverage(inner, "a batch between others"),
+        *(
+            _show_coverage(
+                select(others, near=near), f"{_name(near, False)}; prior of other models"
+            )
+            for near in (True, False)
+        ),
+        _show_errors(others, True, True, True, "; prior of other models"),
+        Row("median error, a batch between others", median_error([r.error for r in inner]), ""),
+        Row("the same, interpolated", median_error(tables), ""),
+        *(_show_exponent(entries, exponent) for exponent in EXPONENTS),
+    ]
+    note = (
+        "Largest batches are left out once each (last), and all that are larger than the two, "
+        "three ... smallest. Ratios are predicted / measured. Epochs of BERT, GPT-3, Llama and "
+        "Stable Diffusion are of 100,000 samples."
+    )
+    lasts = [_show_row(row) for row in rows if row.last]
+    return Report("convergence", "epochs of batches not fitted", (*shown, *lasts), note)
+
+
+def _name(near: bool, last: bool) -> str:
+    """Which rows, in words."""
+    distance = f"at most {NEAR:g} x the largest fitted" if near else "farther"
+    return f"{'last, ' if last else 'all, '}{distance}"
+
+
+def _show_errors(
+    rows: Sequence[LeftOut], near: bool, last: bool, goal: bool, more: str = ""
+) -> Row:
+    errors = [row.error for row in select(rows, near=near, last=last)]
+    median = median_error(errors)
+    return Row(
+        f"median error, {_name(near, last)}{more}",
+        median,
+        "",
+        goals=(at_most(median, MOST_ERROR, ""),) if goal else (),
+        note=f"{len(errors)} rows, root mean square {root_mean_square(errors):.3f}",
+    )
+
+
+def _show_coverage(rows: Sequence[LeftOut], what: str) -> Row:
+    share = share_covered(rows)
+    goals = at_least(share, LEAST_COVERED), at_most(share, MOST_COVERED, "")
+    return Row(f"in 80 % interval, {what}", share, "", goals=goals, note=f"{len(rows)} rows")
+
+
+def _show_exponent(entries: Sequence[Convergence], exponent: float) -> Row:
+    rows = leave_large_out(entries, exponent)
+    near, far = (
+        median_error([row.error for row in select(rows, near=near)]) for near in (True, False)
+    )
+    return Row(f"exponent {exponent:g}: median error, farther", far, "", note=f"near {near:.3f}")
+
+
+def _show_row(row: LeftOut) -> Row:
+    """A largest batch that was left out."""
+    inside = "inside" if row.covered else "outside"
+    return Row(
+        f"{row.series}: batch {row.batch:,.0f}",
+        row.measured,
+        "epochs",
+        row.predicted / row.measured,
+        "measured",
+        note=f"{row.points} points, {row.ratio:.3g} x the largest of them; {inside}",
+    )

@@ -1,0 +1,1 @@
+"""Statistical efficiency: epochs to a target accuracy by global batch, measured and fitted."""

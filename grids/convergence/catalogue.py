@@ -1,0 +1,52 @@
+"""The measured convergence of the catalogue's models."""
+
+from functools import cache
+from pathlib import Path
+
+from grids.convergence.entry import Convergence
+from grids.convergence.fit import fit
+from grids.convergence.points import Series, read_points
+from grids.reading.errors import InputError, shorten, suggest_name
+
+EPOCHS = Path(__file__).parents[1] / "catalogue" / "measured" / "epochs.csv"
+
+# The data sets of the catalogue whose samples are those of measured ones, whatever the size of
+# their images. MLPerf's CosmoFlow is of 128^3 alone.
+MEASURED_AS = {
+    "imagenet": "imagenet",
+    "imagenet-226": "imagenet",
+    "imagenet-299": "imagenet",
+    "cosmoflow-128": "cosmoflow",
+}
+
+
+def find_convergence(model: str, dataset: str, target: str | None = None) -> Convergence | None:
+    """The law of the longest measured series of a model and data set, None where there is none.
+
+    target: one that was measured; None takes the longest series whatever its target.
+    """
+    ours = [
+        each
+        for each in _read_catalogue()
+        if (each.model, each.dataset) == (model, MEASURED_AS.get(dataset))
+    ]
+    targets = {each.target for each in ours}
+    if targets and target is not None and target not in targets:
+        raise InputError(
+            f"unknown target {shorten(target)} of {shorten(model)} on {shorten(dataset)}",
+            advice=suggest_name(target, targets),
+        )
+    matches = [each for each in ours if target in (None, each.target)]
+    # The first of several as long.
+    return _fit(max(matches, key=lambda each: len(each.points))) if matches else None
+
+
+@cache
+def _read_catalogue() -> tuple[Series, ...]:
+    """Series with a law: of two points or more."""
+    return tuple(each for each in read_points(EPOCHS) if len(each.points) > 1)
+
+
+@cache
+def _fit(series: Series) -> Convergence:
+    return fit(series)

@@ -1,0 +1,136 @@
+"""From a measured series to its entry: steps become epochs, and the law is fitted."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from grids.convergence.entry import Convergence, Point
+from grids.convergence.law import fit_law
+from grids.convergence.points import MeasuredPoint, Series
+from grids.entries.entry import MOST_NAME
+from grids.reading.errors import InputError, shorten
+from kernels.convergence import Law
+
+# A law that runs scatter about by a factor of e says nothing.
+MOST_ERROR = 1.0
+
+
+def fit(series: Series, samples: int | None = None) -> Convergence:
+    """The entry of a series. samples: of an epoch; None where they are not known."""
+    for point in series.points:
+        _check_batch(point, series, samples)
+    points = tuple(
+        Point(global_batch=point.global_batch, epochs=_find_epochs(point, series, samples))
+        for point in series.points
+        if point.converged
+    )
+    _check_count(points, series)
+    limit = _find_limit(series)
+    law = fit_law(
+        np.array([point.global_batch for point in points], dtype=np.float64),
+        np.array([point.epochs for point in points]),
+    )
+    _check_error(law, series)
+    return Convergence(
+        name=f"{series.model} on {series.dataset} to {series.target}"[:MOST_NAME],
+        source=(series.source,) if series.source else (),
+        model=series.model,
+        dataset=series.dataset,
+        target=series.target,
+        optimizer=series.optimizer,
+        **vars(law),
+        points=points,
+        converges_to=limit,
+        warnings=(*_warn_of_falls(points), *_warn_of_limit(points, limit)),
+    )
+
+
+def _check_batch(point: MeasuredPoint, series: Series, samples: int | None) -> None:
+    """InputError where a batch is larger than the data set."""
+    if samples is not None and point.global_batch > samples:
+        raise InputError(
+            f"global_batch: expected at most {samples:,}, the samples of an epoch of "
+            f"{shorten(series.dataset)}, got {point.global_batch:,}",
+            where=point.where,
+            advice="is it the right data set?",
+        )
+
+
+def _find_epochs(point: MeasuredPoint, series: Series, samples: int | None) -> float:
+    """Epochs of a point that converged: E = S B / D where it has steps alone."""
+    if point.epochs is not None:
+        return point.epochs
+    assert point.steps is not None  # it converged
+    if samples is None:
+        raise InputError(
+            f"epochs: expected a number, got steps alone, and the samples of an epoch of "
+            f"{shorten(series.dataset)} are not known",
+            where=point.where,
+            advice="give epochs, which are steps x global_batch / samples",
+        )
+    return point.steps * point.global_batch / samples
+
+
+def _check_count(points: Sequence[Point], series: Series) -> None:
+    """InputError where there are too few points for a law."""
+    if not points:
+        raise InputError(
+            f"expected batches that reach {shorten(series.target)}, and none does",
+            where=series.points[0].where,
+            advice="give the epochs of two global batches or more",
+        )
+    if len(points) == 1:
+        raise InputError(
+            f"expected two global batches or more that reach {shorten(series.target)}, got one, "
+            f"{points[0].global_batch:,}: no law follows from one point",
+            where=series.points[0].where,
+            advice="add a row of another global batch",
+        )
+
+
+def _check_error(law: Law, series: Series) -> None:
+    """InputError where no law ties the points: units or targets are mixed up."""
+    if law.error > MOST_ERROR:
+        raise InputError(
+            f"epochs: expected ones that rise with the batch, got ones that scatter by a factor "
+            f"of {np.exp(law.error):.3g} about every law",
+            where=series.points[0].where,
+            advice="check the units, and that all rows are of one series",
+        )
+
+
+def _find_limit(series: Series) -> int | None:
+    """The largest batch that converged below the smallest that did not; None: all converged."""
+    failed = [point for point in series.points if not point.converged]
+    if not failed:
+        return None
+    below = [each for each in series.points if each.global_batch < failed[0].global_batch]
+    if not below:
+        raise InputError(
+            f"epochs: expected a smaller batch that reaches {shorten(series.target)} than "
+            f"{failed[0].global_batch:,}, which never does",
+            where=failed[0].where,
+            advice="add one, or remove this row",
+        )
+    return below[-1].global_batch
+
+
+def _warn_of_falls(points: Sequence[Point]) -> tuple[str, ...]:
+    """What is to be known of epochs that fall with the batch."""
+    return tuple(
+        f"epochs fall from {low.epochs:g} at {low.global_batch:,} to {high.epochs:g} at "
+        f"{high.global_batch:,}: noise, or another schedule; the law rises"
+        for low, high in pairwise(points)
+        if high.epochs < low.epochs
+    )
+
+
+def _warn_of_limit(points: Sequence[Point], limit: int | None) -> tuple[str, ...]:
+    """What is to be known of batches that converge beyond one that never does."""
+    largest = points[-1].global_batch
+    if limit is None or largest == limit:
+        return ()
+    return (
+        f"{largest:,} converges and a smaller batch never does: {limit:,} is taken as the last",
+    )

@@ -1,0 +1,71 @@
+"""The fit of a law of convergence: E_min and B_c, and how far they may be off.
+
+Given B_c, ln E_min is a mean and the error of the runs a sample's variance: one unknown is left,
+whose posterior is added up on a grid. No start to choose, no local minimum, the same every time.
+The form and the prior were chosen by leaving large batches out (docs/convergence.md).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grids.models.layers import Floats
+from kernels.convergence import Law
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is held of any series before it is seen."""
+
+    ratio: float  # mean of ln(critical batch / largest measured one)
+    spread: float  # of it
+    error: float  # spread of runs about their law
+    count: float  # as many runs of a series tell as much of its error
+
+
+# People measure up to where epochs rise: critical batches are e times the largest measured one,
+# within a factor of 4.5 either way, and runs scatter by 5 %.
+PRIOR = Prior(ratio=1.0, spread=1.5, error=0.05, count=3)
+STEP = 0.01  # of ln B_c
+MARGIN = 8.0  # of ln B_c, beyond the measured batches: 5 spreads of the prior
+
+
+def fit_law(batches: Floats, epochs: Floats, prior: Prior = PRIOR) -> Law:
+    """The law of measured epochs [n] at global batches [n] of at least two sizes."""
+    logs = np.log(batches)
+    largest = logs.max()
+    critical = np.arange(logs.min() - MARGIN, largest + MARGIN, STEP)  # candidates of ln B_c
+    residuals = np.log(epochs) - np.log1p(np.exp(logs - critical[:, None]))
+    least = residuals.mean(axis=1)  # ln E_min, given B_c
+    errors = _find_errors(residuals - least[:, None], prior)
+    weights = _weigh(errors, critical - largest, len(logs), prior)
+    middle = int(np.searchsorted(np.cumsum(weights), 0.5))  # the median
+    own = errors[middle] ** 2
+    apart, beside = least - least[middle], critical - critical[middle]
+    return Law(
+        epochs_min=float(np.exp(least[middle])),
+        critical_batch=float(np.exp(critical[middle])),
+        epochs_variance=float(weights @ apart**2 + own / len(logs)),
+        covariance=float(weights @ (apart * beside)),
+        batch_variance=float(weights @ beside**2),
+        error=float(errors[middle]),
+    )
+
+
+def _find_errors(residuals: Floats, prior: Prior) -> Floats:
+    """Spread of the runs about the law of each candidate [critical], from residuals [critical, n].
+
+    One run's worth goes into E_min.
+    """
+    squares = (residuals**2).sum(axis=1) + prior.count * prior.error**2
+    spread: Floats = np.sqrt(squares / (residuals.shape[1] - 1 + prior.count))
+    return spread
+
+
+def _weigh(errors: Floats, ratios: Floats, count: int, prior: Prior) -> Floats:
+    """Posterior probabilities of the candidates [critical]; E_min and the error are added up."""
+    likelihood = -(count - 1 + prior.count) * np.log(errors)
+    logs = likelihood - ((ratios - prior.ratio) / prior.spread) ** 2 / 2
+    likelihoods = np.exp(logs - logs.max())
+    weights: Floats = likelihoods / likelihoods.sum()
+    return weights

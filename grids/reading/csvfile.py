@@ -1,0 +1,72 @@
+"""Tables of the user's as CSV: each row by the names of its columns, with its place in the file."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.textfile import read_text
+
+Record = dict[str, str]
+
+
+def read_records(
+    path: Path, required: Sequence[str], optional: Sequence[str]
+) -> Iterator[tuple[str, Record]]:
+    """Each row's place, "file:line", and its fields by column; blank lines are none.
+
+    A column that is neither required nor optional is refused: a misspelt one would go unread.
+    """
+    rows = _read_rows(path)
+    where, names = next(rows, (str(path), []))
+    _check_header(names, where, required, optional)
+    for where, fields in rows:
+        if len(fields) != len(names):
+            raise InputError(
+                f"expected {len(names)} fields, as many as columns, got {len(fields)}",
+                where=where,
+                advice="quote a field that has a comma in it",
+            )
+        yield where, dict(zip(names, fields, strict=True))
+
+
+def _read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The fields of each line that has some, the header's first."""
+    # csv wants the line ends as they are: a quoted field may hold some.
+    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    before = 0
+    try:
+        for fields in lines:
+            # A quoted field may span lines: a row begins behind the last one's end.
+            first, before = before + 1, lines.line_num
+            stripped = [each.strip() for each in fields]
+            if any(stripped):
+                yield f"{path}:{first}", stripped
+    except csv.Error as error:
+        raise InputError(f"no CSV: {error}", where=f"{path}:{before + 1}") from None
+
+
+def _check_header(
+    names: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]
+) -> None:
+    """InputError where a column is unknown, stands twice or is missing."""
+    known = (*required, *optional)
+    unknown = next((each for each in names if each not in known), None)
+    if unknown is not None:
+        raise InputError(
+            f"unknown column {shorten(unknown)}", where=where, advice=suggest_name(unknown, known)
+        )
+    twice = next((each for each, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"the column {shorten(twice)} stands twice", where=where, advice="keep one"
+        )
+    missing = next((each for each in required if each not in names), None)
+    if missing is not None:
+        raise InputError(
+            f"the column {missing} is missing",
+            where=where,
+            advice=f"required: {', '.join(required)}",
+        )

@@ -1,0 +1,47 @@
+"""Convergence: epochs to a target accuracy as a law of the global batch.
+
+    E(B) = E_min (1 + B / B_c)        S(B) = E D / B = S_min (1 + B_c / B)
+
+McCandlish et al., "An Empirical Model of Large-Batch Training", arXiv 1812.06162. E_min: epochs of
+the smallest batches; B_c [samples]: the critical batch, which doubles them; D: samples an epoch;
+S: steps. Plain arithmetic: of floats, and of arrays of numpy's or JAX's, which is not imported.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Value: TypeAlias = Any  # a number, or an array of cells
+
+
+@dataclass(frozen=True)
+class Law:
+    """Epochs by global batch, and what is not known of them, as (co)variances of logarithms.
+
+    An infinite critical batch means as many epochs whatever the batch.
+    """
+
+    epochs_min: Value
+    critical_batch: Value  # [samples]
+    epochs_variance: Value = 0.0  # of ln E_min
+    covariance: Value = 0.0  # of ln E_min and ln B_c
+    batch_variance: Value = 0.0  # of ln B_c
+    error: Value = 0.0  # spread of ln E of a run about the law
+
+
+def count_epochs(law: Law, global_batch: Value) -> Value:
+    """Epochs to the target with a global batch [samples]."""
+    return law.epochs_min * (1.0 + global_batch / law.critical_batch)
+
+
+def spread_epochs(law: Law, global_batch: Value) -> Value:
+    """Spread of the epochs: the standard deviation of ln E.
+
+    d ln E = d ln E_min - w d ln B_c, where w = (B/B_c) / (1 + B/B_c) is the share of the epochs
+    that the batch costs: it tends to 1 beyond the critical batch, and E to S_min B / D.
+    """
+    ratio = global_batch / law.critical_batch
+    share = ratio / (1.0 + ratio)
+    variance = (
+        law.epochs_variance - 2.0 * share * law.covariance + share * share * law.batch_variance
+    )
+    return (variance + law.error * law.error) ** 0.5

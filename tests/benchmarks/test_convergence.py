@@ -1,0 +1,74 @@
+"""Laws against batches that they have not seen: the aims, and that nothing leaks into a fit."""
+
+import pytest
+
+from benchmarks import convergence
+from benchmarks.convergence import NEAR, leave_large_out, median_error, select, share_covered
+from benchmarks.effort import QUICK
+
+
+@pytest.fixture(scope="module")
+def entries():
+    return convergence.fit_series()
+
+
+@pytest.fixture(scope="module")
+def rows(entries):
+    return leave_large_out(entries)
+
+
+@pytest.mark.parametrize("points", [2, 3])
+def test_largest_batches_are_foretold_within_twice_the_largest_fitted(points, rows):
+    errors = [row.error for row in select(rows, near=True, last=True) if row.points >= points]
+    assert len(errors) >= 17
+    assert median_error(errors) <= 0.06  # the aim is 0.15
+
+
+@pytest.mark.parametrize("points", [2, 3])
+@pytest.mark.parametrize("near", [True, False])
+def test_intervals_hold(points, near, rows):
+    fitted = [row for row in select(rows, near=near) if row.points >= points]
+    assert len(fitted) >= 50
+    assert all((row.ratio <= NEAR) == near for row in fitted)
+    assert 0.7 <= share_covered(fitted) <= 0.9
+
+
+def test_intervals_hold_between_measured_batches(entries):
+    inner, tables = convergence.leave_inner_out(entries)
+    assert 0.7 <= share_covered(inner) <= 0.9
+    errors = [row.error for row in inner]
+    assert median_error(errors) <= 0.04
+    # Why there is a table at all.
+    assert median_error(tables) < median_error(errors)
+
+
+def test_the_prior_holds_models_that_did_not_choose_it(entries):
+    rows = convergence.leave_models_out(entries)
+    assert len(rows) == len(leave_large_out(entries))
+    for near in (True, False):
+        assert 0.7 <= share_covered(select(rows, near=near)) <= 0.9
+    errors = [row.error for row in select(rows, near=True, last=True)]
+    assert median_error(errors) <= 0.06
+
+
+def test_no_other_exponent_is_better_near_and_far(entries, rows):
+    own = [median_error([row.error for row in select(rows, near=near)]) for near in (True, False)]
+    for exponent in (0.75, 1.25, 1.5, 2.0):
+        others = leave_large_out(entries, exponent)
+        other = [median_error([row.error for row in select(others, near=n)]) for n in (True, False)]
+        assert own[0] < other[0] or own[1] < other[1]
+
+
+def test_a_batch_that_is_left_out_does_not_help_to_foretell_itself(entries, rows):
+    entry = entries[0]
+    wrong = entry.points[-1].model_copy(update={"epochs": 1000.0})
+    shifted = leave_large_out([entry.model_copy(update={"points": (*entry.points[:-1], wrong)})])
+    own = [row.predicted for row in rows if row.series == shifted[0].series]
+    assert own == [row.predicted for row in shifted]
+    assert shifted[-1].measured == 1000
+
+
+def test_the_report_has_a_row_for_each_series(entries):
+    report = convergence.measure(QUICK)
+    assert sum(row.unit == "epochs" for row in report.rows) == len(entries) == 23
+    assert all(goal.met for row in report.rows for goal in row.goals)

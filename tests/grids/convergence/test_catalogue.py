@@ -1,0 +1,69 @@
+"""The catalogue's measured convergence."""
+
+import subprocess
+import sys
+
+import pytest
+
+from grids.convergence.catalogue import EPOCHS, MEASURED_AS, find_convergence
+from grids.convergence.points import read_points
+from grids.library import list_names
+from grids.reading.errors import InputError
+from kernels.convergence import count_epochs
+
+
+def test_the_shipped_rows_read():
+    series = read_points(EPOCHS)
+    assert sum(len(each.points) for each in series) == 132
+    assert all(each.source for each in series)
+    assert not any(each.target.startswith(("fixed", "critical_batch")) for each in series)
+
+
+def test_data_sets_are_the_catalogue_s():
+    assert set(MEASURED_AS) <= set(list_names("dataset"))
+    assert set(MEASURED_AS.values()) <= {each.dataset for each in read_points(EPOCHS)}
+
+
+@pytest.mark.parametrize("dataset", ["imagenet", "imagenet-226", "imagenet-299"])
+def test_resnet50_has_the_longest_series(dataset):
+    entry = find_convergence("resnet50", dataset)
+    assert entry is not None
+    assert len(entry.points) == 10
+    assert (entry.optimizer, entry.target) == ("lars", "top1>=0.759")
+    # MLPerf's reference: 35 epochs up to 3,264 and 86 at 67,840; McCandlish et al. put the
+    # critical batch of ResNet-50 at 15,000, by another optimizer and another measure.
+    assert entry.epochs_min == pytest.approx(35, rel=0.05)
+    assert 30_000 < entry.law.critical_batch < 70_000
+    assert count_epochs(entry.law, 67_840) == pytest.approx(85.9, rel=0.05)
+
+
+def test_cosmoflow_was_measured_at_one_size():
+    entry = find_convergence("cosmoflow", "cosmoflow-128")
+    assert entry is not None
+    assert entry.largest == 1024
+    assert "epochs fall from 18.3 at 64 to 17.85 at 128" in entry.warnings[0]
+    assert find_convergence("cosmoflow", "cosmoflow-512") is None
+
+
+@pytest.mark.parametrize("pair", [("vgg16", "imagenet"), ("resnet50", "cifar10"), ("no", "no")])
+def test_nobody_measured_others(pair):
+    model, dataset = pair
+    assert find_convergence(model, dataset) is None
+    assert find_convergence(model, dataset, "top1>=0.759") is None
+
+
+def test_targets():
+    entry = find_convergence("resnet50", "imagenet", "top1>=0.759")
+    assert entry == find_convergence("resnet50", "imagenet")
+    with pytest.raises(InputError, match=r"unknown target 'top1=0.8' of 'resnet50' .*top1>=0.759"):
+        find_convergence("resnet50", "imagenet", "top1=0.8")
+
+
+def test_looking_one_up_needs_no_jax():
+    code = (
+        "import sys; from grids.convergence.catalogue import find_convergence; "
+        "find_convergence('resnet50', 'imagenet'); "
+        "print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"jax", "xarray", "scipy", "pandas"} & set(run.stdout.split())

@@ -1,0 +1,101 @@
+"""An entry: stated or fitted, written down and read again, and drawn."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from grids.convergence.entry import STATED_ERROR, Convergence
+from grids.inputs.uncertainty import draw_normals
+from kernels.convergence import count_epochs, spread_epochs
+
+STATED = {
+    "name": "mine",
+    "model": "toy",
+    "dataset": "small",
+    "target": "90 %",
+    "epochs_min": 7.0,
+    "critical_batch": 1000.0,
+}
+BATCHES = np.array([1.0, 100, 1000, 1e6])
+
+
+def test_a_definition_gives_the_very_same_law(fit_points):
+    entry = fit_points("64,10,", "256,9.5,", "1024,20,", "4096,never,")
+    again = Convergence.from_definition(json.loads(json.dumps(entry.definition())))
+    assert again == entry
+    assert again.law == entry.law
+    assert again.converges_to == 1024
+    assert len(again.warnings) == 1
+
+
+def test_a_stated_law():
+    entry = Convergence.from_definition(STATED)
+    assert count_epochs(entry.law, 1000) == 14
+    assert spread_epochs(entry.law, 1000) == pytest.approx(STATED_ERROR)
+    assert (entry.smallest, entry.largest) == (None, None)
+    assert not entry.is_extrapolated(10**6)
+
+
+def test_without_a_critical_batch_epochs_are_constant():
+    constant = {key: value for key, value in STATED.items() if key != "critical_batch"}
+    entry = Convergence.from_definition(constant)
+    assert entry.law.critical_batch == math.inf
+    np.testing.assert_array_equal(count_epochs(entry.law, BATCHES), 7)
+    drawn = count_epochs(entry.draw_laws(draw_normals(2)), 1000.0)
+    np.testing.assert_array_equal(drawn, 7)
+    assert Convergence.from_definition(entry.definition()) == entry
+
+
+def test_what_lies_outside_the_measured_batches(fit_points):
+    entry = fit_points("64,10,", "1024,20,")
+    batches = (63, 64, 500, 1024, 1025)
+    assert [entry.is_extrapolated(each) for each in batches] == [True, False, False, False, True]
+
+
+def test_draws_have_the_law_s_spread(fit_points):
+    """The law's alone: its own error is of single runs."""
+    entry = fit_points("64,10,", "256,11.5,", "1024,20,")
+    drawn = entry.draw_laws(draw_normals(2))
+    assert drawn.epochs_min.shape == (32,)
+    for batch in (0.0, 1024.0, 1e7):
+        logs = np.log(count_epochs(drawn, batch))
+        own = math.sqrt(spread_epochs(entry.law, batch) ** 2 - entry.error**2)
+        assert np.std(logs) == pytest.approx(own, rel=0.1)
+        assert np.mean(logs) == pytest.approx(
+            math.log(count_epochs(entry.law, batch)), abs=0.3 * own
+        )
+
+
+def test_ratios_of_a_draw_are_surer_than_epochs(fit_points):
+    entry = fit_points("64,10,", "256,11.5,", "1024,20,")
+    drawn = entry.draw_laws(draw_normals(2))
+    low, high = (np.log(count_epochs(drawn, batch)) for batch in (2048.0, 4096.0))
+    assert np.std(high - low) < 0.5 * np.std(high)
+
+
+def order_points(*batches):
+    return {"points": [{"global_batch": each, "epochs": 7.0} for each in batches]}
+
+
+BAD = [
+    ({"epochs_min": 0}, "greater than 0"),
+    ({"epochs_min": math.nan}, "greater than 0|finite"),
+    ({"epochs_min": True}, "expected a number"),
+    ({"critical_batch": -1}, "greater than 0"),
+    ({"critical_batch": math.inf}, "finite"),
+    ({"error": -0.1}, "greater than or equal to 0"),
+    ({"covariance": 0.1}, "covariance: expected at most 0 in size"),
+    ({"batch_variance": 0.04, "epochs_variance": 0.01, "covariance": 0.03}, "at most 0.02 in size"),
+    ({"exponent": 1.5}, "Extra inputs"),
+    (order_points(64, 32), "points: expected each global_batch once, in rising order"),
+    (order_points(64, 64), "points: expected each global_batch once"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD)
+def test_what_is_no_law_is_refused(changes, message):
+    with pytest.raises(ValidationError, match=message):
+        Convergence.from_definition(STATED | changes)

@@ -1,0 +1,50 @@
+"""Tables of the user's: every row in its place, and every mistake told by file and line."""
+
+import pytest
+
+from grids.reading.csvfile import read_records
+from grids.reading.errors import InputError
+
+
+@pytest.fixture
+def read(tmp_path):
+    def write_and_read(text: str):
+        path = tmp_path / "table.csv"
+        path.write_bytes(text.encode())
+        return list(read_records(path, ("a", "b"), ("note",)))
+
+    return write_and_read
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_rows_by_column_with_their_lines(end, read):
+    rows = read(end.join(["\ufeffb, a", "", "1,2", " ,", ' 3 ," 4,5"', ""]))
+    assert [record for _, record in rows] == [{"b": "1", "a": "2"}, {"b": "3", "a": "4,5"}]
+    assert [where.rpartition("table.csv:")[2] for where, _ in rows] == ["3", "5"]
+
+
+def test_a_field_of_several_lines_counts_them(read):
+    rows = read('a,b,note\n1,2,"one\ntwo"\n3,4,\n')
+    assert [where.rpartition(":")[2] for where, _ in rows] == ["2", "4"]
+
+
+BAD = [
+    ("", "table.csv: the column a is missing; required: a, b"),
+    ("\n ,\n", "table.csv: the column a is missing"),
+    ("b\n1", "table.csv:1: the column a is missing; required: a, b"),
+    ("a;b\n1;2", "table.csv:1: unknown column 'a;b'; known: a, b, note"),
+    ("a,b,nots\n1,2,3", "table.csv:1: unknown column 'nots'; did you mean 'note'? known: a, b, n"),
+    ("a,b,a\n1,2,3", "table.csv:1: the column 'a' stands twice; keep one"),
+    ("a,b\n1,2\n1,2,3", "table.csv:3: expected 2 fields, as many as columns, got 3; quote a field"),
+    ('a,b\n1,2\n"1,2', "table.csv:3: no CSV: unexpected end of data"),
+    (f"a,b\n1,{'x' * 200_000}", "table.csv:2: no CSV: field larger than field limit"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_what_is_wrong_is_told_by_line(text, message, read):
+    with pytest.raises(InputError) as told:
+        read(text)
+    assert message in str(told.value)
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 1000
