@@ -6,16 +6,19 @@ so that a store is complete: the same grid comes back where the user's files, or
 not. JAX is imported where kernel inputs are made: who asks for names and sizes does without it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from grids.convergence.entry import Convergence
+from grids.convergences import Pair, look_up_convergences
 from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
+from grids.entries.entry import define_once
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.library import Model
@@ -44,6 +47,7 @@ LABELS = ("model", "dataset", "system", "strategy")
 # What a definition says that says neither.
 BEFORE_ORACLES: dict[str, object] = {"oracle": "paper", "calibration": "none"}
 
+Built = TypeVar("Built")
 Index = tuple[int, int, int, int]  # a position along each of the labelled dimensions
 
 
@@ -51,7 +55,8 @@ Index = tuple[int, int, int, int]  # a position along each of the labelled dimen
 class Grid:
     """A design space, ready to evaluate. `axes`: the numeric ones, values ascending.
 
-    calibrations: by the labels of those systems that have one.
+    calibrations: by the labels of those systems that have one. convergences: laws of epochs by the
+    labels of models and data sets.
     """
 
     spec: Spec
@@ -60,6 +65,7 @@ class Grid:
     systems: tuple[System, ...]
     strategies: tuple[Strategy, ...]
     calibrations: Mapping[str, CalibrationFile] = field(default_factory=dict)
+    convergences: Mapping[Pair, Convergence] = field(default_factory=dict)
 
     @classmethod
     def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = join_keys) -> "Grid":
@@ -76,7 +82,9 @@ class Grid:
         )
         chosen = tuple(strategies.parse_strategy(each) for each in spec.axes.strategy)
         calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
-        grid = cls(spec, models, datasets, systems, chosen, calibrations)
+        names = tuple(each.name for each in models)
+        laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base, where)
+        grid = cls(spec, models, datasets, systems, chosen, calibrations, laws)
         # By label, after the look-up: two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
             refuse_twins(labels, where(("axes", dim)))
@@ -101,13 +109,10 @@ class Grid:
             "strategy": [each.label for each in self.strategies],
         }
         plain["oracle"] = self.spec.oracle
-        plain["calibration"] = self._list_calibrations() or "none"
+        plain["calibration"] = define_once(self.calibrations) or "none"
+        if self.convergences:
+            plain["convergence"] = define_once(self.convergences)
         return plain
-
-    def _list_calibrations(self) -> list[dict[str, object]]:
-        """Each of the calibrations once, as plain data."""
-        once = {id(each): each for each in self.calibrations.values()}
-        return [each.definition() for each in once.values()]
 
     def drop_outputs(self) -> "Grid":
         """The same design space, of which only the summaries are kept."""
@@ -158,28 +163,12 @@ class Grid:
     @cached_property
     def options(self) -> "Options":
         """The formulas that the spec chose."""
-        from kernels.options import Options
+        from grids.formulas import choose_formulas
 
-        spec, machine = self.spec, self.spec.oracle == "machine"
-        return Options(
-            # Table III has rings.
-            algorithm=spec.collectives if machine or spec.collectives != "auto" else "ring",
-            allreduce=spec.allreduce,
-            iterations=spec.iterations,
-            optimizer=spec.optimizer,
-            network="rails" if machine else "levels",
-            weights_read="pass" if machine else "sample",
-            memory="liveness" if machine else "bound",
-            cuts="crossing" if machine else "output",
-            recompute=spec.recompute,
-            waits_for_input=machine and self._may_wait,
-        )
-
-    @property
-    def _may_wait(self) -> bool:
-        """Whether a bound on the input is stated anywhere: where none is, none is computed."""
+        # Where no bound on the input is stated, none is computed.
         stated = "input_rate" in self.axes or "input_rate" in self.spec.parameters
-        return stated or any(each.input_rate is not None for each in self.systems)
+        bounded = stated or any(each.input_rate is not None for each in self.systems)
+        return choose_formulas(self.spec, bounded=bounded)
 
     @cached_property
     def _settings(self) -> "Settings":
@@ -234,11 +223,7 @@ class Grid:
         """
         from grids.inputs.case import build_case
 
-        workload = self.workload(*index[:3])
-        if workload is None:
-            return None
-        chosen = strategy or self.strategies[index[3]]
-        return build_case(workload, chosen, axes or self.axes, self._settings)
+        return self._build(build_case, index, axes, strategy)
 
     def groups(
         self,
@@ -249,11 +234,20 @@ class Grid:
         """The layers of a case in its groups, before they are reduced; None: it cannot exist."""
         from grids.inputs.case import build_groups
 
+        return self._build(build_groups, index, axes, strategy)
+
+    def _build(
+        self,
+        build: "Callable[[Workload, Strategy, Mapping[str, Floats], Settings], Built]",
+        index: Index,
+        axes: Mapping[str, Floats] | None,
+        strategy: Strategy | None,
+    ) -> "Built | None":
         workload = self.workload(*index[:3])
         if workload is None:
             return None
         chosen = strategy or self.strategies[index[3]]
-        return build_groups(workload, chosen, axes or self.axes, self._settings)
+        return build(workload, chosen, axes or self.axes, self._settings)
 
     @cached_property
     def _workloads(self) -> "dict[tuple[int, int, int], Workload | None]":
@@ -282,9 +276,8 @@ class Grid:
             # Of a model that no run tells of, a profile is surer than the roofline.
             measured, kinds = seconds is not None, table.multipliers
             calibrated = Calibrated(calibration, chosen.name, data.name, measured, kinds)
-        return Workload(
-            table, data.samples, machine, seconds, chosen.mask, calibrated, measured_batch=batch
-        )
+        law = self.convergences.get((chosen.name, data.name))
+        return Workload(table, data.samples, machine, seconds, chosen.mask, calibrated, batch, law)
 
     def _measure(
         self, model: Model, data: Dataset, system: System

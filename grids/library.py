@@ -14,6 +14,7 @@ from typing import Literal, overload
 
 from pydantic import ValidationError
 
+from grids.convergence.entry import Convergence
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry
@@ -26,7 +27,7 @@ from grids.reading.yamlfile import Document, explain_error, load
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
-Kind = Literal["model", "dataset", "system", "calibration"]
+Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
 
@@ -35,6 +36,7 @@ ENTRIES: dict[Kind, type[Entry]] = {
     "dataset": Dataset,
     "system": System,
     "calibration": CalibrationFile,
+    "convergence": Convergence,
 }
 
 
@@ -48,9 +50,11 @@ def find(kind: Literal["system"], reference: Reference, base: Path) -> System: .
 @overload
 def find(kind: Literal["calibration"], reference: Reference, base: Path) -> CalibrationFile: ...
 @overload
+def find(kind: Literal["convergence"], reference: Reference, base: Path) -> Convergence: ...
+@overload
 def find(
     kind: Kind, reference: Reference, base: Path
-) -> Model | Dataset | System | CalibrationFile: ...
+) -> Model | Dataset | System | CalibrationFile | Convergence: ...
 
 
 def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:

@@ -9,8 +9,9 @@ def check_self_contained(spec: Spec) -> None:
     axes = spec.axes
     # Strategies are words of ours, and open nothing.
     references = {"model": axes.model, "dataset": axes.dataset or (), "system": axes.system}
-    if spec.calibration != ("none",):
-        references["calibration"] = spec.calibration
+    for key in ("calibration", "convergence"):
+        if (entries := getattr(spec, key)) != ("none",):
+            references[key] = entries
     for key, each in references.items():
         for reference in each:
             if isinstance(reference, str) or "file" in reference:

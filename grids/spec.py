@@ -30,8 +30,10 @@ from grids.reading.yamlfile import Document, explain_error, load
 from kernels.percentiles import PERCENTILES
 from kernels.stored import STORED
 
-# Percentiles of an epoch's times, which the machine oracle alone knows.
-TIMES = ("comp_time", "comm_time", "epoch_time")
+# Percentiles of times, which the machine oracle alone knows.
+TIMES = ("comp_time", "comm_time", "epoch_time", "train_time")
+# Outputs that a law of epochs is needed for.
+TRAINING = ("epochs", "train_time")
 INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in PERCENTILES}
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = tuple(STORED)
@@ -172,11 +174,23 @@ class Spec(Choices, _Space):
 
     # auto: the one that is shipped for each machine, its precision and software, if there is one.
     calibration: References = ("auto",)
+    # Epochs to a target by global batch (docs/convergence.md). auto: the catalogue's measured ones.
+    convergence: References = ("none",)
+    target: Name | None = None
     outputs: Annotated[
         tuple[str, ...],
         BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),
         AfterValidator(_check_outputs),
     ] = MAIN_OUTPUTS
+
+    @field_validator("outputs")
+    @classmethod
+    def _check_training(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        """The outputs, of which times to the target need a law of epochs."""
+        asked = [name for name in names if name.partition("_p")[0] in TRAINING]
+        if asked and info.data.get("convergence") == ("none",):
+            raise ValueError(f"{asked[0]!r} needs epochs to a target; write 'convergence: auto'")
+        return names
 
     @field_validator("outputs")
     @classmethod
@@ -198,6 +212,10 @@ class Spec(Choices, _Space):
                 raise ValueError(f"{name!r} is no parameter of 'oracle: {self.oracle}'; {reason}")
         if {"auto", "none"} & set(map(str, self.calibration)) and len(self.calibration) > 1:
             raise ValueError("calibration: expected auto, none, or calibrations, got several")
+        if {"auto", "none"} & set(map(str, self.convergence)) and len(self.convergence) > 1:
+            raise ValueError("convergence: expected auto, none, or laws of epochs, got several")
+        if self.target is not None and self.convergence == ("none",):
+            raise ValueError("target: nothing is to be reached; write 'convergence: auto'")
         for name, value, advice in REFUSED_CHOICES[self.oracle]:
             if getattr(self, name) == value:
                 raise ValueError(

@@ -7,16 +7,20 @@ stages, messages, network levels or spatial dimensions carries one leading dimen
 
 from typing import Any, TypeAlias
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Bool, Int, Num, UInt8
+from jaxtyping import Bool, Int, Num, UInt16
+
+# Of flags, nine of them.
+LIMITS = jnp.uint16
 
 AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
 
 # beartype takes no int for a float: both are written out.
 Cells: TypeAlias = Num[AnyArray | float | int, "*#cells"]
 Flags: TypeAlias = Bool[AnyArray, "*#cells"]
-Limits: TypeAlias = UInt8[AnyArray, "*#cells"]
+Limits: TypeAlias = UInt16[AnyArray, "*#cells"]
 PerLayer: TypeAlias = Num[AnyArray, "layer *#cells"]
 PerStage: TypeAlias = Num[AnyArray, "stage *#cells"]
 PerMessage: TypeAlias = Num[AnyArray, "message *#cells"]

@@ -16,6 +16,7 @@ from kernels.network import Network
 from kernels.options import Options
 from kernels.run import Run
 from kernels.software import Software
+from kernels.training import Training
 
 
 @partial(
@@ -23,7 +24,7 @@ from kernels.software import Software
     # A part that is None is no array at all: with and without it are two compiled programs.
     data_fields=(
         *("work", "bounds", "run", "network", "pe", "software"),
-        "uncertainty",
+        *("uncertainty", "training"),
     ),
     # They choose formulas, and so are fixed when a program is compiled.
     meta_fields=("options", "choices"),
@@ -32,7 +33,8 @@ from kernels.software import Software
 class Case:
     """The layers' work in a group, and the run, machine and formulas that it is asked about.
 
-    uncertainty: None where no spread is asked for.
+    uncertainty: None where no spread is asked for. training: None where no law of epochs is known;
+    with one, the best choice is that of the least time to the target.
     choices: what is left to each cell, the best counts ("group", "segments"): so many dimensions,
     of group sizes and of segments, lead those of the cells, in this order.
     """
@@ -43,6 +45,7 @@ class Case:
     network: Network
     pe: PE
     uncertainty: Uncertainty | None = None
+    training: Training | None = None
     software: Software = field(default_factory=Software)
     options: Options = field(default_factory=Options)
     choices: tuple[str, ...] = ()

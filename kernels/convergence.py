@@ -39,9 +39,22 @@ def spread_epochs(law: Law, global_batch: Value) -> Value:
     d ln E = d ln E_min - w d ln B_c, where w = (B/B_c) / (1 + B/B_c) is the share of the epochs
     that the batch costs: it tends to 1 beyond the critical batch, and E to S_min B / D.
     """
-    ratio = global_batch / law.critical_batch
-    share = ratio / (1.0 + ratio)
+    share = _find_share(law, global_batch)
     variance = (
         law.epochs_variance - 2.0 * share * law.covariance + share * share * law.batch_variance
     )
     return (variance + law.error * law.error) ** 0.5
+
+
+def spread_ratio(law: Law, first: float, second: float) -> float:
+    """Spread of the ratio of the epochs of two batches, in which E_min has no part."""
+    if first == second:
+        return 0.0
+    apart = _find_share(law, first) - _find_share(law, second)
+    return float((apart * apart * law.batch_variance + 2.0 * law.error * law.error) ** 0.5)
+
+
+def _find_share(law: Law, global_batch: Value) -> Value:
+    """w, the share of the epochs that the batch costs."""
+    ratio = global_batch / law.critical_batch
+    return ratio / (1.0 + ratio)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import Cells
+from kernels.arrays import LIMITS, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.oracle import Invariants, find_invariants
@@ -58,7 +58,7 @@ def fill_buffers(
         enough=jnp.asarray(enough, jnp.float32),
         place=place,
         # The summary reads its own also where no cells are stored (`--reduce-only`).
-        names=tuple(dict.fromkeys((*buffers, *SUMMARISED))),
+        names=tuple(dict.fromkeys((*buffers, *list_summarised(case)))),
         cut=tiles(shape, TILE_CELLS // _count_choices(case)),
     )
     columns = math.prod(block.cut.counts[1:])
@@ -102,17 +102,24 @@ class Block:
         line = Line(
             p=cut.cut(self.p, starts),
             enough=cut.cut(self.enough, starts),
-            **{name: outputs[name] for name in SUMMARISED},
+            **{name: outputs[name] for name in self.summarised},
+            epochs_alone=case.training.epochs_alone if case.training else None,
         )
         if cut.overlap:
             # The last tile begins early, so as to be a whole one: its first rows count elsewhere.
             is_repeated = line.row < number[0] * cut.size[0] - starts[0]
-            line = replace(line, limit=jnp.where(is_repeated, jnp.uint8(REPEATED), line.limit))
+            line = replace(line, limit=jnp.where(is_repeated, LIMITS(REPEATED), line.limit))
         return into, extend_summary(so_far[1], line)
 
     def summarise_nothing(self, shape: tuple[int, ...]) -> Summary:
         """The summary of no PE counts, for cells of this shape."""
-        return summarise_nothing(shape[1:], tuple(map(min, shape[1:], self.limits)))
+        of_limits = tuple(map(min, shape[1:], self.limits))
+        return summarise_nothing(shape[1:], of_limits, trains=self.case.training is not None)
+
+    @property
+    def summarised(self) -> tuple[str, ...]:
+        """The outputs that a line has."""
+        return list_summarised(self.case)
 
     @cached_property
     def limits(self) -> tuple[int, ...]:
@@ -129,6 +136,11 @@ class Block:
     def p(self) -> Array:
         """PE counts, of the cells' rank: without the dimension of choices."""
         return jnp.asarray(self.case.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
+
+
+def list_summarised(case: Case) -> tuple[str, ...]:
+    """The outputs that a summary reads."""
+    return SUMMARISED if case.training is None else (*SUMMARISED, "epochs")
 
 
 def _count_choices(case: Case) -> int:

@@ -1,4 +1,4 @@
-"""Flags: the names of what forbids a configuration, as bits of one byte.
+"""Flags: the names of what forbids a configuration, as bits of two bytes.
 
 ParaDL, Table III, column Number of PEs, and section 4.6. Two bits are marks: they tell, and forbid
 nothing. Apart from the kernels that set them: whoever only reads them needs no JAX.
@@ -18,7 +18,8 @@ class Limit(IntFlag):
     UNEVEN = 32  # mark: parts of unequal size; the formula averages over them
     BATCH_EXCEEDS_DATASET = 64  # mark: an epoch is less than one iteration
     MACHINE_TOO_SMALL = 128  # more PEs than the machine has
+    NO_CONVERGENCE = 256  # a global batch that never reaches the target, or is larger than allowed
 
 
 MARKS = Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET
-FORBIDS = ~MARKS & Limit(255)
+FORBIDS = ~MARKS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from kernels.arrays import Cells, Flags, Limits
+from kernels.arrays import LIMITS, Cells, Flags, Limits
 from kernels.flags import Limit
 from kernels.group import Bounds, GroupWork
 from kernels.network import Network
@@ -53,8 +53,12 @@ def limits(
         | _flag(jnp.greater(memory, memory_capacity), Limit.MEMORY)
         | _flag(jnp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
     )
+    if run.largest_batch is not None:
+        flags = flags | _flag(
+            jnp.greater(run.global_batch, run.largest_batch), Limit.NO_CONVERGENCE
+        )
     # Its p1 is rounded: other flags would be of a run on another number of PEs.
-    alone = jnp.uint8(Limit.GROUP_DOES_NOT_DIVIDE)
+    alone = LIMITS(Limit.GROUP_DOES_NOT_DIVIDE)
     return jnp.where((early.group & alone) > 0, alone, flags)
 
 
@@ -69,5 +73,5 @@ def _broken(count: Cells) -> Flags:
 
 
 def _flag(condition: Flags, limit: Limit) -> Limits:
-    # Both of one byte: the flags of a cell never become a wider integer.
-    return jnp.where(condition, jnp.uint8(limit), jnp.uint8(0))
+    # Both of two bytes: the flags of a cell never become a wider integer.
+    return jnp.where(condition, LIMITS(limit), LIMITS(0))

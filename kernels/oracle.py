@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells, Flags, Limits
+from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.division import Division
@@ -26,6 +26,7 @@ from kernels.rates import Rates, are_constant, find_rates, iteration_times
 from kernels.run import Times, add_terms, extend_to_epoch, wait_for_input
 from kernels.strategy import feed_seconds, group_work, iteration_terms
 from kernels.terms import Terms
+from kernels.training import Training
 from kernels.uncertainty import Spread, spread
 
 
@@ -36,7 +37,7 @@ class Answer:
 
     compute, communication: sums of terms. replicas: p1; group: p2; segments: S, 1 where nothing is
     a pipeline; batch: b; global_batch: B; iterations: I, an epoch. spread: how far times may be
-    off; None where nothing was calibrated.
+    off; None where nobody asked. training: epochs to the target; None where no law is known.
     """
 
     terms: Terms
@@ -51,6 +52,18 @@ class Answer:
     global_batch: Cells
     iterations: Cells
     spread: Spread | None = None
+    training: Training | None = None
+
+    @property
+    def epoch_time(self) -> Cells:
+        """[s] an epoch."""
+        return self.compute + self.communication
+
+    @property
+    def train_time(self) -> Cells:
+        """[s] to the target; the answer knows how many epochs that takes."""
+        assert self.training is not None  # a spec without a law has no such output
+        return self.epoch_time * self.training.epochs
 
 
 @jax.tree_util.register_dataclass
@@ -150,6 +163,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
         spread=None if case.uncertainty is None else spread(case),
+        training=case.training,
     )
 
 
@@ -171,13 +185,13 @@ def _iteration_times(case: Case, invariants: Invariants) -> Times:
 def _pick_choice(choices: Answer) -> Array:
     """The number, in each cell, of the choice that is the fastest of those allowed.
 
-    Where none is allowed, of those that exist.
+    Where none is allowed, of those that exist. With a law of epochs: the soonest at the target.
     """
-    time = choices.compute + choices.communication
+    time = choices.epoch_time if choices.training is None else choices.train_time
     # `argmin` takes NaN for the least: what does not exist is infinitely slow. The flags may vary
     # with more dimensions than the time.
     time, _ = jnp.broadcast_arrays(jnp.where(jnp.isnan(time), jnp.inf, time), choices.limit)
-    forbidden = (choices.limit & jnp.uint8(FORBIDS)) > 0
+    forbidden = (choices.limit & LIMITS(FORBIDS)) > 0
     allowed = jnp.where(forbidden, jnp.inf, time)
     # Of choices as fast as each other the first: the smallest group, the fewest segments.
     return jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))

@@ -9,7 +9,7 @@ from operator import attrgetter
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import Cells
+from kernels.arrays import LIMITS, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.oracle import Answer, Invariants, evaluate
@@ -42,16 +42,20 @@ def read_output(answer: Answer, name: str) -> Cells:
 
 
 def _percentile(answer: Answer, time: str, percent: int) -> Cells:
-    """A percentile of one of an epoch's times."""
+    """A percentile of one of the times."""
     assert answer.spread is not None  # the spec's check: only a calibrated oracle has any
     times = {
         "comp_time": (answer.compute, answer.spread.compute),
         "comm_time": (answer.communication, answer.spread.communication),
-        "epoch_time": (answer.compute + answer.communication, answer.spread.total),
+        "epoch_time": (answer.epoch_time, answer.spread.total),
     }
+    if answer.training is not None:
+        # How long an epoch takes tells nothing of how many it takes.
+        both = jnp.hypot(answer.spread.total, answer.training.spread)
+        times["train_time"] = (answer.train_time, both)
     return quantile(*times[time], percent)
 
 
 def _as_stored(name: str, values: Cells) -> Array:
-    # One byte holds all flags. Of times, single precision has more digits than are right.
-    return jnp.asarray(values).astype(jnp.uint8 if name == "limit" else jnp.float32)
+    # Two bytes hold all flags. Of times, single precision has more digits than are right.
+    return jnp.asarray(values).astype(LIMITS if name == "limit" else jnp.float32)

@@ -32,6 +32,7 @@ from kernels.terms import Terms, list_terms
         "phi",
         "gradient_delta",
         "accumulate",
+        "largest_batch",
     ),
     # It chooses a formula, and so is fixed when a program is compiled.
     meta_fields=("scaling",),
@@ -42,7 +43,8 @@ class Run:
 
     spec_batch: b samples a replica where scaling is weak, B of all of them where it is strong.
     gradient_delta: bytes of a weight's gradient where replicas exchange it. accumulate: A, passes
-    whose gradients are added up before that.
+    whose gradients are added up before that. largest_batch: B beyond which training does not
+    converge, or the user does not go; None where none is stated.
     """
 
     p: Cells
@@ -56,6 +58,7 @@ class Run:
     phi: Cells
     gradient_delta: Cells
     accumulate: Cells
+    largest_batch: Cells | None = None
     scaling: Scaling = "weak"
 
     @property

@@ -8,15 +8,16 @@ rows packed into one word, were 1.0 to 1.4 times as fast alone (2026-11, 2**17 c
 files more.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import Cells, Flags, Limits
+from kernels.arrays import LIMITS, Cells, Flags, Limits
 from kernels.flags import FORBIDS, Limit
-from kernels.statistics import COUNTS, STATISTICS
+from kernels.statistics import BEST, COUNTS, STATISTICS, Objective
 
 # The flags of a PE count that stands in another part of the line, too: it does not count here. No
 # cell has both: a group that does not divide p has no other flag (`kernels.limits`).
@@ -25,7 +26,6 @@ REPEATED = Limit.GROUP_DOES_NOT_DIVIDE | Limit.UNEVEN
 STOPS = FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE
 # No row: beyond the last one.
 NO_ROW = 2**31 - 1
-FASTEST = ("fastest_pe", "fastest_time", "fastest_comp_time", "fastest_memory")
 
 
 @jax.tree_util.register_dataclass
@@ -34,7 +34,8 @@ class Line:
     """Answers for PE counts `p`, ascending, along the first dimension of the cells.
 
     Times [s per epoch], memory [B], flags; enough: PE seconds in which an epoch is still efficient,
-    of size 1 along that dimension.
+    of size 1 along that dimension. epochs: to the target; None where no law is known. epochs_alone:
+    those on one PE, of size 1 as well.
     """
 
     p: Cells
@@ -43,6 +44,8 @@ class Line:
     memory: Cells
     limit: Limits
     enough: Cells
+    epochs: Cells | None = None
+    epochs_alone: Cells | None = None
 
     @property
     def row(self) -> Array:
@@ -53,7 +56,31 @@ class Line:
     @property
     def allowed(self) -> Flags:
         """What nothing forbids."""
-        return jnp.equal(self.limit & jnp.uint8(FORBIDS), 0)
+        return jnp.equal(self.limit & LIMITS(FORBIDS), 0)
+
+    @property
+    def epoch_time(self) -> Array:
+        """[s an epoch], in single precision, as cells are stored."""
+        # What is kept is what a reader of the cells finds.
+        return jnp.asarray(self.comp_time + self.comm_time, jnp.float32)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Best:
+    """The PE count of the least time that nothing forbids, of each slice; 0 where there is none.
+
+    time: of an epoch, or to the target [s], infinite where there is none; comp_time [s an epoch],
+    memory [B] and epochs (NaN where no law is known) at that count. efficient_pe: the largest count
+    that is efficient.
+    """
+
+    pe: Cells
+    time: Cells
+    comp_time: Cells
+    memory: Cells
+    epochs: Cells
+    efficient_pe: Cells
 
 
 @jax.tree_util.register_dataclass
@@ -61,63 +88,85 @@ class Line:
 class Summary:
     """What remains of each slice across a line; PE counts are 0 where there is none.
 
-    fastest_*: the PE count of the least epoch time that nothing forbids, with its times [s per
-    epoch] and memory [B]; infinite where there is none. efficient_pe: the largest that is
-    efficient. largest_pe: the largest that nothing forbids; forbidden_by: the flags that forbid the
-    next one, 0 at the end of the axis; counts: how many PE counts each limit forbids or marks, in
-    the order of `Limit`. The last three have size 1 along dimensions where no flags vary.
+    best: by objective; without a law of epochs, none of the time to the target. largest_pe: the
+    largest that nothing forbids; forbidden_by: the flags that forbid the next one, 0 at the end of
+    the axis; counts: how many PE counts each limit forbids or marks, in the order of `Limit`. The
+    last three have size 1 along dimensions where no flags vary.
     """
 
-    fastest_pe: Cells
-    fastest_time: Cells
-    fastest_comp_time: Cells
-    fastest_memory: Cells
-    efficient_pe: Cells
+    best: dict[Objective, Best]
     largest_pe: Cells
     forbidden_by: Limits
     counts: Cells
 
 
-def summarise_nothing(shape: tuple[int, ...], of_limits: tuple[int, ...]) -> Summary:
-    """The summary of no PE counts: `shape` slices, of which flags tell `of_limits` apart."""
+def summarise_nothing(shape: tuple[int, ...], of_limits: tuple[int, ...], trains: bool) -> Summary:
+    """The summary of no PE counts: `shape` slices, of which flags tell `of_limits` apart.
+
+    trains: whether epochs to a target are known.
+    """
     none = jnp.zeros(shape, jnp.float32)
-    return Summary(
-        fastest_pe=jnp.zeros(shape),
-        fastest_time=none + jnp.inf,
-        fastest_comp_time=none,
-        fastest_memory=none,
+    best = Best(
+        pe=jnp.zeros(shape),
+        time=none + jnp.inf,
+        comp_time=none,
+        memory=none,
+        epochs=none,
         efficient_pe=jnp.zeros(shape),
+    )
+    return Summary(
+        best={name: best for name in BEST if trains or name == "epoch_time"},
         largest_pe=jnp.zeros(of_limits),
-        forbidden_by=jnp.zeros(of_limits, jnp.uint8),
+        forbidden_by=jnp.zeros(of_limits, LIMITS),
         counts=jnp.zeros((len(Limit), *of_limits), jnp.int32),
     )
 
 
 def summarise(line: Line) -> Summary:
     """The summary of a line, or of a part of one; of size 1 along dimensions where none varies."""
-    # In single precision, as cells are stored: what is kept is what a reader of the cells finds.
-    time = jnp.asarray(line.comp_time + line.comm_time, jnp.float32)
-    # NaN, where there is no such configuration, is no time either.
-    time = jnp.where(line.allowed & jnp.isfinite(time), time, jnp.inf)
-    fastest_time = jnp.min(time, axis=0)
-    # Two minima in place of argmin, which XLA does not vectorise on a CPU.
-    fastest = jnp.min(jnp.where(time == fastest_time, line.row, NO_ROW), axis=0)
-    is_efficient = time * jnp.asarray(line.p, jnp.float32) <= jnp.asarray(line.enough, jnp.float32)
-    efficient = jnp.max(jnp.where(is_efficient, line.row, -1), axis=0)
     largest = jnp.max(jnp.where(line.allowed, line.row, -1), axis=0)
-    stops = line.limit & jnp.uint8(STOPS)
+    stops = line.limit & LIMITS(STOPS)
     # Beyond the largest one that is allowed: gaps below it stop nothing.
     stopped = jnp.min(jnp.where((stops > 0) & (line.row > largest), line.row, NO_ROW), axis=0)
     p = jnp.asarray(line.p, float)
     return Summary(
-        fastest_pe=jnp.where(jnp.isinf(fastest_time), 0, _take_row(p, fastest)),
-        fastest_time=fastest_time,
-        fastest_comp_time=_take_row(jnp.asarray(line.comp_time, jnp.float32), fastest),
-        fastest_memory=_take_row(jnp.asarray(line.memory, jnp.float32), fastest),
-        efficient_pe=jnp.where(efficient < 0, 0, _take_row(p, efficient)),
+        best=_find_best(line),
         largest_pe=jnp.where(largest < 0, 0, _take_row(p, largest)),
-        forbidden_by=jnp.where(stopped == NO_ROW, jnp.uint8(0), _take_row(stops, stopped)),
+        forbidden_by=jnp.where(stopped == NO_ROW, LIMITS(0), _take_row(stops, stopped)),
         counts=_count_limits(jnp.asarray(line.limit)),
+    )
+
+
+def _find_best(line: Line) -> dict[Objective, Best]:
+    """The best PE count by each objective."""
+    time, enough = line.epoch_time, jnp.asarray(line.enough, jnp.float32)
+    best: dict[Objective, Best] = {"epoch_time": _find_fastest(line, time, enough)}
+    if line.epochs is not None:
+        epochs, alone = (
+            jnp.asarray(each, jnp.float32) for each in (line.epochs, line.epochs_alone)
+        )
+        best["train_time"] = _find_fastest(line, time * epochs, enough * alone)
+    return best
+
+
+def _find_fastest(line: Line, time: Array, enough: Array) -> Best:
+    """The PE count of the least time, and the largest in which PE seconds are enough."""
+    # NaN, where there is no such configuration, is no time either.
+    time = jnp.where(line.allowed & jnp.isfinite(time), time, jnp.inf)
+    least = jnp.min(time, axis=0)
+    # Two minima in place of argmin, which XLA does not vectorise on a CPU.
+    fastest = jnp.min(jnp.where(time == least, line.row, NO_ROW), axis=0)
+    is_efficient = time * jnp.asarray(line.p, jnp.float32) <= enough
+    efficient = jnp.max(jnp.where(is_efficient, line.row, -1), axis=0)
+    p = jnp.asarray(line.p, float)
+    epochs = jnp.nan * p if line.epochs is None else line.epochs
+    return Best(
+        pe=jnp.where(jnp.isinf(least), 0, _take_row(p, fastest)),
+        time=least,
+        comp_time=_take_row(jnp.asarray(line.comp_time, jnp.float32), fastest),
+        memory=_take_row(jnp.asarray(line.memory, jnp.float32), fastest),
+        epochs=_take_row(jnp.asarray(epochs, jnp.float32), fastest),
+        efficient_pe=jnp.where(efficient < 0, 0, _take_row(p, efficient)),
     )
 
 
@@ -133,41 +182,54 @@ def extend_summary(earlier: Summary, line: Line) -> Summary:
 
 def merge_summaries(earlier: Summary, later: Summary) -> Summary:
     """The summary of a line from those of two parts, `later` of the larger PE counts."""
-    # Strictly less: of PE counts as fast as each other the smallest stays, as within a part.
-    is_later = jnp.less(later.fastest_time, earlier.fastest_time)
     # Where nothing of the later part is allowed, the largest is the earlier's, and so is what
     # forbids the next one.
     stopped = jnp.equal(later.largest_pe, 0) & jnp.greater(earlier.forbidden_by, 0)
-    fastest = {
-        name: jnp.where(is_later, getattr(later, name), getattr(earlier, name)) for name in FASTEST
-    }
     return Summary(
-        **fastest,
-        efficient_pe=jnp.maximum(earlier.efficient_pe, later.efficient_pe),
+        best={name: _merge_best(best, later.best[name]) for name, best in earlier.best.items()},
         largest_pe=jnp.maximum(earlier.largest_pe, later.largest_pe),
         forbidden_by=jnp.where(stopped, earlier.forbidden_by, later.forbidden_by),
         counts=jnp.add(earlier.counts, later.counts),
     )
 
 
+def _merge_best(earlier: Best, later: Best) -> Best:
+    # Strictly less: of PE counts as fast as each other the smallest stays, as within a part.
+    is_later = jnp.less(later.time, earlier.time)
+    best: Best = jax.tree.map(partial(jnp.where, is_later), later, earlier)
+    return replace(best, efficient_pe=jnp.maximum(earlier.efficient_pe, later.efficient_pe))
+
+
 def tabulate(summary: Summary) -> Array:
     """The statistics, in their order, of every slice: float64 [statistic, slices].
 
-    NaN for the times and the memory of none.
+    NaN for the times, the memory and the epochs of none.
     """
-    values = vars(summary).copy()
+    values = {"largest_pe": summary.largest_pe, "forbidden_by": summary.forbidden_by}
     values |= dict(zip(COUNTS, jnp.asarray(summary.counts), strict=True))
-    some = jnp.greater(summary.fastest_pe, 0)
-    for name in FASTEST[1:]:
-        values[name] = jnp.where(some, values[name], jnp.nan)
-    shape = jnp.shape(summary.fastest_pe)
+    for objective, names in BEST.items():
+        values |= _name_best(summary.best.get(objective), names)
+    shape = jnp.shape(summary.best["epoch_time"].pe)
     return jnp.stack([jnp.broadcast_to(values[name], shape).astype(float) for name in STATISTICS])
+
+
+def _name_best(best: Best | None, names: dict[str, str]) -> dict[str, Cells]:
+    if best is None:
+        return dict.fromkeys(names.values(), jnp.nan)
+    some = jnp.greater(best.pe, 0)
+    counts = ("pe", "efficient_pe")
+    return {
+        name: value if field in counts else jnp.where(some, value, jnp.nan)
+        for field, name in names.items()
+        for value in [getattr(best, field)]
+    }
 
 
 def tabulate_line(line: Line) -> Array:
     """The statistics of a whole line: float64 [statistic, slices]."""
-    others = jnp.broadcast_shapes(*(jnp.shape(each)[1:] for each in vars(line).values()))
-    nothing = summarise_nothing(others, jnp.shape(line.limit)[1:])
+    leaves = jax.tree.leaves(line)
+    others = jnp.broadcast_shapes(*(jnp.shape(each)[1:] for each in leaves))
+    nothing = summarise_nothing(others, jnp.shape(line.limit)[1:], trains=line.epochs is not None)
     return tabulate(extend_summary(nothing, line))
 
 
@@ -182,6 +244,6 @@ def _take_row(values: Array, row: Array) -> Array:
 
 def _count_limits(limit: Array) -> Array:
     """How many PE counts have each limit, along a leading dimension."""
-    counted = jnp.where(jnp.equal(limit, jnp.uint8(REPEATED)), jnp.uint8(0), limit)
-    has = [(counted & jnp.uint8(each)) > 0 for each in Limit]
+    counted = jnp.where(jnp.equal(limit, LIMITS(REPEATED)), LIMITS(0), limit)
+    has = [(counted & LIMITS(each)) > 0 for each in Limit]
     return jnp.stack([jnp.sum(each, axis=0, dtype=jnp.int32) for each in has])

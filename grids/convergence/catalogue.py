@@ -1,5 +1,6 @@
 """The measured convergence of the catalogue's models."""
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -25,11 +26,18 @@ def find_convergence(model: str, dataset: str, target: str | None = None) -> Con
 
     target: one that was measured; None takes the longest series whatever its target.
     """
-    ours = [
-        each
-        for each in _read_catalogue()
-        if (each.model, each.dataset) == (model, MEASURED_AS.get(dataset))
-    ]
+    chosen = choose_series(_read_catalogue(), model, dataset, target)
+    return None if chosen is None else _fit(chosen)
+
+
+def choose_series(
+    series: Iterable[Series], model: str, dataset: str, target: str | None
+) -> Series | None:
+    """The longest of a model and data set, None where there is none.
+
+    target: None takes the longest whatever its target; InputError: one that nobody measured.
+    """
+    ours = [each for each in series if each.model == model and is_same_data(dataset, each.dataset)]
     targets = {each.target for each in ours}
     if targets and target is not None and target not in targets:
         raise InputError(
@@ -38,7 +46,12 @@ def find_convergence(model: str, dataset: str, target: str | None = None) -> Con
         )
     matches = [each for each in ours if target in (None, each.target)]
     # The first of several as long.
-    return _fit(max(matches, key=lambda each: len(each.points))) if matches else None
+    return max(matches, key=lambda each: len(each.points)) if matches else None
+
+
+def is_same_data(dataset: str, measured: str) -> bool:
+    """Whether epochs of the data set `measured` are those of a spec's."""
+    return measured in (dataset, MEASURED_AS.get(dataset))
 
 
 @cache

@@ -12,6 +12,13 @@ from grids.models.layers import Floats
 from kernels.convergence import count_epochs
 
 
+def find_epochs(convergence: Convergence, global_batch: Floats) -> Floats:
+    """Epochs at batches [...], interpolated; NaN beyond the largest batch that converges."""
+    epochs = interpolate_epochs(convergence, global_batch)
+    never: Floats = np.where(global_batch > (convergence.converges_to or np.inf), np.nan, epochs)
+    return never
+
+
 def interpolate_epochs(convergence: Convergence, global_batch: Floats) -> Floats:
     """Epochs at batches [...]: lines that never fall through the points, which have noise.
 

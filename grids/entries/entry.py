@@ -4,7 +4,8 @@
 the user's files are not.
 """
 
-from typing import Annotated, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
@@ -61,3 +62,9 @@ class Entry(Record):
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> Self:
         return cls.model_validate(definition)
+
+
+def define_once(entries: Mapping[Any, Entry]) -> list[dict[str, object]]:
+    """Each of the entries once, as plain data."""
+    once = {id(each): each for each in entries.values()}
+    return [each.definition() for each in once.values()]

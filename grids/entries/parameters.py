@@ -100,6 +100,14 @@ _ALL = (
         whole=True,
         default=1.0,
     ),
+    Parameter(
+        "max_global_batch",
+        "1",
+        "the largest global batch to consider: beyond it training is taken not to converge",
+        1,
+        MOST,
+        whole=True,
+    ),
     *MACHINE,
     Parameter(
         "group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True, layered=True

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.convergence.entry import Convergence
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
@@ -29,6 +30,7 @@ from grids.inputs.machine import (
 )
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
+from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
@@ -50,7 +52,7 @@ class Workload:
 
     seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
     known. mask: the layers that a group splits, None for each strategy's own choice. calibrated:
-    what runs on this machine told, None where none did.
+    what runs on this machine told, None where none did. convergence: epochs to a target.
     """
 
     table: LayerTable
@@ -60,6 +62,7 @@ class Workload:
     mask: Mask = None
     calibrated: Calibrated | None = None
     measured_batch: int | None = None
+    convergence: Convergence | None = None
 
     @property
     def machine(self) -> Machine:
@@ -104,6 +107,7 @@ def build_case(
             p1=_broadcast_like_p(run.p1, run),
             p2=_broadcast_like_p(run.p2, run),
             phi=_broadcast_like_p(run.phi, run),
+            largest_batch=find_largest_batch(workload.convergence, values),
         ),
         network=network,
         pe=groups.pe,
@@ -111,6 +115,7 @@ def build_case(
         uncertainty=build_uncertainty(workload.unknown, strategy, values, np.asarray(run.p))
         if settings.draws
         else None,
+        training=build_training(workload.convergence, run, values, settings),
         options=choose_gradients(settings.options, workload.system),
         choices=strategy.choices,
     )

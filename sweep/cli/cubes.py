@@ -6,15 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
+from kernels.statistics import Objective
 from sweep.cli.assignments import parse_selection
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
-from sweep.cli.shared_options import Form, Store
+from sweep.cli.shared_options import Form, ObjectiveOption, Store
 from sweep.show.visible import tell
 
 Sel = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
+
+# As the cube calls what the command line spells with dashes.
+OBJECTIVES: dict[str, Objective] = {"epoch-time": "epoch_time", "train-time": "train_time"}
 
 
 def status(
@@ -46,19 +50,27 @@ def limits(
         float, typer.Option(help="Parallel efficiency that counts as efficient.")
     ] = 0.5,
     sel: Sel = None,
+    objective: ObjectiveOption = "epoch-time",
     form: Form = "table",
 ) -> None:
     """How far each strategy scales, and what stops it."""
     from sweep.questions.limits import list_limits as ask
 
-    _show_cube(store, form, lambda: ask(store, efficiency, parse_selection(sel)))
+    by = OBJECTIVES[objective]
+    _show_cube(store, form, lambda: ask(store, efficiency, parse_selection(sel), by))
 
 
-def best(store: Store, sel: Sel = None, form: Form = "table") -> None:
+def best(
+    store: Store,
+    sel: Sel = None,
+    objective: ObjectiveOption = "epoch-time",
+    form: Form = "table",
+) -> None:
     """Strategies ranked for a slice of a cube, with what forbids the losers."""
     from sweep.questions.best import rank_strategies as ask
 
-    table = _show_cube(store, form, lambda: ask(store, parse_selection(sel)))
+    by = OBJECTIVES[objective]
+    table = _show_cube(store, form, lambda: ask(store, parse_selection(sel), by))
     if not any(row["feasible"] for row in table):
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 

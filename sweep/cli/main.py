@@ -21,6 +21,7 @@ from sweep.cli.shared_options import (
     Batch,
     Calibration,
     Collectives,
+    Convergence,
     Dataset,
     Form,
     Iterations,
@@ -35,6 +36,7 @@ from sweep.cli.shared_options import (
     Store,
     Strategy,
     System,
+    Target,
     Times,
     Version,
 )
@@ -147,6 +149,8 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
         oracle: Oracle = "machine",
         recompute: Recompute = "none",
         calibration: Calibration = "auto",
+        convergence: Convergence = "none",
+        target: Target = None,
         form: Form = "table",
     ) -> None:
         from sweep.questions.predict import Configuration
@@ -169,6 +173,8 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
                 "oracle": oracle,
                 "recompute": recompute,
                 "calibration": calibration,
+                "convergence": convergence,
+                "target": target,
             },
         )
         with speak_of_options():

@@ -19,4 +19,5 @@ def speak_of_options() -> Iterator[None]:
         # At the start of each line: one message may be about several keys.
         text = re.sub(r"^axes\.(\w+)(\.\d+)?", r"--\1", str(error), flags=re.MULTILINE)
         text = re.sub(r"^parameters\b", "--set", text, flags=re.MULTILINE)
-        raise InputError(re.sub(r"^calibration: ", "--calibration: ", text)) from None
+        text = re.sub(r"^(calibration|convergence|target): ", r"--\1: ", text)
+        raise InputError(text) from None

@@ -58,6 +58,17 @@ Calibration = Annotated[
         help="What measured runs told: a name, a file, none, or auto: what is shipped, if any."
     ),
 ]
+Convergence = Annotated[
+    str,
+    typer.Option(help="Epochs to a target: a CSV or YAML file, none, or auto: the catalogue's."),
+]
+Target = Annotated[
+    str | None, typer.Option(help="Such as top1>=0.759, where epochs to several are known.")
+]
+ObjectiveOption = Annotated[
+    Literal["epoch-time", "train-time"],
+    typer.Option("--objective", help="The time of an epoch, or the time to the target."),
+]
 Store = Annotated[
     str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
 ]

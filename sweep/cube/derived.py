@@ -7,12 +7,13 @@ epoch on one PE.
 
 import json
 from collections.abc import Callable, Container
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from grids.convergence.table import find_epochs
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
@@ -55,6 +56,47 @@ class Paradl:
         passes: Any = self.replicas * self._accumulated if scaling == "weak" else 1
         samples = batches.global_batch(batch, passes, scaling)
         return _name_array(samples, "global_batch", "1", "samples a mini-batch")
+
+    @property
+    def epochs(self) -> xr.DataArray:
+        """Epochs to the target; NaN where no law is known, or the batch does not converge."""
+        if "epochs" in self._ds:
+            stored: xr.DataArray = self._ds["epochs"]
+            return stored
+        counted = self._count_epochs(self.global_batch)
+        return _name_array(counted, "epochs", "1", "epochs to the target")
+
+    @property
+    def epochs_alone(self) -> xr.DataArray:
+        """Epochs to the target with the global batch of one PE."""
+        batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
+        alone = batches.global_batch(batch, self._accumulated, scaling)
+        counted = self._count_epochs(alone)
+        return _name_array(counted, "epochs_alone", "1", "epochs to the target on one PE")
+
+    @property
+    def train_time(self) -> xr.DataArray:
+        """[s] to the target."""
+        return _name_array(self.epoch_time * self.epochs, "train_time", "s", "time to the target")
+
+    def _count_epochs(self, global_batch: xr.DataArray) -> xr.DataArray:
+        """Epochs by the law of each model and data set."""
+        laws = self.grid.convergences
+        if not laws:
+            raise InputError(
+                "this cube knows no epochs to a target",
+                advice="sweep with 'convergence: auto', or with epochs of your own",
+            )
+
+        def count(batch: xr.DataArray) -> xr.DataArray:
+            pair = str(batch["model"].values), str(batch["dataset"].values)
+            if pair not in laws:
+                return xr.full_like(batch, np.nan)
+            return xr.apply_ufunc(partial(find_epochs, laws[pair]), batch, dask="parallelized")
+
+        over = global_batch.broadcast_like(self._get("model")).broadcast_like(self._get("dataset"))
+        counted: xr.DataArray = over.groupby(["model", "dataset"]).map(count)
+        return counted
 
     @property
     def _accumulated(self) -> Any:
@@ -107,7 +149,7 @@ class Paradl:
         """Whether nothing forbids a cell."""
         expect_flags(self._get("limit"))
         return _name_array(
-            (self._get("limit") & np.uint8(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
+            (self._get("limit") & np.uint16(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
         )
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 AXES = (*LABELS, *PARAMETERS)  # all that there may be, in the order of a cube's dimensions
 ALWAYS = (*LABELS, "pe", "batch")
-CELLS = ("comp_time", "comm_time", "memory", "limit", SERIAL)
+CELLS = ("comp_time", "comm_time", "memory", "limit", "replicas", "epochs", SERIAL)
 
 
 def restore_axes(cube: object) -> "xr.Dataset":
@@ -86,8 +86,8 @@ def _check_variables(cube: "xr.Dataset") -> None:
 
 def expect_flags(limit: "xr.DataArray") -> None:
     """Refuse flags that another operation has made numbers of."""
-    if limit.dtype != np.uint8:
+    if limit.dtype != np.uint16:
         raise InputError(
-            f"limit: expected flags of type uint8, got {limit.dtype}",
+            f"limit: expected flags of type uint16, got {limit.dtype}",
             advice="select with sel or isel; where, interp and mean put numbers in their place",
         )

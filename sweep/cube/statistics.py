@@ -5,21 +5,19 @@ not know. So a new statistic breaks no store: its name among `kernels.statistics
 in `kernels.summary`, a row here. VERSION tells what the names mean: it moves only where one comes
 to mean something else.
 
-An objective is what a line's best PE count is chosen by. Of `epoch_time`, the only one, are the
-statistics that begin with `fastest_`, and `efficient_pe`; the others belong to none: they count
-what is feasible. To add an objective (PE-hours, cost ...), give its statistics rows that name it,
-and say in `sweep.questions.stored_summary.join_blocks` how those of several blocks come together:
-the list in a store's attributes follows.
+An objective is what a line's best PE count is chosen by: `epoch_time`, or `train_time` where a law
+of epochs is known (`kernels.statistics.BEST` names the statistics of each); the others belong to
+none: they count what is feasible.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernels.flags import Limit
-from kernels.statistics import COUNTS, STATISTICS
+from kernels.statistics import BEST, COUNTS, STATISTICS, Objective
 from sweep.cube.variables import Arrays
 
 VERSION = 1
@@ -43,23 +41,32 @@ class Statistic:
 
 Table = Mapping[str, Statistic]
 
+# What is kept of the best PE count: the fields of `kernels.summary.Best`, and what they are for.
+OF_BEST = {
+    "pe": Statistic("int64", 0, "PE count with the least {}; 0: nothing is feasible"),
+    "time": Statistic("float32", np.nan, "least {}"),
+    "comp_time": Statistic("float32", np.nan, "time computing, per epoch, at the least {}"),
+    "memory": Statistic("float32", np.nan, "memory of the fullest PE at the least {}"),
+    "epochs": Statistic("float32", np.nan, "epochs to the target at the least {}"),
+    "efficient_pe": Statistic(
+        "int64", 0, "largest PE count with half of the ideal speedup, by {}; 0: none"
+    ),
+}
+TIMES: dict[Objective, str] = {"epoch_time": "time of an epoch", "train_time": "time to the target"}
+
 TABLE: Table = {
-    "fastest_pe": Statistic(
-        "int64", 0, "PE count with the least epoch time; 0: nothing is feasible", "epoch_time"
-    ),
-    "fastest_time": Statistic("float32", np.nan, "least time of an epoch", "epoch_time"),
-    "fastest_comp_time": Statistic(
-        "float32", np.nan, "time computing, per epoch, at fastest_pe", "epoch_time"
-    ),
-    "fastest_memory": Statistic(
-        "float32", np.nan, "memory of the fullest PE at fastest_pe", "epoch_time"
-    ),
+    **{
+        name: replace(
+            OF_BEST[field],
+            meaning=OF_BEST[field].meaning.format(TIMES[objective]),
+            objective=objective,
+        )
+        for objective, names in BEST.items()
+        for field, name in names.items()
+    },
     "largest_pe": Statistic("int64", 0, "largest feasible PE count; 0: nothing is feasible"),
     "forbidden_by": Statistic(
-        "uint8", int(Limit.INCOMPATIBLE), "flags that forbid the next PE count"
-    ),
-    "efficient_pe": Statistic(
-        "int64", 0, "largest PE count with half of the ideal speedup; 0: none", "epoch_time"
+        "uint16", int(Limit.INCOMPATIBLE), "flags that forbid the next PE count"
     ),
     **dict.fromkeys(COUNTS, Statistic("int64", 0, "PE counts that the limit forbids or marks")),
 }

@@ -19,8 +19,8 @@ Arrays = dict[str, NDArray[Any]]
 
 # Computed in double precision and rounded once (`kernels.outputs`), relative 2**-24: 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")
-# A bit for each of the eight limits (`kernels.flags`): no bit is free.
-BYTE: np.dtype[np.generic] = np.dtype("uint8")
+# A bit for each of the nine limits (`kernels.flags`).
+FLAGS: np.dtype[np.generic] = np.dtype("uint16")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Flags(Variable):
     """A variable of flags, a bit for each limit; flags have no units."""
 
     units: str = ""
-    dtype: np.dtype[np.generic] = BYTE
+    dtype: np.dtype[np.generic] = FLAGS
     fill_value: float = int(Limit.INCOMPATIBLE)
 
     @property
@@ -68,7 +68,9 @@ def name_limits(flags: int) -> list[str]:
 
 def make_percentile(time: str, percent: int) -> Variable:
     """The variable of a percentile of one of an epoch's times."""
-    of = "the time of an epoch" if time == "epoch_time" else time
+    of = {"epoch_time": "the time of an epoch", "train_time": "the time to the target"}.get(
+        time, time
+    )
     return Variable(f"median of {of}" if percent == 50 else f"{percent}th percentile of {of}", "s")
 
 
@@ -80,6 +82,8 @@ VARIABLES: dict[str, Variable] = {
     "serial_time": Variable("time of an epoch on one PE", "s"),
     **{term.name: Variable(f"{term.meaning}, per epoch", "s") for term in TERMS.values()},
     **{name: make_percentile(*of) for name, of in INTERVALS.items()},
+    "epochs": Variable("epochs to the target", "1"),
+    "train_time": Variable("time to the target", "s"),
     "replicas": Variable("replicas of the model (data-parallel groups), p1", "1"),
     "group_size": Variable("PEs in a group, p2", "1"),
     "segment_count": Variable("segments of a pipeline, S", "1"),

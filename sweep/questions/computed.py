@@ -9,15 +9,19 @@ from numpy.typing import NDArray
 from grids.grid import LABELS
 from grids.reading.errors import InputError
 from kernels.compiled import compiled
-from kernels.statistics import STATISTICS, SUMMARISED
+from kernels.statistics import STATISTICS, SUMMARISED, Objective
 from kernels.summary import Line, tabulate_line
+from sweep.cube.derived import Paradl
 from sweep.cube.statistics import type_statistics
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.lines import Lines
 
 
-def summarise_cells(cube: xr.Dataset, efficiency: float) -> Lines:
-    """The summary of a cube, or a slice of one, from its cells."""
+def summarise_cells(cube: xr.Dataset, efficiency: float, objective: Objective) -> Lines:
+    """The summary of a cube, or a slice of one, from its cells.
+
+    objective: epochs to a target are counted where it asks for them, and not else.
+    """
     missing = [name for name in SUMMARISED if name not in cube]
     if missing:
         raise InputError(
@@ -25,6 +29,8 @@ def summarise_cells(cube: xr.Dataset, efficiency: float) -> Lines:
             advice=f"sweep with outputs: [{', '.join(SUMMARISED)}]",
         )
     keep_programs()
+    if objective == "train_time":
+        cube = _add_epochs(cube)
     others = [str(dim) for dim in cube["limit"].dims if dim not in (*LABELS, "pe")]
     shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
     tables = np.empty((len(STATISTICS), *shape))
@@ -37,6 +43,16 @@ def summarise_cells(cube: xr.Dataset, efficiency: float) -> Lines:
     return Lines(labels | {dim: cube[dim].values for dim in others}, type_statistics(tables))
 
 
+def _add_epochs(cube: xr.Dataset) -> xr.Dataset:
+    """The cube with the epochs of its cells, and those of one PE."""
+    derived = Paradl(cube)
+    cells, alone = derived.epochs, derived.epochs_alone
+    return cube.assign(
+        epochs=cells.broadcast_like(cube["limit"]),
+        epochs_alone=alone.broadcast_like(cube["limit"].isel(pe=0, drop=True)),
+    )
+
+
 def _summarise_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]:
     """The statistics [statistic, others] of one model, dataset, system and strategy."""
     line = Line(
@@ -46,6 +62,8 @@ def _summarise_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]
         memory=part["memory"].values.astype(float),
         limit=part["limit"].values,
         enough=part["serial_time"].values.astype(float)[None] / efficiency,
+        epochs=part["epochs"].values.astype(float) if "epochs_alone" in part else None,
+        epochs_alone=part["epochs_alone"].values[None] if "epochs_alone" in part else None,
     )
     return np.asarray(_tabulate(line))
 

@@ -29,8 +29,9 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
         "intervals": {
             name: _list_percentiles(number(time) / number(answer.iterations), number(sigma))
             for name, (time, sigma) in times.items()
-        },
-        "extrapolation": _list_extrapolation(grid, answer),
+        }
+        | _list_training(answer, number(answer.spread.total)),
+        "extrapolation": [*_list_extrapolation(grid, answer), *_list_far_batches(grid, answer)],
     }
 
 
@@ -48,6 +49,28 @@ def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
     return workload.calibrated.extrapolation(
         grid.strategies[0], float(grid.axes["pe"][0]), number(answer.batch)
     )
+
+
+def _list_training(answer: Answer, unsure: float) -> dict[str, dict[str, float | None]]:
+    """Percentiles of the epochs and of the time to the target [s], where a law is known."""
+    if answer.training is None:
+        return {}
+    epochs, sigma = number(answer.training.epochs), number(answer.training.spread)
+    # How long an epoch takes tells nothing of how many it takes.
+    both, time = float(np.hypot(sigma, unsure)), epochs * number(answer.epoch_time)
+    return {
+        "epochs": _list_percentiles(epochs, sigma),
+        "train_time": _list_percentiles(time, both),
+    }
+
+
+def _list_far_batches(grid: Grid, answer: Answer) -> list[str]:
+    """Whether nobody measured epochs with such a global batch."""
+    law = next(iter(grid.convergences.values()), None)
+    batch = number(answer.global_batch)
+    if law is None or not law.is_extrapolated(round(batch)):
+        return []
+    return [f"epochs: a global batch of {batch:,.0f}, measured {law.smallest:,} to {law.largest:,}"]
 
 
 def _list_percentiles(time: float, sigma: float) -> dict[str, float | None]:

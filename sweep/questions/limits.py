@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError
+from kernels.statistics import BEST, Objective
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import name_limits
 from sweep.questions.lines import Columns
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, summarise_slice
+from sweep.questions.summary_table import Source, expect_objective, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,41 +28,53 @@ END = "end of the axis"
 
 
 def limits(
-    cube: Source, efficiency: float = EFFICIENCY, selection: Selection | None = None
+    cube: Source,
+    efficiency: float = EFFICIENCY,
+    selection: Selection | None = None,
+    objective: Objective = "epoch_time",
 ) -> "pd.DataFrame":
     """One row for each strategy and slice of `cube`, a Dataset or the place of a store.
 
     Columns: the labels and the other axes, largest_pe, forbidden_by (what forbids the next PE
     count), fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies.
+    With the objective train_time: soonest_pe, soonest_time [s to the target], soonest_epochs, and
+    efficient_pe by that time.
     """
     import pandas as pd
 
     # Objects: pandas would make floats of whole numbers that stand beside None.
-    return pd.DataFrame(_make_columns(cube, efficiency, selection), dtype=object)
+    return pd.DataFrame(_make_columns(cube, efficiency, selection, objective), dtype=object)
 
 
 def list_limits(
-    cube: Source, efficiency: float = EFFICIENCY, selection: Selection | None = None
+    cube: Source,
+    efficiency: float = EFFICIENCY,
+    selection: Selection | None = None,
+    objective: Objective = "epoch_time",
 ) -> list[Row]:
     """The rows of `limits` as plain data, without pandas, which takes long to import."""
-    columns = _make_columns(cube, efficiency, selection)
+    columns = _make_columns(cube, efficiency, selection, objective)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in values]
 
 
-def _make_columns(cube: Source, efficiency: float, selection: Selection | None) -> Columns:
+def _make_columns(
+    cube: Source, efficiency: float, selection: Selection | None, objective: Objective
+) -> Columns:
     """The columns of `limits`, of Python's own objects."""
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
-    lines = summarise_slice(cube, selection, efficiency)
+    expect_objective(objective)
+    names = BEST[objective]
+    lines = summarise_slice(cube, selection, efficiency, objective)
     columns = lines.list_columns()
+    told = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
     return {
         **{axis: columns[axis] for axis in lines.coordinates},
         "largest_pe": _mask_nothing(columns["largest_pe"]),
         "forbidden_by": _name_reasons(columns["forbidden_by"]),
-        "fastest_pe": _mask_nothing(columns["fastest_pe"]),
-        "fastest_time": _mask_nothing(columns["fastest_time"]),
-        "efficient_pe": _mask_nothing(columns["efficient_pe"]),
+        **{names[field]: _mask_nothing(columns[names[field]]) for field in told},
+        "efficient_pe": _mask_nothing(columns[names["efficient_pe"]]),
     }
 
 

@@ -140,7 +140,7 @@ def _describe_misfit() -> dict[str, Any]:
     nothing = dict.fromkeys(
         (
             *("replicas", "group", "segments", "batch", "global_batch"),
-            *("comp_time", "comm_time", "epoch_time"),
+            *("comp_time", "comm_time", "epoch_time", "epochs", "train_time"),
         )
     )
     return nothing | {
@@ -176,6 +176,7 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "comp_time": finite(comp),
         "comm_time": finite(comm),
         "epoch_time": finite(comp + comm),
+        **_describe_training(answer),
         "iteration_time": finite((comp + comm) / iterations),
         "iteration_comp_time": finite(comp / iterations),
         "iteration_comm_time": finite(comm / iterations),
@@ -188,6 +189,14 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         "parameters": parameters(case),
         **list_intervals(grid, answer),
     }
+
+
+def _describe_training(answer: Answer) -> dict[str, float | None]:
+    """Epochs and time [s] to the target; None: no law is known, or the batch never converges."""
+    if answer.training is None:
+        return {"epochs": None, "train_time": None}
+    epochs = number(answer.training.epochs)
+    return {"epochs": finite(epochs), "train_time": finite(epochs * number(answer.epoch_time))}
 
 
 def tell_basis(grid: Grid) -> dict[str, str]:

@@ -4,6 +4,7 @@ Both configurations are evaluated with the same draws of what is not known of th
 slows both alike does not count. The model's own errors are independent of each other.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,18 +14,32 @@ from jax.scipy.stats import norm
 
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
+from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.convergence import spread_ratio
 from kernels.oracle import settle_choices
+from kernels.statistics import Objective
 from kernels.uncertainty import draw_times
+from sweep.questions.plain_numbers import number
 
 Row = dict[str, Any]
 
 
-def find_chance(grid: Grid, first: Row, second: Row) -> float:
-    """The probability that `first` takes less time than `second`, rows of `best`."""
+def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epoch_time") -> float:
+    """The probability that `first` takes less time than `second`, rows of `best`.
+
+    Of an epoch, or to the target.
+    """
     cases = [settle_choices(_build_case(grid.ask_intervals(), row)) for row in (first, second)]
-    return float(_find_chance(*(_draw_times(each) for each in cases)))
+    unsure = 0.0
+    if objective == "epoch_time":
+        cases = [replace(each, training=None) for each in cases]
+    else:
+        law = grid.convergences[first["model"], first["dataset"]].law
+        unsure = spread_ratio(law, *(number(each.run.global_batch) for each in cases))
+    first_times, second_times = map(_draw_times, cases)
+    return float(_find_chance(first_times, second_times, np.asarray(unsure)))
 
 
 def _build_case(grid: Grid, row: Row) -> Case:
@@ -47,15 +62,19 @@ def _find_position(grid: Grid, dim: str, label: str) -> int:
 
 @compiled()
 def _draw_times(case: Case) -> tuple[Array, Array]:
-    """A sample's time for each draw [draw], and the spread of the model's own error."""
+    """A sample's time for each draw [draw], in all epochs, and the spread of the model's error."""
     times, error = draw_times(case)
     samples = jnp.reshape(jnp.asarray(case.run.global_batch), ())
-    return jnp.reshape(times, (-1,)) / samples, jnp.reshape(error, ())
+    epochs = 1.0 if case.training is None else jnp.reshape(jnp.asarray(case.training.epochs), ())
+    return epochs * jnp.reshape(times, (-1,)) / samples, jnp.reshape(error, ())
 
 
 @compiled()
-def _find_chance(first: tuple[Array, Array], second: tuple[Array, Array]) -> Array:
-    """The mean over all draws of the probability that the first is faster."""
+def _find_chance(first: tuple[Array, Array], second: tuple[Array, Array], unsure: Cells) -> Array:
+    """The mean over all draws of the probability that the first is faster.
+
+    unsure: spread of the ratio of their epochs.
+    """
     (time, error), (other, error_of_other) = first, second
-    apart = jnp.log(other / time) / jnp.hypot(error, error_of_other)
+    apart = jnp.log(other / time) / jnp.hypot(jnp.hypot(error, error_of_other), unsure)
     return jnp.mean(norm.cdf(apart))

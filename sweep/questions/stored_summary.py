@@ -5,6 +5,7 @@ take longer to import. Statistics are looked up by the names beside them: a stor
 them than this paradl knows, and in another order.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import zarr
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, format_text
-from kernels.statistics import COUNTS, STATISTICS
+from kernels.statistics import BEST, COUNTS, STATISTICS
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.layout import SUMMARY
 from sweep.cube.root import ANEW, name_writer
@@ -68,23 +69,28 @@ def check_version(url: str, group: zarr.Group) -> None:
 
 def join_blocks(parts: Arrays) -> Arrays:
     """One summary of lines of PE counts that lie in several blocks, which lead in the arrays."""
-    times, largest, forbidden = (
-        parts[name] for name in ("fastest_time", "largest_pe", "forbidden_by")
-    )
-    # inf for NaN: nanargmin refuses a line in which no block has any time.
-    fastest = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
+    largest, forbidden = parts["largest_pe"], parts["forbidden_by"]
     block = np.arange(len(largest)).reshape(-1, *[1] * (largest.ndim - 1))
     holds = np.where(largest > 0, block, 0).max(axis=0)  # the block of the largest
     # What forbids the next PE count: in that block, or in the first after it where anything is
     # forbidden.
     later = (block >= holds) & (forbidden > 0)
     return {
-        **{name: _pick_block(parts[name], fastest) for name in parts if name.startswith("fastest")},
+        **{name: values for names in BEST.values() for name, values in _join_best(parts, names)},
         "largest_pe": largest.max(axis=0),
-        "efficient_pe": parts["efficient_pe"].max(axis=0),
         "forbidden_by": _pick_block(np.where(later, forbidden, 0), later.argmax(axis=0)),
         **{name: parts[name].sum(axis=0) for name in COUNTS},
     }
+
+
+def _join_best(parts: Arrays, names: Mapping[str, str]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The statistics of an objective, of the block with the least time."""
+    times = parts[names["time"]]
+    # inf for NaN: nanargmin refuses a line in which no block has any time.
+    least = np.where(np.isnan(times), np.inf, times).argmin(axis=0)
+    for field, name in names.items():
+        largest = field == "efficient_pe"
+        yield name, parts[name].max(axis=0) if largest else _pick_block(parts[name], least)
 
 
 def _read_table(cube: Cube, place: Place) -> NDArray[np.float64]:

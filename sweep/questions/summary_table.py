@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from grids.grid import Grid
-from kernels.statistics import SUMMARISED
+from grids.reading.errors import InputError, shorten, suggest_name
+from kernels.statistics import BEST, SUMMARISED, Objective
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import restore_axes
 from sweep.cube.layout import SERIAL
@@ -29,20 +30,46 @@ def open_source(source: Source) -> "Cube | xr.Dataset":
 
 
 def summarise_slice(
-    source: Source, selection: Selection | None = None, efficiency: float = EFFICIENCY
+    source: Source,
+    selection: Selection | None = None,
+    efficiency: float = EFFICIENCY,
+    objective: Objective = "epoch_time",
 ) -> Lines:
     """The summary of a slice: as the store at a path keeps it, if it answers that, else computed.
+
+    objective: whose statistics are asked for.
 
     InputError: an unknown axis or value; a store of summaries alone that would have to be computed.
     """
     chosen, source = selection or {}, open_source(source)
     # What is kept is of whole lines, and at one efficiency: anything else is computed from cells.
     if isinstance(source, Cube) and "pe" not in chosen and efficiency == EFFICIENCY:
+        expect_epochs(source.grid, objective)
         return read_summary(source, chosen)
     from sweep.questions.computed import summarise_cells  # late: JAX and xarray come with it
 
     cells = _open_cells(source, chosen) if isinstance(source, Cube) else source
-    return summarise_cells(select(restore_axes(cells), chosen), efficiency)
+    return summarise_cells(select(restore_axes(cells), chosen), efficiency, objective)
+
+
+def expect_objective(objective: str) -> None:
+    """InputError: no objective that summaries have."""
+    if objective not in BEST:
+        raise InputError(
+            f"unknown objective {shorten(objective)}",
+            where="objective",
+            advice=suggest_name(str(objective), BEST),
+        )
+
+
+def expect_epochs(grid: Grid, objective: Objective) -> None:
+    """InputError: times to the target are asked for, and the cube knows no epochs."""
+    if objective == "train_time" and not grid.convergences:
+        raise InputError(
+            "this cube knows no epochs to a target",
+            where="objective",
+            advice="sweep with 'convergence: auto', or with epochs of your own",
+        )
 
 
 def read_machine_grid(source: Source) -> Grid | None:

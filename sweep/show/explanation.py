@@ -11,7 +11,8 @@ TOP = (
     *("batch", "global_batch"),
 )
 SUMS = (
-    *("epoch_time", "comp_time", "comm_time", "memory", "memory_parts", "largest_batch"),
+    *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
+    *("memory", "memory_parts", "largest_batch"),
     *(
         "smallest_group",
         "iterations",

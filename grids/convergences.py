@@ -1,0 +1,78 @@
+"""Which law of epochs each model and data set of a spec has."""
+
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+from grids.convergence.catalogue import choose_series, find_convergence, is_same_data
+from grids.convergence.entry import Convergence
+from grids.convergence.fit import fit
+from grids.convergence.points import Series, read_points
+from grids.entries.datasets import Dataset
+from grids.library import Reference, find
+from grids.lookup import Where
+from grids.reading.errors import InputError, shorten
+
+Pair = tuple[str, str]  # labels of a model and a data set
+
+
+def look_up_convergences(
+    references: tuple[Reference, ...],
+    target: str | None,
+    models: Iterable[str],
+    datasets: Iterable[Dataset],
+    base: Path,
+    where: Where,
+) -> dict[Pair, Convergence]:
+    """The law of each model and data set that has one.
+
+    InputError: a file or an entry of which no pair has any, a target that nobody measured.
+    """
+    if references == ("none",):
+        return {}
+    pairs = list(product(models, datasets))
+    place = where(("convergence",))
+    laws: dict[Pair, Convergence] = {}
+    for reference in references:
+        try:
+            laws |= _look_up(reference, target, pairs, base)
+        except InputError as error:
+            raise InputError(str(error), where=place) from None
+    if not laws:
+        asked = ", ".join(f"{model} on {data.name}" for model, data in pairs)
+        raise InputError(
+            f"no epochs are known of {shorten(asked)}",
+            where=place,
+            advice="give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'",
+        )
+    return laws
+
+
+def _look_up(
+    reference: Reference, target: str | None, pairs: list[tuple[str, Dataset]], base: Path
+) -> dict[Pair, Convergence]:
+    if reference == "auto":
+        shipped = {
+            (model, data.name): find_convergence(model, data.name, target) for model, data in pairs
+        }
+        return {pair: each for pair, each in shipped.items() if each is not None}
+    if isinstance(reference, str) and reference.endswith(".csv"):
+        return _fit_file(read_points((base / reference).expanduser()), target, pairs)
+    entry = find("convergence", reference, base)
+    return {
+        (model, data.name): entry
+        for model, data in pairs
+        if model == entry.model and is_same_data(data.name, entry.dataset)
+    }
+
+
+def _fit_file(
+    series: tuple[Series, ...], target: str | None, pairs: list[tuple[str, Dataset]]
+) -> dict[Pair, Convergence]:
+    """The laws of a file's series, the longest of each pair."""
+    laws = {}
+    for model, data in pairs:
+        chosen = choose_series(series, model, data.name, target)
+        if chosen is not None:
+            laws[model, data.name] = fit(chosen, data.samples)
+    return laws
