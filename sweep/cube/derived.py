@@ -6,14 +6,16 @@ epoch on one PE.
 """
 
 import json
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from grids.convergence.entry import Convergence
 from grids.convergence.table import find_epochs
+from grids.convergences import Pair
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
@@ -23,6 +25,9 @@ from kernels.flags import FORBIDS
 from kernels.terms import list_terms
 from sweep.cube.dimensions import expect_flags
 from sweep.cube.variables import name_limits
+
+# What a law of epochs is of.
+PAIR = ("model", "dataset")
 
 
 class Paradl:
@@ -88,15 +93,27 @@ class Paradl:
                 advice="sweep with 'convergence: auto', or with epochs of your own",
             )
 
-        def count(batch: xr.DataArray) -> xr.DataArray:
-            pair = str(batch["model"].values), str(batch["dataset"].values)
-            if pair not in laws:
-                return xr.full_like(batch, np.nan)
-            return xr.apply_ufunc(partial(find_epochs, laws[pair]), batch, dask="parallelized")
+        return self._count_pairs(global_batch, {}, laws)
 
-        over = global_batch.broadcast_like(self._get("model")).broadcast_like(self._get("dataset"))
-        counted: xr.DataArray = over.groupby(["model", "dataset"]).map(count)
-        return counted
+    def _count_pairs(
+        self, batch: xr.DataArray, pair: Mapping[str, str], laws: Mapping[Pair, Convergence]
+    ) -> xr.DataArray:
+        """Epochs of the models and data sets that `pair` does not name yet."""
+        for dim in (each for each in PAIR if each not in pair):
+            labels = self._get(dim)
+            parts = [
+                self._count_pairs(_take_label(batch, dim, label), {**pair, dim: label}, laws)
+                for label in map(str, np.atleast_1d(labels.values))
+            ]
+            return xr.concat(parts, labels) if labels.ndim else parts[0]
+        law = laws.get((pair["model"], pair["dataset"]))
+        if law is None:
+            return xr.full_like(batch, np.nan)
+        count = partial(find_epochs, law)
+        lazily: xr.DataArray = xr.apply_ufunc(
+            count, batch, dask="parallelized", output_dtypes=[float]
+        )
+        return lazily
 
     @property
     def _accumulated(self) -> Any:
@@ -230,6 +247,11 @@ def _divide_pes(
         return pe
     # A group larger than p is forbidden, and still has one replica: nothing divides by 0.
     return (pe // group(strategy)).clip(min=1)
+
+
+def _take_label(array: xr.DataArray, dim: str, label: str) -> xr.DataArray:
+    """The part of a label, without its dimension; all of what has no such dimension."""
+    return array.sel({dim: label}, drop=True) if dim in array.dims else array
 
 
 def _map_labels(labels: xr.DataArray, values: dict[str, float]) -> xr.DataArray:
