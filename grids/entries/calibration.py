@@ -35,11 +35,9 @@ Figure = Annotated[float, Field(allow_inf_nan=False)]
 # of them (docs/accuracy.md, What each parameter adds).
 CALIBRATED = (
     "layer_overhead",
-    "jitter",
     "layer_wait",
     "rail",
     "flow",
-    "node_reduce",
     "node_collective",
     "assembly",
     "part_overhead",

@@ -36,7 +36,7 @@ SIXTY = [
 ]
 FACTORS = {"resnet50": 1.12, "vgg16": 0.95, "cosmoflow": 1.05}
 # Of runs that are data parallel only; all that divides layers is out of their reach.
-DATA_TELLS = {"layer_overhead", "jitter", "rail", "flow", "node_reduce"}
+DATA_TELLS = {"layer_overhead", "rail", "flow"}
 
 apply = compiled()(apply_parameters)
 
@@ -85,7 +85,7 @@ def test_sixty_runs_tell_all_parameters(observed, sixty) -> None:
     for name, each in file.parameters.items():
         assert abs(math.log(each.value / TRUE[name])) < each.spread, name
     determined = {name for name, each in file.parameters.items() if each.determined}
-    assert determined >= set(CALIBRATED) - {"jitter", "node_reduce", "part_overhead", "host_jitter"}
+    assert determined >= set(CALIBRATED) - {"part_overhead", "host_jitter"}
     for name in determined:
         # The priors' medians are off by 14 to 82 %.
         assert file.parameters[name].value == pytest.approx(TRUE[name], rel=0.12), name
@@ -156,7 +156,7 @@ def test_no_run_leaves_the_priors(observed, dozen) -> None:
 def test_a_frozen_parameter_is_known(observed, sixty) -> None:
     """The runs say nothing of it; all else is what makes them most probable then."""
     observations = observed(sixty)
-    frozen = {"rail": 0.5, "jitter": 1e-15, "flow": 1e15}
+    frozen = {"rail": 0.5, "host_jitter": 1e-15, "flow": 1e15}
     file = calibrate_machine(observations, use_all(observations), DEFAULT, 1, frozen)
     for name, value in frozen.items():
         assert file.parameters[name].value == pytest.approx(value)
