@@ -43,6 +43,7 @@ FLOORS = (
     "grids.reading",
     "grids.entries",
     "grids.models",
+    "grids.convergence",
     "grids.inputs",
     "grids",
     "sweep.errors",

@@ -11,6 +11,27 @@ from sweep.cube.store import open_cube
 
 COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()")
 
+# Epochs of two networks; of the second, no target is reached with more than 400 samples.
+LAWS: list[dict[str, Any]] = [
+    {
+        "name": "alexnet",
+        "model": "alexnet",
+        "dataset": "imagenet-226",
+        "target": "top1>=0.57",
+        "epochs_min": 60,
+        "critical_batch": 700,
+    },
+    {
+        "name": "cosmoflow",
+        "model": "cosmoflow",
+        "dataset": "cosmoflow-128",
+        "target": "mae<=0.124",
+        "epochs_min": 18,
+        "critical_batch": 300,
+        "converges_to": 400,
+    },
+]
+
 # Pairs that cannot exist, uneven PE counts, a group that is looked for, an axis more, every output.
 MIXED: dict[str, Any] = {
     "name": "mixed",
@@ -31,6 +52,7 @@ MIXED: dict[str, Any] = {
         "batch": [8, 64],
         "inter_bandwidth": ["1 GB/s", "12.5 GB/s"],
     },
+    "convergence": LAWS,
     "outputs": list(OUTPUTS),
 }
 

@@ -109,7 +109,7 @@ flags = st.sampled_from([0, Limit.UNEVEN, Limit.MEMORY, Limit.TOO_MANY_PES | Lim
 def test_the_best_group_is_the_fastest_that_is_allowed(cells) -> None:
     """Three group sizes of two cells; where none is allowed, the fastest of all."""
     times = np.array([time for time, _ in cells]).reshape(3, 2)
-    limit = np.array([int(flag) for _, flag in cells], np.uint8).reshape(3, 2)
+    limit = np.array([int(flag) for _, flag in cells], np.uint16).reshape(3, 2)
     found = choose_answer(choice(times, limit))
     for cell in range(2):
         order = [np.inf if np.isnan(each) else each for each in times[:, cell]]

@@ -27,7 +27,7 @@ def a_line(seed: int) -> Line:
         comp_time=jnp.asarray(draw.uniform(1, 2, (len(PES), SLICES[0], 1))),
         comm_time=jnp.asarray(draw.uniform(0, 2, (len(PES), SLICES[0], 1))),
         memory=jnp.asarray(draw.uniform(1, 9, (len(PES), 1, 1))),
-        limit=jnp.asarray(flags, jnp.uint8),
+        limit=jnp.asarray(flags, jnp.uint16),
         enough=jnp.asarray(draw.uniform(2, 12, (1, SLICES[0], 1)), jnp.float32),
     )
 
@@ -76,7 +76,7 @@ def test_every_slice_agrees_with_a_loop(seed):
 
 def test_nothing_is_allowed():
     asked = a_line(0)
-    none = replace(asked, limit=jnp.full((len(PES), *SLICES), 1, jnp.uint8))
+    none = replace(asked, limit=jnp.full((len(PES), *SLICES), 1, jnp.uint16))
     found = named(tabulate_line(none))
     assert (found["largest_pe"] == 0).all()
     assert np.isnan(found["fastest_time"]).all()

@@ -148,7 +148,7 @@ def test_another_dataset_has_none_of_it():
         (lambda ds: ds.drop_vars("comp_time"), "epoch_time", "the Dataset has no 'comp_time'"),
         (lambda ds: ds.drop_vars("serial_time"), "speedup", "the Dataset has no 'serial_time'"),
         (lambda ds: ds.isel(dataset=0, drop=True), "throughput", "the Dataset has no 'dataset'"),
-        (lambda ds: ds.where(ds.pe > 1), "feasible", "limit: expected flags of type uint8"),
+        (lambda ds: ds.where(ds.pe > 1), "feasible", "limit: expected flags of type uint16"),
         (lambda ds: ds.mean("batch"), "iterations", "the Dataset has no 'batch'"),
         # A label of another cube's, of which this one's spec says nothing.
         (lambda ds: renamed(ds, "dataset"), "throughput", "'other' is no dataset of the spec"),

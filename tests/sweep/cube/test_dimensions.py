@@ -50,7 +50,7 @@ BAD = [
     (lambda ds: ds.isel(pe=[]), "no values along 'pe'"),
     (lambda ds: ds.drop_vars("memory"), "no variable 'memory'"),
     (lambda ds: ds.drop_vars("serial_time"), "no variable 'serial_time'"),
-    (lambda ds: ds.where(ds.pe > 1), "limit: expected flags of type uint8, got float32"),
+    (lambda ds: ds.where(ds.pe > 1), "limit: expected flags of type uint16, got float32"),
     (lambda ds: ds["memory"], "expected a Dataset, or the place of a store, got DataArray"),
     (lambda ds: None, "expected a Dataset, or the place of a store, got NoneType"),
     (lambda ds: "", "store: expected a folder"),

@@ -12,14 +12,14 @@ def test_every_output_is_in_the_table():
 def test_what_is_not_written_cannot_exist():
     assert VARIABLES["limit"].fill_value == Limit.INCOMPATIBLE
     assert VARIABLES["comp_time"].fill_value != VARIABLES["comp_time"].fill_value
-    assert VARIABLES["limit"].dtype == "uint8"
+    assert VARIABLES["limit"].dtype == "uint16"
 
 
 def test_flags_have_names():
     assert name_limits(0) == []
     assert name_limits(Limit.MEMORY | Limit.UNEVEN) == ["memory", "uneven"]
-    assert VARIABLES["limit"].attributes["flag_masks"] == [1, 2, 4, 8, 16, 32, 64, 128]
-    assert len(VARIABLES["limit"].attributes["flag_meanings"].split()) == 8
+    assert VARIABLES["limit"].attributes["flag_masks"] == [2**n for n in range(9)]
+    assert len(VARIABLES["limit"].attributes["flag_meanings"].split()) == 9
 
 
 @pytest.mark.parametrize(

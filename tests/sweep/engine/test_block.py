@@ -53,7 +53,7 @@ def test_what_is_stored_is_float32(small):
         "comp_time": "float32",
         "comm_time": "float32",
         "memory": "float32",
-        "limit": "uint8",
+        "limit": "uint16",
     }
     assert found["limit"].shape == (4, 2)
 

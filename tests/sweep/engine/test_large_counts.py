@@ -14,7 +14,7 @@ ROWS = 2**23 + 10
 
 def test_rows_beyond_2_to_the_23() -> None:
     """Packed into one word with the flags, their numbers overflowed: nothing was the largest."""
-    limit = np.zeros((ROWS, 1), np.uint8)
+    limit = np.zeros((ROWS, 1), np.uint16)
     limit[-1] = Limit.MEMORY
     with jax.enable_x64(True):
         p = jnp.arange(1.0, ROWS + 1).reshape(-1, 1)

@@ -31,7 +31,7 @@ def same(one: Lines, other: Lines) -> None:
 
 
 def test_kept_is_computed(mixed, mixed_url):
-    found = summarise_cells(mixed, EFFICIENCY, "epoch_time")
+    found = summarise_cells(mixed, EFFICIENCY, "train_time")
     assert len(found.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
     same(found, read_summary(open_cube(mixed_url), {}))
 
@@ -46,7 +46,7 @@ def test_kept_is_computed(mixed, mixed_url):
 )
 def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
     same(
-        summarise_cells(select(mixed, selection), EFFICIENCY, "epoch_time"),
+        summarise_cells(select(mixed, selection), EFFICIENCY, "train_time"),
         read_summary(open_cube(mixed_url), selection),
     )
 

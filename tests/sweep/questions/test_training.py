@@ -1,0 +1,323 @@
+"""Epochs and time to a target: in answers, cubes and summaries, against sums made by hand."""
+
+import json
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sweep
+from grids.grid import Grid
+from grids.reading.errors import InputError
+from grids.spec import validate_spec
+from kernels.flags import FORBIDS, Limit
+from kernels.percentiles import PERCENTILES
+
+LAW: dict[str, Any] = {
+    "name": "mine",
+    "model": "resnet50",
+    "dataset": "imagenet",
+    "target": "top1>=0.759",
+    "epochs_min": 35,
+    "critical_batch": 47_000,
+    "epochs_variance": 0.01,
+    "batch_variance": 0.09,
+    "error": 0.05,
+}
+AXES: dict[str, Any] = {
+    "model": "resnet50",
+    "dataset": "imagenet",
+    "system": "dgx-a100",
+    "strategy": ["data", "data+spatial:group=2", "data+filter:group=best", "pipeline"],
+    "pe": [1, 2, 8, 64, 512],
+    "batch": [32, 256],
+}
+OUTPUTS = ("comp_time", "comm_time", "memory", "limit", "replicas", "epochs", "train_time")
+SPEC: dict[str, Any] = {"axes": AXES, "convergence": [LAW], "outputs": list(OUTPUTS)}
+
+
+def count_epochs(batch: float) -> float:
+    """E_min (1 + B / B_c)."""
+    return 35 * (1 + batch / 47_000)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = str(tmp_path_factory.mktemp("training") / "cube.zarr")
+    sweep.run(SPEC, place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def cube(url: str) -> Any:
+    return sweep.open_dataset(url).load().squeeze(["model", "dataset", "system"], drop=True)
+
+
+def predict(strategy: str = "data", pe: int = 64, batch: int = 32, **more: Any) -> dict[str, Any]:
+    settings = {"convergence": [LAW], **more.pop("settings", {})}
+    return sweep.predict(
+        "resnet50",
+        strategy,
+        pe,
+        batch,
+        dataset="imagenet",
+        system="dgx-a100",
+        settings=settings,
+        **more,
+    )
+
+
+# Answers.
+
+
+@pytest.mark.parametrize("strategy", ["data", "data+spatial:group=4", "pipeline"])
+def test_time_to_the_target_is_epochs_times_theirs(strategy: str) -> None:
+    answer = predict(strategy)
+    assert answer["epochs"] == pytest.approx(count_epochs(answer["global_batch"]), rel=1e-12)
+    assert answer["train_time"] == pytest.approx(answer["epochs"] * answer["epoch_time"])
+
+
+def test_accumulated_passes_and_a_strong_batch_count() -> None:
+    often = predict(parameters={"accumulate": 4})
+    assert often["epochs"] == pytest.approx(count_epochs(64 * 32 * 4))
+    strong = predict(batch=2048, settings={"scaling": "strong"})
+    assert strong["epochs"] == pytest.approx(count_epochs(2048))
+    assert strong["epochs"] == pytest.approx(predict()["epochs"])
+
+
+def test_the_papers_oracle_knows_epochs_too() -> None:
+    answer = predict(settings={"oracle": "paper"})
+    assert answer["epochs"] == pytest.approx(count_epochs(2048))
+    assert answer["intervals"] is None
+
+
+def test_intervals_are_the_laws_and_the_oracles_together() -> None:
+    answer = predict(pe=512)
+    share = 512 * 32 / (512 * 32 + 47_000)
+    sigma = math.sqrt(0.01 + share**2 * 0.09 + 0.05**2)
+    spreads = {
+        name: math.log(interval["p90"] / interval["p50"]) / PERCENTILES[90]
+        for name, interval in answer["intervals"].items()
+    }
+    assert spreads["epochs"] == pytest.approx(sigma)
+    both = math.hypot(sigma, spreads["iteration_time"])
+    assert spreads["train_time"] == pytest.approx(both)
+    assert answer["intervals"]["train_time"]["p50"] == pytest.approx(answer["train_time"])
+
+
+def test_a_batch_that_nobody_measured_is_an_extrapolation() -> None:
+    told = predict(pe=1024, batch=128, settings={"convergence": "auto"})["extrapolation"]
+    assert told[-1] == "epochs: a global batch of 131,072, measured 1,632 to 67,840"
+    inside = predict(settings={"convergence": "auto"})["extrapolation"]
+    assert not any("global batch" in each for each in inside)
+
+
+@pytest.mark.parametrize(
+    ("law", "parameters"),
+    [
+        (LAW | {"converges_to": 4096}, {}),
+        (LAW, {"max_global_batch": 4096}),
+        (LAW | {"converges_to": 10**6}, {"max_global_batch": 4096}),
+    ],
+)
+def test_a_batch_may_be_too_large(law: dict[str, Any], parameters: dict[str, float]) -> None:
+    just, beyond = (
+        predict(pe=pe, settings={"convergence": [law]}, parameters=parameters) for pe in (128, 129)
+    )
+    assert just["feasible"]
+    assert "no_convergence" in beyond["limit"]
+    assert not beyond["feasible"]
+    known = law.get("converges_to") == 4096
+    assert (beyond["epochs"] is None) == (beyond["train_time"] is None) == known
+    assert beyond["epoch_time"] > 0
+
+
+def test_a_largest_batch_needs_no_law() -> None:
+    answer = sweep.predict(
+        *("resnet50", "data", 64, 32),
+        dataset="imagenet",
+        parameters={"max_global_batch": 2047},
+    )
+    assert answer["limit"] == ["no_convergence"]
+    assert answer["train_time"] is None
+
+
+# Cubes.
+
+
+def test_every_cell_is_what_it_is_by_hand(cube: Any) -> None:
+    for strategy, pe, batch in product(AXES["strategy"], AXES["pe"], AXES["batch"]):
+        cell = cube.sel(strategy=strategy, pe=pe, batch=batch)
+        epochs = count_epochs(batch * float(cell.replicas))
+        assert float(cell.epochs) == pytest.approx(epochs, rel=1e-6)
+        seconds = float(cell.comp_time + cell.comm_time)
+        if math.isfinite(seconds):
+            assert float(cell.train_time) == pytest.approx(seconds * epochs, rel=1e-6)
+
+
+def test_what_follows_on_read_is_what_is_stored(url: str) -> None:
+    whole = sweep.open_dataset(url)
+    bare = whole.drop_vars(["epochs", "train_time"])
+    for name in ("epochs", "train_time"):
+        derived = getattr(bare.paradl, name).transpose(*whole[name].dims)
+        np.testing.assert_allclose(derived, whole[name], rtol=1e-6)
+    one = bare.sel(model="resnet50", dataset="imagenet", strategy="data", pe=64, batch=32)
+    assert float(one.paradl.epochs.squeeze()) == pytest.approx(count_epochs(2048), rel=1e-6)
+
+
+def test_the_best_group_is_soonest_at_the_target(cube: Any) -> None:
+    """Larger groups leave fewer replicas, smaller batches and fewer epochs."""
+    chosen = cube.sel(strategy="data+filter:group=best", pe=64, batch=256)
+    times = {}
+    for group in (2, 4, 8, 16, 32, 64):
+        answer = predict(f"data+filter:group={group}", 64, 256)
+        if answer["feasible"]:
+            times[group] = answer["train_time"]
+    assert 64 / float(chosen.replicas) == min(times, key=lambda group: times[group])
+    assert float(chosen.train_time) == pytest.approx(min(times.values()), rel=1e-6)
+
+
+def find_soonest(cube: Any, strategy: str) -> tuple[float, int, int]:
+    """The least time to the target that nothing forbids, with its PEs and batch."""
+    each = cube.sel(strategy=strategy)
+    return min(
+        (float(cell.train_time), pe, batch)
+        for pe, batch in product(AXES["pe"], AXES["batch"])
+        for cell in [each.sel(pe=pe, batch=batch)]
+        if not int(cell.limit) & FORBIDS and np.isfinite(cell.train_time)
+    )
+
+
+@pytest.mark.parametrize("selection", [{}, {"pe": AXES["pe"]}])
+def test_best_ranks_by_the_time_to_the_target(url: str, cube: Any, selection: Any) -> None:
+    """From the summary that is kept, and from cells."""
+    rows = sweep.best(url, selection, objective="train_time").to_dict("records")
+    times = [row["train_time"] for row in rows if row["feasible"]]
+    assert times == sorted(times)
+    for row in rows:
+        time, pe, batch = find_soonest(cube, row["strategy"])
+        assert (row["pe"], row["batch"]) == (pe, batch)
+        assert row["train_time"] == pytest.approx(time, rel=1e-6)
+        assert row["train_time"] == pytest.approx(row["epochs"] * row["epoch_time"], rel=1e-6)
+        assert row["comp_time"] + row["comm_time"] == pytest.approx(row["epoch_time"])
+
+
+@pytest.mark.parametrize("selection", [{}, {"pe": AXES["pe"]}])
+def test_limits_by_the_time_to_the_target(url: str, cube: Any, selection: Any) -> None:
+    rows = sweep.limits(url, selection=selection, objective="train_time").to_dict("records")
+    assert len(rows) == len(AXES["strategy"]) * len(AXES["batch"])
+    alone = {
+        batch: float(cube.sel(strategy="data", pe=1, batch=batch).train_time)
+        for batch in AXES["batch"]
+    }
+    for row in rows:
+        line = cube.sel(strategy=row["strategy"], batch=row["batch"])
+        allowed = ((line.limit & FORBIDS) == 0) & np.isfinite(line.train_time)
+        times = line.train_time.where(allowed, np.inf)
+        assert row["soonest_pe"] == int(line.pe[int(times.values.argmin())])
+        assert row["soonest_time"] == pytest.approx(float(times.min()), rel=1e-6)
+        efficient = line.pe.where(times * line.pe <= 2 * alone[row["batch"]] * (1 + 1e-6))
+        assert row["efficient_pe"] == int(efficient.max())
+
+
+def test_epochs_do_not_move_the_fastest_epoch(url: str, tmp_path: Path) -> None:
+    plain = {**AXES, "strategy": ["data", "pipeline"]}
+    sweep.run({"axes": plain}, tmp_path / "plain.zarr")
+    first, second = (
+        sweep.limits(place, selection={"strategy": plain["strategy"]}).to_dict("records")
+        for place in (url, tmp_path / "plain.zarr")
+    )
+    assert first == second
+
+
+def test_chances_count_epochs(url: str) -> None:
+    """What is faster an epoch need not be sooner: one has half the replicas of the other."""
+    selection = {"strategy": ["data", "data+spatial:group=2"], "pe": [512], "batch": [256]}
+    by_epoch, by_target = (
+        sweep.best(url, selection, objective=objective).to_dict("records")[0]
+        for objective in ("epoch_time", "train_time")
+    )
+    assert 0.5 < by_epoch["faster_than_next"] <= 1
+    assert 0 < by_target["faster_than_next"] < 1
+    assert by_epoch["faster_than_next"] != by_target["faster_than_next"]
+
+
+def test_a_store_holds_its_law(url: str) -> None:
+    written = json.loads(sweep.open_dataset(url).attrs["paradl_spec"])
+    (law,) = written["convergence"]
+    assert {name: law[name] for name in LAW} == LAW
+    again = Grid.from_definition(written)
+    assert again.convergences[("resnet50", "imagenet")].law.critical_batch == 47_000
+    with pytest.raises(InputError, match="convergence: expected a whole definition"):
+        Grid.from_definition(written | {"convergence": ["./mine.csv"]})
+
+
+# What is asked for and is not known.
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"outputs": ["train_time"]}, "'train_time' needs epochs to a target"),
+        ({"outputs": ["train_time_p90"]}, "'train_time_p90' needs epochs to a target"),
+        ({"target": "top1>=0.759"}, "nothing is to be reached; write 'convergence: auto'"),
+        ({"convergence": ["auto", "none"]}, "expected auto, none, or laws of epochs, got several"),
+    ],
+)
+def test_a_spec_that_cannot_be(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        validate_spec({"axes": AXES, **change}, "spec")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"convergence": "auto", "target": "top1>=0.76"}, "unknown target 'top1>=0.76'"),
+        ({"convergence": [LAW | {"model": "vgg16"}]}, "no epochs are known of 'resnet50 on im"),
+        ({"convergence": "nobody"}, "unknown convergence 'nobody'"),
+        ({"convergence": "./none.csv"}, "none.csv"),
+    ],
+)
+def test_epochs_that_are_not_known(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Grid.from_spec(validate_spec({"axes": AXES, **change}, "spec"))
+
+
+def test_a_users_own_file(tmp_path: Path) -> None:
+    rows = ["model,dataset,target,global_batch,epochs", "resnet50,imagenet,mine,256,30"]
+    rows += ["resnet50,imagenet,mine,1024,33", "resnet50,imagenet,mine,4096,never"]
+    (tmp_path / "mine.csv").write_text("\n".join(rows) + "\n")
+    spec = validate_spec({"axes": AXES, "convergence": "mine.csv"}, "spec")
+    law = Grid.from_spec(spec, tmp_path).convergences["resnet50", "imagenet"]
+    assert law.converges_to == 1024
+
+
+def test_a_cube_without_epochs_says_so(tmp_path: Path) -> None:
+    ds = sweep.run({"axes": {**AXES, "strategy": "data"}}, tmp_path / "cube.zarr")
+    for source in (tmp_path / "cube.zarr", ds):
+        with pytest.raises(InputError, match="this cube knows no epochs to a target"):
+            sweep.best(source, objective="train_time")
+    with pytest.raises(InputError, match="unknown objective 'train-tim'"):
+        sweep.limits(ds, objective="train-tim")
+
+
+def test_commands(url: str, paradl: Any) -> None:
+    code, out, _ = paradl("best", url, "--objective", "train-time", "--format", "json")
+    assert code == 0
+    assert json.loads(out)[0]["epochs"] > 35
+    code, out, _ = paradl("limits", url, "--objective", "train-time", "--format", "json")
+    assert code == 0
+    assert json.loads(out)[0]["soonest_pe"] == 512
+    asked = ("--model", "resnet50", "--dataset", "imagenet", "--strategy", "data", "--pe", 64)
+    more = ("--batch", 32, "--convergence", "auto", "--target", "top1>=0.759", "--format", "json")
+    code, out, _ = paradl("predict", *asked, *more)
+    assert code == 0
+    assert json.loads(out)["train_time"] > 0
+
+
+def test_no_convergence_is_a_flag_of_its_own() -> None:
+    assert Limit.NO_CONVERGENCE & FORBIDS
+    assert FORBIDS & (Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET) == 0
