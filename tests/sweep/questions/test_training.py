@@ -300,8 +300,9 @@ def test_a_cube_without_epochs_says_so(tmp_path: Path) -> None:
     for source in (tmp_path / "cube.zarr", ds):
         with pytest.raises(InputError, match="this cube knows no epochs to a target"):
             sweep.best(source, objective="train_time")
+    misspelt: Any = "train-tim"
     with pytest.raises(InputError, match="unknown objective 'train-tim'"):
-        sweep.limits(ds, objective="train-tim")
+        sweep.limits(ds, objective=misspelt)
 
 
 def test_commands(url: str, paradl: Any) -> None:
