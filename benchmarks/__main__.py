@@ -26,6 +26,7 @@ from benchmarks import (
     scalar,
     search,
     startup,
+    training,
     workers,
 )
 from benchmarks.effort import FULL, QUICK, Effort
@@ -53,6 +54,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "priors": priors.measure,
     "ablation": ablation.measure,
     "convergence": convergence.measure,
+    "training": training.measure,
 }
 
 

@@ -1,0 +1,44 @@
+"""Times to a target: the rate of blocks that know epochs, as a part of the rate without."""
+
+import numpy as np
+
+from benchmarks import spaces
+from benchmarks.effort import Effort
+from benchmarks.kernel import Block
+from benchmarks.report import Report, Row, at_least
+from benchmarks.timing import Timing, interleaved
+from grids.grid import Grid
+from sweep.engine.run import read_grid
+
+# A second objective in each summary, and one array more to write.
+SUMMARISED, STORED = 0.8, 0.6
+
+
+def measure(effort: Effort) -> Report:
+    """The largest block of four strategies: both objectives summarised; the time stored, too."""
+    rows = []
+    for kind, make in (("three axes", spaces.wide), ("two axes", spaces.dense)):
+        plain = make(effort.blocks[-1], oracle="machine")
+        cells = int(np.prod(plain.shape[4:]))
+        for position, name in enumerate(spaces.STRATEGIES):
+            actions = {
+                "plain": Block(plain, position),
+                "summarised": Block(add_epochs(plain), position),
+                "stored": Block(add_epochs(plain, "train_time"), position),
+            }
+            timings = interleaved(actions, effort.short_rounds)
+            for how, goal in (("summarised", SUMMARISED), ("stored", STORED)):
+                rows.append(_row(f"{name}, {kind}, {how}", cells, timings[how], timings, goal))
+    return Report("training", "times to a target, against none", tuple(rows))
+
+
+def add_epochs(grid: Grid, *outputs: str) -> Grid:
+    """The same space with the catalogue's epochs, and more outputs."""
+    plain = grid.spec.model_dump(mode="json", exclude_unset=True)
+    asked = [*grid.spec.outputs, *outputs]
+    return read_grid({**plain, "convergence": "auto", "outputs": asked})
+
+
+def _row(what: str, cells: int, timing: Timing, timings: dict[str, Timing], goal: float) -> Row:
+    share = timing.rate_against(timings["plain"])
+    return Row(what, cells / timing.median, "cells/s", share, "no epochs", (at_least(share, goal),))
