@@ -123,7 +123,7 @@ def test_runs_take_the_place_of_priors() -> None:
 def test_calibrated_parameters_vary_together_as_runs_left_them() -> None:
     names = list(define_calibration()["parameters"])
     rows = [[0.0] * n + [1.0] for n in range(len(names))]
-    rows[names.index("flow")][names.index("assembly")] = 0.9
+    rows[names.index("assembly")][names.index("flow")] = 0.9
     rows[names.index("packing")][names.index("rail")] = -0.7
     calibration = define_calibration(spread=0.2, correlation=rows)
     logs = take_logs(ask(system="abci", calibration=[calibration]))
