@@ -83,8 +83,10 @@ def hybrid(
         plot_hybrid(answer, plot)
     show_hybrid(answer, form)
     if answer["gain"]["gain"] is None:
-        end("no hybrid, or no data parallelism, can train with any of these counts",
-            NOTHING_FEASIBLE)
+        end(
+            "no hybrid, or no data parallelism, can train with any of these counts",
+            NOTHING_FEASIBLE,
+        )
 
 
 def parse_counts(text: str) -> int | list[int]:

@@ -48,7 +48,9 @@ def _describe_law(epochs: Mapping[str, Any]) -> str:
     law = f"{format_cell(epochs['epochs_min'])}{growth}"
     wall = epochs["converges_to"]
     limit = "" if wall is None else f", none beyond {wall:,}"
-    return f"{law}{limit}" if low is None else f"measured from B = {low:,} to {high:,}{limit}; outside {law}"
+    if low is None:
+        return f"{law}{limit}"
+    return f"measured from B = {low:,} to {high:,}{limit}; outside {law}"
 
 
 def _describe_split(split: Row) -> str:
@@ -93,10 +95,15 @@ def _lay_out_crossover(crossover: Row, most: int) -> dict[str, Any]:
         "against": AGAINST[crossover["against"]],
         "from p on": _format_count(crossover["pe"], group, most)
         + (", the last of several" if crossover["several"] else ""),
-        "80% interval": f"{_format_count(crossover['p10'], group, most)} to "
-        f"{_format_count(crossover['p90'], group, most)}",
+        "80% interval": _format_ends(crossover, most),
         "chance": format_percent(crossover["chance"]),
     }
+
+
+def _format_ends(crossover: Row, most: int) -> str:
+    """p10 and p90 of a crossover, once where they are the same."""
+    ends = [_format_count(crossover[end], crossover["group"], most) for end in ("p10", "p90")]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _format_count(count: int | None, group: int, most: int) -> str:

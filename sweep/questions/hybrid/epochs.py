@@ -25,10 +25,11 @@ def choose_convergence(
     """
     if path is not None:
         return _read_convergence(path, model, dataset, target)
-    convergence = find_convergence(model, dataset or "", target)
+    convergence = None if dataset is None else find_convergence(model, dataset, target)
     if convergence is None:
+        where = "without a --dataset" if dataset is None else f"on {shorten(dataset)}"
         raise InputError(
-            f"no epochs of {shorten(model)} on {shorten(dataset or 'no data set')} are known",
+            f"no epochs of {shorten(model)} {where} are known",
             where="--model",
             advice="give measured ones: --epochs FILE.csv (columns model, dataset, target, "
             "global_batch, epochs)",

@@ -1,6 +1,6 @@
 """Lines: the speed-up of each contender over PE counts, in each draw.
 
-    SU = SU^M x SE x N x E(b) / E(b N)
+SU = SU^M x SE x N x E(b) / E(b N)
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,8 @@ class Line:
     @property
     def expected(self) -> Floats:
         """Speed-ups [count] without any draw."""
-        return self.speedup[0]
+        expected: Floats = self.speedup[0]
+        return expected
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,7 @@ def _find_efficiency(contender: Contender, seconds: dict[str, Floats], most: int
     return data[:, :1] / data[:, replicas - 1]
 
 
-def _find_limits(
-    contender: Contender, times: "dict[str, Times]", most: int
-) -> NDArray[np.uint8]:
+def _find_limits(contender: Contender, times: "dict[str, Times]", most: int) -> NDArray[np.uint8]:
     """Flags [count]; of a split that the oracle does not know, data's and of counts that divide."""
     strategy = contender.strategy or "data"
     flags = times[strategy].limits if strategy in times else np.zeros(most, np.uint8)
@@ -124,7 +123,7 @@ def make_line(
 ) -> Line:
     """The line of a contender whose replicas take `samples` an iteration."""
     replicas = np.arange(1, len(paces.limits) + 1) // contender.group
-    epochs = draw_epochs(convergence, samples * replicas, draws.laws)
+    epochs = draw_epochs(convergence, replicas * np.float64(samples), draws.laws)
     alone = draw_epochs(convergence, np.array([samples]), draws.laws)
     speedup = paces.split * paces.efficiency * replicas * alone / epochs
     forbidden = (paces.limits & np.uint8(FORBIDS)) > 0

@@ -69,7 +69,8 @@ def _describe_count(line: Line, count: int, best: float) -> dict[str, Any]:
         "pe": count,
         "strategy": line.contender.label,
         "replicas": count // line.contender.group,
-        "scaling_efficiency": finite(float(line.efficiency[position])),
+        # Of a machine that is too small, or of PEs that are too full, there is none.
+        "scaling_efficiency": None if flags else finite(float(line.efficiency[position])),
         "speedup": speedup if speedup > 0 else None,
         **{name: value if speedup > 0 else None for name, value in drawn.items()},
         "wins": speedup == best > 0,

@@ -19,6 +19,7 @@ from kernels.fit import find_limits
 from kernels.oracle import settle_choices
 from kernels.uncertainty import draw_times, time_iteration
 from sweep.engine.compile_cache import keep_programs
+from sweep.questions.plain_numbers import number
 
 LEAST = 64  # PE counts at once: as many and powers of two share one compiled program
 
@@ -70,8 +71,8 @@ def time_strategies(grid: Grid, most: int) -> dict[str, Times]:
 def _time_strategy(grid: Grid, position: int, counts: Floats, most: int) -> Times:
     case = grid.case((0, 0, 0, position), {**grid.axes, "pe": counts})
     assert case is not None  # build_grid has seen that the samples fit
-    seconds, error, limits, samples = fetch(_time_case(settle_choices(case)))
-    return Times(seconds[:, :most], error[:most], limits[:most], float(samples))
+    seconds, error, limits, samples = map(np.asarray, fetch(_time_case(settle_choices(case))))
+    return Times(seconds[:, :most], error[:most], limits[:most], number(samples))
 
 
 @compiled()

@@ -72,6 +72,7 @@ def _mark_crossover(axes: "Axes", crossover: Row, number: int) -> None:
         textcoords="offset points",
         color=colour,
         size=SMALL,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
     )
 
 
