@@ -1,6 +1,7 @@
 """When a hybrid wins, in plain Python: the second opinion, from Pal et al.'s formulas alone."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 Epochs = Callable[[float], float]
 
@@ -15,7 +16,7 @@ def interpolate(points: Sequence[tuple[int, float]]) -> Epochs:
     """Straight lines between measured points, which rise; asked for inside them alone."""
 
     def epochs(batch: float) -> float:
-        for (low, first), (high, last) in zip(points, points[1:], strict=False):
+        for (low, first), (high, last) in pairwise(points):
             if low <= batch <= high:
                 return first + (last - first) * (batch - low) / (high - low)
         raise ValueError(batch)

@@ -1,6 +1,7 @@
 """When hybrid beats data parallelism: formulas, crossovers, the published gains."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def test_with_the_law_more_pes_are_never_slower(least, critical, efficiency):
     law = Convergence(**NAMES, epochs_min=least, critical_batch=critical)
     answer = ask(law, MOST_PES, {2: 1.0}, scaling_efficiency=efficiency)
     times = [1 / row["speedup"] for row in answer["rows"] if row["strategy"] == "data"]
-    assert all(b < a for a, b in zip(times, times[1:], strict=False))
+    assert all(more <= fewer for fewer, more in pairwise(times))
     # T S_min, over the time of one PE, T S(b): S(B) = S_min (1 + B_c/B).
     steps = 1 / (1 + critical / 64) / efficiency
     assert times[-1] == pytest.approx(steps * (1 + critical / 64 / MOST_PES))
@@ -113,16 +114,20 @@ def test_speedups_and_crossovers_are_those_of_a_scalar_version():
 
 
 def test_the_last_of_several_crossings_is_told():
-    # Epochs jump from 8 to 9 PEs, and again from 16 to 17; in between they stay.
-    points = tuple((64 * n, e) for n, e in ((1, 1), (8, 1), (9, 3), (16, 3), (17, 9), (64, 9)))
-    answer = ask(tabulate(points), 32, {2: 1.2})
-    crossover = pick_crossover(answer)
+    # Epochs jump from 8 to 9 replicas, and again from 32 to 33.
+    points = tuple((64 * n, e) for n, e in ((1, 1), (8, 1), (9, 3), (32, 3), (33, 9), (64, 9)))
+    whole, part = (ask(tabulate(points), most, {2: 1.2}) for most in (64, 32))
     epochs = interpolate([(batch, float(needed)) for batch, needed in points])
-    data = {n: speedup(1, 1, n, epochs, 64) for n in range(1, 33)}
-    ours = {n: speedup(1.2, 1, n // 2, epochs, 64) for n in range(2, 33, 2)}
-    assert [n for n in ours if ours[n] > data[n]] == [10, 12, 14, 16, *range(18, 34, 2)]
-    assert (crossover["pe"], crossover["several"]) == (find_first(ours, data), False)
-    assert pick_crossover(ask(tabulate(points), 64, {2: 1.2}))["several"] is False
+    data = {n: speedup(1, 1, n, epochs, 64) for n in range(1, 65)}
+    ours = {n: speedup(1.2, 1, n // 2, epochs, 64) for n in range(2, 65, 2)}
+    wins = [n for n in ours if ours[n] > data[n]]
+    assert wins == [10, 12, 14, 16, *range(34, 65, 2)]
+    crossover = pick_crossover(whole)
+    assert (crossover["pe"], crossover["several"]) == (find_first(ours, data), True) == (34, True)
+    assert crossover["speedup"] == pytest.approx(ours[34])
+    crossover = pick_crossover(part)
+    assert (crossover["pe"], crossover["speedup"]) == (None, None)
+    assert (crossover["chance"], crossover["several"]) == (0, False)
 
 
 def test_wins_behind_the_last_loss():
