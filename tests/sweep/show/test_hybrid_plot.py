@@ -28,10 +28,8 @@ def drawn(monkeypatch):
 
 
 def ask(name: str = "mine", **more: Any) -> dict[str, Any]:
-    law = Convergence(
-        **{"name": "mine", "model": "mine", "dataset": "mine", "target": "all of it"},
-        **{"epochs_min": 4, "critical_batch": 512, "batch_variance": 0.1, **more},
-    )
+    names: Any = dict.fromkeys(("name", "model", "dataset", "target"), "mine")
+    law = Convergence(**names, epochs_min=4, critical_batch=512, batch_variance=0.1, **more)
     given: dict[int, float] = {2: 1.7, 4: 2.5}
     return sweep.hybrid(name, 64, 64, speedups=given, scaling_efficiency=1, epochs=law)
 
