@@ -93,11 +93,20 @@ def _lay_out_crossover(crossover: Row, most: int) -> dict[str, Any]:
     return {
         "strategy": crossover["strategy"],
         "against": AGAINST[crossover["against"]],
-        "from p on": _format_count(crossover["pe"], group, most)
-        + (", the last of several" if crossover["several"] else ""),
+        "from p on": _format_count(crossover["pe"], group, most),
         "80% interval": _format_ends(crossover, most),
         "chance": format_percent(crossover["chance"]),
+        "remarks": ", ".join(_list_crossover_remarks(crossover)),
     }
+
+
+def _list_crossover_remarks(crossover: Row) -> list[str]:
+    """That it is not the first, and that a batch there was not measured."""
+    several = crossover["several"] and crossover["pe"] is not None
+    return [
+        *(["the last of several"] if several else []),
+        *(["extrapolated"] if crossover["extrapolated"] else []),
+    ]
 
 
 def _format_ends(crossover: Row, most: int) -> str:
@@ -117,9 +126,11 @@ def describe_gain(gain: Row) -> str:
     """The gain in words: who wins by how much, with which counts."""
     if gain["gain"] is None:
         return f"No gain can be told up to {gain['pe']:,} PEs."
+    extrapolated = " (extrapolated)" if gain["extrapolated"] else ""
     return (
         f"Gain up to {gain['pe']:,} PEs: {format_percent(gain['gain'])} "
         f"({format_percent(gain['p10'])} to {format_percent(gain['p90'])}), "
-        f"{gain['strategy']} on {gain['hybrid_pe']:,} over data on {gain['data_pe']:,}; "
+        f"{gain['strategy']} on {gain['hybrid_pe']:,} over data on {gain['data_pe']:,}"
+        f"{extrapolated}; "
         f"above 0 with a chance of {format_percent(gain['chance'])}"
     )

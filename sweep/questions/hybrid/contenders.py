@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from grids.entries.strategies import parse_strategy
 from grids.reading.errors import InputError, shorten
+from sweep.questions.hybrid.draws import MOST_CONTENDERS
 
 # Joint draws of as many PE counts are 34 MB a contender; the largest machine of the catalogue has
 # 4,480 PEs.
@@ -33,28 +34,47 @@ def list_contenders(
     strategies: Sequence[str], speedups: Mapping[int, float]
 ) -> tuple[Contender, ...]:
     """Data parallelism, then each hybrid; a speed-up that is given goes before the oracle's."""
-    hybrids = [_read_hybrid(text, speedups) for text in strategies]
-    groups = {each.group for each in hybrids}
     for group, speedup in speedups.items():
         _check_speedup(group, speedup)
-        if strategies and group not in groups:
-            raise InputError(
-                f"no --strategy has groups of {group}",
-                where="--speedup",
-                advice=f"groups are of {', '.join(map(str, sorted(groups)))}",
-            )
-    if not strategies:
-        hybrids = [
-            Contender(f"{group}-way", group, speedup, None)
-            for group, speedup in sorted(speedups.items())
-        ]
+    hybrids = [_read_hybrid(text, speedups) for text in strategies]
+    if hybrids:
+        _expect_groups(hybrids, speedups)
+    else:
+        hybrids = [_name_split(group, speedup) for group, speedup in sorted(speedups.items())]
+    _check_number(hybrids)
+    return (DATA, *hybrids)
+
+
+def _name_split(group: int, speedup: float) -> Contender:
+    """A split that only its speed-up is known of."""
+    return Contender(f"{group}-way", group, speedup, None)
+
+
+def _expect_groups(hybrids: Sequence[Contender], speedups: Mapping[int, float]) -> None:
+    """InputError where a speed-up is of groups that no strategy has."""
+    groups = {each.group for each in hybrids}
+    stray = next((group for group in speedups if group not in groups), None)
+    if stray is not None:
+        raise InputError(
+            f"no --strategy has groups of {stray}",
+            where="--speedup",
+            advice=f"groups are of {', '.join(map(str, sorted(groups)))}",
+        )
+
+
+def _check_number(hybrids: Sequence[Contender]) -> None:
+    """InputError where there are no hybrids, or more than there are draws for."""
     if not hybrids:
         raise InputError(
             "expected hybrids to compare, got none",
             where="--strategy",
             advice="name one, such as data+spatial:group=2, or give --speedup 2=1.32",
         )
-    return (DATA, *hybrids)
+    if len(hybrids) >= MOST_CONTENDERS:
+        raise InputError(
+            f"expected at most {MOST_CONTENDERS - 1} hybrids, got {len(hybrids)}",
+            where="--strategy",
+        )
 
 
 def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:

@@ -15,6 +15,8 @@ from grids.models.layers import Floats
 # p10 is the 26th smallest. Eight neighbours share one of the machine's 32 draws
 # (grids/inputs/uncertainty.py): eight points in a row are spread out in each dimension.
 COUNT = 256
+# As many whatever is asked: one hybrid more moves no other's interval.
+MOST_CONTENDERS = 14
 PERCENTS = (10, 50, 90)
 
 
@@ -30,10 +32,10 @@ class Draws:
     errors: Floats
 
 
-def make_draws(contenders: int) -> Draws:
-    """The draws for so many contenders."""
-    points = qmc.Sobol(2 + contenders, seed=0).random(COUNT)
-    normals = np.concatenate([np.zeros((1, 2 + contenders)), ndtri(points)])
+def make_draws() -> Draws:
+    """The draws of all questions."""
+    points = qmc.Sobol(2 + MOST_CONTENDERS, seed=0).random(COUNT)
+    normals = np.concatenate([np.zeros((1, points.shape[1])), ndtri(points)])
     return Draws(normals[:, :2], normals[:, 2:])
 
 

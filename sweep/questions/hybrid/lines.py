@@ -26,14 +26,15 @@ class Line:
     """A contender's training with 1, 2 ... PEs [count].
 
     split: SU^M. efficiency [count]: SE. epochs [count]: infinite where the batch never converges.
-    limits [count]: flags. speedup [draw, count]: of the whole training, the expected one first; 0
-    where there is none.
+    extrapolated [count]: whether nobody measured that batch. limits [count]: flags. speedup [draw,
+    count]: of the whole training, the expected one first; 0 where there is none.
     """
 
     contender: Contender
     split: float
     efficiency: Floats
     epochs: Floats
+    extrapolated: NDArray[np.bool_]
     limits: NDArray[np.uint8]
     speedup: Floats
 
@@ -123,7 +124,8 @@ def make_line(
 ) -> Line:
     """The line of a contender whose replicas take `samples` an iteration."""
     replicas = np.arange(1, len(paces.limits) + 1) // contender.group
-    epochs = draw_epochs(convergence, replicas * np.float64(samples), draws.laws)
+    batches = replicas * np.float64(samples)
+    epochs = draw_epochs(convergence, batches, draws.laws)
     alone = draw_epochs(convergence, np.array([samples]), draws.laws)
     speedup = paces.split * paces.efficiency * replicas * alone / epochs
     forbidden = (paces.limits & np.uint8(FORBIDS)) > 0
@@ -132,6 +134,7 @@ def make_line(
         split=float(paces.split[0, 0]),
         efficiency=paces.efficiency[0],
         epochs=epochs[0],
+        extrapolated=np.array([convergence.is_extrapolated(round(batch)) for batch in batches]),
         limits=paces.limits,
         speedup=np.where(forbidden, 0.0, speedup),
     )

@@ -64,7 +64,7 @@ def hybrid(
         "iteration_time": seconds,
         **describe_convergence(convergence, samples),
         "splits": list_splits(lines, given=scaling_efficiency is not None),
-        "rows": list_rows(lines, counts, convergence, samples),
+        "rows": list_rows(lines, counts, samples),
         "crossovers": [
             find_crossover(line, data, against) for line in hybrids for against in AGAINST
         ],
@@ -81,7 +81,7 @@ def _draw_lines(
     batch: int,
 ) -> tuple[list[Line], float | None, float]:
     """The lines up to `most` PEs, seconds of one PE's iteration, and samples of a replica's."""
-    draws = make_draws(len(contenders))
+    draws = make_draws()
     times, seconds, samples = {}, None, float(batch)
     if grid is not None:
         # Here: where all is given, nothing that needs JAX is asked.

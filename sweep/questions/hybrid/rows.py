@@ -46,13 +46,11 @@ def list_splits(lines: Sequence[Line], given: bool) -> list[dict[str, Any]]:
     ]
 
 
-def list_rows(
-    lines: Sequence[Line], counts: Sequence[int], convergence: Convergence, samples: float
-) -> list[dict[str, Any]]:
+def list_rows(lines: Sequence[Line], counts: Sequence[int], samples: float) -> list[dict[str, Any]]:
     """A row for each contender at each PE count that its groups divide."""
     return [
         _describe_count(line, count, max(float(each.expected[count - 1]) for each in lines))
-        | _describe_batch(line, count, convergence, samples)
+        | _describe_batch(line, count, samples)
         for count in counts
         for line in lines
         if count % line.contender.group == 0
@@ -79,15 +77,12 @@ def _describe_count(line: Line, count: int, best: float) -> dict[str, Any]:
     }
 
 
-def _describe_batch(
-    line: Line, count: int, convergence: Convergence, samples: float
-) -> dict[str, Any]:
+def _describe_batch(line: Line, count: int, samples: float) -> dict[str, Any]:
     """The global batch, its epochs, None where it never converges, and whether it was measured."""
-    batch = round(samples * (count // line.contender.group))
     epochs = float(line.epochs[count - 1])
     return {
-        "global_batch": batch,
+        "global_batch": round(samples * (count // line.contender.group)),
         "epochs": finite(epochs),
         "converges": bool(np.isfinite(epochs)),
-        "extrapolated": convergence.is_extrapolated(batch),
+        "extrapolated": bool(line.extrapolated[count - 1]),
     }

@@ -22,8 +22,30 @@ def find_crossover(hybrid: Line, data: Line, against: Against) -> dict[str, Any]
     """The least PE count from which on the hybrid wins, with p10 and p90; None: never so far.
 
     several: it wins, loses, and wins again before. chance: the part of the draws in which there is
-    such a count. speedup: the hybrid's there.
+    such a count. speedup: the hybrid's there; extrapolated: nobody measured its batch or data's.
     """
+    counts, wins = _compare(hybrid, data, against)
+    first = _find_last_rise(wins, counts)
+    drawn = find_percentiles(first)
+    count = _count(first[0])
+    return {
+        "strategy": hybrid.contender.label,
+        "group": hybrid.contender.group,
+        "against": against,
+        "pe": count,
+        "p10": _count(drawn["p10"]),
+        "p90": _count(drawn["p90"]),
+        "chance": float(np.isfinite(first[1:]).mean()),
+        "several": _count_rises(wins[0]) > 1,
+        "speedup": None if count is None else float(hybrid.expected[count - 1]),
+        "extrapolated": None
+        if count is None
+        else bool(hybrid.extrapolated[count - 1] | data.extrapolated[count - 1]),
+    }
+
+
+def _compare(hybrid: Line, data: Line, against: Against) -> tuple[NDArray[np.int64], Wins]:
+    """PE counts that groups divide, and whether the hybrid wins there [draw, count]."""
     group = hybrid.contender.group
     counts = np.arange(group, hybrid.most + 1, group)
     ours, theirs = hybrid.speedup, data.speedup
@@ -32,20 +54,12 @@ def find_crossover(hybrid: Line, data: Line, against: Against) -> dict[str, Any]
     ours, theirs = ours[:, counts - 1], theirs[:, counts - 1]
     # Where neither can train nobody wins.
     some = (ours[0] > 0) | (theirs[0] > 0)
-    wins = ours[:, some] > theirs[:, some]
-    first = _find_last_rise(wins, counts[some])
-    drawn = find_percentiles(first)
-    return {
-        "strategy": hybrid.contender.label,
-        "group": group,
-        "against": against,
-        "pe": _count(first[0]),
-        "p10": _count(drawn["p10"]),
-        "p90": _count(drawn["p90"]),
-        "chance": float(np.isfinite(first[1:]).mean()),
-        "several": bool(np.diff(wins[0].astype(np.int8)).clip(0).sum() + wins[0, :1].sum() > 1),
-        "speedup": float(hybrid.expected[int(first[0]) - 1]) if np.isfinite(first[0]) else None,
-    }
+    return counts[some], ours[:, some] > theirs[:, some]
+
+
+def _count_rises(wins: Wins) -> int:
+    """How often the hybrid begins to win along `wins` [count]."""
+    return int((wins & ~np.append(False, wins[:-1])).sum())
 
 
 def _find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
@@ -71,12 +85,14 @@ def find_gain(hybrids: Sequence[Line], data: Line) -> dict[str, Any]:
     theirs = data.speedup.max(axis=1)
     some = bool(ours[0] > 0 and theirs[0] > 0)
     gains = ours / theirs - 1 if some else np.full(len(ours), np.nan)
+    count, other = (int(line.expected.argmax()) for line in (best, data))
     return {
         "pe": data.most,
         "gain": finite(float(gains[0])),
         **{name: finite(value) for name, value in find_percentiles(gains).items()},
         "chance": float((gains[1:] > 0).mean()) if some else None,
-        "strategy": best.contender.label if ours[0] > 0 else None,
-        "hybrid_pe": int(best.expected.argmax()) + 1 if ours[0] > 0 else None,
-        "data_pe": int(data.expected.argmax()) + 1 if theirs[0] > 0 else None,
+        "strategy": best.contender.label if some else None,
+        "hybrid_pe": count + 1 if some else None,
+        "data_pe": other + 1 if some else None,
+        "extrapolated": bool(best.extrapolated[count] | data.extrapolated[other]) if some else None,
     }

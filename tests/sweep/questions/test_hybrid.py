@@ -160,15 +160,23 @@ def test_an_interval_holds_what_is_expected():
 
 
 def test_draws_are_normal_and_independent():
-    draws = make_draws(3)
-    normals = np.concatenate([draws.laws, draws.errors], axis=1)
-    assert normals.shape == (COUNT + 1, 5)
+    draws = make_draws()
+    # Those of the law, and of data and three hybrids.
+    normals = np.concatenate([draws.laws, draws.errors[:, :4]], axis=1)
+    assert normals.shape == (COUNT + 1, 6)
     assert not normals[0].any()
     np.testing.assert_allclose(normals[1:].mean(axis=0), 0, atol=0.02)
-    np.testing.assert_allclose(np.cov(normals[1:].T), np.eye(5), atol=0.06)
+    np.testing.assert_allclose(np.cov(normals[1:].T), np.eye(6), atol=0.06)
     # Nor do they go along with the draws of the machine that they are paired with.
-    blocks = normals[1:].reshape(32, -1, 5).mean(axis=1)
+    blocks = normals[1:].reshape(32, -1, 6).mean(axis=1)
     np.testing.assert_allclose(blocks, 0, atol=0.35)
+
+
+def test_one_hybrid_more_moves_no_other_s_interval():
+    law = tabulate(INCEPTION, batch_variance=0.07)
+    few, many = (ask(law, 64, speedups) for speedups in ({2: 1.32}, {2: 1.32, 4: 2.0}))
+    assert pick_row(few, "2-way", 64) == pick_row(many, "2-way", 64) | {"wins": True}
+    assert pick_crossover(few) == pick_crossover(many)
 
 
 def test_percentiles_of_what_may_never_be():
@@ -183,6 +191,10 @@ def test_batches_beyond_the_measured_ones_are_told():
     }
     assert told == {1, 2, 4, 8, 16, 512}
     assert answer["epochs"]["alone_extrapolated"]
+    # At 34 PEs the hybrid's batch is one of 1,088; a gain at 512 is one of data's 32,768.
+    assert (pick_crossover(answer)["pe"], pick_crossover(answer)["extrapolated"]) == (34, True)
+    assert answer["gain"]["extrapolated"]
+    assert not ask(tabulate(INCEPTION), 256, {2: 1.32})["gain"]["extrapolated"]
 
 
 MACHINE: Any = {"dataset": "imagenet-299", "system": "dgx1-v100"}
@@ -306,6 +318,7 @@ def test_counts(pe, counts):
         ({"speedups": {1: 1.5}}, "--speedup: expected groups of 2 PEs or more, got 1"),
         ({"speedups": {2: float("nan")}}, "--speedup: expected a number above 0"),
         ({"speedups": {2: 1.5}, "scaling_efficiency": 95}, "95 % is 0.95"),
+        ({"speedups": dict.fromkeys(range(2, 16), 1.5)}, "expected at most 13 hybrids, got 14"),
         ({"speedups": {512: 1.5}}, "--pe: expected 512 or more"),
         ({"speedups": {2: 1.5}, "batch": 0}, "--batch: expected a sample or more"),
         ({"speedups": {2: 1.5}, "pe": MOST_PES + 1}, "--pe: expected PE counts from 1 to 16,384"),
