@@ -17,14 +17,19 @@ from kernels.convergence import Law, count_epochs
 
 
 def choose_convergence(
-    path: Path | None, model: str, dataset: str | None, target: str | None
+    path: Path | None,
+    model: str,
+    dataset: str | None,
+    target: str | None,
+    samples: int | None = None,
 ) -> Convergence:
     """The convergence of a model: of a user's file, or of the catalogue where there is none.
 
-    dataset: None takes the file's only one.
+    dataset: None takes the file's only one. samples: of an epoch; None where they are not known.
     """
     if path is not None:
-        return _read_convergence(path, model, dataset, target)
+        series = _pick_series(path, model, dataset, target)
+        return fit(series, samples or count_samples(dataset or series.dataset))
     convergence = None if dataset is None else find_convergence(model, dataset, target)
     if convergence is None:
         where = "without a --dataset" if dataset is None else f"on {shorten(dataset)}"
@@ -37,10 +42,8 @@ def choose_convergence(
     return convergence
 
 
-def _read_convergence(
-    path: Path, model: str, dataset: str | None, target: str | None
-) -> Convergence:
-    """The fit to the only series of a file that the names choose."""
+def _pick_series(path: Path, model: str, dataset: str | None, target: str | None) -> Series:
+    """The only series of a file that the names choose."""
     ours = _pick("model", model, read_points(path), path)
     if dataset is not None:
         measured = MEASURED_AS.get(dataset, dataset)
@@ -54,7 +57,7 @@ def _read_convergence(
             where=str(path),
             advice=_tell_apart(ours),
         )
-    return fit(ours[0], count_samples(dataset or ours[0].dataset))
+    return ours[0]
 
 
 def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[Series, ...]:

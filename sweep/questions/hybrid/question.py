@@ -46,24 +46,47 @@ def hybrid(
         axes = {"model": model, "dataset": dataset, "system": system, "batch": batch}
         grid = _build_grid(contenders, axes, parameters or {}, settings or {})
     names = (model, dataset) if grid is None else _list_names(grid)
-    convergence = (
-        epochs
-        if isinstance(epochs, Convergence)
-        else choose_convergence(Path(epochs) if epochs else None, *names, target)
-    )
+    convergence = _choose_convergence(epochs, *names, target, grid)
     _check_batch(batch, convergence, grid)
-    lines, seconds, samples = _draw_lines(
-        contenders, counts[-1], grid, convergence, scaling_efficiency, batch
-    )
-    data, *hybrids = lines
+    most = counts[-1]
+    basis = _draw_lines(contenders, most, grid, convergence, scaling_efficiency, batch)
     return {
         "model": names[0],
         "dataset": names[1] or convergence.dataset,
         "system": grid.labels["system"][0] if grid else None,
         "batch": batch,
+        **_describe(*basis, counts, convergence, scaling_efficiency is not None),
+    }
+
+
+def _choose_convergence(
+    epochs: Path | str | Convergence | None,
+    model: str,
+    dataset: str | None,
+    target: str | None,
+    grid: "Grid | None",
+) -> Convergence:
+    """The law that is given, or of a file, or of the catalogue."""
+    if isinstance(epochs, Convergence):
+        return epochs
+    samples = grid.datasets[0].samples if grid else None
+    return choose_convergence(Path(epochs) if epochs else None, model, dataset, target, samples)
+
+
+def _describe(
+    lines: Sequence[Line],
+    seconds: float | None,
+    samples: float,
+    counts: Sequence[int],
+    convergence: Convergence,
+    given: bool,
+) -> dict[str, Any]:
+    """What follows from the lines, as plain data; given: SE was."""
+    data, *hybrids = lines
+    return {
         "iteration_time": seconds,
         **describe_convergence(convergence, samples),
-        "splits": list_splits(lines, given=scaling_efficiency is not None),
+        "splits": list_splits(lines, given),
         "rows": list_rows(lines, counts, samples),
         "crossovers": [
             find_crossover(line, data, against) for line in hybrids for against in AGAINST

@@ -25,7 +25,7 @@ def find_crossover(hybrid: Line, data: Line, against: Against) -> dict[str, Any]
     such a count. speedup: the hybrid's there; extrapolated: nobody measured its batch or data's.
     """
     counts, wins = _compare(hybrid, data, against)
-    first = _find_last_rise(wins, counts)
+    first = find_last_rise(wins, counts)
     drawn = find_percentiles(first)
     count = _count(first[0])
     return {
@@ -62,7 +62,7 @@ def _count_rises(wins: Wins) -> int:
     return int((wins & ~np.append(False, wins[:-1])).sum())
 
 
-def _find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
+def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
     """The first count [draw] of those behind the last loss of `wins` [draw, count]; inf: none."""
     # The position behind the last loss: 0 where there is no loss, past the end where the last is.
     behind = np.where(~wins, np.arange(1, len(counts) + 1), 0).max(axis=1, initial=0)

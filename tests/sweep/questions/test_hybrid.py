@@ -1,48 +1,19 @@
 """When hybrid beats data parallelism: formulas, crossovers, the published gains."""
 
-import json
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 from budgets import limit_examples
+from hybrids import CONSTANT, INCEPTION, NAMES, ask, pick_crossover, pick_row, tabulate
 from hypothesis import given
 from hypothesis import strategies as st
 from reference_hybrid import find_first, interpolate, keep_best, speedup
 
-import sweep
-from grids.convergence.entry import Convergence, Point
-from grids.reading.errors import InputError
-from sweep.questions.hybrid.contenders import MOST_PES, list_contenders, list_counts
+from grids.convergence.entry import Convergence
+from sweep.questions.hybrid.contenders import MOST_PES
 from sweep.questions.hybrid.draws import COUNT, find_percentiles, make_draws
-from sweep.questions.hybrid.verdicts import _find_last_rise
-
-NAMES: Any = {"name": "mine", "model": "inception_v3", "dataset": "mine", "target": "all of it"}
-CONSTANT = Convergence(**NAMES, epochs_min=7)
-INCEPTION = ((2048, 4.0), (4096, 7.0), (8192, 12.0), (16384, 23.0))
-
-
-def tabulate(points: Any, **more: Any) -> Convergence:
-    """Measured points with a law that nothing is asked of."""
-    listed = tuple(Point(global_batch=batch, epochs=epochs) for batch, epochs in points)
-    return Convergence(**NAMES, epochs_min=1, critical_batch=1000, points=listed, **more)
-
-
-def ask(law: Convergence, pe: Any, speedups: dict[int, float], **more: Any) -> dict[str, Any]:
-    """The answer where speed-ups are given; SE is 1 where nothing else is said."""
-    asked = {"batch": 64, "scaling_efficiency": 1.0} | more
-    return sweep.hybrid("inception_v3", pe=pe, speedups=speedups, epochs=law, **asked)
-
-
-def pick_row(answer: dict[str, Any], strategy: str, pe: int) -> dict[str, Any]:
-    [row] = [row for row in answer["rows"] if (row["strategy"], row["pe"]) == (strategy, pe)]
-    return row
-
-
-def pick_crossover(answer: dict[str, Any], against: str = "same", group: int = 2) -> dict[str, Any]:
-    [one] = [c for c in answer["crossovers"] if (c["against"], c["group"]) == (against, group)]
-    return one
+from sweep.questions.hybrid.verdicts import find_last_rise
 
 
 @given(split=st.floats(0.5, 6), group=st.sampled_from([2, 3, 4]), efficiency=st.floats(0.1, 1))
@@ -133,7 +104,7 @@ def test_the_last_of_several_crossings_is_told():
 def test_wins_behind_the_last_loss():
     wins = np.array([[1, 0, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]], bool)
     counts = np.array([2, 4, 6, 8])
-    assert _find_last_rise(wins, counts).tolist() == [6, 2, np.inf, np.inf]
+    assert find_last_rise(wins, counts).tolist() == [6, 2, np.inf, np.inf]
 
 
 def test_counts_where_nothing_converges_decide_nothing():
@@ -195,148 +166,3 @@ def test_batches_beyond_the_measured_ones_are_told():
     assert (pick_crossover(answer)["pe"], pick_crossover(answer)["extrapolated"]) == (34, True)
     assert answer["gain"]["extrapolated"]
     assert not ask(tabulate(INCEPTION), 256, {2: 1.32})["gain"]["extrapolated"]
-
-
-MACHINE: Any = {"dataset": "imagenet-299", "system": "dgx1-v100"}
-
-
-@pytest.mark.parametrize(
-    ("strategy", "group"), [("data+spatial:group=2", 2), ("data+pipeline:group=4", 4)]
-)
-def test_the_oracle_s_times_are_those_of_predict(strategy, group):
-    law = tabulate(INCEPTION)
-    answer = sweep.hybrid(
-        "inception_v3", 64, [group, 32], strategies=[strategy], epochs=law, **MACHINE
-    )
-
-    def time(label: str, pe: int) -> float:
-        told = sweep.predict("inception_v3", label, pe, 64, **MACHINE)
-        return float(told["iteration_time"])
-
-    alone, split, whole = time("data", 1), time(strategy, group), time(strategy, 32)
-    assert answer["iteration_time"] == pytest.approx(alone, rel=1e-9)
-    assert answer["splits"][0]["speedup"] == pytest.approx(alone / split, rel=1e-9)
-    row = pick_row(answer, strategy, 32)
-    assert row["scaling_efficiency"] == pytest.approx(split / whole, rel=1e-9)
-    ratio = answer["epochs"]["alone"] / row["epochs"]
-    assert row["speedup"] == pytest.approx(alone / whole * 32 / group * ratio, rel=1e-9)
-    assert row["p10"] < row["speedup"] < row["p90"]
-    assert pick_row(answer, "data", 32)["scaling_efficiency"] == pytest.approx(
-        alone / time("data", 32), rel=1e-9
-    )
-
-
-def test_given_numbers_go_before_the_oracle_s():
-    law = tabulate(INCEPTION)
-    strategy = "data+pipeline:group=2"
-    asked: Any = {"epochs": law, **MACHINE}
-    split = sweep.hybrid("inception_v3", 64, [64], speedups={2: 1.32}, **asked)
-    data = pick_row(sweep.hybrid("inception_v3", 64, [32], speedups={2: 1.32}, **asked), "data", 32)
-    # A split of which no more is known scales as data does across as many replicas.
-    scaling = pick_row(split, "2-way", 64)["scaling_efficiency"]
-    assert scaling == data["scaling_efficiency"] < 1
-    both = sweep.hybrid("inception_v3", 64, [64], strategies=[strategy], speedups={2: 9}, **asked)
-    assert both["splits"][0] == {
-        **{"strategy": strategy, "group": 2, "speedup": 9.0},
-        **{"basis": "given", "scaling_efficiency": "oracle"},
-    }
-    ideal = sweep.hybrid(
-        "inception_v3", 64, [64], strategies=[strategy], scaling_efficiency=1, **asked
-    )
-    assert pick_row(ideal, "data", 64)["scaling_efficiency"] == 1
-    assert ideal["splits"][0]["basis"] == "oracle"
-
-
-def test_what_is_forbidden_is_a_gap_with_its_reason():
-    answer = sweep.hybrid(
-        "inception_v3",
-        64,
-        [128, 256],
-        strategies=["data+spatial:group=64"],
-        epochs=CONSTANT,
-        dataset="imagenet-299",
-        system="xe8545",
-    )
-    row = pick_row(answer, "data", 256)
-    assert (row["speedup"], row["feasible"], row["limit"]) == (None, False, ["machine_too_small"])
-    assert pick_row(answer, "data", 128)["feasible"]
-    assert answer["gain"]["data_pe"] == 128
-    crowded = sweep.hybrid(
-        "inception_v3", 4096, [8], strategies=["data+filter:group=2"], epochs=CONSTANT, **MACHINE
-    )
-    assert {tuple(row["limit"]) for row in crowded["rows"]} == {("memory",)}
-    assert crowded["gain"]["gain"] is None
-    assert pick_crossover(crowded)["pe"] is None
-    assert json.dumps(crowded, allow_nan=False)
-
-
-def test_table_iii_has_no_intervals_of_its_own():
-    answer = sweep.hybrid(
-        "inception_v3",
-        64,
-        [16],
-        strategies=["data+filter:group=2"],
-        epochs=CONSTANT,
-        **MACHINE,
-        settings={"oracle": "paper"},
-    )
-    row = pick_row(answer, "data+filter:group=2", 16)
-    assert row["p10"] == pytest.approx(row["p90"])
-
-
-def test_accumulated_passes_count_as_samples_of_a_replica():
-    answer = sweep.hybrid(
-        "inception_v3",
-        16,
-        [32],
-        strategies=["data+filter:group=2"],
-        epochs=tabulate(INCEPTION),
-        parameters={"accumulate": 4},
-        **MACHINE,
-    )
-    assert pick_row(answer, "data", 32)["global_batch"] == 2048
-    assert pick_row(answer, "data", 32)["epochs"] == 4
-
-
-@pytest.mark.parametrize(
-    ("pe", "counts"),
-    [(1, (1,)), (8, (1, 2, 4, 8)), (12, (1, 2, 4, 8, 12)), ([96, 8, 96], (8, 96))],
-)
-def test_counts(pe, counts):
-    assert list_counts(pe, list_contenders((), {2: 1.1})[:1]) == counts
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({}, "--strategy: expected hybrids to compare"),
-        ({"strategies": ["data+spatial"]}, "--strategy: expected the size of its groups"),
-        ({"strategies": ["data+filter:group=best"]}, "write data\\+filter:group=2"),
-        ({"strategies": ["spatial"]}, "--strategy: expected a hybrid, got 'spatial'"),
-        ({"strategies": ["data+spatal:group=2"]}, "did you mean 'data\\+spatial'"),
-        ({"strategies": ["data+filter:group=2"], "speedups": {3: 1.5}}, "groups are of 2"),
-        ({"speedups": {1: 1.5}}, "--speedup: expected groups of 2 PEs or more, got 1"),
-        ({"speedups": {2: float("nan")}}, "--speedup: expected a number above 0"),
-        ({"speedups": {2: 1.5}, "scaling_efficiency": 95}, "95 % is 0.95"),
-        ({"speedups": dict.fromkeys(range(2, 16), 1.5)}, "expected at most 13 hybrids, got 14"),
-        ({"speedups": {512: 1.5}}, "--pe: expected 512 or more"),
-        ({"speedups": {2: 1.5}, "batch": 0}, "--batch: expected a sample or more"),
-        ({"speedups": {2: 1.5}, "pe": MOST_PES + 1}, "--pe: expected PE counts from 1 to 16,384"),
-        ({"speedups": {2: 1.5}, "pe": []}, "--pe: expected PE counts"),
-    ],
-)
-def test_what_makes_no_sense_is_told(more, message):
-    asked: Any = {"batch": 64, "pe": 256, "epochs": CONSTANT, "scaling_efficiency": 1.0} | more
-    with pytest.raises(InputError, match=message):
-        sweep.hybrid("inception_v3", **asked)
-
-
-def test_a_batch_is_no_larger_than_what_converges_or_the_data_set():
-    law = Convergence(**NAMES, epochs_min=7, converges_to=32)
-    with pytest.raises(InputError, match="--batch: expected at most 32, the largest batch"):
-        ask(law, 8, {2: 1.2})
-    asked: Any = {"speedups": {2: 1.2}, "epochs": CONSTANT, **MACHINE}
-    with pytest.raises(InputError, match="--batch: expected at most 1,281,167, the samples"):
-        sweep.hybrid("inception_v3", 2_000_000, 8, **asked)
-    with pytest.raises(InputError, match="--dataset: inception_v3 takes samples of 2"):
-        sweep.hybrid("inception_v3", 1, 8, **{**asked, "dataset": "cosmoflow-128"})
