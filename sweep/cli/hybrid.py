@@ -1,7 +1,7 @@
 """The command about hybrids. As in `sweep.cli.main`, heavy imports are inside it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,16 +77,21 @@ def hybrid(
         )
     for warning in answer["epochs"]["warnings"]:
         tell(f"paradl: warning: {warning}")
-    if plot is not None:
+    trained = answer["gain"]["gain"] is not None
+    if plot is not None and trained:
         from sweep.show.plots.hybrid import plot_hybrid
 
         plot_hybrid(answer, plot)
     show_hybrid(answer, form)
-    if answer["gain"]["gain"] is None:
-        end(
-            "no hybrid, or no data parallelism, can train with any of these counts",
-            NOTHING_FEASIBLE,
-        )
+    if not trained:
+        end(_explain_failure(answer["rows"]), NOTHING_FEASIBLE)
+
+
+def _explain_failure(rows: list[dict[str, Any]]) -> str:
+    """Why nothing can be compared: the limits of all rows."""
+    limits = dict.fromkeys(limit for row in rows for limit in row["limit"])
+    reason = ", ".join(limits) or "no batch converges"
+    return f"no hybrid, or no data parallelism, can train with any of these counts: {reason}"
 
 
 def parse_counts(text: str) -> int | list[int]:

@@ -21,6 +21,7 @@ COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#5
 MARKERS = "osD^vP*"
 WIDTH, HEIGHT = 6.0, 4.2  # [inch], 900 pixels wide
 SMALL, NORMAL = 8, 9  # [pt]
+MOST_TICKS = 15  # up to 16,384 PEs
 
 
 def plot_hybrid(answer: Mapping[str, Any], path: Path) -> None:
@@ -83,7 +84,7 @@ def _label_axes(axes: "Axes", answer: Mapping[str, Any]) -> None:
 
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
-    counts = sorted({row["pe"] for row in answer["rows"]})
+    counts = _choose_ticks(sorted({row["pe"] for row in answer["rows"]}))
     axes.set_xticks(counts, [f"{count:,}" for count in counts])
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -98,6 +99,12 @@ def _label_axes(axes: "Axes", answer: Mapping[str, Any]) -> None:
     hollow.set_label("batch beyond the measured ones")
     handles = [*axes.get_legend_handles_labels()[0], hollow]
     axes.legend(handles=handles, fontsize=SMALL, frameon=False, loc="upper left")
+
+
+def _choose_ticks(counts: Sequence[int]) -> list[int]:
+    """All counts where there is room, or those at equal steps on the list."""
+    step = -(-len(counts) // MOST_TICKS)
+    return list(counts[::step])
 
 
 def _make_title(answer: Mapping[str, Any]) -> str:

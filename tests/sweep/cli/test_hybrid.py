@@ -104,16 +104,18 @@ def test_falls_are_told(paradl):
     assert "warning: epochs fall from 18.3 at 64" in err
 
 
-def test_nothing_feasible(paradl):
+def test_nothing_feasible(paradl, tmp_path):
     asked = ("--model", "vgg16", "--dataset", "imagenet", "--batch", 4096, "--pe", 4)
     code, out, err = paradl("hybrid", "--epochs", PAL, *asked, "--strategy", "data+filter:group=2")
     assert (code, out) == (2, "")
     assert "unknown model 'vgg16'" in err
     asked = ("--model", "inception_v3", "--dataset", "imagenet-299", "--batch", 4096, "--pe", 4)
-    code, out, err = paradl("hybrid", "--epochs", PAL, *asked, "--strategy", "data+filter:group=2")
+    hybrid = ("--strategy", "data+filter:group=2", "--plot", tmp_path / "none.png")
+    code, out, err = paradl("hybrid", "--epochs", PAL, *asked, *hybrid)
+    assert list(tmp_path.iterdir()) == []
     assert code == 4
     assert "memory" in out
-    assert "can train with any of these counts" in err
+    assert "can train with any of these counts: memory" in err
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,11 @@ def drawn(monkeypatch):
     return draw
 
 
-def ask(name: str = "mine", **more: Any) -> dict[str, Any]:
+def ask(name: str = "mine", pe: Any = 64, **more: Any) -> dict[str, Any]:
     names: Any = dict.fromkeys(("name", "model", "dataset", "target"), "mine")
     law = Convergence(**names, epochs_min=4, critical_batch=512, batch_variance=0.1, **more)
     given: dict[int, float] = {2: 1.7, 4: 2.5}
-    return sweep.hybrid(name, 64, 64, speedups=given, scaling_efficiency=1, epochs=law)
+    return sweep.hybrid(name, 64, pe, speedups=given, scaling_efficiency=1, epochs=law)
 
 
 def test_a_line_for_each_contender_with_its_band(drawn):
@@ -64,3 +64,14 @@ def test_what_never_converges_is_left_out(drawn):
 def test_a_name_is_no_formula(name, tmp_path):
     plot_hybrid(ask(name), tmp_path / "hybrid.png")  # warnings are errors
     assert (tmp_path / "hybrid.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("counts", [[4], list(range(1, 65)), [64]])
+def test_any_list_of_counts_can_be_drawn(counts, tmp_path):
+    plot_hybrid(ask(pe=counts), tmp_path / "few.png")  # warnings are errors
+    plot_hybrid(ask(pe=counts, converges_to=64), tmp_path / "fewer.png")
+
+
+def test_ticks_do_not_crowd(drawn):
+    axes = drawn(ask(pe=list(range(1, 65))))
+    assert len(axes.get_xticks()) <= 15
