@@ -75,7 +75,7 @@ def hybrid(
             parameters=parse_settings(settings, "--set"),
             settings={"oracle": oracle, "calibration": calibration},
         )
-    for warning in answer["epochs"]["warnings"]:
+    for warning in answer["warnings"]:
         tell(f"paradl: warning: {warning}")
     trained = answer["gain"]["gain"] is not None
     if plot is not None and trained:

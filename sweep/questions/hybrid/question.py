@@ -15,6 +15,7 @@ from sweep.questions.hybrid.verdicts import AGAINST, find_crossover, find_gain
 
 if TYPE_CHECKING:
     from grids.grid import Grid
+    from sweep.questions.hybrid.times import Times
 
 
 def hybrid(
@@ -47,15 +48,25 @@ def hybrid(
         grid = _build_grid(contenders, axes, parameters or {}, settings or {})
     names = (model, dataset) if grid is None else _list_names(grid)
     convergence = _choose_convergence(epochs, *names, target, grid)
-    _check_batch(batch, convergence, grid)
-    most = counts[-1]
-    basis = _draw_lines(contenders, most, grid, convergence, scaling_efficiency, batch)
+    times, seconds, samples = _time_contenders(grid, counts[-1], batch)
+    _check_batch(samples, convergence, grid)
+    draws = make_draws()
+    paces = find_paces(contenders, times, draws, counts[-1], scaling_efficiency)
+    lines = [
+        make_line(contender, pace, convergence, draws, samples)
+        for contender, pace in zip(contenders, paces, strict=True)
+    ]
     return {
         "model": names[0],
         "dataset": names[1] or convergence.dataset,
         "system": grid.labels["system"][0] if grid else None,
         "batch": batch,
-        **_describe(*basis, counts, convergence, scaling_efficiency is not None),
+        "iteration_time": seconds,
+        **describe_convergence(convergence, samples),
+        "splits": list_splits(lines, given=scaling_efficiency is not None),
+        "rows": list_rows(lines, counts, samples),
+        **_judge_lines(lines),
+        "warnings": [*(grid.warnings if grid else []), *convergence.warnings],
     }
 
 
@@ -73,21 +84,10 @@ def _choose_convergence(
     return choose_convergence(Path(epochs) if epochs else None, model, dataset, target, samples)
 
 
-def _describe(
-    lines: Sequence[Line],
-    seconds: float | None,
-    samples: float,
-    counts: Sequence[int],
-    convergence: Convergence,
-    given: bool,
-) -> dict[str, Any]:
-    """What follows from the lines, as plain data; given: SE was."""
+def _judge_lines(lines: Sequence[Line]) -> dict[str, Any]:
+    """Crossovers of each hybrid, and the gain of the best."""
     data, *hybrids = lines
     return {
-        "iteration_time": seconds,
-        **describe_convergence(convergence, samples),
-        "splits": list_splits(lines, given),
-        "rows": list_rows(lines, counts, samples),
         "crossovers": [
             find_crossover(line, data, against) for line in hybrids for against in AGAINST
         ],
@@ -95,29 +95,17 @@ def _describe(
     }
 
 
-def _draw_lines(
-    contenders: Sequence[Contender],
-    most: int,
-    grid: "Grid | None",
-    convergence: Convergence,
-    efficiency: float | None,
-    batch: int,
-) -> tuple[list[Line], float | None, float]:
-    """The lines up to `most` PEs, seconds of one PE's iteration, and samples of a replica's."""
-    draws = make_draws()
-    times, seconds, samples = {}, None, float(batch)
-    if grid is not None:
-        # Here: where all is given, nothing that needs JAX is asked.
-        from sweep.questions.hybrid.times import time_strategies
+def _time_contenders(
+    grid: "Grid | None", most: int, batch: int
+) -> tuple[dict[str, "Times"], float | None, float]:
+    """Times by strategy up to `most` PEs, seconds of one PE's iteration, samples of a replica's."""
+    if grid is None:
+        return {}, None, float(batch)
+    # Here: where all is given, nothing that needs JAX is asked.
+    from sweep.questions.hybrid.times import time_strategies
 
-        times = time_strategies(grid, most)
-        seconds, samples = float(times["data"].seconds[0, 0]), times["data"].samples
-    paces = find_paces(contenders, times, draws, most, efficiency)
-    lines = [
-        make_line(contender, pace, convergence, draws, samples)
-        for contender, pace in zip(contenders, paces, strict=True)
-    ]
-    return lines, seconds, samples
+    times = time_strategies(grid, most)
+    return times, float(times["data"].seconds[0, 0]), times["data"].samples
 
 
 def _build_grid(
@@ -150,18 +138,16 @@ def _check_numbers(batch: int, efficiency: float | None) -> None:
         )
 
 
-def _check_batch(batch: int, convergence: Convergence, grid: "Grid | None") -> None:
-    """InputError where one PE's batch is more than an epoch, or never converges."""
-    samples = grid.datasets[0].samples if grid else count_samples(convergence.dataset)
-    if samples is not None and batch > samples:
-        raise InputError(
-            f"expected at most {samples:,}, the samples of an epoch, got {batch:,}",
-            where="--batch",
-        )
+def _check_batch(samples: float, convergence: Convergence, grid: "Grid | None") -> None:
+    """InputError where what one PE takes an iteration is more than an epoch, or never converges."""
+    size = grid.datasets[0].samples if grid else count_samples(convergence.dataset)
     wall = convergence.converges_to
-    if wall is not None and batch > wall:
-        raise InputError(
-            f"expected at most {wall:,}, the largest batch that is known to reach the target, "
-            f"got {batch:,}",
-            where="--batch",
-        )
+    bounds = {
+        "the samples of an epoch": size,
+        "the largest batch that is known to reach the target": wall,
+    }
+    for meaning, bound in bounds.items():
+        if bound is not None and samples > bound:
+            raise InputError(
+                f"expected at most {bound:,}, {meaning}, got {samples:,.0f}", where="--batch"
+            )

@@ -53,3 +53,8 @@ def test_a_batch_is_no_larger_than_what_converges_or_the_data_set():
         sweep.hybrid("inception_v3", 2_000_000, 8, **asked)
     with pytest.raises(InputError, match="--dataset: inception_v3 takes samples of 2"):
         sweep.hybrid("inception_v3", 1, 8, **{**asked, "dataset": "cosmoflow-128"})
+    passes = CONSTANT.model_copy(update={"converges_to": 32})
+    with pytest.raises(InputError, match=r"--batch: expected at most 32, .* got 64"):
+        sweep.hybrid(
+            "inception_v3", 16, 8, parameters={"accumulate": 4}, **asked | {"epochs": passes}
+        )
