@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sweep.measured.compare import compare
     from sweep.questions.best import best
     from sweep.questions.explain import explain
+    from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
     from sweep.questions.predict import predict
 
@@ -32,6 +33,7 @@ _HOMES = {
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
     "explain": "sweep.questions.explain",
+    "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
     "open_dataset": "sweep.engine.run",
     "predict": "sweep.questions.predict",
@@ -45,6 +47,7 @@ __all__ = [
     "calibrate",
     "compare",
     "explain",
+    "hybrid",
     "limits",
     "open_dataset",
     "predict",

@@ -14,6 +14,7 @@ from sweep.cli.assignments import parse_settings
 from sweep.cli.catalogue import LISTINGS
 from sweep.cli.cubes import QUESTIONS
 from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, end
+from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import (
@@ -218,6 +219,9 @@ def _end_if_forbidden(answer: dict[str, Any]) -> None:
 
     if not answer["feasible"]:
         end(describe_obstacle(answer), NOTHING_FEASIBLE)
+
+
+app.command()(hybrid)
 
 
 @app.command()

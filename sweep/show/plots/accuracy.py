@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grids.reading.errors import InputError
-from sweep.errors import RunError
+from sweep.show.plots.figures import make_figure, save_figure
 from sweep.show.visible import escape_lines
 
 if TYPE_CHECKING:
@@ -57,21 +56,14 @@ def plot_accuracy(rows: Sequence[Row], path: Path) -> None:
 
     RunError: matplotlib is not installed. InputError: a file that cannot be written.
     """
-    try:
-        # Figure, not pyplot: it needs no display, and nothing of it outlives the call.
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise RunError(
-            "pictures need matplotlib; install paradl with its extra: pip install '.[plot]'"
-        ) from None
     lines = tuple(_arrange_lines(make_panels(rows)))
     width = max(sum(panel.width for panel in line) for line in lines)
     height = LEGEND + len(lines) * (ABOVE + HEIGHT + BELOW)
-    figure = Figure(figsize=(width, height))
+    figure = make_figure(width, height)
     for number, line in enumerate(lines):
         _draw_line(figure, line, height - LEGEND - number * (ABOVE + HEIGHT + BELOW))
     _draw_legend(figure, rows)
-    _save_figure(figure, path)
+    save_figure(figure, path)
 
 
 def make_panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
@@ -184,20 +176,3 @@ def _draw_legend(figure: "Figure", rows: Sequence[Row]) -> None:
         handles.append(Line2D([], [], color="black", marker="|", label="80% interval"))
     handles.append(Line2D([], [], linestyle="", label="above each pair: accuracy of the total"))
     figure.legend(handles=handles, loc="upper center", ncols=4, fontsize=NORMAL, frameon=False)
-
-
-def _save_figure(figure: "Figure", path: Path) -> None:
-    """Write the figure; InputError where the file or its format cannot be."""
-    if not path.suffix:  # matplotlib would add one, and write another file
-        raise InputError(
-            "expected a suffix that names the format", where=str(path), advice="such as .png"
-        )
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(
-            f"no picture can be written: {reason}",
-            where=str(path),
-            advice="write it like accuracy.png",
-        ) from None

@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
 SLOW = {"jax", "xarray", "distributed"}
 
 # Runs a command, then tells on stderr what has been imported.
@@ -46,6 +48,13 @@ def test_limits_are_listed_without_a_data_frame(small_url):
 @pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies"])
 def test_the_catalogue_is_listed_without_a_store(kind):
     assert not (SLOW | {"zarr", "pandas"}) & imported(kind)
+
+
+def test_a_hybrid_whose_numbers_are_given_needs_no_oracle():
+    given = ("--epochs", str(PAL), "--model", "inception_v3", "--batch", "64", "--pe", "256")
+    asked = (*given, "--speedup", "2=1.32", "--scaling-efficiency", "1")
+    assert not (SLOW | {"zarr", "pandas"}) & imported("hybrid", *asked)
+    assert not (SLOW | {"zarr", "pandas", "scipy"}) & imported("hybrid", "--help")
 
 
 def test_the_version_is_told_at_once():

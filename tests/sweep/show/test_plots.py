@@ -61,7 +61,7 @@ def drawn(monkeypatch):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     kept = []
     monkeypatch.setattr(
-        "sweep.show.plots.accuracy._save_figure", lambda figure, path: kept.append(figure)
+        "sweep.show.plots.accuracy.save_figure", lambda figure, path: kept.append(figure)
     )
 
     def draw(rows):

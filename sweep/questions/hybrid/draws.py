@@ -1,0 +1,48 @@
+"""Joint draws of what is not known of the machine, of its oracle and of the law of epochs.
+
+Points of one Sobol sequence, the same for every question: what all contenders share moves them
+together, and ratios are known better than times. The first draw, number 0, is what is expected.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from grids.models.layers import Floats
+
+# p10 is the 26th smallest. Eight neighbours share one of the machine's 32 draws
+# (grids/inputs/uncertainty.py): eight points in a row are spread out in each dimension.
+COUNT = 256
+# As many whatever is asked: one hybrid more moves no other's interval.
+MOST_CONTENDERS = 14
+PERCENTS = (10, 50, 90)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Normal numbers of mean 0 and variance 1, 0 in the first row.
+
+    laws [draw, 2]: as `Convergence.draw_laws` takes them. errors [draw, contender]: the oracle's
+    own, one a contender, whatever its PEs.
+    """
+
+    laws: Floats
+    errors: Floats
+
+
+def make_draws() -> Draws:
+    """The draws of all questions."""
+    points = qmc.Sobol(2 + MOST_CONTENDERS, seed=0).random(COUNT)
+    normals = np.concatenate([np.zeros((1, points.shape[1])), ndtri(points)])
+    return Draws(normals[:, :2], normals[:, 2:])
+
+
+def find_percentiles(drawn: Floats) -> dict[str, float]:
+    """p10, p50 and p90 of what each draw [draw] gave, the expected one apart.
+
+    Values that were drawn, and no mean of two: some may be infinite.
+    """
+    values = np.percentile(drawn[1:], PERCENTS, method="inverted_cdf")
+    return {f"p{percent}": float(value) for percent, value in zip(PERCENTS, values, strict=True)}

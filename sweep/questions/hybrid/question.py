@@ -1,0 +1,153 @@
+"""The question: when hybrid beats data parallelism end to end."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grids.convergence.entry import Convergence
+from grids.reading.errors import InputError, shorten
+from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts
+from sweep.questions.hybrid.draws import make_draws
+from sweep.questions.hybrid.epochs import choose_convergence, count_samples
+from sweep.questions.hybrid.lines import Line, find_paces, make_line
+from sweep.questions.hybrid.rows import describe_convergence, list_rows, list_splits
+from sweep.questions.hybrid.verdicts import AGAINST, find_crossover, find_gain
+
+if TYPE_CHECKING:
+    from grids.grid import Grid
+    from sweep.questions.hybrid.times import Times
+
+
+def hybrid(
+    model: str,
+    batch: int,
+    pe: int | Sequence[int],
+    *,
+    strategies: Sequence[str] = (),
+    speedups: Mapping[int, float] | None = None,
+    scaling_efficiency: float | None = None,
+    epochs: Path | str | Convergence | None = None,
+    target: str | None = None,
+    dataset: str | None = None,
+    system: str = "abci",
+    parameters: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """Speed-ups to the target accuracy, crossovers and the gain, as `paradl hybrid` prints them.
+
+    batch: samples a replica. pe: the PE counts to tell of; of one number the powers of two up to
+    it. speedups: SU^M by M, in the place of the oracle's; scaling_efficiency: SE, likewise. epochs:
+    a CSV file of measured ones, a law, or None: what the catalogue knows. InputError: bad input.
+    """
+    contenders = list_contenders(strategies, speedups or {})
+    counts = list_counts(pe, contenders)
+    _check_numbers(batch, scaling_efficiency)
+    grid = None
+    if scaling_efficiency is None or any(each.split is None for each in contenders):
+        axes = {"model": model, "dataset": dataset, "system": system, "batch": batch}
+        grid = _build_grid(contenders, axes, parameters or {}, settings or {})
+    names = (model, dataset) if grid is None else _list_names(grid)
+    convergence = _choose_convergence(epochs, *names, target, grid)
+    times, seconds, samples = _time_contenders(grid, counts[-1], batch)
+    _check_batch(samples, convergence, grid)
+    draws = make_draws()
+    paces = find_paces(contenders, times, draws, counts[-1], scaling_efficiency)
+    lines = [
+        make_line(contender, pace, convergence, draws, samples)
+        for contender, pace in zip(contenders, paces, strict=True)
+    ]
+    return {
+        "model": names[0],
+        "dataset": names[1] or convergence.dataset,
+        "system": grid.labels["system"][0] if grid else None,
+        "batch": batch,
+        "iteration_time": seconds,
+        **describe_convergence(convergence, samples),
+        "splits": list_splits(lines, given=scaling_efficiency is not None),
+        "rows": list_rows(lines, counts, samples),
+        **_judge_lines(lines),
+        "warnings": [*(grid.warnings if grid else []), *convergence.warnings],
+    }
+
+
+def _choose_convergence(
+    epochs: Path | str | Convergence | None,
+    model: str,
+    dataset: str | None,
+    target: str | None,
+    grid: "Grid | None",
+) -> Convergence:
+    """The law that is given, or of a file, or of the catalogue."""
+    if isinstance(epochs, Convergence):
+        return epochs
+    samples = grid.datasets[0].samples if grid else None
+    return choose_convergence(Path(epochs) if epochs else None, model, dataset, target, samples)
+
+
+def _judge_lines(lines: Sequence[Line]) -> dict[str, Any]:
+    """Crossovers of each hybrid, and the gain of the best."""
+    data, *hybrids = lines
+    return {
+        "crossovers": [
+            find_crossover(line, data, against) for line in hybrids for against in AGAINST
+        ],
+        "gain": find_gain(hybrids, data),
+    }
+
+
+def _time_contenders(
+    grid: "Grid | None", most: int, batch: int
+) -> tuple[dict[str, "Times"], float | None, float]:
+    """Times by strategy up to `most` PEs, seconds of one PE's iteration, samples of a replica's."""
+    if grid is None:
+        return {}, None, float(batch)
+    # Here: where all is given, nothing that needs JAX is asked.
+    from sweep.questions.hybrid.times import time_strategies
+
+    times = time_strategies(grid, most)
+    return times, float(times["data"].seconds[0, 0]), times["data"].samples
+
+
+def _build_grid(
+    contenders: Sequence[Contender],
+    axes: Mapping[str, object],
+    parameters: Mapping[str, object],
+    settings: Mapping[str, object],
+) -> "Grid":
+    """The design space that the oracle is asked about; PE counts are put into it later."""
+    from sweep.questions.hybrid.times import build_grid
+
+    strategies = [each.strategy for each in contenders if each.strategy is not None]
+    stated = {name: value for name, value in axes.items() if value is not None}
+    return build_grid({**stated, "strategy": strategies, "pe": 1}, parameters, settings)
+
+
+def _list_names(grid: "Grid") -> tuple[str, str]:
+    """The names of the grid's model and data set."""
+    return grid.labels["model"][0], grid.labels["dataset"][0]
+
+
+def _check_numbers(batch: int, efficiency: float | None) -> None:
+    if batch < 1:
+        raise InputError(f"expected a sample or more, got {shorten(batch)}", where="--batch")
+    if efficiency is not None and not 0 < efficiency <= 1:
+        raise InputError(
+            f"expected a number above 0 and at most 1, got {efficiency}",
+            where="--scaling-efficiency",
+            advice="of T_1 / T_N: 95 % is 0.95",
+        )
+
+
+def _check_batch(samples: float, convergence: Convergence, grid: "Grid | None") -> None:
+    """InputError where what one PE takes an iteration is more than an epoch, or never converges."""
+    size = grid.datasets[0].samples if grid else count_samples(convergence.dataset)
+    wall = convergence.converges_to
+    bounds = {
+        "the samples of an epoch": size,
+        "the largest batch that is known to reach the target": wall,
+    }
+    for meaning, bound in bounds.items():
+        if bound is not None and samples > bound:
+            raise InputError(
+                f"expected at most {bound:,}, {meaning}, got {samples:,.0f}", where="--batch"
+            )

@@ -1,0 +1,98 @@
+"""Verdicts: from how many PEs on a hybrid wins, and by how much at the largest count."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.models.layers import Floats
+from sweep.questions.hybrid.draws import find_percentiles
+from sweep.questions.hybrid.lines import Line
+from sweep.questions.plain_numbers import finite
+
+# On as many PEs, or the best of each at any count up to it, which is Pal et al.'s comparison.
+Against = Literal["same", "best"]
+AGAINST: tuple[Against, ...] = ("same", "best")
+
+Wins = NDArray[np.bool_]
+
+
+def find_crossover(hybrid: Line, data: Line, against: Against) -> dict[str, Any]:
+    """The least PE count from which on the hybrid wins, with p10 and p90; None: never so far.
+
+    several: it wins, loses, and wins again before. chance: the part of the draws in which there is
+    such a count. speedup: the hybrid's there; extrapolated: nobody measured its batch or data's.
+    """
+    counts, wins = _compare(hybrid, data, against)
+    first = find_last_rise(wins, counts)
+    drawn = find_percentiles(first)
+    count = _count(first[0])
+    return {
+        "strategy": hybrid.contender.label,
+        "group": hybrid.contender.group,
+        "against": against,
+        "pe": count,
+        "p10": _count(drawn["p10"]),
+        "p90": _count(drawn["p90"]),
+        "chance": float(np.isfinite(first[1:]).mean()),
+        "several": _count_rises(wins[0]) > 1,
+        "speedup": None if count is None else float(hybrid.expected[count - 1]),
+        "extrapolated": None
+        if count is None
+        else bool(hybrid.extrapolated[count - 1] | data.extrapolated[count - 1]),
+    }
+
+
+def _compare(hybrid: Line, data: Line, against: Against) -> tuple[NDArray[np.int64], Wins]:
+    """PE counts that groups divide, and whether the hybrid wins there [draw, count]."""
+    group = hybrid.contender.group
+    counts = np.arange(group, hybrid.most + 1, group)
+    ours, theirs = hybrid.speedup, data.speedup
+    if against == "best":
+        ours, theirs = (np.maximum.accumulate(each, axis=1) for each in (ours, theirs))
+    ours, theirs = ours[:, counts - 1], theirs[:, counts - 1]
+    # Where neither can train nobody wins.
+    some = (ours[0] > 0) | (theirs[0] > 0)
+    return counts[some], ours[:, some] > theirs[:, some]
+
+
+def _count_rises(wins: Wins) -> int:
+    """How often the hybrid begins to win along `wins` [count]."""
+    return int((wins & ~np.append(False, wins[:-1])).sum())
+
+
+def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
+    """The first count [draw] of those behind the last loss of `wins` [draw, count]; inf: none."""
+    # The position behind the last loss: 0 where there is no loss, past the end where the last is.
+    behind = np.where(~wins, np.arange(1, len(counts) + 1), 0).max(axis=1, initial=0)
+    first: Floats = np.append(counts.astype(np.float64), np.inf)[behind]
+    return first
+
+
+def _count(value: float) -> int | None:
+    return int(value) if np.isfinite(value) else None
+
+
+def find_gain(hybrids: Sequence[Line], data: Line) -> dict[str, Any]:
+    """What hybrids gain at the largest count over the best of data parallelism, less than 0: lose.
+
+    Best hybrid / best data parallelism - 1, each at any count up to it, with p10 and p90. chance:
+    that it is above 0. None where either of them can train with no count.
+    """
+    best = max(hybrids, key=lambda line: float(line.expected.max()))
+    ours = np.max([line.speedup.max(axis=1) for line in hybrids], axis=0)
+    theirs = data.speedup.max(axis=1)
+    some = bool(ours[0] > 0 and theirs[0] > 0)
+    gains = ours / theirs - 1 if some else np.full(len(ours), np.nan)
+    count, other = (int(line.expected.argmax()) for line in (best, data))
+    return {
+        "pe": data.most,
+        "gain": finite(float(gains[0])),
+        **{name: finite(value) for name, value in find_percentiles(gains).items()},
+        "chance": float((gains[1:] > 0).mean()) if some else None,
+        "strategy": best.contender.label if some else None,
+        "hybrid_pe": count + 1 if some else None,
+        "data_pe": other + 1 if some else None,
+        "extrapolated": bool(best.extrapolated[count] | data.extrapolated[other]) if some else None,
+    }

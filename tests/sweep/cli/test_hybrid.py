@@ -1,0 +1,181 @@
+"""`paradl hybrid`: the published gains, a user's own epochs, every form, bad input."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
+GIVEN = ("--epochs", PAL, "--scaling-efficiency", 1)
+INCEPTION = (*GIVEN, "--model", "inception_v3", "--batch", 64, "--pe", 256, "--speedup", "2=1.32")
+MINE = """model,dataset,target,global_batch,epochs
+mine,my_images,top1>=0.7,256,30
+mine,my_images,top1>=0.7,1024,33
+mine,my_images,top1>=0.7,4096,60
+mine,my_images,top1>=0.7,8192,never
+"""
+
+
+def read_strictly(text: str) -> Any:
+    return json.loads(text, parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "pe", "speedup", "gain"),
+    [
+        ("inception_v3", 64, 256, 1.32, 1.32 * 23 / 24 - 1),  # 26.5 % at 256
+        ("biglstm", 64, 32, 1.22, 0.22),
+        ("gnmt", 128, 256, 1.15, 1.15 * 1.878 / 2 - 1),  # 8 %
+    ],
+)
+def test_the_published_gains(model, batch, pe, speedup, gain, paradl):
+    asked = ("--model", model, "--batch", batch, "--pe", pe, "--speedup", f"2={speedup}")
+    code, out, err = paradl("hybrid", *GIVEN, *asked, "--format", "json")
+    answer = read_strictly(out)
+    assert (code, err) == (0, "")
+    assert answer["gain"]["gain"] == pytest.approx(gain, rel=1e-12)
+    assert answer["gain"]["hybrid_pe"] == pe
+    assert "reconstructed" in answer["epochs"]["source"][0]
+    _, table, _ = paradl("hybrid", *GIVEN, *asked)
+    assert f"Gain up to {pe} PEs: {gain:.1%} (" in table
+    assert "reconstructed" in table
+
+
+def test_epochs_of_one_s_own(paradl, tmp_path):
+    path = tmp_path / "epochs.csv"
+    path.write_text(MINE)
+    asked = ("--epochs", path, "--model", "mine", "--batch", 32, "--scaling-efficiency", 0.95)
+    code, out, _ = paradl("hybrid", *asked, "--speedup", "2=1.6", "--pe", 512)
+    assert code == 0
+    assert "none beyond 4,096" in out
+    rows = [line.split() for line in out.splitlines() if line.strip().startswith("256 ")]
+    assert [row[:4] for row in rows] == [
+        ["256", "data", "256", "8,192"],
+        ["256", "2-way", "128", "4,096"],
+    ]
+    assert "never" in rows[0]
+    assert rows[1][-1] == "wins"
+    # 128 PEs is the last count at which data converges.
+    answer = read_strictly(
+        paradl("hybrid", *asked, "--speedup", "2=1.1", "--pe", 512, "--format", "json")[1]
+    )
+    assert answer["crossovers"][0]["pe"] == 130
+    assert answer["gain"]["data_pe"] == 128
+
+
+def test_a_row_of_csv_for_each_count(paradl):
+    code, out, _ = paradl("hybrid", *INCEPTION, "--pe", "96,128", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert [(row["pe"], row["strategy"]) for row in rows] == [
+        *(("96", name) for name in ("data", "2-way")),
+        *(("128", name) for name in ("data", "2-way")),
+    ]
+    assert float(rows[2]["epochs"]) == 12
+
+
+def test_crossovers_in_words(paradl):
+    def list_crossovers(*options: object) -> list[str]:
+        _, out, _ = paradl("hybrid", *INCEPTION, "--pe", 64, *options)
+        return [line for line in out.splitlines() if "data on as many PEs" in line]
+
+    two, four = list_crossovers("--speedup", "4=1.01")
+    assert two.split("PEs")[1].split() == ["36", "26", "to", "44", "100.0%", "extrapolated"]
+    # Both ends of the interval are the same, and stand there once.
+    assert four.split("PEs")[1].split() == [*["never", "up", "to", "64"] * 2, "0.0%"]
+    assert "all counts" in list_crossovers("--speedup", "4=4.5")[1]
+
+
+def test_the_catalogue_s_epochs_and_the_oracle(paradl):
+    asked = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 64, "--pe", 16)
+    code, out, _ = paradl("hybrid", *asked, "--strategy", "data+filter:group=2", "--format", "json")
+    answer = read_strictly(out)
+    assert code == 0
+    assert (answer["system"], answer["target"]) == ("abci", "top1>=0.759")
+    assert answer["splits"][0]["basis"] == "oracle"
+
+
+def test_falls_are_told(paradl):
+    asked = ("--model", "cosmoflow", "--dataset", "cosmoflow-128", "--batch", 1, "--pe", 64)
+    _, _, err = paradl("hybrid", *asked, "--speedup", "2=1.5", "--scaling-efficiency", 1)
+    assert "warning: epochs fall from 18.3 at 64" in err
+
+
+def test_nothing_feasible(paradl, tmp_path):
+    asked = ("--model", "vgg16", "--dataset", "imagenet", "--batch", 4096, "--pe", 4)
+    code, out, err = paradl("hybrid", "--epochs", PAL, *asked, "--strategy", "data+filter:group=2")
+    assert (code, out) == (2, "")
+    assert "unknown model 'vgg16'" in err
+    asked = ("--model", "inception_v3", "--dataset", "imagenet-299", "--batch", 4096, "--pe", 4)
+    hybrid = ("--strategy", "data+filter:group=2", "--plot", tmp_path / "none.png")
+    code, out, err = paradl("hybrid", "--epochs", PAL, *asked, *hybrid)
+    assert list(tmp_path.iterdir()) == []
+    assert code == 4
+    assert "memory" in out
+    assert "can train with any of these counts: memory" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--speedup", "1.32"), "--speedup: expected name=value, got '1.32'; write it like 2=1.32"),
+        (("--speedup", "x=2"), "--speedup: expected numbers, got 'x=2'"),
+        (("--speedup", "2=1.2", "--speedup", "2=1.3"), "--speedup: expected each name once"),
+        (("--speedup", "2=1", "--pe", "1,x"), "--pe: expected whole numbers, got '1,x'"),
+        (("--speedup", "2=1", "--target", "accuracy"), "unknown target 'accuracy'; did you mean"),
+        (("--speedup", "2=1", "--model", "resnet"), "unknown model 'resnet'; known: biglstm"),
+        (("--speedup", "2=1", "--dataset", "lm1b"), "unknown dataset 'lm1b'; known: imagenet"),
+        (("--speedup", "2=1", "--epochs", "no.csv"), "no.csv: no such file"),
+        (("--strategy", "data+filter"), "--strategy: expected the size of its groups"),
+        (("--speedup", "2=1", "--batch", "16385000"), "--batch: expected at most 1,281,167"),
+    ],
+)
+def test_bad_input_is_one_message(options, message, paradl):
+    base = (*GIVEN, "--model", "inception_v3", "--batch", 64, "--pe", 256)
+    code, out, err = paradl("hybrid", *base, *options)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert len(err) < 1000
+
+
+def test_one_point_is_no_law(paradl, tmp_path):
+    path = tmp_path / "epochs.csv"
+    path.write_text("\n".join(MINE.splitlines()[:2]))
+    asked = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
+    code, _, err = paradl("hybrid", "--epochs", path, *asked, "--scaling-efficiency", 1)
+    assert code == 2
+    assert "epochs.csv:2: expected two global batches or more" in err
+
+
+def test_several_series_are_told_apart(paradl, tmp_path):
+    path = tmp_path / "epochs.csv"
+    rows = MINE.splitlines()
+    path.write_text("\n".join([*rows, *(row.replace("0.7", "0.75") for row in rows[1:])]))
+    asked = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
+    given = ("hybrid", "--epochs", path, *asked, "--scaling-efficiency", 1)
+    code, _, err = paradl(*given)
+    assert code == 2
+    assert "2 series of 'mine': expected one; choose by --target: 'top1>=0.7', 'top1>=0.75'" in err
+    assert paradl(*given, "--target", "top1>=0.75")[0] == 0
+
+
+def test_no_law_is_known(paradl):
+    asked = ("--model", "inception_v3", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
+    for dataset in ((), ("--dataset", "imagenet-299")):
+        code, _, err = paradl("hybrid", *asked, "--scaling-efficiency", 1, *dataset)
+        assert code == 2
+        assert "give measured ones: --epochs FILE.csv" in err
+
+
+def test_the_picture(paradl, tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    path = tmp_path / "hybrid.png"
+    assert paradl("hybrid", *INCEPTION, "--plot", path)[0] == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+    code, out, err = paradl("hybrid", *INCEPTION, "--plot", tmp_path / "hybrid.txt")
+    assert (code, out) == (2, "")
+    assert "no picture can be written" in err
