@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
-from grids.convergence.catalogue import choose_series, find_convergence, is_same_data
+from grids.convergence.catalogue import find_convergence, is_same_data
+from grids.convergence.choice import pick_series
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
-from grids.convergence.points import Series, read_points
+from grids.convergence.points import read_points
 from grids.entries.datasets import Dataset
 from grids.library import Reference, find
 from grids.lookup import Where
@@ -57,7 +58,7 @@ def _look_up(
         }
         return {pair: each for pair, each in shipped.items() if each is not None}
     if isinstance(reference, str) and reference.endswith(".csv"):
-        return _fit_file(read_points((base / reference).expanduser()), target, pairs)
+        return _fit_file((base / reference).expanduser(), target, pairs)
     entry = find("convergence", reference, base)
     return {
         (model, data.name): entry
@@ -67,12 +68,12 @@ def _look_up(
 
 
 def _fit_file(
-    series: tuple[Series, ...], target: str | None, pairs: list[tuple[str, Dataset]]
+    path: Path, target: str | None, pairs: list[tuple[str, Dataset]]
 ) -> dict[Pair, Convergence]:
-    """The laws of a file's series, the longest of each pair."""
-    laws = {}
-    for model, data in pairs:
-        chosen = choose_series(series, model, data.name, target)
-        if chosen is not None:
-            laws[model, data.name] = fit(chosen, data.samples)
-    return laws
+    """The laws of a file's series, one of each pair that it has any of."""
+    known = {(each.model, each.dataset) for each in read_points(path)}
+    return {
+        (model, data.name): fit(pick_series(path, model, data.name, target), data.samples)
+        for model, data in pairs
+        if any(model == own and is_same_data(data.name, measured) for own, measured in known)
+    }

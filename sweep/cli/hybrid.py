@@ -9,7 +9,17 @@ from grids.reading.errors import InputError, shorten
 from sweep.cli.assignments import parse_settings
 from sweep.cli.exits import NOTHING_FEASIBLE, end
 from sweep.cli.option_messages import speak_of_options
-from sweep.cli.shared_options import Calibration, Dataset, Form, Model, Oracle, Set, System
+from sweep.cli.shared_options import (
+    Calibration,
+    Convergence,
+    Dataset,
+    Form,
+    Model,
+    Oracle,
+    Set,
+    System,
+    Target,
+)
 from sweep.show.visible import tell
 
 Counts = Annotated[
@@ -31,11 +41,6 @@ Speedups = Annotated[
 Efficiency = Annotated[
     float | None, typer.Option(help="T_1 / T_N across replicas, in place of the oracle's.")
 ]
-Epochs = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.csv", help="Measured epochs by batch; else the catalogue's."),
-]
-Target = Annotated[str | None, typer.Option(help="Which accuracy, where several were measured.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it, too: hybrid.png.")]
 
 
@@ -46,7 +51,7 @@ def hybrid(
     strategy: Hybrids = None,
     speedup: Speedups = None,
     scaling_efficiency: Efficiency = None,
-    epochs: Epochs = None,
+    convergence: Convergence = "auto",
     target: Target = None,
     dataset: Dataset = None,
     system: System = "abci",
@@ -68,7 +73,7 @@ def hybrid(
             strategies=strategy or (),
             speedups=parse_speedups(speedup),
             scaling_efficiency=scaling_efficiency,
-            epochs=epochs,
+            convergence=convergence,
             target=target,
             dataset=dataset,
             system=system,

@@ -20,7 +20,7 @@ def tabulate(points: Any, **more: Any) -> Convergence:
 def ask(law: Convergence, pe: Any, speedups: dict[int, float], **more: Any) -> dict[str, Any]:
     """The answer where speed-ups are given; SE is 1 where nothing else is said."""
     asked = {"batch": 64, "scaling_efficiency": 1.0} | more
-    return sweep.hybrid("inception_v3", pe=pe, speedups=speedups, epochs=law, **asked)
+    return sweep.hybrid("inception_v3", pe=pe, speedups=speedups, convergence=law, **asked)
 
 
 def pick_row(answer: dict[str, Any], strategy: str, pe: int) -> dict[str, Any]:

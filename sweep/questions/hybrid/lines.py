@@ -35,7 +35,7 @@ class Line:
     efficiency: Floats
     epochs: Floats
     extrapolated: NDArray[np.bool_]
-    limits: NDArray[np.uint8]
+    limits: NDArray[np.uint16]
     speedup: Floats
 
     @property
@@ -59,7 +59,7 @@ class Paces:
 
     split: Floats
     efficiency: Floats
-    limits: NDArray[np.uint8]
+    limits: NDArray[np.uint16]
 
 
 def find_paces(
@@ -111,12 +111,12 @@ def _find_efficiency(contender: Contender, seconds: dict[str, Floats], most: int
     return data[:, :1] / data[:, replicas - 1]
 
 
-def _find_limits(contender: Contender, times: "dict[str, Times]", most: int) -> NDArray[np.uint8]:
+def _find_limits(contender: Contender, times: "dict[str, Times]", most: int) -> NDArray[np.uint16]:
     """Flags [count]; of a split that the oracle does not know, data's and of counts that divide."""
     strategy = contender.strategy or "data"
-    flags = times[strategy].limits if strategy in times else np.zeros(most, np.uint8)
+    flags = times[strategy].limits if strategy in times else np.zeros(most, np.uint16)
     uneven = np.arange(1, most + 1) % contender.group > 0
-    return flags | np.where(uneven, np.uint8(Limit.GROUP_DOES_NOT_DIVIDE), np.uint8(0))
+    return flags | np.where(uneven, np.uint16(Limit.GROUP_DOES_NOT_DIVIDE), np.uint16(0))
 
 
 def make_line(
@@ -128,7 +128,7 @@ def make_line(
     epochs = draw_epochs(convergence, batches, draws.laws)
     alone = draw_epochs(convergence, np.array([samples]), draws.laws)
     speedup = paces.split * paces.efficiency * replicas * alone / epochs
-    forbidden = (paces.limits & np.uint8(FORBIDS)) > 0
+    forbidden = (paces.limits & np.uint16(FORBIDS)) > 0
     return Line(
         contender=contender,
         split=float(paces.split[0, 0]),

@@ -26,7 +26,7 @@ def hybrid(
     strategies: Sequence[str] = (),
     speedups: Mapping[int, float] | None = None,
     scaling_efficiency: float | None = None,
-    epochs: Path | str | Convergence | None = None,
+    convergence: Path | str | Convergence = "auto",
     target: str | None = None,
     dataset: str | None = None,
     system: str = "abci",
@@ -36,8 +36,9 @@ def hybrid(
     """Speed-ups to the target accuracy, crossovers and the gain, as `paradl hybrid` prints them.
 
     batch: samples a replica. pe: the PE counts to tell of; of one number the powers of two up to
-    it. speedups: SU^M by M, in the place of the oracle's; scaling_efficiency: SE, likewise. epochs:
-    a CSV file of measured ones, a law, or None: what the catalogue knows. InputError: bad input.
+    it. speedups: SU^M by M, in the place of the oracle's; scaling_efficiency: SE, likewise.
+    convergence: a file of measured epochs, a law, or auto: what the catalogue knows. InputError:
+    bad input.
     """
     contenders = list_contenders(strategies, speedups or {})
     counts = list_counts(pe, contenders)
@@ -47,41 +48,41 @@ def hybrid(
         axes = {"model": model, "dataset": dataset, "system": system, "batch": batch}
         grid = _build_grid(contenders, axes, parameters or {}, settings or {})
     names = (model, dataset) if grid is None else _list_names(grid)
-    convergence = _choose_convergence(epochs, *names, target, grid)
+    law = _choose_convergence(convergence, *names, target, grid)
     times, seconds, samples = _time_contenders(grid, counts[-1], batch)
-    _check_batch(samples, convergence, grid)
+    _check_batch(samples, law, grid)
     draws = make_draws()
     paces = find_paces(contenders, times, draws, counts[-1], scaling_efficiency)
     lines = [
-        make_line(contender, pace, convergence, draws, samples)
+        make_line(contender, pace, law, draws, samples)
         for contender, pace in zip(contenders, paces, strict=True)
     ]
     return {
         "model": names[0],
-        "dataset": names[1] or convergence.dataset,
+        "dataset": names[1] or law.dataset,
         "system": grid.labels["system"][0] if grid else None,
         "batch": batch,
         "iteration_time": seconds,
-        **describe_convergence(convergence, samples),
+        **describe_convergence(law, samples),
         "splits": list_splits(lines, given=scaling_efficiency is not None),
         "rows": list_rows(lines, counts, samples),
         **_judge_lines(lines),
-        "warnings": [*(grid.warnings if grid else []), *convergence.warnings],
+        "warnings": [*(grid.warnings if grid else []), *law.warnings],
     }
 
 
 def _choose_convergence(
-    epochs: Path | str | Convergence | None,
+    convergence: Path | str | Convergence,
     model: str,
     dataset: str | None,
     target: str | None,
     grid: "Grid | None",
 ) -> Convergence:
     """The law that is given, or of a file, or of the catalogue."""
-    if isinstance(epochs, Convergence):
-        return epochs
+    if isinstance(convergence, Convergence):
+        return convergence
     samples = grid.datasets[0].samples if grid else None
-    return choose_convergence(Path(epochs) if epochs else None, model, dataset, target, samples)
+    return choose_convergence(convergence, model, dataset, target, samples)
 
 
 def _judge_lines(lines: Sequence[Line]) -> dict[str, Any]:

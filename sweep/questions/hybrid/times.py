@@ -34,7 +34,7 @@ class Times:
 
     seconds: Floats
     error: Floats
-    limits: NDArray[np.uint8]
+    limits: NDArray[np.uint16]
     samples: float
 
     def draw(self, errors: Floats) -> Floats:

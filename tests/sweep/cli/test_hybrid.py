@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
-GIVEN = ("--epochs", PAL, "--scaling-efficiency", 1)
+GIVEN = ("--convergence", PAL, "--scaling-efficiency", 1)
 INCEPTION = (*GIVEN, "--model", "inception_v3", "--batch", 64, "--pe", 256, "--speedup", "2=1.32")
 MINE = """model,dataset,target,global_batch,epochs
 mine,my_images,top1>=0.7,256,30
@@ -47,7 +47,7 @@ def test_the_published_gains(model, batch, pe, speedup, gain, paradl):
 def test_epochs_of_one_s_own(paradl, tmp_path):
     path = tmp_path / "epochs.csv"
     path.write_text(MINE)
-    asked = ("--epochs", path, "--model", "mine", "--batch", 32, "--scaling-efficiency", 0.95)
+    asked = ("--convergence", path, "--model", "mine", "--batch", 32, "--scaling-efficiency", 0.95)
     code, out, _ = paradl("hybrid", *asked, "--speedup", "2=1.6", "--pe", 512)
     assert code == 0
     assert "none beyond 4,096" in out
@@ -106,12 +106,14 @@ def test_falls_are_told(paradl):
 
 def test_nothing_feasible(paradl, tmp_path):
     asked = ("--model", "vgg16", "--dataset", "imagenet", "--batch", 4096, "--pe", 4)
-    code, out, err = paradl("hybrid", "--epochs", PAL, *asked, "--strategy", "data+filter:group=2")
+    code, out, err = paradl(
+        "hybrid", "--convergence", PAL, *asked, "--strategy", "data+filter:group=2"
+    )
     assert (code, out) == (2, "")
     assert "unknown model 'vgg16'" in err
     asked = ("--model", "inception_v3", "--dataset", "imagenet-299", "--batch", 4096, "--pe", 4)
     hybrid = ("--strategy", "data+filter:group=2", "--plot", tmp_path / "none.png")
-    code, out, err = paradl("hybrid", "--epochs", PAL, *asked, *hybrid)
+    code, out, err = paradl("hybrid", "--convergence", PAL, *asked, *hybrid)
     assert list(tmp_path.iterdir()) == []
     assert code == 4
     assert "memory" in out
@@ -128,7 +130,7 @@ def test_nothing_feasible(paradl, tmp_path):
         (("--speedup", "2=1", "--target", "accuracy"), "unknown target 'accuracy'; did you mean"),
         (("--speedup", "2=1", "--model", "resnet"), "unknown model 'resnet'; known: biglstm"),
         (("--speedup", "2=1", "--dataset", "lm1b"), "unknown dataset 'lm1b'; known: imagenet"),
-        (("--speedup", "2=1", "--epochs", "no.csv"), "no.csv: no such file"),
+        (("--speedup", "2=1", "--convergence", "no.csv"), "no.csv: no such file"),
         (("--strategy", "data+filter"), "--strategy: expected the size of its groups"),
         (("--speedup", "2=1", "--batch", "16385000"), "--batch: expected at most 1,281,167"),
     ],
@@ -146,7 +148,7 @@ def test_one_point_is_no_law(paradl, tmp_path):
     path = tmp_path / "epochs.csv"
     path.write_text("\n".join(MINE.splitlines()[:2]))
     asked = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
-    code, _, err = paradl("hybrid", "--epochs", path, *asked, "--scaling-efficiency", 1)
+    code, _, err = paradl("hybrid", "--convergence", path, *asked, "--scaling-efficiency", 1)
     assert code == 2
     assert "epochs.csv:2: expected two global batches or more" in err
 
@@ -156,7 +158,7 @@ def test_several_series_are_told_apart(paradl, tmp_path):
     rows = MINE.splitlines()
     path.write_text("\n".join([*rows, *(row.replace("0.7", "0.75") for row in rows[1:])]))
     asked = ("--model", "mine", "--batch", 32, "--pe", 8, "--speedup", "2=1.6")
-    given = ("hybrid", "--epochs", path, *asked, "--scaling-efficiency", 1)
+    given = ("hybrid", "--convergence", path, *asked, "--scaling-efficiency", 1)
     code, _, err = paradl(*given)
     assert code == 2
     assert "2 series of 'mine': expected one; choose by --target: 'top1>=0.7', 'top1>=0.75'" in err
@@ -168,7 +170,7 @@ def test_no_law_is_known(paradl):
     for dataset in ((), ("--dataset", "imagenet-299")):
         code, _, err = paradl("hybrid", *asked, "--scaling-efficiency", 1, *dataset)
         assert code == 2
-        assert "give measured ones: --epochs FILE.csv" in err
+        assert "give measured ones: --convergence FILE.csv" in err
 
 
 def test_the_picture(paradl, tmp_path):

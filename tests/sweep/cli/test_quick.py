@@ -51,7 +51,7 @@ def test_the_catalogue_is_listed_without_a_store(kind):
 
 
 def test_a_hybrid_whose_numbers_are_given_needs_no_oracle():
-    given = ("--epochs", str(PAL), "--model", "inception_v3", "--batch", "64", "--pe", "256")
+    given = ("--convergence", str(PAL), "--model", "inception_v3", "--batch", "64", "--pe", "256")
     asked = (*given, "--speedup", "2=1.32", "--scaling-efficiency", "1")
     assert not (SLOW | {"zarr", "pandas"}) & imported("hybrid", *asked)
     assert not (SLOW | {"zarr", "pandas", "scipy"}) & imported("hybrid", "--help")

@@ -39,7 +39,7 @@ def test_counts(pe, counts):
     ],
 )
 def test_what_makes_no_sense_is_told(more, message):
-    asked: Any = {"batch": 64, "pe": 256, "epochs": CONSTANT, "scaling_efficiency": 1.0} | more
+    asked: Any = {"batch": 64, "pe": 256, "convergence": CONSTANT, "scaling_efficiency": 1.0} | more
     with pytest.raises(InputError, match=message):
         sweep.hybrid("inception_v3", **asked)
 
@@ -48,7 +48,7 @@ def test_a_batch_is_no_larger_than_what_converges_or_the_data_set():
     law = Convergence(**NAMES, epochs_min=7, converges_to=32)
     with pytest.raises(InputError, match="--batch: expected at most 32, the largest batch"):
         ask(law, 8, {2: 1.2})
-    asked: Any = {"speedups": {2: 1.2}, "epochs": CONSTANT, **MACHINE}
+    asked: Any = {"speedups": {2: 1.2}, "convergence": CONSTANT, **MACHINE}
     with pytest.raises(InputError, match="--batch: expected at most 1,281,167, the samples"):
         sweep.hybrid("inception_v3", 2_000_000, 8, **asked)
     with pytest.raises(InputError, match="--dataset: inception_v3 takes samples of 2"):
@@ -56,5 +56,5 @@ def test_a_batch_is_no_larger_than_what_converges_or_the_data_set():
     passes = CONSTANT.model_copy(update={"converges_to": 32})
     with pytest.raises(InputError, match=r"--batch: expected at most 32, .* got 64"):
         sweep.hybrid(
-            "inception_v3", 16, 8, parameters={"accumulate": 4}, **asked | {"epochs": passes}
+            "inception_v3", 16, 8, parameters={"accumulate": 4}, **asked | {"convergence": passes}
         )

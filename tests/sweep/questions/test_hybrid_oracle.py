@@ -17,7 +17,7 @@ from sweep.questions.probability import find_chance
 def test_the_oracle_s_times_are_those_of_predict(strategy, group):
     law = tabulate(INCEPTION)
     answer = sweep.hybrid(
-        "inception_v3", 64, [group, 32], strategies=[strategy], epochs=law, **MACHINE
+        "inception_v3", 64, [group, 32], strategies=[strategy], convergence=law, **MACHINE
     )
 
     def time(label: str, pe: int) -> float:
@@ -40,7 +40,7 @@ def test_the_oracle_s_times_are_those_of_predict(strategy, group):
 def test_given_numbers_go_before_the_oracle_s():
     law = tabulate(INCEPTION)
     strategy = "data+pipeline:group=2"
-    asked: Any = {"epochs": law, **MACHINE}
+    asked: Any = {"convergence": law, **MACHINE}
     split = sweep.hybrid("inception_v3", 64, [64], speedups={2: 1.32}, **asked)
     data = pick_row(sweep.hybrid("inception_v3", 64, [32], speedups={2: 1.32}, **asked), "data", 32)
     # A split of which no more is known scales as data does across as many replicas.
@@ -64,7 +64,7 @@ def test_what_is_forbidden_is_a_gap_with_its_reason():
         64,
         [128, 256],
         strategies=["data+spatial:group=64"],
-        epochs=CONSTANT,
+        convergence=CONSTANT,
         dataset="imagenet-299",
         system="xe8545",
     )
@@ -73,7 +73,12 @@ def test_what_is_forbidden_is_a_gap_with_its_reason():
     assert pick_row(answer, "data", 128)["feasible"]
     assert answer["gain"]["data_pe"] == 128
     crowded = sweep.hybrid(
-        "inception_v3", 4096, [8], strategies=["data+filter:group=2"], epochs=CONSTANT, **MACHINE
+        "inception_v3",
+        4096,
+        [8],
+        strategies=["data+filter:group=2"],
+        convergence=CONSTANT,
+        **MACHINE,
     )
     assert {tuple(row["limit"]) for row in crowded["rows"]} == {("memory",)}
     assert crowded["gain"]["gain"] is None
@@ -87,7 +92,7 @@ def test_table_iii_has_no_intervals_of_its_own():
         64,
         [16],
         strategies=["data+filter:group=2"],
-        epochs=CONSTANT,
+        convergence=CONSTANT,
         **MACHINE,
         settings={"oracle": "paper"},
     )
@@ -101,7 +106,7 @@ def test_accumulated_passes_count_as_samples_of_a_replica():
         16,
         [32],
         strategies=["data+filter:group=2"],
-        epochs=tabulate(INCEPTION),
+        convergence=tabulate(INCEPTION),
         parameters={"accumulate": 4},
         **MACHINE,
     )
@@ -111,7 +116,12 @@ def test_accumulated_passes_count_as_samples_of_a_replica():
 
 def test_what_slows_all_alike_counts_for_no_ratio():
     answer = sweep.hybrid(
-        "inception_v3", 64, [32], strategies=["data+spatial:group=2"], epochs=CONSTANT, **MACHINE
+        "inception_v3",
+        64,
+        [32],
+        strategies=["data+spatial:group=2"],
+        convergence=CONSTANT,
+        **MACHINE,
     )
     data, split = (pick_row(answer, name, 32) for name in ("data", "data+spatial:group=2"))
     # Of the time itself the 80 % interval is 1.8 wide: 0.22 is the spread of the roofline's.
@@ -125,7 +135,7 @@ def test_what_slows_all_alike_counts_for_no_ratio():
 )
 def test_the_chance_is_that_of_the_oracle_s_draws(strategy, pe):
     answer = sweep.hybrid(
-        "inception_v3", 64, [pe], strategies=[strategy], epochs=CONSTANT, **MACHINE
+        "inception_v3", 64, [pe], strategies=[strategy], convergence=CONSTANT, **MACHINE
     )
     labels = {"model": "inception_v3", "batch": 64, **MACHINE}
     grid = build_grid({**labels, "strategy": ["data", strategy], "pe": pe}, {}, {})

@@ -31,7 +31,7 @@ def ask(name: str = "mine", pe: Any = 64, **more: Any) -> dict[str, Any]:
     names: Any = dict.fromkeys(("name", "model", "dataset", "target"), "mine")
     law = Convergence(**names, epochs_min=4, critical_batch=512, batch_variance=0.1, **more)
     given: dict[int, float] = {2: 1.7, 4: 2.5}
-    return sweep.hybrid(name, 64, pe, speedups=given, scaling_efficiency=1, epochs=law)
+    return sweep.hybrid(name, 64, pe, speedups=given, scaling_efficiency=1, convergence=law)
 
 
 def test_a_line_for_each_contender_with_its_band(drawn):

@@ -1,0 +1,47 @@
+"""The choice among the series of a file: one of a model, a data set and a target, or a refusal."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from grids.convergence.catalogue import MEASURED_AS
+from grids.convergence.points import Series, read_points
+from grids.reading.errors import InputError, shorten, suggest_name
+
+
+def pick_series(path: Path, model: str, dataset: str | None, target: str | None) -> Series:
+    """The only series of a file that the names choose."""
+    ours = _pick("model", model, read_points(path), path)
+    if dataset is not None:
+        measured = MEASURED_AS.get(dataset, dataset)
+        named = any(each.dataset == dataset for each in ours)
+        ours = _pick("dataset", dataset if named else measured, ours, path)
+    if target is not None:
+        ours = _pick("target", target, ours, path)
+    if len(ours) > 1:
+        raise InputError(
+            f"{len(ours)} series of {shorten(model)}: expected one",
+            where=str(path),
+            advice=_tell_apart(ours),
+        )
+    return ours[0]
+
+
+def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[Series, ...]:
+    """The series of that model, dataset or target; InputError where there are none."""
+    listed = tuple(series)
+    matches = tuple(each for each in listed if getattr(each, kind) == name)
+    if not matches:
+        names = {str(getattr(each, kind)) for each in listed}
+        raise InputError(
+            f"unknown {kind} {shorten(name)}", where=str(path), advice=suggest_name(name, names)
+        )
+    return matches
+
+
+def _tell_apart(series: tuple[Series, ...]) -> str:
+    """Advice: the first label by which several series differ, and its values."""
+    for kind, option in (("target", "--target"), ("dataset", "--dataset")):
+        names = sorted({getattr(each, kind) for each in series})
+        if len(names) > 1:
+            return f"choose by {option}: {', '.join(map(shorten, names[:5]))}"
+    return "keep the rows of one source and optimizer"
