@@ -27,7 +27,9 @@ Row = Mapping[str, Any]
 UNITS = dict.fromkeys(
     ("epoch_time", "comp_time", "comm_time", "fastest_time", "seconds_per_epoch", *TERMS),
     "s/epoch",
-)
+) | dict.fromkeys(("train_time", "soonest_time"), "s")
+# Whose percentiles are no seconds.
+COUNTS = ("intervals.epochs",)
 # Shown in each cell, with an SI prefix.
 PREFIXED = {
     "memory": "B",
@@ -134,7 +136,8 @@ def print_record(row: Row, title: str = "") -> None:
 def _format_with_unit(key: str, value: object) -> str:
     """A value that stands alone, with the unit of its key, or of what its key is a part of."""
     whole, _, name = key.rpartition(".")
-    text = format_cell(value, PREFIXED.get(whole, PREFIXED.get(name)))
+    unit = None if whole in COUNTS else PREFIXED.get(whole, PREFIXED.get(name))
+    text = format_cell(value, unit)
     if name not in UNITS or value is None:
         return text
     # What passes while PEs compute stands among terms that add up to the whole.

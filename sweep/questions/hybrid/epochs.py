@@ -44,7 +44,13 @@ def _read_file(
     reference: str, model: str, dataset: str | None, target: str | None, samples: int | None
 ) -> Convergence:
     if not reference.endswith(".csv"):
-        return find("convergence", reference, Path())
+        entry = find("convergence", reference, Path())
+        if entry.model != model:
+            raise InputError(
+                f"expected epochs of {shorten(model)}, got those of {shorten(entry.model)}",
+                where=reference,
+            )
+        return entry
     series = pick_series(Path(reference), model, dataset, target)
     return fit(series, samples or count_samples(dataset or series.dataset))
 
