@@ -1,5 +1,6 @@
 """The two oracles: the machine's rate as a part of Table III's, of blocks and of a whole sweep."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,11 +14,19 @@ from benchmarks.kernel import Block
 from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import Action, Timing, interleaved
 from grids.grid import Grid
+from grids.inputs.uncertainty import DRAWS
+from grids.spec import INTERVALS
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, sweep
 
 # Of Table III's rate: what a machine as it is may cost.
 SHARE = 0.6
+# Of the rate without: percentiles of three times, from DRAWS draws.
+UNSURE = 1 / 64
+SMALLER = 2  # a block with percentiles is so many sizes smaller, or a round takes minutes
+
+
+NOTE = f"Percentiles of an epoch's time are those of {DRAWS} draws."
 
 
 def measure(effort: Effort) -> Report:
@@ -30,7 +39,23 @@ def measure(effort: Effort) -> Report:
             actions = {"paper": Block(paper, position), "machine": Block(machine, position)}
             timings = interleaved(actions, effort.short_rounds)
             rows.append(_row(f"{name}, {kind}", cells, timings))
-    return Report("oracles", "the machine oracle, against Table III", (*rows, _sweep(effort)))
+    unsure = [_compare_percentiles(effort, name) for name in spaces.STRATEGIES]
+    rows += [*unsure, _sweep(effort)]
+    return Report("oracles", "the machine oracle, against Table III", tuple(rows), NOTE)
+
+
+def _compare_percentiles(effort: Effort, strategy: str) -> Row:
+    """A block with the percentiles of an epoch's time, against one without them."""
+    size = effort.blocks[max(0, len(effort.blocks) - 1 - SMALLER)]
+    plain = spaces.wide(size, (strategy,), "machine")
+    asked = (*plain.spec.outputs, *(name for name in INTERVALS if name.startswith("epoch")))
+    with_them = replace(plain, spec=plain.spec.model_copy(update={"outputs": asked}))
+    actions = {"plain": Block(plain, 0), "percentiles": Block(with_them, 0)}
+    timings = interleaved(actions, effort.short_rounds)
+    share = timings["percentiles"].rate_against(timings["plain"])
+    rate = int(np.prod(plain.shape[4:])) / timings["percentiles"].median
+    what, goal = f"{strategy}, with percentiles", at_least(share, UNSURE)
+    return Row(what, rate, "cells/s", share, "without", (goal,))
 
 
 def _sweep(effort: Effort) -> Row:
