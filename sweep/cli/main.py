@@ -27,6 +27,7 @@ from sweep.cli.shared_options import (
     Form,
     Iterations,
     Layers,
+    MaxGlobalBatch,
     Model,
     Optimizer,
     Oracle,
@@ -152,6 +153,7 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
         calibration: Calibration = "auto",
         convergence: Convergence = "none",
         target: Target = None,
+        max_global_batch: MaxGlobalBatch = None,
         form: Form = "table",
     ) -> None:
         from sweep.questions.predict import Configuration
@@ -163,7 +165,7 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
             batch=batch,
             dataset=dataset,
             system=system,
-            parameters=parse_settings(settings, "--set"),
+            parameters=parse_settings(settings, "--set") | _bound_batch(max_global_batch),
             settings={
                 "scaling": scaling,
                 "collectives": collectives,
@@ -187,6 +189,11 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
 
     command.__doc__ = show_answer.__doc__
     return command
+
+
+def _bound_batch(most: int | None) -> dict[str, Any]:
+    """The largest global batch as a parameter, where one is given."""
+    return {} if most is None else {"max_global_batch": most}
 
 
 @app.command("predict")

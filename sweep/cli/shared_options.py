@@ -65,6 +65,9 @@ Convergence = Annotated[
 Target = Annotated[
     str | None, typer.Option(help="Such as top1>=0.759, where epochs to several are known.")
 ]
+MaxGlobalBatch = Annotated[
+    int | None, typer.Option(help="Beyond it training is taken not to converge.")
+]
 ObjectiveOption = Annotated[
     Literal["epoch-time", "train-time"],
     typer.Option("--objective", help="The time of an epoch, or the time to the target."),

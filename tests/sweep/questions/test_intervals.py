@@ -13,9 +13,11 @@ import sweep
 from grids.grid import Grid
 from grids.inputs.uncertainty import NAMES
 from grids.reading.errors import InputError
-from grids.spec import INTERVALS, validate_spec
+from grids.spec import INTERVALS, TRAINING, validate_spec
 from kernels.percentiles import PERCENTILES
 
+# Of those that need no epochs to a target (test_training.py).
+OF_TIMES = [name for name, (time, _) in INTERVALS.items() if time not in TRAINING]
 SERIES: dict[str, Any] = {"model": "resnet50", "dataset": "imagenet", "strategy": "data"}
 SERIES |= {"pe": [1, 64], "batch": [32, 64]}
 CALIBRATION = define_calibration(
@@ -32,7 +34,7 @@ AXES = {
 SPEC = {
     "axes": AXES,
     "calibration": CALIBRATION,
-    "outputs": ["comp_time", "comm_time", "memory", "limit", *INTERVALS],
+    "outputs": ["comp_time", "comm_time", "memory", "limit", *OF_TIMES],
 }
 TIMES = ("iteration_time", "iteration_comp_time", "iteration_comm_time")
 
@@ -283,16 +285,16 @@ def test_a_chance_needs_the_cubes_own_labels(cube) -> None:
         sweep.best(other)
 
 
-GROUPS = ["data+spatial", "channel", "pipeline"]
+GROUPS = ["data+spatial", "pipeline"]
 
 
 def test_machines_of_all_kinds_have_intervals(tmp_path) -> None:
     """One with a path through host memory and one without: its bandwidth is infinite there."""
     axes = {**AXES, "system": ["abci", "dgx-h100"], "strategy": GROUPS, "pe": [1, 64]}
-    spec = {"axes": axes, "outputs": ["comp_time", "comm_time", *INTERVALS]}
+    spec = {"axes": axes, "outputs": ["comp_time", "comm_time", *OF_TIMES]}
     cells = sweep.run(spec, tmp_path / "cube.zarr").load()
     known = np.isfinite(cells.comp_time + cells.comm_time)
     assert known.any(["pe", "batch"]).all()
-    for name in INTERVALS:
+    for name in OF_TIMES:
         assert (np.isfinite(cells[name]) == known).all(), name
     assert (cells.epoch_time_p10 <= cells.epoch_time_p50).where(known, True).all()

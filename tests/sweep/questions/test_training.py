@@ -317,6 +317,10 @@ def test_commands(url: str, paradl: Any) -> None:
     code, out, _ = paradl("predict", *asked, *more)
     assert code == 0
     assert json.loads(out)["train_time"] > 0
+    code, out, err = paradl("predict", *asked, *more, "--max-global-batch", 2047)
+    assert code == 4
+    assert json.loads(out)["limit"] == ["no_convergence"]
+    assert "no_convergence" in err
 
 
 def test_no_convergence_is_a_flag_of_its_own() -> None:
