@@ -130,8 +130,9 @@ class Grid:
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd about model files, by line."""
-        return [text for each in self.models for text in each.warnings]
+        """What is odd about model files, by line, and about measured epochs."""
+        entries = (*self.models, *self.convergences.values())
+        return [text for each in entries for text in each.warnings]
 
     @cached_property
     def axes(self) -> dict[str, Floats]:

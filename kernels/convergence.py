@@ -5,6 +5,8 @@
 McCandlish et al., "An Empirical Model of Large-Batch Training", arXiv 1812.06162. E_min: epochs of
 the smallest batches; B_c [samples]: the critical batch, which doubles them; D: samples an epoch;
 S: steps. Plain arithmetic: of floats, and of arrays of numpy's or JAX's, which is not imported.
+
+Measured epochs are lines between points, and the law beyond them, which is a line, too: a curve.
 """
 
 from dataclasses import dataclass
@@ -26,6 +28,29 @@ class Law:
     covariance: Value = 0.0  # of ln E_min and ln B_c
     batch_variance: Value = 0.0  # of ln B_c
     error: Value = 0.0  # spread of ln E of a run about the law
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Epochs by global batch as lines: start + slope B + sum of bends max(0, B - knots).
+
+    knots [knot, ...] [samples], bends [knot, ...]: where lines meet, and by how much steeper the
+    next one is.
+    """
+
+    start: Value
+    slope: Value
+    knots: Value
+    bends: Value
+
+
+def follow_curve(curve: Curve, global_batch: Value) -> Value:
+    """Epochs to the target with a global batch [samples]."""
+    epochs = curve.start + curve.slope * global_batch
+    for knot, bend in zip(curve.knots, curve.bends, strict=True):
+        beyond = global_batch - knot
+        epochs = epochs + bend * ((beyond + abs(beyond)) / 2.0)
+    return epochs
 
 
 def count_epochs(law: Law, global_batch: Value) -> Value:

@@ -103,7 +103,7 @@ class Block:
             p=cut.cut(self.p, starts),
             enough=cut.cut(self.enough, starts),
             **{name: outputs[name] for name in self.summarised},
-            epochs_alone=case.training.epochs_alone if case.training else None,
+            epochs_alone=self._count_alone(case),
         )
         if cut.overlap:
             # The last tile begins early, so as to be a whole one: its first rows count elsewhere.
@@ -115,6 +115,13 @@ class Block:
         """The summary of no PE counts, for cells of this shape."""
         of_limits = tuple(map(min, shape[1:], self.limits))
         return summarise_nothing(shape[1:], of_limits, trains=self.case.training is not None)
+
+    def _count_alone(self, case: Case) -> Array | None:
+        """Epochs on one PE, of the cells' rank: without the dimensions of choices."""
+        if case.training is None:
+            return None
+        epochs = jnp.asarray(case.training.count_epochs(case.run.batch_alone))
+        return epochs.reshape(epochs.shape[epochs.ndim - len(self.cut.shape) :])
 
     @property
     def summarised(self) -> tuple[str, ...]:

@@ -26,7 +26,6 @@ from kernels.rates import Rates, are_constant, find_rates, iteration_times
 from kernels.run import Times, add_terms, extend_to_epoch, wait_for_input
 from kernels.strategy import feed_seconds, group_work, iteration_terms
 from kernels.terms import Terms
-from kernels.training import Training
 from kernels.uncertainty import Spread, spread
 
 
@@ -37,7 +36,8 @@ class Answer:
 
     compute, communication: sums of terms. replicas: p1; group: p2; segments: S, 1 where nothing is
     a pipeline; batch: b; global_batch: B; iterations: I, an epoch. spread: how far times may be
-    off; None where nobody asked. training: epochs to the target; None where no law is known.
+    off; None where nobody asked. epochs: to the target; None where no law is
+    known. epochs_spread: of their logarithm.
     """
 
     terms: Terms
@@ -52,7 +52,8 @@ class Answer:
     global_batch: Cells
     iterations: Cells
     spread: Spread | None = None
-    training: Training | None = None
+    epochs: Cells | None = None
+    epochs_spread: Cells | None = None
 
     @property
     def epoch_time(self) -> Cells:
@@ -62,8 +63,8 @@ class Answer:
     @property
     def train_time(self) -> Cells:
         """[s] to the target; the answer knows how many epochs that takes."""
-        assert self.training is not None  # a spec without a law has no such output
-        return self.epoch_time * self.training.epochs
+        assert self.epochs is not None  # a spec without a law has no such output
+        return self.epoch_time * self.epochs
 
 
 @jax.tree_util.register_dataclass
@@ -147,7 +148,7 @@ def _settle_choices(case: Case) -> Case:
 
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
-    work, run, exists = case.work, case.run, invariants.exists
+    work, run, exists, training = case.work, case.run, invariants.exists, case.training
     needed = jnp.where(exists, find_memory(case), jnp.nan)
     times = extend_to_epoch(_find_times(case, invariants), run, case.options)
     return Answer(
@@ -163,7 +164,8 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
         spread=None if case.uncertainty is None else spread(case),
-        training=case.training,
+        epochs=training.count_epochs(run.global_batch) if training else None,
+        epochs_spread=training.spread_epochs(run.global_batch) if training else None,
     )
 
 
@@ -187,7 +189,7 @@ def _pick_choice(choices: Answer) -> Array:
 
     Where none is allowed, of those that exist. With a law of epochs: the soonest at the target.
     """
-    time = choices.epoch_time if choices.training is None else choices.train_time
+    time = choices.epoch_time if choices.epochs is None else choices.train_time
     # `argmin` takes NaN for the least: what does not exist is infinitely slow. The flags may vary
     # with more dimensions than the time.
     time, _ = jnp.broadcast_arrays(jnp.where(jnp.isnan(time), jnp.inf, time), choices.limit)

@@ -72,6 +72,11 @@ class Run:
         return batches.global_batch(self.spec_batch, self._passes_at_once, self.scaling)
 
     @property
+    def batch_alone(self) -> Cells:
+        """B of one PE, which is one replica."""
+        return batches.global_batch(self.spec_batch, self.accumulate, self.scaling)
+
+    @property
     def _passes_at_once(self) -> Cells:
         """A p1 passes, of all replicas, make an iteration."""
         return self.p1 * self.accumulate

@@ -12,7 +12,7 @@ STORED = {
     "memory": "memory",
     "limit": "limit",
     **{name: f"terms.{name}" for name in TERMS},
-    "epochs": "training.epochs",
+    "epochs": "epochs",
     "train_time": "train_time",
     "replicas": "replicas",
     # Of other names than the axes `group` and `segments`, with which they may share a cube.

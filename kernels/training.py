@@ -1,23 +1,33 @@
-"""Training: what the global batch decides beside times, epochs to a target and how large it may be.
-
-Found ahead of the cells (grids/inputs/training.py): they vary with PE counts and batches alone.
-"""
+"""Training: how many epochs the global batch of each cell needs until the target is reached."""
 
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 
 from kernels.arrays import Cells
+from kernels.convergence import Curve, Law, follow_curve, spread_epochs
+
+# Here, and not where they stand: laws are read, and fitted, without JAX.
+jax.tree_util.register_dataclass(Curve)
+jax.tree_util.register_dataclass(Law)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Training:
-    """Epochs until the target is reached, with the global batch of each cell.
+    """Epochs by global batch. converges_to: B beyond which the target is never reached."""
 
-    epochs_alone: with that of one PE. spread: of the logarithm of the epochs.
-    """
+    curve: Curve
+    law: Law
+    converges_to: Cells
 
-    epochs: Cells
-    epochs_alone: Cells
-    spread: Cells
+    def count_epochs(self, global_batch: Cells) -> Cells:
+        """Epochs to the target; NaN where it is never reached."""
+        epochs = follow_curve(self.curve, jnp.asarray(global_batch))
+        return jnp.where(jnp.greater(global_batch, self.converges_to), jnp.nan, epochs)
+
+    def spread_epochs(self, global_batch: Cells) -> Cells:
+        """Spread of the logarithm of the epochs."""
+        spread: Cells = spread_epochs(self.law, jnp.asarray(global_batch))
+        return spread

@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from grids.convergence.entry import Convergence
 from grids.models.layers import Floats
-from kernels.convergence import count_epochs
+from kernels.convergence import Curve, count_epochs, follow_curve
 
 
 def find_epochs(convergence: Convergence, global_batch: Floats) -> Floats:
@@ -25,12 +25,22 @@ def interpolate_epochs(convergence: Convergence, global_batch: Floats) -> Floats
     Outside the measured batches they follow the law from the first and the last point; without
     points they are the law's.
     """
-    law = convergence.law
-    if not convergence.points:
-        return np.asarray(count_epochs(law, global_batch), dtype=np.float64)
-    batches = np.array([point.global_batch for point in convergence.points], dtype=np.float64)
-    epochs = isotonic_regression([point.epochs for point in convergence.points]).x
-    inside = np.clip(global_batch, batches[0], batches[-1])
-    beyond = count_epochs(law, global_batch) / count_epochs(law, inside)
-    table: Floats = np.interp(inside, batches, epochs) * beyond
-    return table
+    epochs: Floats = np.asarray(follow_curve(draw_curve(convergence), global_batch), float)
+    return epochs
+
+
+def draw_curve(convergence: Convergence) -> Curve:
+    """The same epochs as lines; the law is one, E_min + (E_min / B_c) B."""
+    law, points = convergence.law, convergence.points
+    rise = law.epochs_min / law.critical_batch
+    if not points:
+        return Curve(law.epochs_min, rise, np.empty(0), np.empty(0))
+    batches = np.array([point.global_batch for point in points], float)
+    epochs = isotonic_regression([point.epochs for point in points]).x
+    # Outside, the law in proportion: it meets the first point, and the last one.
+    first, last = (
+        epochs[end] / count_epochs(law, batches[end]) * np.array([law.epochs_min, rise])
+        for end in (0, -1)
+    )
+    slopes = [first[1], *(np.diff(epochs) / np.diff(batches)), last[1]]
+    return Curve(float(first[0]), float(first[1]), batches, np.diff(slopes))

@@ -115,7 +115,7 @@ def build_case(
         uncertainty=build_uncertainty(workload.unknown, strategy, values, np.asarray(run.p))
         if settings.draws
         else None,
-        training=build_training(workload.convergence, run, values, settings),
+        training=build_training(workload.convergence, values),
         options=choose_gradients(settings.options, workload.system),
         choices=strategy.choices,
     )

@@ -1,39 +1,29 @@
-"""Training of a case: epochs to the target, and the largest global batch, cell by cell.
+"""Training of a case: its law of epochs, and the largest global batch, as the kernels take them."""
 
-They depend on PE counts and batches alone, and are found here, ahead of the kernels: a time to the
-target costs these a product a cell.
-"""
+from dataclasses import replace
 
 import numpy as np
 
 from grids.convergence.entry import Convergence
-from grids.convergence.table import find_epochs
-from grids.inputs.values import Settings, Values
+from grids.convergence.table import draw_curve
+from grids.inputs.values import Values
 from grids.models.layers import Floats
-from kernels import batches
-from kernels.convergence import spread_epochs
-from kernels.run import Run
 from kernels.training import Training
 
 
-def build_training(
-    convergence: Convergence | None, run: Run, values: Values, settings: Settings
-) -> Training | None:
-    """Epochs with the global batch of each cell; None where no law is known.
-
-    NaN beyond the largest batch that converges.
-    """
+def build_training(convergence: Convergence | None, values: Values) -> Training | None:
+    """The law of a model and data set, None where none is known."""
     if convergence is None:
         return None
-    batch = np.asarray(run.global_batch)
-    # One PE is one replica, whose batch is all of a strong scaling's.
-    passes = np.asarray(run.accumulate)
-    alone = batches.global_batch(np.asarray(run.spec_batch), passes, settings.scaling)
+    curve, cells = draw_curve(convergence), (1,) * values.rank
     return Training(
-        epochs=find_epochs(convergence, batch),
-        # Of no choice: it has the dimensions of the cells.
-        epochs_alone=find_epochs(convergence, alone.reshape(alone.shape[values.leading :])),
-        spread=np.asarray(spread_epochs(convergence.law, batch)),
+        curve=replace(
+            curve,
+            knots=curve.knots.reshape(-1, *cells),
+            bends=curve.bends.reshape(-1, *cells),
+        ),
+        law=convergence.law,
+        converges_to=np.asarray(convergence.converges_to or np.inf, float),
     )
 
 

@@ -53,9 +53,9 @@ def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
 
 def _list_training(answer: Answer, unsure: float) -> dict[str, dict[str, float | None]]:
     """Percentiles of the epochs and of the time to the target [s], where a law is known."""
-    if answer.training is None:
+    if answer.epochs is None or answer.epochs_spread is None:
         return {}
-    epochs, sigma = number(answer.training.epochs), number(answer.training.spread)
+    epochs, sigma = number(answer.epochs), number(answer.epochs_spread)
     # How long an epoch takes tells nothing of how many it takes.
     both, time = float(np.hypot(sigma, unsure)), epochs * number(answer.epoch_time)
     return {

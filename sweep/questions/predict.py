@@ -193,9 +193,9 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
 
 def _describe_training(answer: Answer) -> dict[str, float | None]:
     """Epochs and time [s] to the target; None: no law is known, or the batch never converges."""
-    if answer.training is None:
+    if answer.epochs is None:
         return {"epochs": None, "train_time": None}
-    epochs = number(answer.training.epochs)
+    epochs = number(answer.epochs)
     return {"epochs": finite(epochs), "train_time": finite(epochs * number(answer.epoch_time))}
 
 

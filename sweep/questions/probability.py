@@ -65,8 +65,9 @@ def _draw_times(case: Case) -> tuple[Array, Array]:
     """A sample's time for each draw [draw], in all epochs, and the spread of the model's error."""
     times, error = draw_times(case)
     samples = jnp.reshape(jnp.asarray(case.run.global_batch), ())
-    epochs = 1.0 if case.training is None else jnp.reshape(jnp.asarray(case.training.epochs), ())
-    return epochs * jnp.reshape(times, (-1,)) / samples, jnp.reshape(error, ())
+    epochs = 1.0 if case.training is None else case.training.count_epochs(samples)
+    seconds = jnp.ravel(times) / samples * jnp.ravel(jnp.asarray(epochs))
+    return seconds, jnp.reshape(error, ())
 
 
 @compiled()

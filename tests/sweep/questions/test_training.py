@@ -291,8 +291,13 @@ def test_a_users_own_file(tmp_path: Path) -> None:
     rows += ["resnet50,imagenet,mine,1024,33", "resnet50,imagenet,mine,4096,never"]
     (tmp_path / "mine.csv").write_text("\n".join(rows) + "\n")
     spec = validate_spec({"axes": AXES, "convergence": "mine.csv"}, "spec")
-    law = Grid.from_spec(spec, tmp_path).convergences["resnet50", "imagenet"]
-    assert law.converges_to == 1024
+    grid = Grid.from_spec(spec, tmp_path)
+    assert grid.convergences["resnet50", "imagenet"].converges_to == 1024
+    assert grid.warnings == []
+    noisy = [*rows[:2], "resnet50,imagenet,mine,1024,29", rows[3]]
+    (tmp_path / "mine.csv").write_text("\n".join(noisy) + "\n")
+    (warning,) = Grid.from_spec(spec, tmp_path).warnings
+    assert warning.startswith("epochs fall from 30 at 256 to 29 at 1,024")
 
 
 def test_a_cube_without_epochs_says_so(tmp_path: Path) -> None:
