@@ -19,11 +19,14 @@ from sweep.cube.plan import Plan
 FLOAT = 8  # bytes
 # Python, JAX and Zarr, with the programs that every sweep compiles (one tiny block: 326 MB; a block
 # of 262,144 cells: 419 MB; two models and eight strategies: 445 MB).
-PROCESS_BYTES = 460_000_000
+PROCESS_BYTES = 480_000_000
 # What a pair of model and dataset adds a strategy, compiled (170 of them: 586 MB in all).
 PROGRAM_BYTES = 1_500_000
-# The calibrated formulas' programs are larger, and so is compiling them (690 MB after the first).
-CALIBRATED_BYTES = 400_000_000
+# The same of the machine oracle, whose programs are longer (one tiny block: 540 MB; eight
+# strategies of two models: 650 MB).
+MACHINE_BYTES, MACHINE_PROGRAM_BYTES = 560_000_000, 8_000_000
+# Programs of percentiles are larger, and so is compiling them (690 MB after the first).
+CALIBRATED_BYTES = 450_000_000
 # A scheduler, and a client of it, in the process that drives others (230 MB, and 13 MB of Python's
 # tracker of semaphores).
 DRIVER_BYTES = 280_000_000
@@ -41,8 +44,9 @@ WRITING_COPIES = 1
 # PE counts, 2 million lines, three blocks in hand: 928 MB in all.)
 SUMMARY_COPIES = 1
 REDUCING_COPIES = 2
-# Float64 arrays of a tile that the calibrated formulas have at once (memory_analysis: 69).
-TILE_COPIES = 72
+# Float64 arrays of a tile that the machine oracle has at once (with percentiles,
+# memory_analysis: 69; a search of two blocks at once without any: 173 MB, 83 each).
+TILE_COPIES = 84
 # Float64 arrays of a block's PE counts and group sizes that its cells are answered from.
 CHOICE_COPIES = 30
 # Float64 arrays of stages and group sizes while a pipeline's layers are reduced.
@@ -82,8 +86,11 @@ def estimate_memory(grid: Grid, plan: Plan) -> Memory:
 
 def _estimate_programs(grid: Grid) -> int:
     """Bytes of a process that has compiled everything."""
-    compiled = len(grid.fitting) * len(grid.strategies) * PROGRAM_BYTES
-    return PROCESS_BYTES + compiled + (CALIBRATED_BYTES if grid.has_intervals else 0)
+    count = len(grid.fitting) * len(grid.strategies)
+    if grid.spec.oracle == "paper":
+        return PROCESS_BYTES + count * PROGRAM_BYTES
+    compiled = MACHINE_BYTES + count * MACHINE_PROGRAM_BYTES
+    return compiled + (CALIBRATED_BYTES if grid.has_intervals else 0)
 
 
 def _estimate_summary(plan: Plan) -> int:
@@ -94,7 +101,7 @@ def _estimate_summary(plan: Plan) -> int:
 
 def _estimate_tile(grid: Grid, cells: int) -> int:
     """Bytes for the cells that one program has at hand; Table III's are few."""
-    return min(TILE_CELLS, cells) * FLOAT * TILE_COPIES if grid.has_intervals else 0
+    return 0 if grid.spec.oracle == "paper" else min(TILE_CELLS, cells) * FLOAT * TILE_COPIES
 
 
 def _estimate_choices(grid: Grid, plan: Plan) -> int:
