@@ -24,7 +24,7 @@ from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import FREE, PARAMETERS
-from grids.entries.strategies import MEANING, parse_strategy
+from grids.entries.strategies import TABLE_III, parse_strategy
 from grids.reading.errors import shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
 from kernels.percentiles import PERCENTILES
@@ -104,7 +104,7 @@ class Axes(Record):
     model: References
     dataset: References | None = None
     system: References
-    strategy: StrategyNames = tuple(MEANING)
+    strategy: StrategyNames = TABLE_III
 
     @property
     def numeric(self) -> dict[str, Axis]:

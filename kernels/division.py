@@ -12,7 +12,7 @@ from kernels.group import Placement, held, total
 from kernels.layers import Layers
 from kernels.options import Options
 
-GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
+GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel", "placement"]
 
 
 @partial(

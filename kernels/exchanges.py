@@ -110,7 +110,7 @@ def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
         halo_exchange=halos.exposed,
         split_gather=_time_ends(work, run, paths.ends),
         sample_scatter=scatter_samples(work, run, case.network, case.software, paths.slowest_node),
-        point_to_point=stages.exposed,
+        point_to_point=stages.exposed + _send_on_path(work, run, paths.stages),
         straggler_wait=_wait_for_slowest(case, computing, paths),
         hidden_communication=gradients.hidden + run.accumulate * (halos.hidden + stages.hidden),
     )
@@ -229,6 +229,11 @@ def _send_stages(work: GroupWork, run: Run, path: Link, window: Cells) -> Flow:
     waiting = run.segments - 1
     steady = _hide(2 * waiting * once, waiting / run.segments * window)
     return Flow(2 * (run.p2 - 1) * once + steady.exposed, steady.hidden)
+
+
+def _send_on_path(work: GroupWork, run: Run, path: Link) -> Cells:
+    """What passes on a placed group's critical path: all of it is waited for."""
+    return work.path_messages * path.alpha + run.batch * run.delta * work.path_items * path.beta
 
 
 def _hide(seconds: Cells, window: Cells) -> Flow:

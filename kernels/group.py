@@ -15,6 +15,8 @@ from kernels.arrays import (
     Ends,
     Factors,
     Flags,
+    OfDevice,
+    PerDevice,
     PerLayer,
     PerMessage,
     PerStage,
@@ -39,16 +41,37 @@ class Bounds:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
+class Placed:
+    """Which PE of a placed group runs which layer, and the longest way through a step.
+
+    runs: 1 where a PE runs a layer, else 0. forward, backward: 1 where a layer's forward (backward)
+    pass is on the critical path. messages, items: start-ups that lie on it, and items a sample that
+    pass there, each as often as its link is slower than the node's. received: items a sample that
+    come to a PE from others, forward.
+    """
+
+    runs: PerDevice
+    forward: PerLayer
+    backward: PerLayer
+    messages: Cells
+    items: Cells
+    received: OfDevice
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
 class Placement:
     """How a group lays the layers out on its p2 PEs; discrete, decided before the kernels run.
 
     split: s_l. factors: parts along (depth, height, width), spatial only. ends: the layer after
     each pipeline stage's last one, pipeline only (stages that a cell does not have end at G, too).
+    placed: of a placed group alone.
     """
 
     split: PerLayer
     factors: Factors
     ends: Ends
+    placed: Placed | None = None
 
 
 @jax.tree_util.register_dataclass
@@ -61,7 +84,8 @@ class GroupWork:
     (Table III) or in bytes (`kernels.memory`); gradient: weights that a PE exchanges
     with the other replicas; gathered, gathers: items and collectives of the layer-wise exchange;
     halo_items, halo_exchanges; split_items: output of the last split layer; stage_items: largest
-    output that passes from stage to stage. Marks, 1 or 0: replicated, each PE of a group of several
+    output that passes from stage to stage; path_messages, path_items: what passes on a placed
+    group's critical path. Marks, 1 or 0: replicated, each PE of a group of several
     holds all weights; pipelined; by_filter, by_channel.
 
     Of the whole network, whatever the group: sample, items of one; undivided, weights that every
@@ -82,6 +106,8 @@ class GroupWork:
     halo_exchanges: Cells
     split_items: Cells
     stage_items: Cells
+    path_messages: Cells
+    path_items: Cells
     # Numbers and not static: strategies share compiled programs.
     replicated: Cells
     pipelined: Cells
@@ -137,6 +163,8 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         halo_exchanges=nothing,
         split_items=nothing,
         stage_items=nothing,
+        path_messages=nothing,
+        path_items=nothing,
         replicated=nothing,
         pipelined=nothing,
         by_filter=nothing,

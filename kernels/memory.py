@@ -23,6 +23,7 @@ from kernels.group import GroupWork
 from kernels.layers import Layers
 from kernels.own_part import row_share, take_own_part
 from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
+from kernels.placed import expect_placed, find_peaks, sum_devices
 
 
 @jax.tree_util.register_dataclass
@@ -63,6 +64,8 @@ def hold(division: Division) -> Holding:
     """What the PEs of a group hold at once."""
     if division.group == "pipeline":
         return _hold_runs(division, jnp.asarray(division.placement.ends))
+    if division.group == "placement":
+        return _hold_devices(division)
     return _hold_whole(division)
 
 
@@ -138,6 +141,19 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
     ends = _end_runs(tensors.inputs, round(math.sqrt(count)))
     entries, peaks = first_inputs(tensors.inputs, ends), _find_peaks(tensors, ends)
     return jnp.minimum(whole, jnp.sum(entries, axis=0) + jnp.max(peaks, axis=0))
+
+
+def _hold_devices(division: Division) -> Holding:
+    """What each PE of a placed group holds: its layers', and all that it gets of others."""
+    placed, tensors = expect_placed(division), _divide_tensors(division)
+    received = division.delta * jnp.asarray(placed.received)
+    peaks = find_peaks(tensors.kept, tensors.inputs + tensors.outputs, placed.runs)
+    return Holding(
+        kept=sum_devices(tensors.kept, placed.runs),
+        peak=received + peaks,
+        entry=received,
+        states=sum_devices(division.state_bytes * _own_weights(division), placed.runs),
+    )
 
 
 def _mark_first(values: PerStage) -> PerStage:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import jax.numpy as jnp
 
-from kernels import filter_channel, pipeline, spatial
+from kernels import filter_channel, pipeline, placed, spatial
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.division import Division
@@ -47,6 +47,8 @@ def _divide_work(division: Division, times: LayerTimes) -> GroupWork:
             return pipeline.work(division, times)
         case "filter" | "channel":
             return filter_channel.work(division, times, division.group)
+        case "placement":
+            return placed.work(division, times)
 
 
 def iteration_terms(case: Case, paths: Paths | None = None) -> Terms:

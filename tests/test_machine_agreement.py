@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import reference_machine as by_hand
 from budgets import limit_examples
-from cases import list_extents, workloads
+from cases import list_extents, placed_groups, workloads
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +40,7 @@ STRATEGIES = {
     "pipeline": ("pipeline", "data+pipeline"),
     "filter": ("filter", "data+filter", "filter:split=all"),
     "channel": ("channel", "data+channel"),
+    "placement": ("placement", "data+placement"),
 }
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -111,6 +112,9 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
     workload = data.draw(machine_workloads())
     strategy = parse_strategy(data.draw(st.sampled_from(STRATEGIES[inside])))
     chosen, fixed = data.draw(st.sampled_from(OPTIONS)), data.draw(parameters)
+    if inside == "placement":  # which runs no forward pass again
+        workload = replace(workload, placed=data.draw(placed_groups(len(workload.table))))
+        chosen = {**chosen, "recompute": "none"}
     chosen = {"algorithm": "auto", **chosen}
     options = Options(
         network="rails",
@@ -166,6 +170,7 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
             channels=table.channels[n],
             filters=table.filters[n],
             divided=bool(split[n]),
+            inputs=tuple(each for each in table.inputs[n] if each >= 0),
         )
         for n in range(len(table))
     ]
@@ -231,6 +236,10 @@ def slow_down(rows: list[Any], machine: by_hand.Machine, workload: Workload) -> 
     return replace(machine, slowdown=slowdown)
 
 
+def _list_marked(marks: tuple[bool, ...]) -> frozenset[int]:
+    return frozenset(n for n, marked in enumerate(marks) if marked)
+
+
 def make_run(
     workload: Workload, strategy: Strategy, settings: Settings, axes: Any, answer: Any
 ) -> by_hand.Run:
@@ -241,12 +250,18 @@ def make_run(
     factors = np.asarray(placement.factors).reshape(3, -1)[:, 0].astype(int).tolist()
     accumulate = int(fixed.get("accumulate", 1))
     batch = float(axes["batch"][0])
+    placed = workload.placed.get(p2) if strategy.group_strategy == "placement" else None
     return by_hand.Run(
         group=strategy.group_strategy,
         p1=p1,
         p2=p2,
         factors=tuple(factors),
         ends=tuple(np.asarray(placement.ends).reshape(len(placement.ends), -1)[:p2, 0].tolist()),
+        devices=placed.device if placed else (),
+        forward=_list_marked(placed.forward) if placed else frozenset(),
+        backward=_list_marked(placed.backward) if placed else frozenset(),
+        messages=placed.messages if placed else 0.0,
+        items=placed.items if placed else 0.0,
         segments=int(fixed.get("segments", 4)),
         b=by_hand.samples_of_a_pass(batch, settings.scaling, accumulate, p1),
         accumulate=accumulate,

@@ -1,7 +1,7 @@
-"""The ten strategies, and how a user writes one: `data+filter:group=8`.
+"""The strategies, and how a user writes one: `data+filter:group=8`.
 
 ParaDL, Table III and section 4.5: a group strategy inside a replica, data parallelism across the
-replicas.
+replicas. Placement is of Pal et al. 2019 (docs/placement.md).
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.entries.settings import split_settings
 from grids.reading.errors import InputError, shorten, suggest_name
 
-GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel"]
+GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel", "placement"]
 
 MEANING = {
     "serial": "one PE",
@@ -21,11 +21,16 @@ MEANING = {
     "pipeline": "contiguous stages of layers; segments flow through them",
     "filter": "filters of every convolution divided; outputs gathered",
     "channel": "channels of every convolution divided; outputs reduced",
+    "placement": "operators placed on the PEs of a node, in an order; messages between them",
     "data+spatial": "spatial inside a replica, data across replicas",
     "data+pipeline": "pipeline inside a replica, data across replicas",
     "data+filter": "filter inside a replica, data across replicas",
     "data+channel": "channel inside a replica, data across replicas",
+    "data+placement": "placement inside a replica, data across replicas",
 }
+
+# Those of Table III, which a spec has by default: to place operators takes seconds a model.
+TABLE_III = tuple(name for name in MEANING if "placement" not in name)
 
 # In words, for the catalogue; `kernels/limits.py` computes them.
 LIMIT = {
@@ -36,10 +41,12 @@ LIMIT = {
     "filter": "p <= min F",
     # The first layer has the sample's channels, three of an image: it stays whole.
     "channel": "p <= min C, from the second layer on",
+    "placement": "p <= PEs of a node, 8 at most; the machine oracle alone",
     "data+spatial": "p1 <= B, p2 as spatial",
     "data+pipeline": "p1 <= B, p2 as pipeline",
     "data+filter": "p1 <= B, p2 as filter",
     "data+channel": "p1 <= B, p2 as channel",
+    "data+placement": "p1 <= B, p2 as placement",
 }
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
@@ -164,7 +171,7 @@ def _list_settings(strategy: Strategy) -> list[str]:
     match strategy.group_strategy:
         case "pipeline":
             return [*group, "segments"]
-        case "none":
+        case "none" | "placement":
             return group
     return [*group, "split", "layers"]
 

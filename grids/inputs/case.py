@@ -6,7 +6,7 @@ not vary along an axis has size 1 there. Each `best` of a strategy adds a leadin
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -28,6 +28,7 @@ from grids.inputs.machine import (
     choose_gradients,
     look_up_bytes,
 )
+from grids.inputs.placed import PlacedGroup
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
 from grids.inputs.training import build_training, find_largest_batch
@@ -52,7 +53,8 @@ class Workload:
 
     seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
     known. mask: the layers that a group splits, None for each strategy's own choice. calibrated:
-    what runs on this machine told, None where none did. convergence: epochs to a target.
+    what runs on this machine told, None where none did. convergence: epochs to a target. placed:
+    groups whose layers were placed, by their numbers of PEs.
     """
 
     table: LayerTable
@@ -63,6 +65,7 @@ class Workload:
     calibrated: Calibrated | None = None
     measured_batch: int | None = None
     convergence: Convergence | None = None
+    placed: Mapping[int, PlacedGroup] = field(default_factory=dict)
 
     @property
     def machine(self) -> Machine:
@@ -157,6 +160,7 @@ def _distinguish(
         options=options,
         segments=np.asarray(run.segments) if pipeline else alone,
         state_bytes=precision.count_state_bytes(options.optimizer) * alone,
+        placed=workload.placed if strategy.group_strategy == "placement" else {},
     )
     return groups, position
 
@@ -186,10 +190,14 @@ def _count_stages(run: Run) -> int:
 
 
 def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
-    """p2 as far as it matters: more stages than layers are all the same, and cannot be."""
+    """p2 as far as it matters: what is beyond the largest group is all the same, and cannot be."""
     p2 = np.asarray(run.p2)
-    pipeline = strategy.group_strategy == "pipeline"
-    return np.minimum(p2, len(workload.table) + 1) if pipeline else p2
+    match strategy.group_strategy:
+        case "pipeline":  # a layer for each stage at least
+            return np.minimum(p2, len(workload.table) + 1)
+        case "placement":
+            return np.minimum(p2, max(workload.placed, default=1) + 1)
+    return p2
 
 
 def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:

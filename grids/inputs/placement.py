@@ -5,6 +5,7 @@ section 5: convolutions for filter and channel, convolutions and poolings for sp
 extents allow), the factors of a spatial split, the best pipeline partition.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -15,11 +16,12 @@ from grids.entries.strategies import Strategy
 from grids.inputs.factors import Rows, Storage, divide_rows
 from grids.inputs.layers import Mask, split_layers
 from grids.inputs.partition import stage_ends
+from grids.inputs.placed import PlacedGroup, stack_placed
 from grids.models.layers import Floats, LayerTable
 from kernels.group import Bounds, Placement
 from kernels.options import Cuts
 
-Placed = tuple[Placement, Bounds]
+Laid = tuple[Placement, Bounds]
 
 
 def place(
@@ -30,12 +32,13 @@ def place(
     p2: Floats,
     storage: Storage | None = None,
     cuts: Cuts = "output",
-) -> Placed:
+    groups: Mapping[int, PlacedGroup] | None = None,
+) -> Laid:
     """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
     where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
-    carries.
+    carries. groups: what was placed, by its number of PEs.
     """
     match strategy.group_strategy:
         case "none":
@@ -48,6 +51,8 @@ def place(
         case "filter":
             split = split_layers(strategy.layers, mask, table.convolutions)
             return _place_channels(table, split, table.filters, p2)
+        case "placement":
+            return _place_operators(table, groups or {}, p2)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
             # group either, though `split=all` splits it.
@@ -74,9 +79,7 @@ def _make_bounds(fits: NDArray[np.bool_]) -> Bounds:
     return Bounds(fits=fits, even=yes, defined=yes)
 
 
-def _place_channels(
-    table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats
-) -> Placed:
+def _place_channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, p2: Floats) -> Laid:
     """Filters or channels, `parts` [G] of each layer, divided by p2."""
     divided = parts[split & np.isfinite(parts)]
     least = divided.min(initial=np.inf) if split.any() else 1  # nothing to split is no group
@@ -90,7 +93,16 @@ def _place_channels(
     )
 
 
-def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts) -> Placed:
+def _place_operators(table: LayerTable, groups: Mapping[int, PlacedGroup], p2: Floats) -> Laid:
+    """Layers on the devices that were found for them; one device runs all."""
+    known = np.isin(p2, [1, *groups])
+    placed = stack_placed(table, groups, p2.astype(np.int64))
+    return replace(_place_whole(table, p2), placed=placed), replace(
+        _make_bounds(p2 <= max(groups, default=1)), defined=known
+    )
+
+
+def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts) -> Laid:
     """The best partition for each number of stages, under each of the costs."""
     defined = p2 <= len(table)  # a stage is a layer at least
     crossing = table.crossing if cuts == "crossing" else None
@@ -117,7 +129,7 @@ def _count_most_stages(table: LayerTable, cuts: Cuts) -> int:
     return len(table) if cuts == "output" else max(table.depth, 1)
 
 
-def _place_parts(rows: Rows, p2: Floats) -> Placed:
+def _place_parts(rows: Rows, p2: Floats) -> Laid:
     """Rows divided into p2 parts."""
     counts, at = np.unique(p2.astype(np.int64), return_inverse=True)
     divisions = [divide_rows(rows, int(n)) for n in counts]

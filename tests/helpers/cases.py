@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from grids.entries.strategies import Strategy
 from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
 from grids.inputs.case import Workload
+from grids.inputs.placed import PlacedGroup
 from grids.inputs.values import Settings
 from grids.models.layers import Layer, LayerTable
 
@@ -101,6 +102,24 @@ def workloads(draw: st.DrawFn) -> Workload:
         seconds=draw(st.none() | seconds.map(np.array)),
         mask=draw(st.none() | mask.map(tuple)),
     )
+
+
+@st.composite
+def placed_groups(draw: st.DrawFn, layers: int) -> dict[int, PlacedGroup]:
+    """Layers anywhere on two and on three devices, any of them on the critical path."""
+    marks = st.lists(st.booleans(), min_size=layers, max_size=layers).map(tuple)
+    groups = {}
+    for devices in range(2, min(4, layers + 1)):
+        others = st.integers(0, devices - 1)
+        rest = draw(st.lists(others, min_size=layers - devices, max_size=layers - devices))
+        groups[devices] = PlacedGroup(
+            device=(*range(devices), *rest),  # each has a layer
+            forward=draw(marks),
+            backward=draw(marks),
+            messages=float(draw(st.integers(0, 40))),
+            items=draw(st.floats(0, 1e6)),
+        )
+    return groups
 
 
 def reference_layers(workload: Workload) -> list[reference.Layer]:

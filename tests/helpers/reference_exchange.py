@@ -11,7 +11,7 @@ from typing import NamedTuple
 from reference import TIE, Triple
 from reference_hosts import exchange_seconds, exchanged_weights, passes_hosts, scatter_seconds
 from reference_network import FREE, all_gather, all_reduce, path, ring
-from reference_parts import Layer, Machine, Run, Values, group_pass, stages
+from reference_parts import Layer, Machine, Run, Values, path_pass, stages
 
 CLASSES = 2  # of size, of the messages inside a filter or channel group
 
@@ -143,6 +143,14 @@ def segment_transfer(layers: Sequence[Layer], machine: Machine, run: Run) -> flo
     return alpha + run.b / run.segments * machine.a * crossing_items(layers, run) * beta
 
 
+def placed_messages(machine: Machine, run: Run) -> float:
+    """What passes on a placed group's critical path: nothing hides it."""
+    if run.p2 == 1:
+        return 0.0
+    alpha, beta = path(machine, run.p, run.p2, 1)
+    return run.messages * alpha + run.b * machine.a * run.items * beta
+
+
 # Gradients.
 
 
@@ -175,9 +183,10 @@ def gradient_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> flo
 
 
 def computing(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
-    """F: what depends on samples, seconds a pass; of a pipeline its slowest stage's."""
-    seconds = [group_pass(layer, machine, run)[0] for layer in layers]
-    return run.b * max(sum(seconds[i] for i in stage) for stage in stages(layers, run))
+    """F: what depends on samples, seconds a pass; of a pipeline its slowest stage's, of a placed
+    group its critical path's.
+    """
+    return run.b * path_pass(layers, machine, run)[0]
 
 
 def halo_exchange(layers: Sequence[Layer], machine: Machine, run: Run) -> Exchange:
@@ -188,6 +197,8 @@ def halo_exchange(layers: Sequence[Layer], machine: Machine, run: Run) -> Exchan
 
 def stage_transfers(layers: Sequence[Layer], machine: Machine, run: Run) -> Exchange:
     """Fill and drain are waited for; other segments' computing hides what is between."""
+    if run.group == "placement":
+        return Exchange(placed_messages(machine, run))
     if not run.piped:
         return Exchange(0.0)
     one, segments = segment_transfer(layers, machine, run), run.segments

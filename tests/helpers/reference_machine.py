@@ -16,8 +16,8 @@ from reference_parts import (
     Run,
     Values,
     expected_largest,
-    group_pass,
     own_part,
+    path_pass,
     profile_slowdown,
     samples_of_a_pass,
     stages,
@@ -57,10 +57,8 @@ def split_overhead(layers: Sequence[Layer], machine: Machine, run: Run) -> float
 
 def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """What one iteration computes."""
-    passes = [group_pass(layer, machine, run) for layer in layers]
+    slowest, fixed = path_pass(layers, machine, run)
     updates = [update_seconds(own_part(layer, run), machine, run.optimizer) for layer in layers]
-    slowest = max(sum(passes[i][0] for i in stage) for stage in stages(layers, run))
-    fixed = max(sum(passes[i][1] for i in stage) for stage in stages(layers, run))
     forward_backward = run.accumulate * run.b * slowest
     return {
         "forward_backward": forward_backward,

@@ -58,13 +58,32 @@ def network_memory(held: Sequence[Layer], machine: Machine, run: Run) -> Values:
     return whole | {"others": checkpoints, "peak": one} if checkpoints + one < peak else whole
 
 
-def stage_memory(layers: Sequence[Layer], machine: Machine, run: Run, stage: range) -> Values:
+def received_bytes(layers: Sequence[Layer], machine: Machine, run: Run, device: int) -> float:
+    """What comes to a device of a placed group from others, bytes a sample, each tensor once."""
+    read = {n for i, own in enumerate(run.devices) if own == device for n in layers[i].inputs}
+    return machine.a * sum(layers[n].y for n in read if run.devices[n] != device)
+
+
+def device_memory(
+    layers: Sequence[Layer], machine: Machine, run: Run, stage: Sequence[int]
+) -> Values:
+    """A device of a placed group: its own layers as they stand, and what it gets of others."""
+    received = received_bytes(layers, machine, run, run.devices[stage[0]])
+    peak = peak_bytes([layers[i] for i in stage], machine)
+    return {"others": 0.0, "received": received, "peak": peak}
+
+
+def stage_memory(
+    layers: Sequence[Layer], machine: Machine, run: Run, stage: Sequence[int]
+) -> Values:
     """The parts of a stage's PE: SAMPLED ones in bytes a sample, and the states of its layers."""
     parts = [own_part(layers[i], run) for i in stage]
     # Filter and channel groups divide weights alone: gathered outputs are whole.
     held = parts if run.group == "spatial" else [layers[i] for i in stage]
     if run.piped:
-        sampled = segments_memory(held, machine, run, first=stage.start == 0)
+        sampled = segments_memory(held, machine, run, first=stage[0] == 0)
+    elif run.group == "placement" and run.p2 > 1:
+        sampled = device_memory(layers, machine, run, stage)
     else:
         sampled = network_memory(held, machine, run)
     weights = sum(layer.w + layer.bias for layer in parts)

@@ -43,6 +43,7 @@ class Layer:
     divided: bool = False
     stride: Triple = POINT
     crossing: float | None = None  # items a sample that cross the border behind it, y by default
+    inputs: tuple[int, ...] = ()  # positions of the layers that it reads; none: the sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,13 +92,22 @@ class Machine(Network):
 
 @dataclass(frozen=True)
 class Run:
-    """What is asked; a pipeline's stages stop before the layers of `ends`, the last at G."""
+    """What is asked; a pipeline's stages stop before the layers of `ends`, the last at G.
 
-    group: Literal["none", "spatial", "filter", "channel", "pipeline"] = "none"
+    Of a placed group: the device of each layer, the layers whose forward and backward passes are on
+    the critical path, and the messages and items a sample that pass there.
+    """
+
+    group: Literal["none", "spatial", "filter", "channel", "pipeline", "placement"] = "none"
     p1: int = 1
     p2: int = 1
     factors: Triple = POINT  # p2 = pd ph pw
     ends: tuple[int, ...] = ()
+    devices: tuple[int, ...] = ()
+    forward: frozenset[int] = frozenset()
+    backward: frozenset[int] = frozenset()
+    messages: float = 0.0
+    items: float = 0.0
     segments: int = 1
     b: float = 1.0
     accumulate: int = 1
@@ -216,10 +226,23 @@ def balanced_ends(layers: Sequence[Layer], machine: Machine, p2: int) -> tuple[i
     return tuple(stage.stop for stage in reference.partition(costs, p2))
 
 
-def stages(layers: Sequence[Layer], run: Run) -> list[range]:
-    """The layers of each stage; all of them where there is no pipeline."""
+def stages(layers: Sequence[Layer], run: Run) -> Sequence[Sequence[int]]:
+    """The layers of each stage, or device; all of them where they share one PE."""
+    if run.group == "placement" and run.p2 > 1:
+        return [[i for i, own in enumerate(run.devices) if own == d] for d in range(run.p2)]
     ends = run.ends if run.piped else (len(layers),)
     return [range(start, end) for start, end in zip((0, *ends[:-1]), ends, strict=True)]
+
+
+def path_pass(layers: Sequence[Layer], machine: Machine, run: Run) -> tuple[float, float]:
+    """s and f of the slowest stage; of a placed group, of its critical path: a third is forward."""
+    passes = [group_pass(layer, machine, run) for layer in layers]
+    if run.group == "placement" and run.p2 > 1:
+        parts = [(i in run.forward) / 3 + 2 * (i in run.backward) / 3 for i in range(len(layers))]
+        weighed = [(part * s, part * f) for part, (s, f) in zip(parts, passes, strict=True)]
+        return sum(s for s, _ in weighed), sum(f for _, f in weighed)
+    s, f = (max(sum(passes[i][k] for i in stage) for stage in stages(layers, run)) for k in (0, 1))
+    return s, f
 
 
 def expected_largest(count: float) -> float:

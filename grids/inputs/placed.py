@@ -1,0 +1,82 @@
+"""Placed groups as the kernels take them: which PE runs which layer, and the longest way."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.models.flow import Floats
+from grids.models.layers import LayerTable
+from grids.models.liveness import SAMPLE
+from kernels.group import Placed
+
+
+@dataclass(frozen=True)
+class PlacedGroup:
+    """A network's layers on the devices of one group (docs/placement.md).
+
+    device [G]: of each layer, from 0. forward, backward [G]: whether a layer's forward (backward)
+    pass is on the critical path. messages, items: start-ups that lie on it, and items a sample that
+    pass there, each as often as its link is slower than the node's.
+    """
+
+    device: tuple[int, ...]
+    forward: tuple[bool, ...]
+    backward: tuple[bool, ...]
+    messages: float
+    items: float
+
+    @property
+    def devices(self) -> int:
+        """How many of them have layers."""
+        return max(self.device) + 1
+
+
+def stack_placed(
+    table: LayerTable, groups: Mapping[int, PlacedGroup], p2: NDArray[np.int64]
+) -> Placed:
+    """The placed groups of `p2` PEs [cells]; where there is none, one PE runs all layers."""
+    sizes, at = np.unique(p2, return_inverse=True)
+    alone = _place_alone(len(table))
+    chosen = [groups.get(int(size), alone) for size in sizes]
+    most = max(each.devices for each in chosen)
+
+    def spread(values: Sequence[object]) -> Floats:
+        """Values of each size [size, ...] as those of each cell [..., cells]."""
+        of_sizes = np.moveaxis(np.array(values, np.float64), 0, -1)
+        return of_sizes[..., at.reshape(p2.shape)]
+
+    return Placed(
+        runs=spread([_mark_runs(each, most) for each in chosen]),
+        forward=spread([each.forward for each in chosen]),
+        backward=spread([each.backward for each in chosen]),
+        messages=spread([each.messages for each in chosen]),
+        items=spread([each.items for each in chosen]),
+        received=spread([count_received(table, each, most) for each in chosen]),
+    )
+
+
+def _place_alone(layers: int) -> PlacedGroup:
+    """All layers on one device: every one of them is on the critical path."""
+    everywhere = (True,) * layers
+    return PlacedGroup((0,) * layers, everywhere, everywhere, messages=0.0, items=0.0)
+
+
+def _mark_runs(group: PlacedGroup, devices: int) -> Floats:
+    """1 where a device runs a layer [device, G]."""
+    return (np.arange(devices)[:, None] == np.array(group.device)).astype(np.float64)
+
+
+def count_received(table: LayerTable, group: PlacedGroup, devices: int) -> Floats:
+    """Items a sample that come to each device from others [device]: each tensor once."""
+    pairs = {
+        (maker, group.device[reader])
+        for reader, makers in enumerate(table.inputs)
+        for maker in makers
+        if maker != SAMPLE and group.device[maker] != group.device[reader]
+    }
+    items = np.zeros(devices)
+    for maker, device in pairs:
+        items[device] += table.y[maker]
+    return items
