@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import reference_machine as by_hand
 from budgets import limit_examples
-from cases import list_extents, placed_groups, workloads
+from cases import graphs, list_extents, placed_groups, workloads
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,8 +113,10 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
     strategy = parse_strategy(data.draw(st.sampled_from(STRATEGIES[inside])))
     chosen, fixed = data.draw(st.sampled_from(OPTIONS)), data.draw(parameters)
     if inside == "placement":  # which runs no forward pass again
-        workload = replace(workload, placed=data.draw(placed_groups(len(workload.table))))
+        table = data.draw(graphs(workload.table))
+        workload = replace(workload, table=table, placed=data.draw(placed_groups(len(table))))
         chosen = {**chosen, "recompute": "none"}
+        fixed["group"] = data.draw(st.sampled_from((2.0, 3.0)))
     chosen = {"algorithm": "auto", **chosen}
     options = Options(
         network="rails",
@@ -126,7 +128,8 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
     )
     strong = data.draw(st.booleans())
     settings = Settings(fixed, "strong" if strong else "weak", options, "machine")
-    p, batch = data.draw(st.sampled_from((1, 2, 3, 4, 12, 16, 48))), data.draw(st.integers(1, 99))
+    counts = (2, 3, 6, 12) if inside == "placement" else (1, 2, 3, 4, 12, 16, 48)
+    p, batch = data.draw(st.sampled_from(counts)), data.draw(st.integers(1, 99))
     axes = {"pe": np.array([p], float), "batch": np.array([batch], float)}
     answer = answer_case(build_case(workload, strategy, axes, settings))
     if np.isnan(answer.compute).all():  # no such configuration

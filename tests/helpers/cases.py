@@ -14,6 +14,7 @@ from grids.inputs.case import Workload
 from grids.inputs.placed import PlacedGroup
 from grids.inputs.values import Settings
 from grids.models.layers import Layer, LayerTable
+from grids.models.liveness import SAMPLE
 
 KINDS = ("conv", "maxpool", "fc", "relu", "norm", "add")
 # Few sizes, so that few programs are compiled.
@@ -102,6 +103,16 @@ def workloads(draw: st.DrawFn) -> Workload:
         seconds=draw(st.none() | seconds.map(np.array)),
         mask=draw(st.none() | mask.map(tuple)),
     )
+
+
+@st.composite
+def graphs(draw: st.DrawFn, table: LayerTable) -> LayerTable:
+    """The same layers, which read any of those before them."""
+    reads = [
+        tuple(sorted(draw(st.sets(st.integers(SAMPLE, n - 1), min_size=1, max_size=3))))
+        for n in range(len(table))
+    ]
+    return replace(table, inputs=tuple(reads))
 
 
 @st.composite
