@@ -24,7 +24,7 @@ from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import FREE, PARAMETERS
-from grids.entries.strategies import TABLE_III, parse_strategy
+from grids.entries.strategies import TABLE_III, is_placed, parse_strategy
 from grids.reading.errors import shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
 from kernels.percentiles import PERCENTILES
@@ -221,6 +221,16 @@ class Spec(Choices, _Space):
                 raise ValueError(
                     f"'{name}: {value}' is no choice of 'oracle: {self.oracle}'; {advice}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _check_placement(self) -> Self:
+        """The spec, if what it chooses is known of placed groups."""
+        placed = [each for each in self.axes.strategy if is_placed(each)]
+        if placed and self.oracle == "paper":
+            raise ValueError(f"{placed[0]!r} is no strategy of Table III; write 'oracle: machine'")
+        if placed and self.recompute == "full":
+            raise ValueError(f"{placed[0]!r} runs no layer twice; write 'recompute: none'")
         return self
 
 

@@ -124,6 +124,11 @@ class Strategy:
         return f"{self.base}:{written}" if written else self.base
 
 
+def is_placed(text: str) -> bool:
+    """Whether it is a strategy whose operators are placed."""
+    return parse_strategy(text).group_strategy == "placement"
+
+
 def parse_strategy(text: object, where: str = "") -> Strategy:
     """The strategy of `base[:key=value,...]`, such as `data+filter:group=8`.
 

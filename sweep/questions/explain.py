@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.grid import Grid
 from grids.inputs.groups import Groups
@@ -22,6 +23,7 @@ from sweep.questions.predict import ONLY, Configuration, choose_case, describe_c
 from sweep.questions.smallest_group import find_smallest_group
 
 Row = dict[str, Any]
+Integers = NDArray[np.int64]
 
 
 def explain(
@@ -130,6 +132,8 @@ def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
         "halo_bytes": b * delta * number["halo_items"],
         "split_bytes": b * delta * number["split_items"],
         "stage_bytes": b / predicted["parameters"]["segments"] * delta * number["stage_items"],
+        "path_messages": number["path_messages"],
+        "path_bytes": b * delta * number["path_items"],
     }
 
 
@@ -138,7 +142,7 @@ def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
     table, (placement, _) = groups.table, groups.place()
     amounts = _find_amounts(groups.divide(placement))
     flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
-    stage = _find_stages(placement, len(table))
+    where = _find_pes(placement, len(table), groups.strategy.group_strategy)
     return [
         {
             "layer": table.names[n],
@@ -147,7 +151,7 @@ def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
             "y": table.y[n],
             "weights": table.w[n],
             "biases": table.bias[n],
-            **({"stage": int(stage[n])} if groups.strategy.group_strategy == "pipeline" else {}),
+            **{name: int(numbers[n]) for name, numbers in where.items()},
             "split": bool(flat["split"][n]),
             "seconds_per_sample": float(flat["seconds"][n]),
             "gathered_items": float(flat["gathered_items"][n]),
@@ -176,7 +180,15 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
     }
 
 
-def _find_stages(placement: Placement, layers: int) -> Any:
+def _find_pes(placement: Placement, layers: int, group: str) -> dict[str, Integers]:
+    """The `stage` of each layer of a pipeline, the `device` of each placed one, from 1."""
+    if placement.placed is not None:
+        runs = np.asarray(placement.placed.runs)
+        return {"device": runs.reshape(*runs.shape[:2], -1)[..., 0].argmax(axis=0) + 1}
+    return {"stage": _find_stages(placement, layers)} if group == "pipeline" else {}
+
+
+def _find_stages(placement: Placement, layers: int) -> Integers:
     """The pipeline stage of each layer, from 1."""
     ends = np.asarray(placement.ends).reshape(len(placement.ends), -1)[:, 0]
     return np.searchsorted(ends, np.arange(layers), side="right") + 1

@@ -65,6 +65,17 @@ MACHINE = {
     "hidden_communication": Formula("what passes while PEs compute: no part of the time", SECONDS),
 }
 
+# Of groups whose operators are placed (docs/placement.md).
+PLACED = {
+    "forward_backward": Formula("b sum s_l of the critical path", "{b:g} x {work:.6g} s"),
+    "pass_overhead": Formula("sum f_l of the critical path", "{fixed:.6g} s"),
+    "point_to_point": Formula(
+        "n alpha + b a y beta, n messages and y items a sample on the critical path",
+        "{path_messages:g} x {group_latency:.4g} s + {path_bytes:.6g} B"
+        " / {group_bandwidth:.4g} B/s",
+    ),
+}
+
 # Ring collectives; the name of another algorithm is put before them.
 FORMULAS = {
     "pipeline_bubble": Formula(
@@ -102,5 +113,5 @@ FORMULAS = {
 def select_formulas(group: str, *, oracle: str) -> dict[str, Formula]:
     """The formula of each term of a group strategy, by the term's name."""
     if oracle == "machine":
-        return FORMULAS | MACHINE
+        return FORMULAS | MACHINE | (PLACED if group == "placement" else {})
     return {"forward_backward": FORWARD_BACKWARD.get(group, SPLIT)} | FORMULAS
