@@ -253,7 +253,8 @@ def make_run(
     factors = np.asarray(placement.factors).reshape(3, -1)[:, 0].astype(int).tolist()
     accumulate = int(fixed.get("accumulate", 1))
     batch = float(axes["batch"][0])
-    placed = workload.placed.get(p2) if strategy.group_strategy == "placement" else None
+    several = strategy.group_strategy == "placement" and p2 > 1
+    placed = workload.placed.find(p2) if several else None
     return by_hand.Run(
         group=strategy.group_strategy,
         p1=p1,

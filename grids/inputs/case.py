@@ -6,7 +6,7 @@ not vary along an axis has size 1 there. Each `best` of a strategy adds a leadin
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -28,7 +28,7 @@ from grids.inputs.machine import (
     choose_gradients,
     look_up_bytes,
 )
-from grids.inputs.placed import PlacedGroup
+from grids.inputs.placed import NO_GROUPS, PlacedGroups
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
 from grids.inputs.training import build_training, find_largest_batch
@@ -54,7 +54,7 @@ class Workload:
     seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
     known. mask: the layers that a group splits, None for each strategy's own choice. calibrated:
     what runs on this machine told, None where none did. convergence: epochs to a target. placed:
-    groups whose layers were placed, by their numbers of PEs.
+    groups whose layers were placed on devices.
     """
 
     table: LayerTable
@@ -65,7 +65,7 @@ class Workload:
     calibrated: Calibrated | None = None
     measured_batch: int | None = None
     convergence: Convergence | None = None
-    placed: Mapping[int, PlacedGroup] = field(default_factory=dict)
+    placed: PlacedGroups = NO_GROUPS
 
     @property
     def machine(self) -> Machine:
@@ -160,7 +160,7 @@ def _distinguish(
         options=options,
         segments=np.asarray(run.segments) if pipeline else alone,
         state_bytes=precision.count_state_bytes(options.optimizer) * alone,
-        placed=workload.placed if strategy.group_strategy == "placement" else {},
+        placed=workload.placed if strategy.group_strategy == "placement" else NO_GROUPS,
     )
     return groups, position
 
@@ -196,7 +196,7 @@ def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
         case "pipeline":  # a layer for each stage at least
             return np.minimum(p2, len(workload.table) + 1)
         case "placement":
-            return np.minimum(p2, max(workload.placed, default=1) + 1)
+            return np.minimum(p2, workload.placed.most + 1)
     return p2
 
 

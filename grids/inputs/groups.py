@@ -4,8 +4,7 @@ The first of the oracle's two stages. Few axes of a sweep matter to it: blocks t
 others share the result.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.inputs.factors import Storage
 from grids.inputs.layers import Mask
-from grids.inputs.placed import PlacedGroup
+from grids.inputs.placed import NO_GROUPS, PlacedGroups
 from grids.inputs.placement import Laid, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
@@ -42,7 +41,7 @@ class Groups:
     layers: those of the table, with how much slower than the roofline each is. delta: bytes an
     item. mask: the layers that are split, None for the strategy's own choice. segments,
     state_bytes: of a pipeline, and of a weight, where memory depends on them. placed: groups whose
-    layers were placed, by their numbers of PEs.
+    layers were placed, if any were.
     """
 
     table: LayerTable
@@ -55,7 +54,7 @@ class Groups:
     options: Options
     segments: Floats
     state_bytes: Floats
-    placed: Mapping[int, PlacedGroup] = field(default_factory=dict)
+    placed: PlacedGroups = NO_GROUPS
 
     def place(self) -> Laid:
         """Where the layers go, and whether such groups can be."""
@@ -106,8 +105,7 @@ class Groups:
         own = self.sizes, self.delta, self.segments, self.state_bytes, self.layers.slowdown
         arrays = [np.asarray(each) for each in (*own, *pe)]
         numbers = tuple((each.shape, each.tobytes()) for each in arrays)
-        placed = tuple(self.placed.items())
-        return self.table, self.mask, self.strategy, self.options, placed, numbers
+        return self.table, self.mask, self.strategy, self.options, self.placed, numbers
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Groups) and self._identity == other._identity

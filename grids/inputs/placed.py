@@ -1,7 +1,8 @@
 """Placed groups as the kernels take them: which PE runs which layer, and the longest way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,13 +34,39 @@ class PlacedGroup:
         return max(self.device) + 1
 
 
-def stack_placed(
-    table: LayerTable, groups: Mapping[int, PlacedGroup], p2: NDArray[np.int64]
-) -> Placed:
+class PlacedGroups(Protocol):
+    """Groups of 2 to `most` devices, of which each may be found when it is asked for."""
+
+    @property
+    def most(self) -> int:
+        """The devices of the largest, 1 where there is none."""
+
+    def find(self, devices: int) -> PlacedGroup:
+        """The group of so many devices."""
+
+
+@dataclass(frozen=True)
+class KnownGroups:
+    """Groups that were found before, from that of two devices on."""
+
+    groups: tuple[PlacedGroup, ...] = ()
+
+    @property
+    def most(self) -> int:
+        return len(self.groups) + 1
+
+    def find(self, devices: int) -> PlacedGroup:
+        return self.groups[devices - 2]
+
+
+NO_GROUPS = KnownGroups()
+
+
+def stack_placed(table: LayerTable, groups: PlacedGroups, p2: NDArray[np.int64]) -> Placed:
     """The placed groups of `p2` PEs [cells]; where there is none, one PE runs all layers."""
     sizes, at = np.unique(p2, return_inverse=True)
     alone = _place_alone(len(table))
-    chosen = [groups.get(int(size), alone) for size in sizes]
+    chosen = [groups.find(size) if 2 <= size <= groups.most else alone for size in sizes.tolist()]
     most = max(each.devices for each in chosen)
 
     def spread(values: Sequence[object]) -> Floats:

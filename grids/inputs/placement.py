@@ -5,7 +5,6 @@ section 5: convolutions for filter and channel, convolutions and poolings for sp
 extents allow), the factors of a spatial split, the best pipeline partition.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -16,7 +15,7 @@ from grids.entries.strategies import Strategy
 from grids.inputs.factors import Rows, Storage, divide_rows
 from grids.inputs.layers import Mask, split_layers
 from grids.inputs.partition import stage_ends
-from grids.inputs.placed import PlacedGroup, stack_placed
+from grids.inputs.placed import NO_GROUPS, PlacedGroups, stack_placed
 from grids.models.layers import Floats, LayerTable
 from kernels.group import Bounds, Placement
 from kernels.options import Cuts
@@ -32,13 +31,13 @@ def place(
     p2: Floats,
     storage: Storage | None = None,
     cuts: Cuts = "output",
-    groups: Mapping[int, PlacedGroup] | None = None,
+    groups: PlacedGroups = NO_GROUPS,
 ) -> Laid:
     """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
     where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
-    carries. groups: what was placed, by its number of PEs.
+    carries. groups: what was placed.
     """
     match strategy.group_strategy:
         case "none":
@@ -52,7 +51,7 @@ def place(
             split = split_layers(strategy.layers, mask, table.convolutions)
             return _place_channels(table, split, table.filters, p2)
         case "placement":
-            return _place_operators(table, groups or {}, p2)
+            return _place_operators(table, groups, p2)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
             # group either, though `split=all` splits it.
@@ -93,13 +92,12 @@ def _place_channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, 
     )
 
 
-def _place_operators(table: LayerTable, groups: Mapping[int, PlacedGroup], p2: Floats) -> Laid:
+def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats) -> Laid:
     """Layers on the devices that were found for them; one device runs all."""
-    known = np.isin(p2, [1, *groups])
+    known = p2 <= groups.most
     placed = stack_placed(table, groups, p2.astype(np.int64))
-    return replace(_place_whole(table, p2), placed=placed), replace(
-        _make_bounds(p2 <= max(groups, default=1)), defined=known
-    )
+    laid = replace(_place_whole(table, p2), placed=placed)
+    return laid, replace(_make_bounds(known), defined=known)
 
 
 def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts) -> Laid:

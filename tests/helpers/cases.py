@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from grids.entries.strategies import Strategy
 from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
 from grids.inputs.case import Workload
-from grids.inputs.placed import PlacedGroup
+from grids.inputs.placed import KnownGroups, PlacedGroup
 from grids.inputs.values import Settings
 from grids.models.layers import Layer, LayerTable
 from grids.models.liveness import SAMPLE
@@ -116,21 +116,22 @@ def graphs(draw: st.DrawFn, table: LayerTable) -> LayerTable:
 
 
 @st.composite
-def placed_groups(draw: st.DrawFn, layers: int) -> dict[int, PlacedGroup]:
+def placed_groups(draw: st.DrawFn, layers: int) -> KnownGroups:
     """Layers anywhere on two and on three devices, any of them on the critical path."""
     marks = st.lists(st.booleans(), min_size=layers, max_size=layers).map(tuple)
-    groups = {}
+    groups = []
     for devices in range(2, min(4, layers + 1)):
         others = st.integers(0, devices - 1)
         rest = draw(st.lists(others, min_size=layers - devices, max_size=layers - devices))
-        groups[devices] = PlacedGroup(
+        group = PlacedGroup(
             device=(*range(devices), *rest),  # each has a layer
             forward=draw(marks),
             backward=draw(marks),
             messages=float(draw(st.integers(0, 40))),
             items=draw(st.floats(0, 1e6)),
         )
-    return groups
+        groups.append(group)
+    return KnownGroups(tuple(groups))
 
 
 def reference_layers(workload: Workload) -> list[reference.Layer]:

@@ -1,0 +1,101 @@
+"""Finding placed groups: a network's layers on two and more devices of a node (docs/placement.md).
+
+A search that gives the same answer each time, and not the exact program, which takes a minute a
+network: of Inception-v3 on a DGX-1 it comes within GAP of what that proves to be best.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grids.entries.precision import PRECISIONS
+from grids.entries.strategies import Strategy
+from grids.entries.systems import Level
+from grids.graphs.from_models import make_graph
+from grids.graphs.graph import Graph
+from grids.graphs.links import Links, link_devices
+from grids.inputs.case import Workload, build_groups
+from grids.inputs.placed import PlacedGroup
+from grids.inputs.values import Settings
+from grids.placing.critical_path import CriticalPath, trace_path
+from grids.placing.problem import Edge, Placement, pose_problem
+from grids.placing.schedule import schedule_step
+from grids.placing.search import search
+from kernels.compute import layer_times
+
+# Samples for which layers are placed: seconds and bytes a sample are the same for all, but launches
+# and start-ups weigh less the more there are.
+BATCH = 32
+# A replica of more devices is no faster: of Inception-v3, 8 gain 0.2 % over 4.
+MOST_DEVICES = 8
+# Times that a search is shaken: ROUNDS
+ROUNDS = 20
+
+
+def find_placed(workload: Workload, settings: Settings) -> dict[int, PlacedGroup]:
+    """The groups of a model's layers on a system, by their number of devices, from two."""
+    system = workload.system
+    item_bytes = float(PRECISIONS[system.precision].item)
+    graph = _make_graph(workload, settings, item_bytes)
+    most = min(system.pes_per_node, len(graph), MOST_DEVICES)
+    return {
+        devices: _place(graph, link_devices(system, devices), system.levels[0], item_bytes)
+        for devices in range(2, most + 1)
+    }
+
+
+def _make_graph(workload: Workload, settings: Settings, item_bytes: float) -> Graph:
+    """The graph of the layers, as long as they take on the system."""
+    axes = {"pe": np.ones(1), "batch": np.full(1, float(BATCH))}
+    groups = build_groups(workload, Strategy("serial"), axes, settings)
+    times = layer_times(groups.layers, groups.pe, groups.delta, groups.options)
+    forward, backward, fixed = (
+        np.asarray(each).reshape(len(workload.table))
+        for each in (times.forward, times.backward, times.fixed)
+    )
+    return make_graph(
+        "",
+        workload.table,
+        BATCH * forward + fixed / 3,
+        BATCH * backward + 2 * fixed / 3,
+        batch=BATCH,
+        item_bytes=item_bytes,
+    )
+
+
+def _place(graph: Graph, links: Links, node: Level, item_bytes: float) -> PlacedGroup:
+    """The best placement that is met, and its critical path."""
+    problem = pose_problem(graph, links)
+    answer = search(problem, {}, ROUNDS, lambda: True)
+    assert answer is not None  # memory bounds no placement here: cells have limits of their own
+    _, device = answer
+    starts, _ = schedule_step(problem, device)
+    forward, backward = (
+        trace_path(problem, durations, device, begun)
+        for durations, begun in zip(problem.durations.tolist(), starts, strict=True)
+    )
+    messages, items = _weigh(graph, device, (*forward.messages, *backward.messages), links, node)
+    return PlacedGroup(
+        device=device,
+        forward=_mark(forward, len(graph)),
+        backward=_mark(backward, len(graph)),
+        messages=messages,
+        items=items / (BATCH * item_bytes),
+    )
+
+
+def _weigh(
+    graph: Graph, device: Placement, messages: Sequence[Edge], links: Links, node: Level
+) -> tuple[float, float]:
+    """Start-ups, and bytes, each as often as its link is slower than the node's."""
+    ways = [(device[each.maker], device[each.taker]) for each in messages]
+    sizes = [graph.tensors[each.tensor].bytes for each in messages]
+    startups = sum(links.latency[way] for way in ways) / node.latency if node.latency else 0.0
+    seconds = sum(size * links.seconds_per_byte[way] for size, way in zip(sizes, ways, strict=True))
+    return float(startups), float(seconds * node.bandwidth)
+
+
+def _mark(path: CriticalPath, operators: int) -> tuple[bool, ...]:
+    """Which operators are on it."""
+    on_path = set(path.operators)
+    return tuple(each in on_path for each in range(operators))
