@@ -6,7 +6,7 @@ so that a store is complete: the same grid comes back where the user's files, or
 not. JAX is imported where kernel inputs are made: who asks for names and sizes does without it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -31,6 +31,7 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
+from grids.placing.group import KnownGroups, PlacedGroups, Placements
 from grids.reading.errors import ShapeError
 from grids.self_contained import check_self_contained
 from grids.spec import INTERVALS, Spec, validate_spec
@@ -112,7 +113,28 @@ class Grid:
         plain["calibration"] = define_once(self.calibrations) or "none"
         if self.convergences:
             plain["convergence"] = define_once(self.convergences)
+        if self._has_placed:
+            plain["placements"] = [each.model_dump(mode="json") for each in self._find_placements()]
         return plain
+
+    @property
+    def _has_placed(self) -> bool:
+        """Whether any strategy places operators."""
+        return any(each.group_strategy == "placement" for each in self.strategies)
+
+    def _find_placements(self) -> Iterator[Placements]:
+        """The placed groups of each model, data set and system."""
+        for pair, system in product(self.fitting, range(len(self.systems))):
+            workload = self.workload(*pair, system)
+            assert workload is not None  # the samples fit
+            names = self.labels["model"][pair[0]], self.labels["dataset"][pair[1]]
+            groups = (workload.placed.find(each) for each in range(2, workload.placed.most + 1))
+            yield Placements(
+                model=names[0],
+                dataset=names[1],
+                system=self.labels["system"][system],
+                groups=tuple(groups),
+            )
 
     def drop_outputs(self) -> "Grid":
         """The same design space, of which only the summaries are kept."""
@@ -278,7 +300,21 @@ class Grid:
             measured, kinds = seconds is not None, table.multipliers
             calibrated = Calibrated(calibration, chosen.name, data.name, measured, kinds)
         law = self.convergences.get((chosen.name, data.name))
-        return Workload(table, data.samples, machine, seconds, chosen.mask, calibrated, batch, law)
+        workload = Workload(
+            table, data.samples, machine, seconds, chosen.mask, calibrated, batch, law
+        )
+        if not self._has_placed:
+            return workload
+        return replace(workload, placed=self._look_up_placed(workload, chosen.name, data.name))
+
+    def _look_up_placed(self, workload: "Workload", model: str, dataset: str) -> PlacedGroups:
+        """The groups that the spec has; where it has none, those that a search finds."""
+        from grids.inputs.find_placed import FoundGroups
+
+        for each in self.spec.placements:
+            if (each.model, each.dataset, each.system) == (model, dataset, workload.system.name):
+                return KnownGroups(each.groups)
+        return FoundGroups.from_workload(workload, self._settings)
 
     def _measure(
         self, model: Model, data: Dataset, system: System

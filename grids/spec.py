@@ -25,6 +25,7 @@ from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import FREE, PARAMETERS
 from grids.entries.strategies import TABLE_III, is_placed, parse_strategy
+from grids.placing.group import Placements
 from grids.reading.errors import shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
 from kernels.percentiles import PERCENTILES
@@ -177,6 +178,8 @@ class Spec(Choices, _Space):
     # Epochs to a target by global batch (docs/convergence.md). auto: the catalogue's measured ones.
     convergence: References = ("none",)
     target: Name | None = None
+    # Placed groups that were found before, in the place of a search (docs/placement.md).
+    placements: tuple[Placements, ...] = ()
     outputs: Annotated[
         tuple[str, ...],
         BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),

@@ -28,13 +28,13 @@ from grids.inputs.machine import (
     choose_gradients,
     look_up_bytes,
 )
-from grids.inputs.placed import NO_GROUPS, PlacedGroups
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
 from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
+from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.case import Case
 from kernels.compute import slowdown
 from kernels.group import Bounds, GroupWork

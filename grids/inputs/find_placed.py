@@ -5,19 +5,20 @@ network: of Inception-v3 on a DGX-1 it comes within GAP of what that proves to b
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
-from grids.entries.systems import Level
+from grids.entries.systems import Level, System
 from grids.graphs.from_models import make_graph
 from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.case import Workload, build_groups
-from grids.inputs.placed import PlacedGroup
 from grids.inputs.values import Settings
 from grids.placing.critical_path import CriticalPath, trace_path
+from grids.placing.group import MOST_DEVICES, PlacedGroup
 from grids.placing.problem import Edge, Placement, pose_problem
 from grids.placing.schedule import schedule_step
 from grids.placing.search import search
@@ -26,22 +27,37 @@ from kernels.compute import layer_times
 # Samples for which layers are placed: seconds and bytes a sample are the same for all, but launches
 # and start-ups weigh less the more there are.
 BATCH = 32
-# A replica of more devices is no faster: of Inception-v3, 8 gain 0.2 % over 4.
-MOST_DEVICES = 8
 # Times that a search is shaken: ROUNDS
 ROUNDS = 20
 
 
-def find_placed(workload: Workload, settings: Settings) -> dict[int, PlacedGroup]:
-    """The groups of a model's layers on a system, by their number of devices, from two."""
-    system = workload.system
-    item_bytes = float(PRECISIONS[system.precision].item)
-    graph = _make_graph(workload, settings, item_bytes)
-    most = min(system.pes_per_node, len(graph), MOST_DEVICES)
-    return {
-        devices: _place(graph, link_devices(system, devices), system.levels[0], item_bytes)
-        for devices in range(2, most + 1)
-    }
+@dataclass(eq=False)
+class FoundGroups:
+    """The groups of a model's layers on a system, each found when it is asked for, once."""
+
+    graph: Graph
+    system: System
+    item_bytes: float
+    _found: dict[int, PlacedGroup] = field(default_factory=dict)
+
+    @classmethod
+    def from_workload(cls, workload: Workload, settings: Settings) -> "FoundGroups":
+        """Those of a model's layers, which take as long as they do on the system."""
+        item_bytes = float(PRECISIONS[workload.system.precision].item)
+        return cls(_make_graph(workload, settings, item_bytes), workload.system, item_bytes)
+
+    @property
+    def most(self) -> int:
+        """The devices of the largest group: no more than a node has."""
+        return min(self.system.pes_per_node, len(self.graph), MOST_DEVICES)
+
+    def find(self, devices: int) -> PlacedGroup:
+        """The group of so many devices."""
+        if devices not in self._found:
+            links = link_devices(self.system, devices)
+            node = self.system.levels[0]
+            self._found[devices] = _place(self.graph, links, node, self.item_bytes)
+        return self._found[devices]
 
 
 def _make_graph(workload: Workload, settings: Settings, item_bytes: float) -> Graph:

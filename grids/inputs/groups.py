@@ -14,10 +14,10 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.inputs.factors import Storage
 from grids.inputs.layers import Mask
-from grids.inputs.placed import NO_GROUPS, PlacedGroups
 from grids.inputs.placement import Laid, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
+from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
 from kernels.compute import PE, layer_times
 from kernels.division import Division

@@ -1,8 +1,6 @@
 """Placed groups as the kernels take them: which PE runs which layer, and the longest way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,56 +8,8 @@ from numpy.typing import NDArray
 from grids.models.flow import Floats
 from grids.models.layers import LayerTable
 from grids.models.liveness import SAMPLE
+from grids.placing.group import PlacedGroup, PlacedGroups
 from kernels.group import Placed
-
-
-@dataclass(frozen=True)
-class PlacedGroup:
-    """A network's layers on the devices of one group (docs/placement.md).
-
-    device [G]: of each layer, from 0. forward, backward [G]: whether a layer's forward (backward)
-    pass is on the critical path. messages, items: start-ups that lie on it, and items a sample that
-    pass there, each as often as its link is slower than the node's.
-    """
-
-    device: tuple[int, ...]
-    forward: tuple[bool, ...]
-    backward: tuple[bool, ...]
-    messages: float
-    items: float
-
-    @property
-    def devices(self) -> int:
-        """How many of them have layers."""
-        return max(self.device) + 1
-
-
-class PlacedGroups(Protocol):
-    """Groups of 2 to `most` devices, of which each may be found when it is asked for."""
-
-    @property
-    def most(self) -> int:
-        """The devices of the largest, 1 where there is none."""
-
-    def find(self, devices: int) -> PlacedGroup:
-        """The group of so many devices."""
-
-
-@dataclass(frozen=True)
-class KnownGroups:
-    """Groups that were found before, from that of two devices on."""
-
-    groups: tuple[PlacedGroup, ...] = ()
-
-    @property
-    def most(self) -> int:
-        return len(self.groups) + 1
-
-    def find(self, devices: int) -> PlacedGroup:
-        return self.groups[devices - 2]
-
-
-NO_GROUPS = KnownGroups()
 
 
 def stack_placed(table: LayerTable, groups: PlacedGroups, p2: NDArray[np.int64]) -> Placed:

@@ -15,8 +15,9 @@ from grids.entries.strategies import Strategy
 from grids.inputs.factors import Rows, Storage, divide_rows
 from grids.inputs.layers import Mask, split_layers
 from grids.inputs.partition import stage_ends
-from grids.inputs.placed import NO_GROUPS, PlacedGroups, stack_placed
+from grids.inputs.placed import stack_placed
 from grids.models.layers import Floats, LayerTable
+from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.group import Bounds, Placement
 from kernels.options import Cuts
 

@@ -20,7 +20,8 @@ def describe_difference(stored: Grid, asked: Grid) -> str:
     What counts is what they mean: it is no difference how an axis is written, whether a default is
     written at all, and what the sweep is called.
     """
-    return _join_differences(_spell_out(stored), _spell_out(asked))
+    given = bool(asked.spec.placements)
+    return _join_differences(_spell_out(stored, given), _spell_out(asked, given))
 
 
 def list_added_values(stored: Grid, asked: Grid) -> Axes:
@@ -37,7 +38,8 @@ def list_added_values(stored: Grid, asked: Grid) -> Axes:
 def describe_other_changes(stored: Grid, asked: Grid) -> str:
     """The first differences, leaving aside values that `asked` adds, and the order of labels."""
     present = _list_axes(stored)
-    shared = _spell_out(asked)
+    given = bool(asked.spec.placements)
+    shared = _spell_out(asked, given)
     # What tells of a system that is new changes no cell.
     shared["calibration"] = {
         label: each
@@ -51,7 +53,7 @@ def describe_other_changes(stored: Grid, asked: Grid) -> str:
         # Models, data sets and systems have entries; a strategy is its label.
         if dim in LABELS[:3]:
             shared[dim] = {name: each for name, each in shared[dim].items() if name in order}
-    return _join_differences(_spell_out(stored), shared)
+    return _join_differences(_spell_out(stored, given), shared)
 
 
 def _join_differences(stored: Plain, asked: Plain) -> str:
@@ -61,10 +63,14 @@ def _join_differences(stored: Plain, asked: Plain) -> str:
     return "; ".join(differences[:SHOWN]) + (f" (and {rest} more)" if rest > 0 else "")
 
 
-def _spell_out(grid: Grid) -> Plain:
-    """A design space as plain data, with what its names stand for; without the sweep's own name."""
+def _spell_out(grid: Grid, placements: bool) -> Plain:
+    """A design space as plain data, with what its names stand for; without the sweep's own name.
+
+    placements: whether placed groups belong to it, which a sweep finds for itself by default.
+    """
     # Without the axes as they were written: `range` and a list of the same values are the same.
-    plain = grid.spec.model_dump(mode="json", exclude={"name", "axes"})
+    apart = {"name", "axes"} | (set() if placements else {"placements"})
+    plain = grid.spec.model_dump(mode="json", exclude=apart)
     entries = {"model": grid.models, "dataset": grid.datasets, "system": grid.systems}
     named: Plain = {
         dim: {each.name: each.definition() for each in members} for dim, members in entries.items()

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from grids.entries.strategies import Strategy
 from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
 from grids.inputs.case import Workload
-from grids.inputs.placed import KnownGroups, PlacedGroup
 from grids.inputs.values import Settings
 from grids.models.layers import Layer, LayerTable
 from grids.models.liveness import SAMPLE
+from grids.placing.group import KnownGroups, PlacedGroup
 
 KINDS = ("conv", "maxpool", "fc", "relu", "norm", "add")
 # Few sizes, so that few programs are compiled.
