@@ -13,6 +13,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record, Sources
+from grids.entries.mesh import Mesh
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
 from grids.entries.settings import split_settings
@@ -161,6 +162,12 @@ class System(Entry):
         "bandwidthTest.",
         examples=["{latency: 3 ms, bandwidth: 16 GB/s}"],
     )
+    mesh: Mesh | None = Field(
+        default=None,
+        description="Which PEs of a node share links, where no switch joins all of them; without "
+        "it, all are alike. From: nvidia-smi topo -m.",
+        examples=["{bandwidth: 25 GB/s, links: [[0, 2], [2, 0]]}"],
+    )
     contention: Contention = Field(
         default=Contention(),
         description="By how much flows inside a group slow each other down, at least 1.",
@@ -219,6 +226,11 @@ class System(Entry):
             raise ValueError(
                 f"levels: expected {shorten(self.levels[0].name)}, the first, to be the node and "
                 f"have pes_per_node = {self.pes_per_node} PEs, got {self.levels[0].pes}"
+            )
+        if self.mesh is not None and len(self.mesh.links) != self.pes_per_node:
+            raise ValueError(
+                f"mesh.links: expected {self.pes_per_node} rows, one for each PE of a node, "
+                f"got {len(self.mesh.links)}"
             )
         for inner, outer in pairwise(self.levels):
             if outer.pes <= inner.pes:

@@ -1,0 +1,41 @@
+"""Graphs of architectures: a layer is an operator, and what it makes is a tensor."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.graphs.graph import Graph, Operator, Tensor
+from grids.models.layers import LayerTable
+from grids.models.liveness import SAMPLE
+
+Floats = NDArray[np.float64]
+
+
+def make_graph(
+    name: str,
+    table: LayerTable,
+    forward: Floats,
+    backward: Floats,
+    *,
+    batch: int,
+    item_bytes: float,
+) -> Graph:
+    """The graph of a network's layers for a step of `batch` samples.
+
+    forward, backward [s a step, G]; item_bytes [B]: of an item of a tensor, and of a weight. What
+    several layers take is one tensor: in a residual block what goes into the body and the shortcut.
+    """
+    kept = batch * (item_bytes * table.kept_items + table.kept_bytes)
+    weights = item_bytes * (table.w + table.bias)
+    columns = (each.tolist() for each in (forward, backward, weights, kept))
+    operators = map(Operator, table.names, *columns)
+    sizes = (batch * item_bytes * table.y).tolist()
+    return Graph(name, tuple(operators), _list_tensors(table, sizes), batch)
+
+
+def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[Tensor, ...]:
+    """What each layer makes that others take."""
+    takers: dict[int, list[int]] = {}
+    for taker, makers in enumerate(table.inputs):
+        for maker in {*makers} - {SAMPLE}:
+            takers.setdefault(maker, []).append(taker)
+    return tuple(Tensor(maker, tuple(takers[maker]), sizes[maker]) for maker in sorted(takers))

@@ -1,0 +1,234 @@
+"""A graph of operators: how long each takes, what it holds, and the tensors between them.
+
+    left = Operator("left", forward=1e-3, backward=2e-3, weights=4e6, kept=8e6)
+    right = Operator("right", forward=1e-3, backward=2e-3)
+    graph = link_operators("pair", (left, right), (NamedTensor("left", ("right",), bytes=8e6),))
+
+An operator is what a device runs at once and whole: a layer, or a part of one. A tensor stands
+once, whoever takes it: two takers on one device get it in one message.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+
+from grids.reading.errors import InputError, shorten, suggest_name
+
+# More than any network whose operators were profiled one by one; a search looks at pairs of them.
+MOST_OPERATORS = 20_000
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator for the samples of one step.
+
+    forward, backward [s]: on one device. weights [B]: in the precision of the step. kept [B]: what
+    its backward pass needs of the forward pass.
+    """
+
+    name: str
+    forward: float
+    backward: float
+    weights: float = 0.0
+    kept: float = 0.0
+
+
+@dataclass(frozen=True)
+class NamedTensor:
+    """A tensor as a file writes it: operators by name, and the place in the file."""
+
+    maker: str
+    takers: tuple[str, ...]
+    bytes: float
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor [B], the position of the operator that makes it, and of those that take it.
+
+    On the way back its gradient, of as many bytes, goes from the takers to the maker.
+    """
+
+    maker: int
+    takers: tuple[int, ...]
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Operators in an order in which they can run, and the tensors between them.
+
+    batch: samples of the step, None where the graph does not say. What the network is fed has no
+    tensor: hosts feed every device. `link_operators` orders operators and checks what it is given.
+    """
+
+    name: str
+    operators: tuple[Operator, ...]
+    tensors: tuple[Tensor, ...]
+    batch: int | None = None
+    title: str = ""
+    source: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for tensor in self.tensors:
+            assert tensor.takers
+            assert 0 <= tensor.maker < min(tensor.takers)
+            assert max(tensor.takers) < len(self.operators)
+
+    def __len__(self) -> int:
+        return len(self.operators)
+
+    @property
+    def forward(self) -> float:
+        """All operators' forward passes on one device [s]."""
+        return math.fsum(each.forward for each in self.operators)
+
+    @property
+    def backward(self) -> float:
+        """All operators' backward passes on one device [s]."""
+        return math.fsum(each.backward for each in self.operators)
+
+    @property
+    def serial_time(self) -> float:
+        """A step on one device [s]."""
+        return self.forward + self.backward
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of the tensors that each operator takes."""
+        taken: list[list[int]] = [[] for _ in self.operators]
+        for position, tensor in enumerate(self.tensors):
+            for taker in tensor.takers:
+                taken[taker].append(position)
+        return tuple(map(tuple, taken))
+
+    @cached_property
+    def outputs(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of the tensors that each operator makes."""
+        made: list[list[int]] = [[] for _ in self.operators]
+        for position, tensor in enumerate(self.tensors):
+            made[tensor.maker].append(position)
+        return tuple(map(tuple, made))
+
+    @cached_property
+    def makers(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of the operators that each reads from, each once, ascending."""
+        return tuple(
+            tuple(sorted({self.tensors[each].maker for each in taken})) for taken in self.inputs
+        )
+
+
+def link_operators(
+    name: str,
+    operators: Sequence[Operator],
+    tensors: Iterable[NamedTensor],
+    *,
+    where: str = "",
+    batch: int | None = None,
+    title: str = "",
+    source: tuple[str, ...] = (),
+) -> Graph:
+    """The graph of operators in any order and of tensors by their names.
+
+    InputError: no operators, or too many; two of one name; a tensor of an operator that does not
+    exist, or that goes to one twice; operators that wait for each other.
+    """
+    positions = _number_operators(operators, where)
+    linked = [_link_tensor(each, positions, where) for each in tensors]
+    order = _sort_operators(operators, linked, where)
+    rank = {position: number for number, position in enumerate(order)}
+    moved = (
+        replace(each, maker=rank[each.maker], takers=tuple(sorted(rank[to] for to in each.takers)))
+        for each in linked
+    )
+    return Graph(
+        name,
+        tuple(operators[position] for position in order),
+        tuple(sorted(moved, key=lambda each: (each.maker, each.takers))),
+        batch,
+        title,
+        source,
+    )
+
+
+def _number_operators(operators: Sequence[Operator], where: str) -> dict[str, int]:
+    """The position of each operator by name."""
+    if not operators:
+        raise InputError("no operators", where=where, advice="give the graph one that takes time")
+    if len(operators) > MOST_OPERATORS:
+        raise InputError(
+            f"expected at most {MOST_OPERATORS:,} operators, got {len(operators):,}", where=where
+        )
+    ((commonest, count),) = Counter(each.name for each in operators).most_common(1)
+    if count > 1:
+        raise InputError(
+            f"two operators are called {shorten(commonest)}",
+            where=where,
+            advice="give each its own name",
+        )
+    return {each.name: position for position, each in enumerate(operators)}
+
+
+def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> Tensor:
+    """The tensor with positions for names."""
+    place = tensor.where or where
+    for name in (tensor.maker, *tensor.takers):
+        if name not in positions:
+            advice = suggest_name(name, positions)
+            raise InputError(f"unknown operator {shorten(name)}", where=place, advice=advice)
+    if not tensor.takers:
+        raise InputError(
+            f"the tensor of {shorten(tensor.maker)} goes to nobody",
+            where=place,
+            advice="name its takers, or leave it out",
+        )
+    ((commonest, count),) = Counter(tensor.takers).most_common(1)
+    if count > 1:
+        raise InputError(
+            f"the tensor of {shorten(tensor.maker)} goes to {shorten(commonest)} twice",
+            where=place,
+            advice="name each taker once",
+        )
+    takers = tuple(positions[each] for each in tensor.takers)
+    return Tensor(positions[tensor.maker], takers, tensor.bytes)
+
+
+def _sort_operators(
+    operators: Sequence[Operator], tensors: Sequence[Tensor], where: str
+) -> list[int]:
+    """Positions in an order in which operators can run, otherwise as they were given."""
+    takers: list[set[int]] = [set() for _ in operators]
+    for tensor in tensors:
+        takers[tensor.maker].update(tensor.takers)
+    waiting = Counter(each for some in takers for each in some)
+    ready = [position for position in range(len(operators)) if not waiting[position]]
+    heapify(ready)
+    order = []
+    while ready:
+        order.append(position := heappop(ready))
+        for taker in takers[position]:
+            waiting[taker] -= 1
+            if not waiting[taker]:
+                heappush(ready, taker)
+    if len(order) < len(operators):
+        stuck = {*range(len(operators))} - {*order}
+        names = " -> ".join(shorten(operators[each].name) for each in _find_cycle(takers, stuck))
+        raise InputError(
+            f"operators wait for each other: {names}", where=where, advice="take one tensor out"
+        )
+    return order
+
+
+def _find_cycle(takers: Sequence[set[int]], stuck: set[int]) -> list[int]:
+    """A few positions along one way around, the first once more at the end."""
+    # Each of them waits for another one of them: going back from any ends on a way around.
+    makers = {taker: maker for maker in sorted(stuck) for taker in sorted(takers[maker] & stuck)}
+    way = [min(makers)]
+    while makers[way[-1]] not in way:
+        way.append(makers[way[-1]])
+    around = way[way.index(makers[way[-1]]) :]
+    return [*around[:1], *reversed(around)]

@@ -1,0 +1,134 @@
+"""PipeDream's profiles: operators measured one by one, and the graph that they form.
+
+Narayanan et al., PipeDream, SOSP 2019: its profiler (github.com/msr-fiddle/pipedream) writes a line
+an operator, times in ms and sizes in bytes, and then a line an edge:
+
+    node2 -- Conv2d(3, 64) -- forward_compute_time=1.5, backward_compute_time=3.0,
+        activation_size=51380224.0, parameter_size=7168.0
+    \tnode2 -- node3
+
+Lines that begin with "#" are ours: what they say of the batch and of the source is kept.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
+from grids.reading.errors import InputError, shorten
+from grids.reading.textfile import read_text
+
+FIELDS = ("forward_compute_time", "backward_compute_time", "activation_size", "parameter_size")
+OPERATOR = re.compile(r"(?P<id>\S+) -- (?P<what>.*) -- (?P<fields>forward_compute_time=.*)")
+EDGE = re.compile(r"\s+(?P<maker>\S+) -- (?P<taker>\S+)\s*")
+NOTE = re.compile(r"#\s*(?P<key>batch|source|title):\s*(?P<value>.*\S)\s*")
+
+MILLISECOND = 1e-3
+
+# What samples come from: its time is that of reading data, which hosts do beside a step.
+FED = "Input"
+# They pass on a tensor that is there already, whole or a part of it.
+VIEWS = ("View", "Size", "__getitem__")
+
+
+def read_profile(path: Path) -> Graph:
+    """The graph of a file of PipeDream's profiler; InputError: a line that is none of its own.
+
+    The samples' own nodes (`Input`) are left out. What an operator makes is kept for the backward
+    pass, but by those that work in place or make a view: their memory is the maker's.
+    """
+    operators: dict[str, tuple[Operator, float]] = {}
+    edges: list[tuple[str, str, str]] = []
+    notes: dict[str, str] = {}
+    fed: set[str] = set()
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        where = f"{path}:{number}"
+        if note := NOTE.fullmatch(line):
+            notes[note["key"]] = note["value"]
+        elif match := OPERATOR.fullmatch(line):
+            identity, what = match["id"], match["what"]
+            if identity in operators or identity in fed:
+                raise InputError(f"a second operator {shorten(identity)}", where=where)
+            if what.startswith(FED):
+                fed.add(identity)
+            else:
+                operators[identity] = _read_operator(identity, what, match["fields"], where)
+        elif match := EDGE.fullmatch(line):
+            edges.append((match["maker"], match["taker"], where))
+        elif line.strip() and not line.startswith("#"):
+            raise InputError(
+                f"expected an operator or an edge of a PipeDream profile, got {shorten(line)}",
+                where=where,
+                advice="write 'node1 -- what -- forward_compute_time=..., ...' or a tab and "
+                "'node1 -- node2'",
+            )
+    names = {identity: operator.name for identity, (operator, _) in operators.items()}
+    sizes = {identity: size for identity, (_, size) in operators.items()}
+    return link_operators(
+        path.stem,
+        [operator for operator, _ in operators.values()],
+        _gather_tensors([each for each in edges if each[0] not in fed], names, sizes),
+        where=str(path),
+        batch=_read_batch(notes.get("batch"), str(path)),
+        title=notes.get("title", ""),
+        source=(notes["source"],) if "source" in notes else (),
+    )
+
+
+def _read_operator(identity: str, what: str, fields: str, where: str) -> tuple[Operator, float]:
+    """The operator, and the bytes that it makes."""
+    values = dict(each.split("=", 1) for each in re.split(r",\s*(?=\w+=)", fields) if "=" in each)
+    missing = [each for each in FIELDS if each not in values]
+    if missing or len(values) > len(FIELDS):
+        raise InputError(
+            f"expected {', '.join(FIELDS)}, got {shorten(', '.join(values))}", where=where
+        )
+    forward, backward, size, weights = (_add_numbers(key, values[key], where) for key in FIELDS)
+    held = "inplace" in what or what.startswith(VIEWS)
+    operator = Operator(
+        f"{identity} {what.partition('(')[0].strip()}",
+        forward=forward * MILLISECOND,
+        backward=backward * MILLISECOND,
+        weights=weights,
+        kept=0.0 if held else size,
+    )
+    return operator, size
+
+
+def _add_numbers(key: str, text: str, where: str) -> float:
+    """A number, or the sum of several: `[1.0; 2.0]` of an operator that makes several tensors."""
+    try:
+        numbers = [float(each) for each in text.strip("[]").split(";")]
+    except ValueError:
+        numbers = [math.nan]
+    if not all(math.isfinite(each) and each >= 0 for each in numbers):
+        raise InputError(f"{key}: expected a number, at least 0, got {shorten(text)}", where=where)
+    return math.fsum(numbers)
+
+
+def _read_batch(text: str | None, where: str) -> int | None:
+    """The samples of a step, where the file says them."""
+    if text is not None and not (text.isascii() and text.isdigit() and int(text)):
+        raise InputError(f"batch: expected a whole number, got {shorten(text)}", where=where)
+    return None if text is None else int(text)
+
+
+def _gather_tensors(
+    edges: Sequence[tuple[str, str, str]], names: dict[str, str], sizes: dict[str, float]
+) -> list[NamedTensor]:
+    """One tensor for each operator that others take from."""
+    takers: dict[str, list[str]] = {}
+    places: dict[str, str] = {}
+    for maker, taker, where in edges:
+        for each in (maker, taker):
+            if each not in names:
+                raise InputError(
+                    f"an edge of {shorten(each)}, which is no operator of the file", where=where
+                )
+        takers.setdefault(maker, []).append(names[taker])
+        places.setdefault(maker, where)
+    return [
+        NamedTensor(names[maker], tuple(each), sizes[maker], places[maker])
+        for maker, each in takers.items()
+    ]

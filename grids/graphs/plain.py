@@ -1,0 +1,130 @@
+"""Graphs of the user's own, in YAML or JSON:
+
+    name: diamond
+    batch: 32                                 # samples of the step, if it is known
+    operators:
+      stem:  {forward: 1 ms, backward: 2 ms, weights: 4 MB, kept: 8 MB}
+      left:  {forward: 3 ms, backward: 6 ms}
+      right: {forward: 3 ms, backward: 6 ms}
+      join:  {forward: 1 ms, backward: 2 ms}
+    tensors:                                  # each once, however many take it
+      - {maker: stem, takers: [left, right], bytes: 8 MB}
+      - {maker: left, takers: join, bytes: 4 MB}
+      - {maker: right, takers: join, bytes: 4 MB}
+
+Numbers without a unit are in seconds and bytes; a time of more than a second says its unit.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationError
+
+from grids.entries.entry import Count, Entry, Name, Record
+from grids.entries.quantity import Scale
+from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
+from grids.reading.errors import shorten
+from grids.reading.units import parse_quantity
+from grids.reading.yamlfile import Document, explain_error, load
+
+# Of a step: 25 without a unit means milliseconds.
+TIME = Scale("operator's time", "s", 0, 1, "ms")
+Seconds = Annotated[
+    float,
+    BeforeValidator(TIME.read),
+    PlainSerializer(TIME.write, when_used="json"),
+    Field(ge=0.0),
+]
+Bytes = Annotated[
+    float, BeforeValidator(partial(parse_quantity, unit="B", where="")), Field(ge=0.0)
+]
+
+
+def _list_name(value: object) -> object:
+    """One taker as a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+class PlainOperator(Record):
+    """An operator's times and what it holds; it is called by its key."""
+
+    forward: Seconds
+    backward: Seconds
+    weights: Bytes = 0.0
+    kept: Bytes = 0.0
+
+
+class PlainTensor(Record):
+    """A tensor, and who makes and takes it."""
+
+    maker: Name
+    takers: Annotated[tuple[Name, ...], Field(min_length=1), BeforeValidator(_list_name)]
+    bytes: Bytes
+
+
+class PlainGraph(Entry):
+    """A graph as its file writes it."""
+
+    batch: Count | None = None
+    operators: Annotated[dict[Name, PlainOperator], Field(min_length=1)]
+    tensors: tuple[PlainTensor, ...] = ()
+
+    def link(self, source: Document | None = None) -> Graph:
+        """The graph of it; InputError: see `link_operators`."""
+
+        def place(position: int) -> str:
+            return "" if source is None else source.where(("tensors", position))
+
+        return link_operators(
+            self.name,
+            [Operator(name, **each.model_dump()) for name, each in self.operators.items()],
+            [
+                NamedTensor(each.maker, each.takers, each.bytes, place(position))
+                for position, each in enumerate(self.tensors)
+            ],
+            where=f"graph {shorten(self.name)}" if source is None else str(source.path),
+            batch=self.batch,
+            title=self.title,
+            source=self.source,
+        )
+
+
+def read_plain(path: Path) -> Graph:
+    """The graph of a YAML or JSON file (JSON is YAML, too); InputError: what is wrong with it."""
+    return validate_plain(load(path))
+
+
+def validate_plain(document: Document) -> Graph:
+    """The graph that a document holds."""
+    try:
+        return PlainGraph.from_definition(document.data).link(document)
+    except ValidationError as error:
+        raise explain_error(error, document, PlainGraph) from None
+
+
+def define_graph(graph: Graph) -> dict[str, object]:
+    """The graph as plain data in SI units, of which `PlainGraph` makes the same graph."""
+    names = [each.name for each in graph.operators]
+    plain = PlainGraph(
+        name=graph.name,
+        title=graph.title,
+        source=graph.source,
+        batch=graph.batch,
+        # As they stand: read once more, a time of over a second would lack its unit.
+        operators={
+            each.name: PlainOperator.model_construct(
+                forward=each.forward, backward=each.backward, weights=each.weights, kept=each.kept
+            )
+            for each in graph.operators
+        },
+        tensors=tuple(
+            PlainTensor(
+                maker=names[each.maker],
+                takers=tuple(names[taker] for taker in each.takers),
+                bytes=each.bytes,
+            )
+            for each in graph.tensors
+        ),
+    )
+    return plain.definition()

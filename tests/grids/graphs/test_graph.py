@@ -1,0 +1,55 @@
+"""Graphs: what they hold, and what is refused."""
+
+import pytest
+
+from grids.graphs.graph import NamedTensor, Operator, link_operators
+from grids.reading.errors import InputError
+
+
+def link(names, *tensors):
+    operators = [Operator(name, 1.0, 2.0) for name in names]
+    return link_operators("toy", operators, [NamedTensor(*each) for each in tensors], where="here")
+
+
+def test_operators_stand_in_an_order_in_which_they_run():
+    graph = link("cab", ("a", ("b", "c"), 8.0), ("b", ("c",), 4.0))
+    assert [each.name for each in graph.operators] == ["a", "b", "c"]
+    assert graph.inputs == ((), (0,), (0, 1))
+    assert graph.outputs == ((0,), (1,), ())
+    assert graph.makers == ((), (0,), (0, 1))
+    assert (graph.forward, graph.backward, graph.serial_time) == (3.0, 6.0, 9.0)
+
+
+def test_a_maker_of_two_tensors_is_one_maker():
+    graph = link("ab", ("a", ("b",), 8.0), ("a", ("b",), 4.0))
+    assert graph.makers == ((), (0,))
+    assert graph.inputs == ((), (0, 1))
+
+
+REFUSED = [
+    ((), (), "here: no operators"),
+    ("aa", (), "here: two operators are called 'a'"),
+    ("ab", [("a", ("c",), 1.0)], "here: unknown operator 'c'"),
+    ("ab", [("c", ("a",), 1.0, "line 3")], "line 3: unknown operator 'c'"),
+    ("ab", [("a", (), 1.0)], "here: the tensor of 'a' goes to nobody"),
+    ("ab", [("a", ("b", "b"), 1.0)], "here: the tensor of 'a' goes to 'b' twice"),
+    ("ab", [("a", ("a",), 1.0)], "here: operators wait for each other: 'a' -> 'a'"),
+    (
+        "abcd",
+        [("a", ("b",), 1.0), ("b", ("c",), 1.0), ("c", ("b", "d"), 1.0)],
+        "here: operators wait for each other: 'b' -> 'c' -> 'b'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("names", "tensors", "message"), REFUSED)
+def test_what_is_no_graph_is_refused(names, tensors, message):
+    with pytest.raises(InputError) as error:
+        link(names, *tensors)
+    assert str(error.value).startswith(message)
+    assert len(str(error.value)) < 1000
+
+
+def test_a_cycle_is_told_in_the_order_in_which_tensors_flow():
+    with pytest.raises(InputError, match="'a' -> 'b' -> 'c' -> 'a'"):
+        link("abc", ("a", ("b",), 1.0), ("b", ("c",), 1.0), ("c", ("a",), 1.0))

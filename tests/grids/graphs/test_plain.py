@@ -1,0 +1,75 @@
+"""Graphs of the user's own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grids.graphs.find import find_graph
+from grids.graphs.graph import Operator, Tensor
+from grids.graphs.plain import PlainGraph, define_graph
+from grids.reading.errors import InputError
+
+DIAMOND = """name: diamond
+batch: 32
+operators:
+  join: {forward: 1 ms, backward: 2 ms}
+  stem: {forward: 1 ms, backward: 2 ms, weights: 4 MB, kept: 8 MB}
+  left: {forward: 3 ms, backward: 6 ms}
+  right: {forward: 0.003, backward: 0.006}
+tensors:
+  - {maker: stem, takers: [left, right], bytes: 8 MB}
+  - {maker: left, takers: join, bytes: 4 MB}
+  - {maker: right, takers: join, bytes: 4}
+"""
+
+
+def read(folder: Path, text: str, name: str = "graph.yaml"):
+    (folder / name).write_text(text)
+    return find_graph(name, folder)
+
+
+def test_diamond(tmp_path):
+    graph = read(tmp_path, DIAMOND)
+    assert graph is not None
+    assert (graph.name, graph.batch) == ("diamond", 32)
+    assert graph.operators == (
+        Operator("stem", 1e-3, 2e-3, 4e6, 8e6),
+        Operator("left", 3e-3, 6e-3),
+        Operator("right", 3e-3, 6e-3),
+        Operator("join", 1e-3, 2e-3),
+    )
+    assert graph.tensors == (Tensor(0, (1, 2), 8e6), Tensor(1, (3,), 4e6), Tensor(2, (3,), 4.0))
+
+
+def test_it_can_be_written_down_and_read_again(tmp_path):
+    graph = read(tmp_path, DIAMOND.replace("1 ms", "100 s"))
+    assert graph is not None
+    text = json.dumps(define_graph(graph))
+    assert PlainGraph.from_definition(json.loads(text)).link() == graph
+    assert read(tmp_path, text, "graph.json") == graph
+
+
+def test_a_yaml_file_without_operators_is_no_graph(tmp_path):
+    assert read(tmp_path, "name: net\nlayers: [relu]\n") is None
+    assert find_graph("resnet50", tmp_path) is None
+
+
+REFUSED = [
+    ("join: {forward: 1 ms", "join: {forwrd: 1 ms", "graph.yaml:4: operators.join.forward: this k"),
+    ("8 MB}", "-8 MB}", "graph.yaml:5: operators.stem.kept: input should be greater than"),
+    ("forward: 1 ms", "forward: 3", "3 s is no operator's time of a machine"),
+    ("takers: join", "takers: []", "graph.yaml:10: tensors.1.takers: "),
+    ("left, right]", "left, rigt]", "graph.yaml:9: unknown operator 'rigt'; did you mean 'right'?"),
+    ("left: {f", "stem: {f", "the key 'stem' stands twice"),
+    ("maker: right, takers: join", "maker: join, takers: stem", "graph.yaml: operators wait"),
+    ("batch: 32", "batch: 0", "graph.yaml:2: batch"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), REFUSED)
+def test_what_is_no_graph_is_refused(tmp_path, old, new, message):
+    with pytest.raises(InputError) as error:
+        read(tmp_path, DIAMOND.replace(old, new))
+    assert message in str(error.value)
+    assert len(str(error.value)) < 1000
