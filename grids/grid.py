@@ -31,7 +31,7 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
-from grids.placing.group import KnownGroups, PlacedGroups, Placements
+from grids.placing.group import Placements
 from grids.reading.errors import ShapeError
 from grids.self_contained import check_self_contained
 from grids.spec import INTERVALS, Spec, validate_spec
@@ -128,12 +128,12 @@ class Grid:
             workload = self.workload(*pair, system)
             assert workload is not None  # the samples fit
             names = self.labels["model"][pair[0]], self.labels["dataset"][pair[1]]
-            groups = (workload.placed.find(each) for each in range(2, workload.placed.most + 1))
+            groups = {each: workload.placed.find(each) for each in workload.placed.sizes}
             yield Placements(
                 model=names[0],
                 dataset=names[1],
                 system=self.labels["system"][system],
-                groups=tuple(groups),
+                groups=groups,
             )
 
     def drop_outputs(self) -> "Grid":
@@ -285,46 +285,21 @@ class Grid:
         return self._workloads[key]
 
     def _make_workload(self, model: int, dataset: int, system: int) -> "Workload | None":
-        from grids.inputs.calibrated import Calibrated
-        from grids.inputs.case import Workload
+        from grids.workloads import make_workload, place_workload
 
         table = self.table(model, dataset)
         if table is None:
             return None
-        machine = self.systems[system]
-        chosen, data = self.models[model], self.datasets[dataset]
-        seconds, batch = self._measure(chosen, data, machine)
-        calibrated, calibration = None, self.calibrations.get(machine.name)
-        if calibration is not None:
-            # Of a model that no run tells of, a profile is surer than the roofline.
-            measured, kinds = seconds is not None, table.multipliers
-            calibrated = Calibrated(calibration, chosen.name, data.name, measured, kinds)
-        law = self.convergences.get((chosen.name, data.name))
-        workload = Workload(
-            table, data.samples, machine, seconds, chosen.mask, calibrated, batch, law
+        chosen, data, machine = self.models[model], self.datasets[dataset], self.systems[system]
+        workload = make_workload(
+            self.spec,
+            chosen,
+            data,
+            machine,
+            table,
+            self.calibrations.get(machine.name),
+            self.convergences.get((chosen.name, data.name)),
         )
         if not self._has_placed:
             return workload
-        return replace(workload, placed=self._look_up_placed(workload, chosen.name, data.name))
-
-    def _look_up_placed(self, workload: "Workload", model: str, dataset: str) -> PlacedGroups:
-        """The groups that the spec has; where it has none, those that a search finds."""
-        from grids.inputs.find_placed import FoundGroups
-
-        for each in self.spec.placements:
-            if (each.model, each.dataset, each.system) == (model, dataset, workload.system.name):
-                return KnownGroups(each.groups)
-        return FoundGroups.from_workload(workload, self._settings)
-
-    def _measure(
-        self, model: Model, data: Dataset, system: System
-    ) -> tuple[Floats | None, int | None]:
-        """Measured seconds of each layer on the system's device, and with which batch."""
-        if self.spec.times != "measured":
-            return None, None
-        device = system.pe.device
-        if self.spec.oracle == "paper":
-            return model.seconds(data, device), None
-        profile = model.profile(data, device, system.precision)
-        batch = None if profile is None else profile.batch
-        return model.seconds(data, device, system.precision), batch
+        return place_workload(self.spec, chosen.name, data.name, workload, self._settings)

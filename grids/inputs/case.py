@@ -196,7 +196,7 @@ def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
         case "pipeline":  # a layer for each stage at least
             return np.minimum(p2, len(workload.table) + 1)
         case "placement":
-            return np.minimum(p2, workload.placed.most + 1)
+            return np.minimum(p2, max(workload.placed.sizes, default=1) + 1)
     return p2
 
 

@@ -16,6 +16,7 @@ from grids.graphs.from_models import make_graph
 from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.case import Workload, build_groups
+from grids.inputs.divisors import divisors
 from grids.inputs.values import Settings
 from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup
@@ -47,9 +48,10 @@ class FoundGroups:
         return cls(_make_graph(workload, settings, item_bytes), workload.system, item_bytes)
 
     @property
-    def most(self) -> int:
-        """The devices of the largest group: no more than a node has."""
-        return min(self.system.pes_per_node, len(self.graph), MOST_DEVICES)
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of devices that divide a node."""
+        most = min(len(self.graph), MOST_DEVICES)
+        return tuple(each for each in divisors(self.system.pes_per_node) if 1 < each <= most)
 
     def find(self, devices: int) -> PlacedGroup:
         """The group of so many devices."""

@@ -16,7 +16,7 @@ def stack_placed(table: LayerTable, groups: PlacedGroups, p2: NDArray[np.int64])
     """The placed groups of `p2` PEs [cells]; where there is none, one PE runs all layers."""
     sizes, at = np.unique(p2, return_inverse=True)
     alone = _place_alone(len(table))
-    chosen = [groups.find(size) if 2 <= size <= groups.most else alone for size in sizes.tolist()]
+    chosen = [groups.find(size) if size in groups.sizes else alone for size in sizes.tolist()]
     most = max(each.devices for each in chosen)
 
     def spread(values: Sequence[object]) -> Floats:
@@ -37,7 +37,9 @@ def stack_placed(table: LayerTable, groups: PlacedGroups, p2: NDArray[np.int64])
 def _place_alone(layers: int) -> PlacedGroup:
     """All layers on one device: every one of them is on the critical path."""
     everywhere = (True,) * layers
-    return PlacedGroup((0,) * layers, everywhere, everywhere, messages=0.0, items=0.0)
+    return PlacedGroup(
+        device=(0,) * layers, forward=everywhere, backward=everywhere, messages=0.0, items=0.0
+    )
 
 
 def _mark_runs(group: PlacedGroup, devices: int) -> Floats:

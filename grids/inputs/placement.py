@@ -95,10 +95,11 @@ def _place_channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, 
 
 def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats) -> Laid:
     """Layers on the devices that were found for them; one device runs all."""
-    known = p2 <= groups.most
+    known = np.isin(p2, [1, *groups.sizes])
     placed = stack_placed(table, groups, p2.astype(np.int64))
     laid = replace(_place_whole(table, p2), placed=placed)
-    return laid, replace(_make_bounds(known), defined=known)
+    fits = p2 <= max(groups.sizes, default=1)
+    return laid, replace(_make_bounds(fits), even=known, defined=known)
 
 
 def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts) -> Laid:

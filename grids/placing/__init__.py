@@ -1,0 +1,1 @@
+"""Placing operators on devices: what is found, and how."""

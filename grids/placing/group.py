@@ -1,6 +1,7 @@
 """Placed groups: a network's layers on devices, as they were found, and as a store keeps them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Protocol, Self
 
 from pydantic import Field, model_validator
@@ -42,11 +43,11 @@ class PlacedGroup(Record):
 
 
 class PlacedGroups(Protocol):
-    """Groups of 2 to `most` devices, of which each may be found when it is asked for."""
+    """Groups of some numbers of devices, of which each may be found when it is asked for."""
 
     @property
-    def most(self) -> int:
-        """The devices of the largest, 1 where there is none."""
+    def sizes(self) -> tuple[int, ...]:
+        """How many devices they have, ascending."""
 
     def find(self, devices: int) -> PlacedGroup:
         """The group of so many devices."""
@@ -54,25 +55,25 @@ class PlacedGroups(Protocol):
 
 @dataclass(frozen=True)
 class KnownGroups:
-    """Groups that were found before, from that of two devices on."""
+    """Groups that were found before."""
 
-    groups: tuple[PlacedGroup, ...] = ()
+    groups: Mapping[int, PlacedGroup] = field(default_factory=dict)
 
     @property
-    def most(self) -> int:
-        return len(self.groups) + 1
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(sorted(self.groups))
 
     def find(self, devices: int) -> PlacedGroup:
-        return self.groups[devices - 2]
+        return self.groups[devices]
 
 
 NO_GROUPS = KnownGroups()
 
 
 class Placements(Record):
-    """The placed groups of a model, a data set and a system, from that of two devices on."""
+    """The placed groups of a model, a data set and a system, by their numbers of devices."""
 
     model: Name
     dataset: Name
     system: Name
-    groups: Annotated[tuple[PlacedGroup, ...], Field(max_length=MOST_DEVICES - 1)]
+    groups: dict[Annotated[int, Field(ge=2, le=MOST_DEVICES)], PlacedGroup]

@@ -119,19 +119,18 @@ def graphs(draw: st.DrawFn, table: LayerTable) -> LayerTable:
 def placed_groups(draw: st.DrawFn, layers: int) -> KnownGroups:
     """Layers anywhere on two and on three devices, any of them on the critical path."""
     marks = st.lists(st.booleans(), min_size=layers, max_size=layers).map(tuple)
-    groups = []
+    groups = {}
     for devices in range(2, min(4, layers + 1)):
         others = st.integers(0, devices - 1)
         rest = draw(st.lists(others, min_size=layers - devices, max_size=layers - devices))
-        group = PlacedGroup(
+        groups[devices] = PlacedGroup(
             device=(*range(devices), *rest),  # each has a layer
             forward=draw(marks),
             backward=draw(marks),
             messages=float(draw(st.integers(0, 40))),
             items=draw(st.floats(0, 1e6)),
         )
-        groups.append(group)
-    return KnownGroups(tuple(groups))
+    return KnownGroups(groups)
 
 
 def reference_layers(workload: Workload) -> list[reference.Layer]:

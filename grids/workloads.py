@@ -1,0 +1,76 @@
+"""Workloads: a model on a data set and a system, with what was measured of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from grids.convergence.entry import Convergence
+from grids.entries.calibration import CalibrationFile
+from grids.entries.datasets import Dataset
+from grids.entries.systems import System
+from grids.inputs.calibrated import Calibrated
+from grids.inputs.case import Workload
+from grids.inputs.find_placed import FoundGroups
+from grids.inputs.values import Settings
+from grids.library import Model
+from grids.models.layers import Floats, LayerTable
+from grids.placing.group import KnownGroups, PlacedGroup
+from grids.reading.errors import InputError
+from grids.spec import Spec
+
+
+def make_workload(
+    spec: Spec,
+    model: Model,
+    data: Dataset,
+    system: System,
+    table: LayerTable,
+    calibration: CalibrationFile | None,
+    law: Convergence | None,
+) -> Workload:
+    """A model's layers with their measured times, and what runs on the machine tell."""
+    seconds, batch = _look_up_seconds(spec, model, data, system)
+    calibrated = None
+    if calibration is not None:
+        # Of a model that no run tells of, a profile is surer than the roofline.
+        measured, kinds = seconds is not None, table.multipliers
+        calibrated = Calibrated(calibration, model.name, data.name, measured, kinds)
+    return Workload(table, data.samples, system, seconds, model.mask, calibrated, batch, law)
+
+
+def place_workload(
+    spec: Spec, model: str, dataset: str, workload: Workload, settings: Settings
+) -> Workload:
+    """The workload with the groups that the spec has; where it has none, those a search finds.
+
+    InputError: the spec's are of other layers.
+    """
+    for each in spec.placements:
+        if (each.model, each.dataset, each.system) == (model, dataset, workload.system.name):
+            _expect_layers(each.groups.values(), len(workload.table), model)
+            return replace(workload, placed=KnownGroups(each.groups))
+    return replace(workload, placed=FoundGroups.from_workload(workload, settings))
+
+
+def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:
+    """InputError for a group of a network of another length."""
+    for group in groups:
+        if len(group.device) != layers:
+            raise InputError(
+                f"expected a device for each of {layers} layers of {model}, got {len(group.device)}",
+                where="placements",
+                advice="leave the placements out: a search finds them",
+            )
+
+
+def _look_up_seconds(
+    spec: Spec, model: Model, data: Dataset, system: System
+) -> tuple[Floats | None, int | None]:
+    """Measured seconds of each layer on the system's device, and with which batch."""
+    if spec.times != "measured":
+        return None, None
+    device = system.pe.device
+    if spec.oracle == "paper":
+        return model.seconds(data, device), None
+    profile = model.profile(data, device, system.precision)
+    batch = None if profile is None else profile.batch
+    return model.seconds(data, device, system.precision), batch
