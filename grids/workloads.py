@@ -56,8 +56,8 @@ def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> No
     for group in groups:
         if len(group.device) != layers:
             raise InputError(
-                f"expected a device for each of {layers} layers of {model}, got {len(group.device)}",
-                where="placements",
+                f"expected devices of {layers} layers, got {len(group.device)}",
+                where=f"placements: {model}",
                 advice="leave the placements out: a search finds them",
             )
 

@@ -29,7 +29,7 @@ from kernels.compute import layer_times
 # and start-ups weigh less the more there are.
 BATCH = 32
 # Times that a search is shaken: ROUNDS
-ROUNDS = 20
+ROUNDS = 2
 
 
 @dataclass(eq=False)

@@ -53,7 +53,7 @@ class PlacedGroups(Protocol):
         """The group of so many devices."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KnownGroups:
     """Groups that were found before."""
 
