@@ -1,0 +1,153 @@
+"""Good placements in little time: a list schedule, made better move by move.
+
+Moves put a run of operators on another device: a chain, or one operator where a chain is cut.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from sweep.placement.problem import Placement, Problem
+from sweep.placement.schedule import rank_operators, time_step
+
+Fixed = Mapping[int, int]  # operators whose device is given
+Tick = Callable[[], bool]  # whether there is time left
+
+
+def search(
+    problem: Problem, fixed: Fixed, rounds: int, has_time: Tick, first: Sequence[Placement] = ()
+) -> tuple[float, Placement] | None:
+    """The best placement that was met, with its step's time [s]; None: none that fits was met.
+
+    rounds: shaken so often, and made better again. first: placements to begin with, too.
+    """
+    search = _Search(problem, fixed, has_time)
+    for placement in (*first, *_list_first(problem, fixed)):
+        search.improve(placement)
+    chance = random.Random(0)  # the same answer each time
+    for _ in range(rounds):
+        if search.best is None or problem.devices == 1 or not has_time():
+            break
+        search.improve(search.shake(search.best[1], chance))
+    return search.best
+
+
+def list_chains(problem: Problem) -> list[tuple[int, ...]]:
+    """Runs of operators that take from one another alone."""
+    chain_of: dict[int, list[int]] = {}
+    for position in range(problem.operators):
+        makers = {edge.maker for edge in problem.entering[position]}
+        (maker,) = makers if len(makers) == 1 else (None,)
+        alone = maker is not None and len({e.taker for e in problem.leaving[maker]}) == 1
+        chain = chain_of[maker] if alone and maker is not None else []
+        chain.append(position)
+        chain_of[position] = chain
+    return [tuple(chain) for chain in {id(each): each for each in chain_of.values()}.values()]
+
+
+def _list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
+    """All on each device but for what is fixed; and as HEFT places them."""
+    alone = [
+        tuple(fixed.get(each, device) for each in range(problem.operators))
+        for device in range(problem.devices)
+    ]
+    return [*alone, _place_greedily(problem, fixed, whole=False), _place_greedily(problem, fixed)]
+
+
+def _place_greedily(problem: Problem, fixed: Fixed, whole: bool = True) -> Placement:
+    """Each operator where it ends first, those first that most depends on (HEFT, without gaps).
+
+    whole: a chain stays together.
+    """
+    durations = problem.durations.sum(axis=0).tolist()
+    count, devices = problem.operators, problem.devices
+    ranks = rank_operators(problem, durations, (0,) * count)
+    placement, ends = [0] * count, [0.0] * count
+    free, filled = [0.0] * devices, [0.0] * devices
+    head = {each: chain[0] for chain in list_chains(problem) for each in chain}
+    for position in sorted(range(count), key=lambda each: (-ranks[each], each)):
+        options = range(devices)
+        if position in fixed:
+            options = range(fixed[position], fixed[position] + 1)
+        elif whole and head[position] != position:
+            options = range(placement[head[position]], placement[head[position]] + 1)
+
+        def end_on(device: int, position: int = position) -> tuple[bool, float]:
+            come = [
+                ends[edge.maker] + edge.delays[placement[edge.maker]][device]
+                for edge in problem.entering[position]
+            ]
+            full = filled[device] + problem.held[position] > problem.room
+            return full, max([free[device], *come]) + durations[position]
+
+        here = min(options, key=end_on)
+        placement[position] = here
+        ends[position] = free[here] = end_on(here)[1]
+        filled[here] += problem.held[position]
+    return tuple(placement)
+
+
+class _Search:
+    """The best placement so far, and the moves that lead from one to another."""
+
+    def __init__(self, problem: Problem, fixed: Fixed, has_time: Tick) -> None:
+        self.problem, self.has_time = problem, has_time
+        self.best: tuple[float, Placement] | None = None
+        self.free = [each for each in range(problem.operators) if each not in fixed]
+        chains = list_chains(problem)
+        movable = (tuple(each for each in chain if each not in fixed) for chain in chains)
+        self.chains = [chain for chain in movable if chain]
+        self.seen: dict[Placement, tuple[float, float]] = {}
+
+    def improve(self, placement: Placement) -> None:
+        """Move by move, as long as a move makes it better."""
+        value, better = self._value(placement), True
+        while better:
+            better = False
+            for run in [*self.chains, *self._list_cut(placement)]:
+                for device in range(self.problem.devices):
+                    if not self.has_time():
+                        return
+                    moved = _move(placement, run, device)
+                    if (other := self._value(moved)) < value:
+                        placement, value, better = moved, other, True
+
+    def shake(self, placement: Placement, chance: random.Random) -> Placement:
+        """The placement with two or three runs put anywhere."""
+        for run in chance.sample(self.chains, min(len(self.chains), chance.randint(2, 3))):
+            end = chance.randint(1, len(run))
+            part = run if chance.random() < 0.7 else run[chance.randrange(end) : end]
+            placement = _move(placement, part, chance.randrange(self.problem.devices))
+        return placement
+
+    def _list_cut(self, placement: Placement) -> list[tuple[int, ...]]:
+        """Operators of chains that have a neighbour on another device, alone."""
+        single = {
+            each
+            for edge in self.problem.edges
+            if placement[edge.maker] != placement[edge.taker]
+            for each in (edge.maker, edge.taker)
+        }
+        return [(each,) for each in self.free if each in single]
+
+    def _value(self, placement: Placement) -> tuple[float, float]:
+        """Bytes beyond a device's room [B], then the step's time [s]: less is better."""
+        if placement in self.seen:
+            return self.seen[placement]
+        problem = self.problem
+        beyond = 0.0
+        if problem.room < float("inf"):
+            excess = problem.measure_memory(placement) - problem.room
+            beyond = float(excess.clip(min=0.0).sum())
+        time = time_step(problem, placement)
+        self.seen[placement] = (beyond, time)
+        if not beyond and (self.best is None or time < self.best[0]):
+            self.best = (time, placement)
+        return beyond, time
+
+
+def _move(placement: Placement, run: tuple[int, ...], device: int) -> Placement:
+    """The placement with a run of operators on another device."""
+    moved = list(placement)
+    for each in run:
+        moved[each] = device
+    return tuple(moved)

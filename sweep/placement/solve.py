@@ -1,0 +1,159 @@
+"""The best placement that can be had in the time that is given, and how near it is proven to be.
+
+First a search, then bounds by the program; a large graph part by part. Whatever ends it, the time
+or Ctrl-C, the best that is known is the answer.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sweep.placement.bounds import Bounds, bound_step
+from sweep.placement.cuts import list_parts, strip_sides
+from sweep.placement.exact import Outcome, Plan, follow_starts, plan_placement, solve_exactly
+from sweep.placement.highs import Highs
+from sweep.placement.parts import Joined, Parts
+from sweep.placement.problem import Placement, Problem
+from sweep.placement.search import search
+from sweep.placement.symmetry import Symmetry
+
+# Operators that the program takes whole: of more, its bound hardly comes up in a minute.
+MOST_WHOLE = 40
+# Of the time: until when parts are searched, and until when they are proven.
+SEARCHED, PROVEN = 0.3, 0.85
+ROUNDS = 100
+
+Tell = Callable[[float | None, float], None]  # of the best step [s] and the bound [s]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The best plan, None: none that fits memory is known; bounds; whether Ctrl-C ended it."""
+
+    plan: Plan | None
+    bounds: Bounds
+    interrupted: bool = False
+
+
+def solve(problem: Problem, time_limit: float, tell: Tell = lambda best, bound: None) -> Answer:
+    """The best placement within `time_limit` seconds; tell: called whenever more is known."""
+    with Highs() as highs:
+        solver = _Solver(problem, time_limit, highs, tell)
+        try:
+            solver.run()
+        except KeyboardInterrupt:
+            return replace(solver.answer(), interrupted=True)
+        return solver.answer()
+
+
+class _Solver:
+    """What is known so far."""
+
+    def __init__(self, problem: Problem, limit: float, highs: Highs, tell: Tell) -> None:
+        self.problem, self.highs, self._tell = problem, highs, tell
+        self.limit, self.end = limit, time.monotonic() + limit
+        self.symmetry = Symmetry(problem)
+        self.bounds = bound_step(problem)
+        self.bound = self.bounds.proven
+        self.best: Plan | None = None
+
+    def answer(self) -> Answer:
+        """The best so far; a bound is never above what has been reached, but for rounding."""
+        bound = self.bound if self.best is None else min(self.bound, self.best.time)
+        return Answer(self.best, self.bounds._replace(proven=bound))
+
+    def run(self) -> None:
+        """Search, prove, and search again with what was learnt."""
+        self._offer(plan_placement(self.problem, (0,) * self.problem.operators))
+        if self.problem.operators > MOST_WHOLE:
+            self._solve_parts()
+            self._search(ROUNDS)
+            return
+        self._search(ROUNDS // 5)
+        if not self._outcome.proven:
+            self._learn(
+                solve_exactly(self.problem, {}, self.symmetry, self.highs, self._left, self.best)
+            )
+
+    @property
+    def _outcome(self) -> Outcome:
+        return Outcome(self.best, self.bound)
+
+    def _left(self, until: float = 1.0) -> float:
+        """Seconds until a part of the time is over."""
+        return self.end - self.limit * (1.0 - until) - time.monotonic()
+
+    def _solve_parts(self) -> None:
+        """A graph that can be cut, part by part; memory is looked at when they are joined."""
+        free = replace(self.problem, room=np.inf)
+        core = strip_sides(free)
+        whole = tuple(range(self.problem.operators))
+        # What is beside the core is left out only where the core can be cut for it.
+        if len(list_parts(free.take_part(core))) <= len(list_parts(free)):
+            core = whole
+        parts = Parts(free.take_part(core), self.symmetry, self.highs)
+        parts.search(lambda: self._left(SEARCHED))
+
+        def learn() -> None:
+            self._offer_joined(core, parts.join())
+            self._raise_bound(parts.bound)
+
+        learn()
+        parts.prove(lambda: self._left(PROVEN), learn)
+        learn()
+
+    def _offer_joined(self, core: tuple[int, ...], joined: Joined) -> None:
+        """The plan of a placement of the core, with what is beside it where it is best."""
+        placement = self._add_sides(core, joined.placement)
+        starts = np.zeros_like(self.problem.durations)
+        starts[:, list(core)] = joined.starts
+        for plan in (
+            plan_placement(self.problem, placement),
+            follow_starts(self.problem, placement, starts),
+        ):
+            self._offer(plan)
+
+    def _add_sides(self, core: tuple[int, ...], joined: Placement) -> Placement:
+        """The placement of all: what is beside the core goes where it waits for less."""
+        placement = dict(zip(core, joined, strict=True))
+        for position in reversed(range(self.problem.operators)):  # what feeds the core
+            takers = [e.taker for e in self.problem.leaving[position] if e.taker in placement]
+            if position not in placement and takers:
+                placement[position] = placement[takers[0]]
+        for position in range(self.problem.operators):  # what the core feeds
+            makers = [e.maker for e in self.problem.entering[position] if e.maker in placement]
+            if position not in placement:
+                placement[position] = placement[makers[0]] if makers else 0
+        return tuple(placement[each] for each in range(self.problem.operators))
+
+    def _search(self, rounds: int) -> None:
+        """Moves on the whole graph, from the best that is known."""
+        first = [] if self.best is None else [self.best.placement]
+        answer = search(
+            self.problem,
+            {},
+            rounds,
+            has_time=lambda: self._left() > 0 and not self._outcome.proven,
+            first=first,
+        )
+        if answer is not None:
+            self._offer(plan_placement(self.problem, answer[1]))
+
+    def _offer(self, plan: Plan) -> None:
+        if not self.problem.fits(plan.placement):
+            return
+        if self.best is None or plan.time < self.best.time:
+            self.best = plan
+            self._tell(plan.time, self.bound)
+
+    def _raise_bound(self, bound: float) -> None:
+        if bound > self.bound:
+            self.bound = bound
+            self._tell(None if self.best is None else self.best.time, bound)
+
+    def _learn(self, outcome: Outcome) -> None:
+        if outcome.plan is not None:
+            self._offer(outcome.plan)
+        self._raise_bound(outcome.bound)
