@@ -48,7 +48,7 @@ FLOORS = (
     "grids.inputs",
     "grids",
     "sweep.errors",
-    "sweep.placement",
+    "grids.placing",
     "sweep.cube",
     "sweep.engine",
     "sweep.questions",

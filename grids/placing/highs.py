@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from sweep.placement import highs_process
-from sweep.placement.rows import Floats, Rows
+from grids.placing import highs_process
+from grids.placing.rows import Floats, Rows
 
 # To start a process with SciPy takes 0.4 s; programs of so few 0/1 variables take less.
 FEW_FLAGS = 60

@@ -6,8 +6,8 @@ Moves put a run of operators on another device: a chain, or one operator where a
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from sweep.placement.problem import Placement, Problem
-from sweep.placement.schedule import rank_operators, time_step
+from grids.placing.problem import Placement, Problem
+from grids.placing.schedule import rank_operators, time_step
 
 Fixed = Mapping[int, int]  # operators whose device is given
 Tick = Callable[[], bool]  # whether there is time left

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sweep.placement.bounds import bound_step
-from sweep.placement.cuts import Part, list_parts
-from sweep.placement.exact import SAME, Clock, Plan, plan_placement, solve_exactly
-from sweep.placement.highs import Highs
-from sweep.placement.problem import Placement, Problem
-from sweep.placement.rows import Floats
-from sweep.placement.search import Fixed, search
-from sweep.placement.symmetry import Symmetry, exchange_devices
+from grids.placing.bounds import bound_step
+from grids.placing.cuts import Part, list_parts
+from grids.placing.exact import SAME, Clock, Plan, plan_placement, solve_exactly
+from grids.placing.highs import Highs
+from grids.placing.problem import Placement, Problem
+from grids.placing.rows import Floats
+from grids.placing.search import Fixed, search
+from grids.placing.symmetry import Symmetry, exchange_devices
 
 Ends = tuple[int | None, int | None]  # devices of the first and the last operator, where they bind
 ROUNDS = 30  # of a part's search; more find nothing better in Inception-v3's

@@ -8,7 +8,7 @@ schedules are among the semi-active ones). Here are two orders that are mostly g
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from sweep.placement.problem import Placement, Problem
+from grids.placing.problem import Placement, Problem
 
 Starts = list[float]
 

@@ -16,10 +16,10 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sweep.placement.problem import Edge, Placement, Problem
-from sweep.placement.rows import Floats, Rows
-from sweep.placement.search import Fixed
-from sweep.placement.symmetry import Symmetry
+from grids.placing.problem import Edge, Placement, Problem
+from grids.placing.rows import Floats, Rows
+from grids.placing.search import Fixed
+from grids.placing.symmetry import Symmetry
 
 Pair = tuple[int, int, int]  # pass, and two operators that could run at once
 UNITS = 1000.0

@@ -8,7 +8,7 @@ the devices of the operators between them.
 from itertools import pairwise
 from typing import NamedTuple
 
-from sweep.placement.problem import Problem
+from grids.placing.problem import Problem
 
 
 class Part(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sweep.placement.problem import Problem
+from grids.placing.problem import Problem
 
 
 class Bounds(NamedTuple):

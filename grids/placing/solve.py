@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sweep.placement.bounds import Bounds, bound_step
-from sweep.placement.cuts import list_parts, strip_sides
-from sweep.placement.exact import Outcome, Plan, follow_starts, plan_placement, solve_exactly
-from sweep.placement.highs import Highs
-from sweep.placement.parts import Joined, Parts
-from sweep.placement.problem import Placement, Problem
-from sweep.placement.search import search
-from sweep.placement.symmetry import Symmetry
+from grids.placing.bounds import Bounds, bound_step
+from grids.placing.cuts import list_parts, strip_sides
+from grids.placing.exact import Outcome, Plan, follow_starts, plan_placement, solve_exactly
+from grids.placing.highs import Highs
+from grids.placing.parts import Joined, Parts
+from grids.placing.problem import Placement, Problem
+from grids.placing.search import search
+from grids.placing.symmetry import Symmetry
 
 # Operators that the program takes whole: of more, its bound hardly comes up in a minute.
 MOST_WHOLE = 40

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import numpy as np
 
-from sweep.placement.problem import Placement, Problem
+from grids.placing.problem import Placement, Problem
 
 # Of so many devices at most, exchanges are listed one by one; of more, none but the trivial one.
 MOST_LISTED = 8

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sweep.placement.bounds import bound_step
-from sweep.placement.highs import Highs
-from sweep.placement.problem import Placement, Problem
-from sweep.placement.program import Pair, Program, list_rivals
-from sweep.placement.rows import Floats
-from sweep.placement.schedule import Starts, find_length, follow_order, schedule_step
-from sweep.placement.search import Fixed
-from sweep.placement.symmetry import Symmetry
+from grids.placing.bounds import bound_step
+from grids.placing.highs import Highs
+from grids.placing.problem import Placement, Problem
+from grids.placing.program import Pair, Program, list_rivals
+from grids.placing.rows import Floats
+from grids.placing.schedule import Starts, find_length, follow_order, schedule_step
+from grids.placing.search import Fixed
+from grids.placing.symmetry import Symmetry
 
 # Of so few operators all pairs that could overlap exclude each other from the beginning.
 FEW_OPERATORS = 9
