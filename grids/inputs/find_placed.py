@@ -21,15 +21,12 @@ from grids.inputs.values import Settings
 from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup
 from grids.placing.problem import Edge, Placement, pose_problem
-from grids.placing.schedule import schedule_step
-from grids.placing.search import search
+from grids.placing.solve import search_plan
 from kernels.compute import layer_times
 
 # Samples for which layers are placed: seconds and bytes a sample are the same for all, but launches
 # and start-ups weigh less the more there are.
 BATCH = 32
-# Times that a search is shaken: ROUNDS
-ROUNDS = 2
 
 
 @dataclass(eq=False)
@@ -84,13 +81,11 @@ def _make_graph(workload: Workload, settings: Settings, item_bytes: float) -> Gr
 def _place(graph: Graph, links: Links, node: Level, item_bytes: float) -> PlacedGroup:
     """The best placement that is met, and its critical path."""
     problem = pose_problem(graph, links)
-    answer = search(problem, {}, ROUNDS, lambda: True)
-    assert answer is not None  # memory bounds no placement here: cells have limits of their own
-    _, device = answer
-    starts, _ = schedule_step(problem, device)
+    plan = search_plan(problem)
+    device = plan.placement
     forward, backward = (
-        trace_path(problem, durations, device, begun)
-        for durations, begun in zip(problem.durations.tolist(), starts, strict=True)
+        trace_path(problem, durations, device, starts)
+        for durations, starts in zip(problem.durations.tolist(), plan.starts, strict=True)
     )
     messages, items = _weigh(graph, device, (*forward.messages, *backward.messages), links, node)
     return PlacedGroup(

@@ -80,11 +80,11 @@ class Parts:
         """What no placement goes below [s]."""
         return sum(state.bound for state in self.states)
 
-    def search(self, left: Clock) -> None:
+    def search(self, left: Clock, rounds: int = ROUNDS) -> None:
         """A plan for all ends of all parts; at least a poor one if there is no time."""
         for state in self.states:
             for ends in self._list_ends(state):
-                answer = search(state.problem, state.fix(ends), ROUNDS, has_time=lambda: left() > 0)
+                answer = search(state.problem, state.fix(ends), rounds, has_time=lambda: left() > 0)
                 placement = answer[1] if answer else self._place_on_ends(state, ends)
                 state.keep(ends, plan_placement(state.problem, placement))
 
