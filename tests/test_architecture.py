@@ -49,6 +49,7 @@ FLOORS = (
     "grids",
     "sweep.errors",
     "sweep.placement",
+    "sweep.placement",
     "sweep.cube",
     "sweep.engine",
     "sweep.questions",

@@ -11,8 +11,8 @@ import numpy as np
 
 from sweep.placement.bounds import bound_step
 from sweep.placement.cuts import Part, list_parts
-from sweep.placement.exact import SAME, Clock, Plan, plan_placement, solve_exactly
-from sweep.placement.highs import Highs
+from sweep.placement.exact import SAME, Plan, plan_placement, solve_exactly
+from sweep.placement.highs import Clock, Highs
 from sweep.placement.problem import Placement, Problem
 from sweep.placement.rows import Floats
 from sweep.placement.search import Fixed, search

@@ -14,6 +14,7 @@ from sweep.placement.bounds import Bounds, bound_step
 from sweep.placement.cuts import list_parts, strip_sides
 from sweep.placement.exact import Outcome, Plan, follow_starts, plan_placement, solve_exactly
 from sweep.placement.highs import Highs
+from sweep.placement.packing import Packing, pack
 from sweep.placement.parts import Joined, Parts
 from sweep.placement.problem import Placement, Problem
 from sweep.placement.search import search
@@ -30,22 +31,27 @@ Tell = Callable[[float | None, float], None]  # of the best step [s] and the bou
 
 @dataclass(frozen=True)
 class Answer:
-    """The best plan, None: none that fits memory is known; bounds; whether Ctrl-C ended it."""
+    """The best plan, None: none that fits memory is known; bounds; whether Ctrl-C ended it.
+
+    impossible: it is proven that none fits.
+    """
 
     plan: Plan | None
     bounds: Bounds
+    impossible: bool = False
     interrupted: bool = False
 
 
-def solve(problem: Problem, time_limit: float, tell: Tell = lambda best, bound: None) -> Answer:
+def solve(
+    problem: Problem, highs: Highs, time_limit: float, tell: Tell = lambda best, bound: None
+) -> Answer:
     """The best placement within `time_limit` seconds; tell: called whenever more is known."""
-    with Highs() as highs:
-        solver = _Solver(problem, time_limit, highs, tell)
-        try:
-            solver.run()
-        except KeyboardInterrupt:
-            return replace(solver.answer(), interrupted=True)
-        return solver.answer()
+    solver = _Solver(problem, time_limit, highs, tell)
+    try:
+        solver.run()
+    except KeyboardInterrupt:
+        return replace(solver.answer(), interrupted=True)
+    return solver.answer()
 
 
 class _Solver:
@@ -58,15 +64,18 @@ class _Solver:
         self.bounds = bound_step(problem)
         self.bound = self.bounds.proven
         self.best: Plan | None = None
+        self.impossible = False
 
     def answer(self) -> Answer:
         """The best so far; a bound is never above what has been reached, but for rounding."""
         bound = self.bound if self.best is None else min(self.bound, self.best.time)
-        return Answer(self.best, self.bounds._replace(proven=bound))
+        return Answer(self.best, self.bounds._replace(proven=bound), self.impossible)
 
     def run(self) -> None:
         """Search, prove, and search again with what was learnt."""
-        self._offer(plan_placement(self.problem, (0,) * self.problem.operators))
+        self._begin()
+        if self.impossible:
+            return
         if self.problem.operators > MOST_WHOLE:
             self._solve_parts()
             self._search(ROUNDS)
@@ -76,6 +85,16 @@ class _Solver:
             self._learn(
                 solve_exactly(self.problem, {}, self.symmetry, self.highs, self._left, self.best)
             )
+
+    def _begin(self) -> None:
+        """All on one device, or where that does not fit, wherever there is room."""
+        alone = (0,) * self.problem.operators
+        packing = Packing(alone)
+        if not self.problem.fits(alone):
+            packing = pack(self.problem, self.highs, self._left)
+        self.impossible = packing.impossible
+        if packing.placement is not None:
+            self._offer(plan_placement(self.problem, packing.placement))
 
     @property
     def _outcome(self) -> Outcome:

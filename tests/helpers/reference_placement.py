@@ -27,9 +27,7 @@ def brute_force(
             continue
         step = 0.0
         for durations in (forward, backward):
-            step += min(
-                play_order(order, durations, tensors, placement, delay) for order in orders
-            )
+            step += min(play_order(order, durations, tensors, placement, delay) for order in orders)
         best = step if best is None else min(best, step)
     return best
 
