@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sweep.questions.explain import explain
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
+    from sweep.questions.place import place
     from sweep.questions.predict import predict
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
@@ -36,6 +37,7 @@ _HOMES = {
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
     "open_dataset": "sweep.engine.run",
+    "place": "sweep.questions.place",
     "predict": "sweep.questions.predict",
     "run": "sweep.engine.run",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "hybrid",
     "limits",
     "open_dataset",
+    "place",
     "predict",
     "run",
 ]

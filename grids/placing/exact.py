@@ -1,12 +1,11 @@
 """Solving a placement by its program: as many rows as it takes, and the best of what is met."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from grids.placing.bounds import bound_step
-from grids.placing.highs import Highs
+from grids.placing.highs import Clock, Highs
 from grids.placing.problem import Placement, Problem
 from grids.placing.program import Pair, Program, list_rivals
 from grids.placing.rows import Floats
@@ -18,8 +17,6 @@ from grids.placing.symmetry import Symmetry
 FEW_OPERATORS = 9
 # Two times are one: HiGHS is exact to 1e-9 of the serial time here, and 1e-7 of its own bound.
 SAME = 2e-7
-
-Clock = Callable[[], float]  # seconds that are left
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """HiGHS (Huangfu and Hall, Math. Prog. Comp. 10, 2018) through SciPy, in the time that is given.
 
-HiGHS looks at its clock now and then, and hears no Ctrl-C. So it runs in another process, which is
-ended when its time is over; small programs, which take milliseconds, run here.
+HiGHS looks at its clock now and then, hears no Ctrl-C, and writes to stdout. So it runs in another
+process, which is ended when its time is over.
 """
 
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -14,10 +15,10 @@ from typing import Any, Self
 from grids.placing import highs_process
 from grids.placing.rows import Floats, Rows
 
-# To start a process with SciPy takes 0.4 s; programs of so few 0/1 variables take less.
-FEW_FLAGS = 60
 # Of its time, what HiGHS is told: on a busy machine it took 1.3 s more than the 15 s it had.
 TOLD = 0.85
+
+Clock = Callable[[], float]  # seconds that are left
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,7 @@ class Highs:
         """The solution within `limit` seconds."""
         if limit <= 0:
             return NOTHING
-        program = rows.as_arrays()
-        if sum(rows.whole) <= FEW_FLAGS:
-            return _read_answer(highs_process.solve_arrays(program, limit))
-        answer = self._ask(program, limit)
+        answer = self._ask(rows.as_arrays(), limit)
         return NOTHING if answer is None else _read_answer(answer)
 
     def _ask(self, program: dict[str, Any], limit: float) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from itertools import combinations, product
 
 import numpy as np
 
+from grids.placing.packing import add_memory, add_placement, number_devices
 from grids.placing.problem import Edge, Placement, Problem
 from grids.placing.rows import Floats, Rows
 from grids.placing.search import Fixed
@@ -48,7 +49,7 @@ class Program:
         self._fill_windows()
         self._fill_devices()
         if np.isfinite(problem.room):
-            self._fill_memory()
+            add_memory(self.rows, self.x, problem)
 
     def read_placement(self, values: Floats) -> Placement:
         """The device of each operator."""
@@ -77,10 +78,7 @@ class Program:
     def _place_operators(self) -> None:
         """Each is on one device."""
         rows, problem = self.rows, self.problem
-        devices = range(problem.devices)
-        self.x = [[rows.add_flag() for _ in devices] for _ in range(problem.operators)]
-        for row in self.x:
-            rows.add_row(dict.fromkeys(row, 1.0), 1.0, 1.0)
+        self.x = add_placement(rows, problem)
         for operator, device in self.fixed.items():
             rows.low[self.x[operator][device]] = 1.0
         if not self.fixed:
@@ -92,11 +90,7 @@ class Program:
         self.rows.add_row({self.x[0][device]: 1.0 for device in firsts}, low=1.0)
         if not self.symmetry.uniform:
             return
-        # Devices are numbered in the order in which operators first use them.
-        for operator, device in np.ndindex(self.problem.operators, self.problem.devices):
-            if device:
-                earlier = {self.x[each][device - 1]: -1.0 for each in range(operator)}
-                self.rows.add_row({self.x[operator][device]: 1.0} | earlier, high=0.0)
+        number_devices(self.rows, self.x)
 
     def _time_messages(self) -> None:
         """w: nothing on one device, else what the tensor takes between the two."""
@@ -200,23 +194,6 @@ class Program:
     def _find_least(self, edge: Edge, device: int) -> float:
         """What the message of an edge takes at least from a device to another one."""
         return min(each for to, each in enumerate(edge.delays[device]) if to != device) / self.unit
-
-    def _fill_memory(self) -> None:
-        """What each device holds, and what it is sent, has room on it."""
-        rows, problem = self.rows, self.problem
-        unit = problem.room or 1.0
-        for device in range(problem.devices):
-            terms = {
-                row[device]: float(held) / unit
-                for row, held in zip(self.x, problem.held, strict=True)
-            }
-            for tensor in problem.tensors:
-                sent = rows.add_variable(0.0, 1.0)
-                for taker in tensor.takers:
-                    there = {self.x[taker][device]: -1.0, self.x[tensor.maker][device]: 1.0}
-                    rows.add_row({sent: 1.0} | there, low=0.0)
-                terms[sent] = tensor.bytes / unit
-            rows.add_row(terms, high=1.0)
 
 
 def list_rivals(problem: Problem) -> list[tuple[int, int]]:

@@ -14,19 +14,20 @@ from grids.placing.bounds import Bounds, bound_step
 from grids.placing.cuts import list_parts, strip_sides
 from grids.placing.exact import Outcome, Plan, follow_starts, plan_placement, solve_exactly
 from grids.placing.highs import Highs
+from grids.placing.packing import Packing, pack
 from grids.placing.parts import ROUNDS as ROUNDS_OF_PARTS
 from grids.placing.parts import Joined, Parts
-from grids.placing.problem import Placement, Problem
+from grids.placing.problem import Problem
 from grids.placing.search import search
 from grids.placing.symmetry import Symmetry
 
 # Operators that the program takes whole: of more, its bound hardly comes up in a minute.
 MOST_WHOLE = 40
 # Of the time: until when parts are searched, and until when they are proven.
-SEARCHED, PROVEN = 0.3, 0.85
+SEARCHED, PROVEN = 0.35, 0.9
 ROUNDS = 100
-FEW_ROUNDS = 6  # where nothing is proven
 
+FEW_ROUNDS = 6  # where nothing is proven
 ENDLESS = 1e9  # seconds
 
 Tell = Callable[[float | None, float], None]  # of the best step [s] and the bound [s]
@@ -34,29 +35,33 @@ Tell = Callable[[float | None, float], None]  # of the best step [s] and the bou
 
 @dataclass(frozen=True)
 class Answer:
-    """The best plan, None: none that fits memory is known; bounds; whether Ctrl-C ended it."""
+    """The best plan, None: none that fits memory is known; bounds; whether Ctrl-C ended it.
+
+    impossible: it is proven that none fits.
+    """
 
     plan: Plan | None
     bounds: Bounds
+    impossible: bool = False
     interrupted: bool = False
 
 
-def solve(problem: Problem, time_limit: float, tell: Tell = lambda best, bound: None) -> Answer:
+def solve(
+    problem: Problem, highs: Highs, time_limit: float, tell: Tell = lambda best, bound: None
+) -> Answer:
     """The best placement within `time_limit` seconds; tell: called whenever more is known."""
-    with Highs() as highs:
-        solver = _Solver(problem, time_limit, highs, tell)
-        try:
-            solver.run()
-        except KeyboardInterrupt:
-            return replace(solver.answer(), interrupted=True)
-        return solver.answer()
+    solver = _Solver(problem, time_limit, highs, tell)
+    try:
+        solver.run()
+    except KeyboardInterrupt:
+        return replace(solver.answer(), interrupted=True)
+    return solver.answer()
 
 
 def search_plan(problem: Problem) -> Plan:
-    """A good placement, without a proof: the same one each time, on any machine."""
-    with Highs() as highs:  # which is not asked
-        solver = _Solver(problem, ENDLESS, highs, lambda best, bound: None)
-        solver.search()
+    """A good placement, without a proof and without looking at memory: the same one each time."""
+    solver = _Solver(problem, ENDLESS, Highs(), lambda best, bound: None)  # HiGHS is not asked
+    solver.search()
     assert solver.best is not None  # one device may hold all
     return solver.best
 
@@ -71,15 +76,18 @@ class _Solver:
         self.bounds = bound_step(problem)
         self.bound = self.bounds.proven
         self.best: Plan | None = None
+        self.impossible = False
 
     def answer(self) -> Answer:
         """The best so far; a bound is never above what has been reached, but for rounding."""
         bound = self.bound if self.best is None else min(self.bound, self.best.time)
-        return Answer(self.best, self.bounds._replace(proven=bound))
+        return Answer(self.best, self.bounds._replace(proven=bound), self.impossible)
 
     def run(self) -> None:
         """Search, prove, and search again with what was learnt."""
-        self._offer(plan_placement(self.problem, (0,) * self.problem.operators))
+        self._begin()
+        if self.impossible:
+            return
         if self.problem.operators > MOST_WHOLE:
             self._solve_parts()
             self._search(ROUNDS)
@@ -97,6 +105,16 @@ class _Solver:
             self._search_parts(FEW_ROUNDS)
         else:
             self._search(FEW_ROUNDS)
+
+    def _begin(self) -> None:
+        """All on one device, or where that does not fit, wherever there is room."""
+        alone = (0,) * self.problem.operators
+        packing = Packing(alone)
+        if not self.problem.fits(alone):
+            packing = pack(self.problem, self.highs, self._left)
+        self.impossible = packing.impossible
+        if packing.placement is not None:
+            self._offer(plan_placement(self.problem, packing.placement))
 
     @property
     def _outcome(self) -> Outcome:
@@ -132,28 +150,15 @@ class _Solver:
         return core, parts
 
     def _offer_joined(self, core: tuple[int, ...], joined: Joined) -> None:
-        """The plan of a placement of the core, with what is beside it where it is best."""
-        placement = self._add_sides(core, joined.placement)
+        """Plans of a placement of the core, with what is beside it on each device in turn."""
         starts = np.zeros_like(self.problem.durations)
         starts[:, list(core)] = joined.starts
-        for plan in (
-            plan_placement(self.problem, placement),
-            follow_starts(self.problem, placement, starts),
-        ):
-            self._offer(plan)
-
-    def _add_sides(self, core: tuple[int, ...], joined: Placement) -> Placement:
-        """The placement of all: what is beside the core goes where it waits for less."""
-        placement = dict(zip(core, joined, strict=True))
-        for position in reversed(range(self.problem.operators)):  # what feeds the core
-            takers = [e.taker for e in self.problem.leaving[position] if e.taker in placement]
-            if position not in placement and takers:
-                placement[position] = placement[takers[0]]
-        for position in range(self.problem.operators):  # what the core feeds
-            makers = [e.maker for e in self.problem.entering[position] if e.maker in placement]
-            if position not in placement:
-                placement[position] = placement[makers[0]] if makers else 0
-        return tuple(placement[each] for each in range(self.problem.operators))
+        for device in range(self.problem.devices):
+            devices = np.full(self.problem.operators, device)
+            devices[list(core)] = joined.placement
+            placement = tuple(devices.tolist())
+            self._offer(plan_placement(self.problem, placement))
+            self._offer(follow_starts(self.problem, placement, starts))
 
     def _search(self, rounds: int) -> None:
         """Moves on the whole graph, from the best that is known."""
@@ -162,8 +167,9 @@ class _Solver:
             self.problem,
             {},
             rounds,
-            has_time=lambda: self._left() > 0 and not self._outcome.proven,
+            has_time=lambda: self._left() > 0,
             first=first,
+            goal=self.bound,
         )
         if answer is not None:
             self._offer(plan_placement(self.problem, answer[1]))

@@ -17,6 +17,7 @@ from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, en
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
+from sweep.cli.place import place
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -229,6 +230,7 @@ def _end_if_forbidden(answer: dict[str, Any]) -> None:
 
 
 app.command()(hybrid)
+app.command()(place)
 
 
 @app.command()

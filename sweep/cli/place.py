@@ -1,0 +1,97 @@
+"""The command about placements. As in `sweep.cli.main`, heavy imports are inside it."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sweep.cli.exits import INTERRUPTED, NOTHING_FEASIBLE, end
+from sweep.cli.option_messages import speak_of_options
+from sweep.cli.shared_options import Dataset, Form, System
+from sweep.show.visible import tell
+
+What = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL|GRAPH",
+        help="A catalogue model or graph, or a file of one: GRAPH.yaml, .json, PipeDream's .txt.",
+    ),
+]
+Devices = Annotated[int, typer.Option(help="Devices of one node.")]
+StepBatch = Annotated[
+    int | None, typer.Option("--batch", help="Samples of a step, of a model; a graph has its own.")
+]
+Optimizer = Annotated[
+    Literal["sgd", "adam", "none"], typer.Option(help="Whose states memory has to hold.")
+]
+TimeLimit = Annotated[float, typer.Option(help="Seconds after which the best so far is told.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it, too: placement.png.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+
+
+def place(
+    what: What,
+    devices: Devices,
+    system: System = "abci",
+    batch: StepBatch = None,
+    dataset: Dataset = None,
+    optimizer: Optimizer = "sgd",
+    time_limit: TimeLimit = 60.0,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    form: Form = "table",
+) -> None:
+    """Operators of a network on devices, so that a step takes least, and its proof."""
+    from sweep.questions.place import place as ask
+    from sweep.show.place import show_placement
+
+    with speak_of_options():
+        answer = ask(
+            what,
+            devices,
+            system=system,
+            batch=batch,
+            dataset=dataset,
+            optimizer=optimizer,
+            time_limit=time_limit,
+            tell=_ignore if quiet else _Progress(time_limit),
+        )
+    if plot is not None and answer["feasible"]:
+        from sweep.show.plots.place import plot_placement
+
+        plot_placement(answer, plot)
+    show_placement(answer, form)
+    if not answer["feasible"]:
+        end(_explain_memory(answer["smallest_devices"]), NOTHING_FEASIBLE)
+    if answer["interrupted"]:
+        end("interrupted: this is the best so far", INTERRUPTED)
+
+
+def _explain_memory(smallest: int | None) -> str:
+    """What would do where memory does not."""
+    more = "how many would do is not known" if smallest is None else f"{smallest} devices would do"
+    return f"nothing feasible: no placement fits the devices' memory; {more}"
+
+
+def _ignore(best: float | None, bound: float) -> None:
+    """No progress."""
+
+
+class _Progress:
+    """Lines on stderr: seconds so far, the best step and how near it is proven to be."""
+
+    def __init__(self, limit: float) -> None:
+        self._begin, self._limit, self._last = time.monotonic(), limit, -1.0
+
+    def __call__(self, best: float | None, bound: float) -> None:
+        seconds = time.monotonic() - self._begin
+        # A line a second is enough for anybody, and for a file.
+        if seconds - self._last < 1 or best is None:
+            return
+        self._last = seconds
+        gap = max(0.0, 1 - bound / best)
+        line = f"{seconds:.0f} of {self._limit:g} s: a step of {best:.4g} s, gap {gap:.1%}"
+        tell(f"paradl: {line}")
+        sys.stderr.flush()

@@ -1,0 +1,199 @@
+"""Place: the operators of a graph on devices, so that a step takes least."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from grids.entries.precision import Optimizer
+from grids.graphs.graph import Graph
+from grids.graphs.links import Links, link_devices
+from grids.library import find
+from grids.placing.highs import Highs
+from grids.placing.problem import Problem, pose_problem
+from grids.placing.solve import Answer, Tell, solve
+from grids.reading.errors import InputError, shorten
+from sweep.errors import RunError
+from sweep.questions.graph_of import Asked, choose_graph
+
+Row = dict[str, Any]
+MOST_SECONDS = 7 * 24 * 3600.0
+# Within what a solver can tell, a plan whose time is its bound is proven.
+PROVEN = 1e-6
+
+
+def place(
+    what: str,
+    devices: int,
+    *,
+    system: str = "abci",
+    batch: int | None = None,
+    dataset: str | None = None,
+    optimizer: Optimizer = "sgd",
+    time_limit: float = 60.0,
+    tell: Tell = lambda best, bound: None,
+) -> Row:
+    """The best placement that is met in `time_limit` seconds, with its step's time and its proof.
+
+    what: a model of the catalogue, or a file of one, with a batch; or a graph's name or file.
+    Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap, by which the step's
+    time may be above the least; bounds [s]; memory [B] by device; operators and messages, a row
+    each. `feasible` is False where memory is proven not to do, with the fewest devices that would.
+    InputError: bad input, an operator that no device has room for. RunError: out of time without
+    any placement that fits.
+    """
+    _expect_limit(time_limit)
+    machine = find("system", system, Path())
+    links = link_devices(machine, devices)
+    asked = choose_graph(what, machine, system, batch, dataset, optimizer)
+    problem = pose_problem(asked.graph, links, room=asked.room, states=asked.states)
+    _expect_problem(asked.graph, problem)
+    head = {
+        "graph": asked.graph.name,
+        "system": machine.name,
+        "devices": devices,
+        "pes": list(links.pes),
+        "batch": asked.graph.batch,
+        "times": asked.times,
+        "source": list(asked.graph.source),
+    }
+    with Highs() as highs:
+        answer = solve(problem, highs, time_limit, tell)
+        if answer.plan is None:
+            return head | _explain_failure(problem, highs, answer, time_limit)
+    return head | _describe(asked, problem, links, answer)
+
+
+def _expect_limit(limit: float) -> None:
+    """InputError: no time to solve anything in."""
+    if not 0 < limit <= MOST_SECONDS:
+        raise InputError(
+            f"expected seconds, more than 0 and at most {MOST_SECONDS:,.0f}, got {shorten(limit)}",
+            where="--time-limit",
+        )
+
+
+def _expect_problem(graph: Graph, problem: Problem) -> None:
+    """InputError: nothing takes time, or an operator has no room on any device."""
+    if not problem.serial > 0:
+        raise InputError(
+            "no operator takes any time", where=f"graph {shorten(graph.name)}", advice="time them"
+        )
+    largest = int(problem.held.argmax())
+    if problem.held[largest] > problem.room:
+        raise InputError(
+            f"{shorten(graph.operators[largest].name)} needs {problem.held[largest] / 1e9:.4g} GB, "
+            f"and a device has room for {max(problem.room, 0) / 1e9:.4g} GB",
+            where=f"graph {shorten(graph.name)}",
+            advice="an operator is not divided: take fewer samples, or larger devices",
+        )
+
+
+def _explain_failure(problem: Problem, highs: Highs, answer: Answer, limit: float) -> Row:
+    """That memory does not do, and what would. RunError: neither is known."""
+    if not answer.impossible:
+        reason = "interrupted" if answer.interrupted else f"out of time after {limit:g} s"
+        raise RunError(
+            f"{reason}: no placement is known that fits the devices' memory, and it is not proven "
+            "that none does; allow more with --time-limit, or more devices"
+        )
+    return {"feasible": False, "smallest_devices": count_devices_within(problem, highs, limit)}
+
+
+def count_devices_within(problem: Problem, highs: Highs, limit: float) -> int | None:
+    """The fewest devices that the graph fits; None: not known after as much time again."""
+    import time
+
+    from grids.placing.packing import count_devices
+
+    end = time.monotonic() + limit
+    return count_devices(problem, highs, lambda: end - time.monotonic())
+
+
+def _describe(asked: Asked, problem: Problem, links: Links, answer: Answer) -> Row:
+    """The plan and its proof as plain data."""
+    plan, graph = answer.plan, asked.graph
+    assert plan is not None
+    lengths = [
+        max(start + duration for start, duration in zip(starts, durations, strict=True))
+        for starts, durations in zip(plan.starts, problem.durations.tolist(), strict=True)
+    ]
+    gap = max(0.0, 1 - answer.bounds.proven / plan.time)
+    proven = gap <= PROVEN
+    operators = list(_list_operators(graph, links, plan.placement, plan.starts, lengths))
+    messages = list(_list_messages(graph, problem, links, plan.placement, operators))
+    return {
+        "feasible": True,
+        "step_time": plan.time,
+        "forward_time": lengths[0],
+        "backward_time": lengths[1],
+        "serial_time": graph.serial_time,
+        "speedup": graph.serial_time / plan.time,
+        "proven": proven,
+        "gap": 0.0 if proven else gap,
+        "bounds": answer.bounds._asdict(),
+        "interrupted": answer.interrupted,
+        "memory": problem.measure_memory(plan.placement).tolist(),
+        "room": problem.room,
+        "fits_one": problem.fits((0,) * problem.operators),
+        "sent_bytes": 2 * math.fsum(each["bytes"] for each in messages),
+        "busiest_link": _find_busiest(messages, lengths[0]),
+        "operators": operators,
+        "messages": messages,
+    }
+
+
+def _list_operators(
+    graph: Graph,
+    links: Links,
+    placement: Iterable[int],
+    starts: tuple[tuple[float, ...], ...],
+    lengths: list[float],
+) -> Iterable[Row]:
+    """A row an operator: where it runs, and when, from the beginning of the step [s]."""
+    for operator, device, start, mirrored in zip(graph.operators, placement, *starts, strict=True):
+        # The backward pass is planned in reverse, from its end.
+        backward = sum(lengths) - mirrored - operator.backward
+        yield {
+            "operator": operator.name,
+            "device": device,
+            "pe": links.pes[device],
+            "forward_start": start,
+            "forward_end": start + operator.forward,
+            "backward_start": backward,
+            "backward_end": backward + operator.backward,
+        }
+
+
+def _list_messages(
+    graph: Graph,
+    problem: Problem,
+    links: Links,
+    placement: tuple[int, ...],
+    operators: list[Row],
+) -> Iterable[Row]:
+    """A row for each tensor and device that it is sent to, in the forward pass."""
+    for number, tensor in enumerate(graph.tensors):
+        here = placement[tensor.maker]
+        for there in sorted({placement[each] for each in tensor.takers} - {here}):
+            sent = operators[tensor.maker]["forward_end"]
+            yield {
+                "maker": graph.operators[tensor.maker].name,
+                "from": links.pes[here],
+                "to": links.pes[there],
+                "bytes": tensor.bytes,
+                "sent": sent,
+                "come": sent + float(problem.delays[number, here, there]),
+            }
+
+
+def _find_busiest(messages: list[Row], forward_time: float) -> float:
+    """The part of the forward pass in which the busiest pair of devices has a message under way.
+
+    Messages are timed as if each had its link for itself; more than 1 is more than a link can do.
+    """
+    busy: dict[tuple[int, int], float] = {}
+    for each in messages:
+        pair = (each["from"], each["to"])
+        busy[pair] = busy.get(pair, 0.0) + each["come"] - each["sent"]
+    return max(busy.values(), default=0.0) / forward_time if forward_time else 0.0

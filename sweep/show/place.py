@@ -1,0 +1,130 @@
+"""A placement as text: what it gains, the devices, a timeline, and which operators run where."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from grids.reading.units import format_quantity
+from sweep.show.comparison import format_percent
+from sweep.show.tables import Format, Row, print_json, print_table, show
+from sweep.show.visible import escape_lines
+
+WIDTH = 72  # characters of the timeline
+# How much of a character's time a device computes, from none to all.
+SHADES = " ░▒▓█"
+
+
+def show_placement(answer: Mapping[str, Any], form: Format) -> None:
+    """Print what `place` answers: as CSV a line an operator, as JSON all of it."""
+    if form == "json":
+        print_json(answer)
+        return
+    if form == "csv":
+        show(answer.get("operators", []), form)
+        return
+    print(escape_lines("\n".join(_describe(answer))))
+    if answer["feasible"]:
+        print_table([_lay_out_device(answer, each) for each in range(answer["devices"])])
+        print(draw_timeline(answer))
+        print_table(_list_runs(answer["operators"]), "Operators, in an order in which they run")
+
+
+def _describe(answer: Mapping[str, Any]) -> list[str]:
+    """Lines of what was asked, the step's time and its proof."""
+    pes = ", ".join(map(str, answer["pes"]))
+    batch = "" if answer["batch"] is None else f", {answer['batch']:,} samples"
+    head = f"{answer['graph']} on {answer['system']}, PEs {pes}{batch}; times: {answer['times']}"
+    if not answer["feasible"]:
+        return [head]
+    bounds = answer["bounds"]
+    proof = (
+        "the least there is"
+        if answer["proven"]
+        else f"at most {format_percent(answer['gap'])} above the least"
+    )
+    alone = "" if answer["fits_one"] else ", which has no room for it"
+    lines = [
+        head,
+        f"step: {_time(answer['step_time'])}, forward {_time(answer['forward_time'])} and backward "
+        f"{_time(answer['backward_time'])}: {proof}",
+        f"SU^{answer['devices']}: {answer['speedup']:.4g} over "
+        f"{_time(answer['serial_time'])} on one device{alone}",
+        f"no step is below {_time(bounds['proven'])} (critical path "
+        f"{_time(bounds['critical_path'])}, work over devices {_time(bounds['work'])})",
+        f"sent: {format_quantity(answer['sent_bytes'], 'B')}; the busiest link is busy "
+        f"{format_percent(answer['busiest_link'])} of the forward pass",
+    ]
+    if answer["busiest_link"] > 1:
+        lines.append("messages would queue: the step takes longer than this")
+    return lines
+
+
+def _time(seconds: float) -> str:
+    return format_quantity(seconds, "s")
+
+
+def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
+    """A line for a device: what it runs, how busy it is, and its memory."""
+    rows = [row for row in answer["operators"] if row["device"] == device]
+    busy = {
+        name: sum(row[f"{name}_end"] - row[f"{name}_start"] for row in rows)
+        for name in ("forward", "backward")
+    }
+    return {
+        "PE": answer["pes"][device],
+        "operators": len(rows),
+        **{
+            f"{name} busy": format_percent(seconds / (answer[f"{name}_time"] or 1.0))
+            for name, seconds in busy.items()
+        },
+        "memory": answer["memory"][device],
+        "room": format_quantity(answer["room"], "B"),
+    }
+
+
+def draw_timeline(answer: Mapping[str, Any]) -> str:
+    """A line a device: when it computes in a step, the forward pass up to the bar."""
+    step = answer["step_time"]
+    border = max(1, round(WIDTH * answer["forward_time"] / step))
+    lines = []
+    for device, pe in enumerate(answer["pes"]):
+        spans = [
+            (row[f"{name}_start"], row[f"{name}_end"])
+            for row in answer["operators"]
+            if row["device"] == device
+            for name in ("forward", "backward")
+        ]
+        shades = _shade(spans, step)
+        lines.append(f"PE {pe} |{shades[:border]}|{shades[border:]}|")
+    ruler = "forward".ljust(border + 1) + "backward"
+    return "\n".join([f"     {ruler}"[: WIDTH + 8], *lines])
+
+
+def _shade(spans: Sequence[tuple[float, float]], step: float) -> str:
+    """Characters for equal times of the step, darker where more of it is computed."""
+    busy = [0.0] * WIDTH
+    cell = step / WIDTH
+    for begin, end in spans:
+        for number in range(int(begin / cell), min(WIDTH, int(end / cell) + 1)):
+            inside = min(end, (number + 1) * cell) - max(begin, number * cell)
+            busy[number] += max(0.0, inside) / cell
+    last = len(SHADES) - 1
+    return "".join(SHADES[min(last, round(each * last + 0.25))] for each in busy)
+
+
+def _list_runs(operators: Sequence[Row]) -> list[Row]:
+    """A line for operators in a row that run on one device."""
+    runs = []
+    for pe, group in groupby(operators, key=lambda row: row["pe"]):
+        rows = list(group)
+        runs.append(
+            {
+                "from": rows[0]["operator"],
+                "to": rows[-1]["operator"],
+                "operators": len(rows),
+                "PE": pe,
+                "forward from": _time(min(row["forward_start"] for row in rows)),
+                "until": _time(max(row["forward_end"] for row in rows)),
+            }
+        )
+    return runs
