@@ -14,7 +14,7 @@ from cases import at, reference_layers, reference_machine, reference_setup, work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grids.entries.strategies import MEANING, Strategy, parse_strategy
+from grids.entries.strategies import TABLE_III, Strategy, parse_strategy
 from grids.inputs.case import build_case
 from grids.inputs.values import Settings
 from kernels.flags import Limit
@@ -44,7 +44,7 @@ SETTINGS = {
 def strategies(inside: str) -> st.SearchStrategy[Strategy]:
     """Those with this strategy inside their groups, with each of their settings."""
     texts = []
-    for base in MEANING:
+    for base in TABLE_III:
         for setting in SETTINGS[parse_strategy(base).group_strategy]:
             group = ["", "group=3"] if "+" in base else [""]
             texts += [f"{base}:{','.join(filter(None, (setting, g)))}" for g in group]

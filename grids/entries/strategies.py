@@ -21,11 +21,11 @@ MEANING = {
     "pipeline": "contiguous stages of layers; segments flow through them",
     "filter": "filters of every convolution divided; outputs gathered",
     "channel": "channels of every convolution divided; outputs reduced",
-    "placement": "operators placed on the PEs of a node, in an order; messages between them",
     "data+spatial": "spatial inside a replica, data across replicas",
     "data+pipeline": "pipeline inside a replica, data across replicas",
     "data+filter": "filter inside a replica, data across replicas",
     "data+channel": "channel inside a replica, data across replicas",
+    "placement": "operators placed on PEs of a node, and messages between them",
     "data+placement": "placement inside a replica, data across replicas",
 }
 
@@ -41,11 +41,11 @@ LIMIT = {
     "filter": "p <= min F",
     # The first layer has the sample's channels, three of an image: it stays whole.
     "channel": "p <= min C, from the second layer on",
-    "placement": "p <= PEs of a node, 8 at most; the machine oracle alone",
     "data+spatial": "p1 <= B, p2 as spatial",
     "data+pipeline": "p1 <= B, p2 as pipeline",
     "data+filter": "p1 <= B, p2 as filter",
     "data+channel": "p1 <= B, p2 as channel",
+    "placement": "p = 2 or 4 that divides a node; with the machine oracle",
     "data+placement": "p1 <= B, p2 as placement",
 }
 

@@ -194,10 +194,12 @@ def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
     p2 = np.asarray(run.p2)
     match strategy.group_strategy:
         case "pipeline":  # a layer for each stage at least
-            return np.minimum(p2, len(workload.table) + 1)
+            most = len(workload.table) + 1
         case "placement":
-            return np.minimum(p2, max(workload.placed.sizes, default=1) + 1)
-    return p2
+            most = max(workload.placed.sizes, default=1) + 1
+        case _:
+            return p2
+    return np.asarray(np.minimum(p2, most))
 
 
 def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:

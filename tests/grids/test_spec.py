@@ -8,7 +8,7 @@ import pytest
 from grids.entries.choices import Choices
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
-from grids.entries.strategies import MEANING
+from grids.entries.strategies import TABLE_III
 from grids.reading.errors import InputError
 from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validate_spec
 
@@ -65,7 +65,7 @@ def test_numeric_axes_have_one_order_whatever_the_users(file: Path) -> None:
 def test_what_is_not_written_has_a_default() -> None:
     axes = {"model": "vgg16", "system": "abci", "pe": 1, "batch": 1}
     spec = Spec.model_validate({"oracle": "paper", "axes": axes})
-    assert spec.axes.strategy == tuple(MEANING)
+    assert spec.axes.strategy == TABLE_III
     assert (spec.axes.dataset, spec.outputs) == (None, MAIN_OUTPUTS)
     assert (spec.scaling, spec.times, spec.collectives) == ("weak", "measured", "auto")
 

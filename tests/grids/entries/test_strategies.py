@@ -2,7 +2,7 @@
 
 import pytest
 
-from grids.entries.strategies import LIMIT, MEANING, Strategy, parse_strategy
+from grids.entries.strategies import LIMIT, MEANING, TABLE_III, Strategy, parse_strategy
 from grids.reading.errors import InputError
 
 
@@ -89,7 +89,8 @@ def test_what_is_chosen_takes_the_place_of_best(text, choices, settled) -> None:
 
 def test_every_strategy_is_explained() -> None:
     assert MEANING.keys() == LIMIT.keys()
-    assert len(MEANING) == 10
+    assert len(TABLE_III) == 10
+    assert {*MEANING} - {*TABLE_III} == {"placement", "data+placement"}
 
 
 @pytest.mark.parametrize(

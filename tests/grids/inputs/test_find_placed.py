@@ -10,6 +10,7 @@ from grids.grid import Grid
 from grids.inputs.find_placed import BATCH
 from grids.placing.problem import pose_problem
 from grids.placing.solve import search_plan
+from grids.reading.errors import InputError
 from grids.spec import validate_spec
 from kernels.oracle import answer_case
 
@@ -91,3 +92,47 @@ def test_what_a_store_has_is_not_searched_again() -> None:
     assert time_steps(again, 0).tolist() == pytest.approx(time_steps(grid, 0).tolist(), nan_ok=True)
     known: Any = again.workload(0, 0, 0)
     assert known.placed.groups.keys() == {2, 4}
+
+
+def test_placements_of_other_layers_are_refused() -> None:
+    definition: Any = make_grid().definition()
+    definition["axes"]["model"] = [CHAIN | {"name": "twins"}]
+    grid = Grid.from_definition(definition)
+    with pytest.raises(InputError, match="placements: twins: expected devices of 4 layers, got 9"):
+        grid.workload(0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"oracle": "paper", "parameters": {}},
+            "no strategy of Table III",
+        ),
+        ({"recompute": "full"}, "runs no layer twice; write 'recompute: none'"),
+    ],
+)
+def test_what_knows_no_placed_groups(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make_grid(**change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"device": [0, 4]},  # beyond the largest group
+        {"forward": [True]},  # of another length
+        {"items": -1.0},
+    ],
+)
+def test_hostile_placements(change: dict[str, Any]) -> None:
+    group: dict[str, Any] = {
+        "device": [0, 1],
+        "forward": [True, False],
+        "backward": [True, True],
+        "messages": 2.0,
+        "items": 5.0,
+    }
+    entry = {"model": "m", "dataset": "d", "system": "s", "groups": {2: group | change}}
+    with pytest.raises(InputError, match=r"placements\.0"):
+        make_grid(placements=[entry])
