@@ -8,7 +8,7 @@ import os
 import pickle
 import struct
 import sys
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -33,16 +33,15 @@ def solve_arrays(program: dict[str, Any], limit: float) -> dict[str, Any]:
         constraints=LinearConstraint(matrix, program["row_low"], program["row_high"]),
         options={"time_limit": limit, "mip_rel_gap": 1e-7},
     )
-    bound = getattr(answer, "mip_dual_bound", None)
-    finite = bound is not None and np.isfinite(bound)
+    bound = getattr(answer, "mip_dual_bound", None)  # None where nothing has to be whole
     return {
         "status": int(answer.status),
         "values": answer.x,
-        "bound": float(bound) if finite else None,
+        "bound": float(bound) if bound is not None and np.isfinite(bound) else None,
     }
 
 
-def read_message(stream: BinaryIO) -> Any:
+def read_message(stream: IO[bytes]) -> Any:
     """The next message, None at the end."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
@@ -50,7 +49,7 @@ def read_message(stream: BinaryIO) -> Any:
     return pickle.loads(stream.read(LENGTH.unpack(head)[0]))
 
 
-def write_message(stream: BinaryIO, message: object) -> None:
+def write_message(stream: IO[bytes], message: object) -> None:
     """Write one message."""
     content = pickle.dumps(message)
     stream.write(LENGTH.pack(len(content)) + content)

@@ -39,7 +39,7 @@ def pack(problem: Problem, highs: Highs, left: Clock) -> Packing:
 
 def count_devices(problem: Problem, highs: Highs, left: Clock) -> int | None:
     """The fewest devices that the graph fits; None: not known in the time that is left."""
-    devices = max(1, math.ceil(problem.held.sum() / problem.room))
+    devices = max(1, math.ceil(float(problem.held.sum()) / problem.room))
     while True:
         delays = np.zeros((len(problem.tensors), devices, devices))
         packing = pack(replace(problem, delays=delays), highs, left)

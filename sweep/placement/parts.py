@@ -6,6 +6,7 @@ other parts. The least of all ends is a bound; a way through the ends is a place
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from sweep.placement.search import Fixed, search
 from sweep.placement.symmetry import Symmetry, exchange_devices
 
 Ends = tuple[int | None, int | None]  # devices of the first and the last operator, where they bind
-ROUNDS = 30  # of a part's search; more find nothing better in Inception-v3's
+# Of a part's search, if there is time. On two devices 30, 300 and 2,000 make Inception-v3 1.457,
+# 1.464 and 1.465 times as fast.
+ROUNDS = 2000
 
 
 @dataclass
@@ -82,11 +85,17 @@ class Parts:
 
     def search(self, left: Clock) -> None:
         """A plan for all ends of all parts; at least a poor one if there is no time."""
-        for state in self.states:
-            for ends in self._list_ends(state):
-                answer = search(state.problem, state.fix(ends), ROUNDS, has_time=lambda: left() > 0)
-                placement = answer[1] if answer else self._place_on_ends(state, ends)
-                state.keep(ends, plan_placement(state.problem, placement))
+        tasks = [(state, ends) for state in self.states for ends in self._list_ends(state)]
+        # What is least work comes first: what it leaves of its time is for the others.
+        tasks.sort(key=lambda task: task[0].problem.operators)
+        for number, (state, ends) in enumerate(tasks):
+            own = _take_share(left, len(tasks) - number)
+            fixed = state.fix(ends)
+            answer = search(
+                state.problem, fixed, ROUNDS, has_time=partial(_is_positive, own), goal=state.bound
+            )
+            assert answer is not None  # memory apart, what it begins with fits
+            state.keep(ends, plan_placement(state.problem, answer[1]))
 
     def prove(self, left: Clock, tell: Callable[[], None]) -> None:
         """Bounds of the parts by the program, those first that lack most, and better plans."""
@@ -94,10 +103,9 @@ class Parts:
             open_states = [each for each in self.states if self._lacks(each)]
             if not open_states:
                 return
-            # One more than there are: time for ends that the best way needs.
-            slice_end = left() - left() / (len(open_states) + 1)
             state = max(open_states, key=lambda each: each.best - each.bound)
-            self._solve(state, None, lambda end=slice_end: left() - end)
+            # One more than there are: time for ends that the best way needs.
+            self._solve(state, None, _take_share(left, len(open_states) + 1))
             self._settle_way(left)
             tell()
 
@@ -156,8 +164,7 @@ class Parts:
             normal = self._normalise(ends)[0]
             behind = state.plans[normal].time > state.bound * (1 + SAME)
             if None in state.settled and behind and normal not in state.settled and left() > 0:
-                slice_end = left() - left() / (len(self.states) + 1)
-                self._solve(state, normal, lambda end=slice_end: left() - end)
+                self._solve(state, normal, _take_share(left, len(self.states) + 1))
 
     def _list_all_ends(self, state: PartState) -> Iterator[Ends]:
         devices = range(self.problem.devices)
@@ -179,8 +186,13 @@ class Parts:
         (first, last), exchange = self.symmetry.normalise((one, other))
         return (first if begin is not None else None, last if end is not None else None), exchange
 
-    def _place_on_ends(self, state: PartState, ends: Ends) -> Placement:
-        """All on the device of one end."""
-        fixed = state.fix(ends)
-        device = next(iter(fixed.values()), 0)
-        return tuple(fixed.get(each, device) for each in range(state.problem.operators))
+
+def _take_share(left: Clock, shares: int) -> Clock:
+    """The clock of one of several equal shares of the time that is left."""
+    now = max(left(), 0.0)
+    rest = now - now / shares
+    return lambda: left() - rest
+
+
+def _is_positive(clock: Clock) -> bool:
+    return clock() > 0

@@ -9,23 +9,33 @@ from collections.abc import Callable, Mapping, Sequence
 from sweep.placement.problem import Placement, Problem
 from sweep.placement.schedule import rank_operators, time_step
 
+# Placements times operators that are remembered: some 100 MB.
+MOST_SEEN = 10_000_000
+
 Fixed = Mapping[int, int]  # operators whose device is given
 Tick = Callable[[], bool]  # whether there is time left
 
 
 def search(
-    problem: Problem, fixed: Fixed, rounds: int, has_time: Tick, first: Sequence[Placement] = ()
+    problem: Problem,
+    fixed: Fixed,
+    rounds: int,
+    has_time: Tick,
+    *,
+    first: Sequence[Placement] = (),
+    goal: float = 0.0,
 ) -> tuple[float, Placement] | None:
     """The best placement that was met, with its step's time [s]; None: none that fits was met.
 
-    rounds: shaken so often, and made better again. first: placements to begin with, too.
+    rounds: shaken so often, and made better again. first: placements to begin with, too. goal [s]:
+    a step below which there is none.
     """
     search = _Search(problem, fixed, has_time)
     for placement in (*first, *_list_first(problem, fixed)):
         search.improve(placement)
     chance = random.Random(0)  # the same answer each time
     for _ in range(rounds):
-        if search.best is None or problem.devices == 1 or not has_time():
+        if search.best is None or search.best[0] <= goal or not has_time():
             break
         search.improve(search.shake(search.best[1], chance))
     return search.best
@@ -139,6 +149,8 @@ class _Search:
             excess = problem.measure_memory(placement) - problem.room
             beyond = float(excess.clip(min=0.0).sum())
         time = time_step(problem, placement)
+        if len(self.seen) * problem.operators > MOST_SEEN:
+            self.seen.clear()
         self.seen[placement] = (beyond, time)
         if not beyond and (self.best is None or time < self.best[0]):
             self.best = (time, placement)

@@ -16,14 +16,14 @@ from sweep.placement.exact import Outcome, Plan, follow_starts, plan_placement, 
 from sweep.placement.highs import Highs
 from sweep.placement.packing import Packing, pack
 from sweep.placement.parts import Joined, Parts
-from sweep.placement.problem import Placement, Problem
+from sweep.placement.problem import Problem
 from sweep.placement.search import search
 from sweep.placement.symmetry import Symmetry
 
 # Operators that the program takes whole: of more, its bound hardly comes up in a minute.
 MOST_WHOLE = 40
 # Of the time: until when parts are searched, and until when they are proven.
-SEARCHED, PROVEN = 0.3, 0.85
+SEARCHED, PROVEN = 0.35, 0.9
 ROUNDS = 100
 
 Tell = Callable[[float | None, float], None]  # of the best step [s] and the bound [s]
@@ -124,28 +124,15 @@ class _Solver:
         learn()
 
     def _offer_joined(self, core: tuple[int, ...], joined: Joined) -> None:
-        """The plan of a placement of the core, with what is beside it where it is best."""
-        placement = self._add_sides(core, joined.placement)
+        """Plans of a placement of the core, with what is beside it on each device in turn."""
         starts = np.zeros_like(self.problem.durations)
         starts[:, list(core)] = joined.starts
-        for plan in (
-            plan_placement(self.problem, placement),
-            follow_starts(self.problem, placement, starts),
-        ):
-            self._offer(plan)
-
-    def _add_sides(self, core: tuple[int, ...], joined: Placement) -> Placement:
-        """The placement of all: what is beside the core goes where it waits for less."""
-        placement = dict(zip(core, joined, strict=True))
-        for position in reversed(range(self.problem.operators)):  # what feeds the core
-            takers = [e.taker for e in self.problem.leaving[position] if e.taker in placement]
-            if position not in placement and takers:
-                placement[position] = placement[takers[0]]
-        for position in range(self.problem.operators):  # what the core feeds
-            makers = [e.maker for e in self.problem.entering[position] if e.maker in placement]
-            if position not in placement:
-                placement[position] = placement[makers[0]] if makers else 0
-        return tuple(placement[each] for each in range(self.problem.operators))
+        for device in range(self.problem.devices):
+            devices = np.full(self.problem.operators, device)
+            devices[list(core)] = joined.placement
+            placement = tuple(devices.tolist())
+            self._offer(plan_placement(self.problem, placement))
+            self._offer(follow_starts(self.problem, placement, starts))
 
     def _search(self, rounds: int) -> None:
         """Moves on the whole graph, from the best that is known."""
@@ -154,8 +141,9 @@ class _Solver:
             self.problem,
             {},
             rounds,
-            has_time=lambda: self._left() > 0 and not self._outcome.proven,
+            has_time=lambda: self._left() > 0,
             first=first,
+            goal=self.bound,
         )
         if answer is not None:
             self._offer(plan_placement(self.problem, answer[1]))
