@@ -20,10 +20,12 @@ from sweep.placement.problem import Problem
 from sweep.placement.search import search
 from sweep.placement.symmetry import Symmetry
 
-# Operators that the program takes whole: of more, its bound hardly comes up in a minute.
+# Operators that the program takes whole at once: of more, its bound hardly comes up in a minute.
 MOST_WHOLE = 40
+# Operators that it takes at all: of so many it has half a million entries.
+MOST_PROGRAM = 500
 # Of the time: until when parts are searched, and until when they are proven.
-SEARCHED, PROVEN = 0.35, 0.9
+SEARCHED, PROVEN = 0.25, 0.92
 ROUNDS = 100
 
 Tell = Callable[[float | None, float], None]  # of the best step [s] and the bound [s]
@@ -79,9 +81,10 @@ class _Solver:
         if self.problem.operators > MOST_WHOLE:
             self._solve_parts()
             self._search(ROUNDS)
-            return
-        self._search(ROUNDS // 5)
-        if not self._outcome.proven:
+        else:
+            self._search(ROUNDS // 5)
+        # Of a larger one this is for what was left out: memory, and what is beside the core.
+        if not self._outcome.proven and self.problem.operators <= MOST_PROGRAM:
             self._learn(
                 solve_exactly(self.problem, {}, self.symmetry, self.highs, self._left, self.best)
             )

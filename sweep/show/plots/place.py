@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Okabe and Ito, Color Universal Design, 2008: blue, orange, and their paler halves; vermilion.
 FORWARD, BACKWARD = ("#0072B2", "#5BA4CF"), ("#E69F00", "#F3C65F")
 MESSAGE = "#D55E00"
-WIDTH, LANE, AROUND = 8.0, 0.5, 1.15  # [inch], 1,200 pixels wide
+WIDTH, LANE, AROUND = 8.0, 0.5, 0.9  # [inch], 1,200 pixels wide
 LOW, HIGH = 0.52, 0.3  # [inch] below and above the lanes
 BAR = 0.62  # of a lane
 SMALL, NORMAL = 8, 9  # [pt]
@@ -33,7 +33,7 @@ def plot_placement(answer: Mapping[str, Any], path: Path) -> None:
     """
     height = AROUND + LANE * answer["devices"]
     figure = make_figure(WIDTH, height)
-    axes = figure.add_axes((0.07, LOW / height, 0.91, (height - LOW - HIGH - 0.2) / height))
+    axes = figure.add_axes((0.07, LOW / height, 0.91, (height - LOW - HIGH) / height))
     for device in range(answer["devices"]):
         _draw_lane(axes, answer, device)
     _draw_messages(axes, answer)
@@ -83,7 +83,7 @@ def _label_axes(axes: "Axes", answer: Mapping[str, Any]) -> None:
     axes.set_xlim(0, 1e3 * answer["step_time"])
     axes.set_ylim(answer["devices"] - 0.5, -0.5)
     axes.set_yticks(range(answer["devices"]), [f"PE {pe}" for pe in answer["pes"]])
-    axes.set_xlabel("ms from the beginning of the step", fontsize=NORMAL, labelpad=1)
+    axes.set_xlabel("ms from the beginning of the step", fontsize=NORMAL, labelpad=1, loc="left")
     axes.tick_params(labelsize=SMALL, length=3)
     axes.spines[["top", "right", "left"]].set_visible(False)
     # Names are no formulas, whatever dollars are in them.
