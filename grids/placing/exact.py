@@ -82,8 +82,9 @@ def solve_exactly(
             break
         placement = program.read_placement(solution.values)
         starts = program.read_starts(solution.values)
+        starts *= program.unit
         best = _keep_better(problem, best, placement, starts)
-        overlapping = _list_overlapping(problem, placement, starts * program.unit, rivals)
+        overlapping = _list_overlapping(problem, placement, starts, rivals)
         if not solution.optimal or overlapping <= pairs:
             break
         pairs |= overlapping
@@ -105,20 +106,20 @@ def follow_starts(problem: Problem, placement: Placement, starts: Floats) -> Pla
     schedules: list[Starts] = []
     lengths = []
     for durations, begins in zip(problem.durations.tolist(), starts.tolist(), strict=True):
-        # Of two that begin together, first what comes first: operators stand in such an order,
-        # but a start may be wrong by what HiGHS tolerates.
-        order = _sort_topologically(problem, begins)
+        order = _sort_by_start(problem, durations, begins)
         schedules.append(follow_order(problem, durations, placement, order))
         lengths.append(find_length(schedules[-1], durations))
     return Plan(placement, tuple(map(tuple, schedules)), sum(lengths))
 
 
-def _sort_topologically(problem: Problem, begins: list[float]) -> list[int]:
+def _sort_by_start(problem: Problem, durations: list[float], begins: list[float]) -> list[int]:
     """Operators by their starts, none before what it waits for."""
+    # A start may be wrong by what HiGHS tolerates: none is before its makers have ended.
     latest: list[float] = []
     for edges, begin in zip(problem.entering, begins, strict=True):
-        latest.append(max([begin, *(latest[edge.maker] for edge in edges)]))
-    return sorted(range(len(begins)), key=lambda each: (latest[each], each))
+        latest.append(max([begin, *(latest[e.maker] + durations[e.maker] for e in edges)]))
+    # Of two that begin together on a device, one takes no time: it does not wait for the other.
+    return sorted(range(len(begins)), key=lambda each: (latest[each], durations[each] > 0, each))
 
 
 def _list_overlapping(

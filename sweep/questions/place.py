@@ -1,6 +1,7 @@
 """Place: the operators of a graph on devices, so that a step takes least."""
 
 import math
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
 from grids.library import find
 from grids.placing.highs import Highs
+from grids.placing.packing import count_devices
 from grids.placing.problem import Problem, pose_problem
 from grids.placing.solve import Answer, Tell, solve
 from grids.reading.errors import InputError, shorten
@@ -97,15 +99,11 @@ def _explain_failure(problem: Problem, highs: Highs, answer: Answer, limit: floa
             f"{reason}: no placement is known that fits the devices' memory, and it is not proven "
             "that none does; allow more with --time-limit, or more devices"
         )
-    return {"feasible": False, "smallest_devices": count_devices_within(problem, highs, limit)}
+    return {"feasible": False, "smallest_devices": _count_within(problem, highs, limit)}
 
 
-def count_devices_within(problem: Problem, highs: Highs, limit: float) -> int | None:
+def _count_within(problem: Problem, highs: Highs, limit: float) -> int | None:
     """The fewest devices that the graph fits; None: not known after as much time again."""
-    import time
-
-    from grids.placing.packing import count_devices
-
     end = time.monotonic() + limit
     return count_devices(problem, highs, lambda: end - time.monotonic())
 
@@ -136,8 +134,8 @@ def _describe(asked: Asked, problem: Problem, links: Links, answer: Answer) -> R
         "memory": problem.measure_memory(plan.placement).tolist(),
         "room": problem.room,
         "fits_one": problem.fits((0,) * problem.operators),
-        "sent_bytes": 2 * math.fsum(each["bytes"] for each in messages),
-        "busiest_link": _find_busiest(messages, lengths[0]),
+        "sent_bytes": math.fsum(each["bytes"] for each in messages),
+        "busiest_link": _find_busiest(messages, plan.time),
         "operators": operators,
         "messages": messages,
     }
@@ -166,29 +164,34 @@ def _list_operators(
 
 
 def _list_messages(
-    graph: Graph,
-    problem: Problem,
-    links: Links,
-    placement: tuple[int, ...],
-    operators: list[Row],
+    graph: Graph, problem: Problem, links: Links, placement: tuple[int, ...], operators: list[Row]
 ) -> Iterable[Row]:
-    """A row for each tensor and device that it is sent to, in the forward pass."""
+    """A row for each tensor and device that it is sent to, and for its gradient on its way back."""
     for number, tensor in enumerate(graph.tensors):
         here = placement[tensor.maker]
         for there in sorted({placement[each] for each in tensor.takers} - {here}):
-            sent = operators[tensor.maker]["forward_end"]
-            yield {
-                "maker": graph.operators[tensor.maker].name,
-                "from": links.pes[here],
-                "to": links.pes[there],
-                "bytes": tensor.bytes,
-                "sent": sent,
-                "come": sent + float(problem.delays[number, here, there]),
-            }
+            takers = [each for each in tensor.takers if placement[each] == there]
+            delay = float(problem.delays[number, here, there])
+            made = operators[tensor.maker]["forward_end"]
+            # Gradients of several takers are added where they are, and sent once.
+            added = max(operators[each]["backward_end"] for each in takers)
+            for name, sent, (begin, end) in (
+                ("forward", made, (here, there)),
+                ("backward", added, (there, here)),
+            ):
+                yield {
+                    "pass": name,
+                    "tensor": graph.operators[tensor.maker].name,
+                    "from": links.pes[begin],
+                    "to": links.pes[end],
+                    "bytes": tensor.bytes,
+                    "sent": sent,
+                    "come": sent + delay,
+                }
 
 
-def _find_busiest(messages: list[Row], forward_time: float) -> float:
-    """The part of the forward pass in which the busiest pair of devices has a message under way.
+def _find_busiest(messages: list[Row], step_time: float) -> float:
+    """The part of the step that the messages of the busiest pair of devices take one way.
 
     Messages are timed as if each had its link for itself; more than 1 is more than a link can do.
     """
@@ -196,4 +199,4 @@ def _find_busiest(messages: list[Row], forward_time: float) -> float:
     for each in messages:
         pair = (each["from"], each["to"])
         busy[pair] = busy.get(pair, 0.0) + each["come"] - each["sent"]
-    return max(busy.values(), default=0.0) / forward_time if forward_time else 0.0
+    return max(busy.values(), default=0.0) / step_time

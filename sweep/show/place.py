@@ -52,7 +52,7 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         f"no step is below {_time(bounds['proven'])} (critical path "
         f"{_time(bounds['critical_path'])}, work over devices {_time(bounds['work'])})",
         f"sent: {format_quantity(answer['sent_bytes'], 'B')}; the busiest link is busy "
-        f"{format_percent(answer['busiest_link'])} of the forward pass",
+        f"{format_percent(answer['busiest_link'])} of the step",
     ]
     if answer["busiest_link"] > 1:
         lines.append("messages would queue: the step takes longer than this")
@@ -114,7 +114,7 @@ def _shade(spans: Sequence[tuple[float, float]], step: float) -> str:
 
 def _list_runs(operators: Sequence[Row]) -> list[Row]:
     """A line for operators in a row that run on one device."""
-    runs = []
+    runs: list[Row] = []
     for pe, group in groupby(operators, key=lambda row: row["pe"]):
         rows = list(group)
         runs.append(

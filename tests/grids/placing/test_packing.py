@@ -1,0 +1,62 @@
+"""Whether operators fit their devices' memory, and how many devices would do."""
+
+import math
+
+import pytest
+from placement_toys import diamond, join_devices
+
+from grids.graphs.graph import NamedTensor, Operator, link_operators
+from grids.placing.packing import count_devices, pack
+from grids.placing.problem import Problem, pose_problem
+
+
+def left() -> float:
+    return 10.0
+
+
+def pose(held: list[float], devices: int, room: float, size: float = 0.0) -> Problem:
+    """Operators in a chain that hold so many bytes each."""
+    operators = [Operator(f"o{n}", 1.0, 1.0, kept=each) for n, each in enumerate(held)]
+    tensors = [NamedTensor(f"o{n}", (f"o{n + 1}",), size) for n in range(len(held) - 1)]
+    return pose_problem(
+        link_operators("chain", operators, tensors), join_devices(devices), room=room
+    )
+
+
+def test_what_fits_in_turn(highs):
+    assert pack(pose([2, 2, 2, 2], 2, 4), highs, left).placement == (0, 0, 1, 1)
+
+
+def test_what_fits_only_out_of_turn(highs):
+    packing = pack(pose([3, 2, 2, 1], 2, 4), highs, left)
+    assert packing.placement is not None
+    assert packing.placement[0] == packing.placement[3] != packing.placement[1]
+
+
+def test_what_fits_but_for_what_is_sent(highs):
+    # Wherever the chain is cut, the tensor is on both devices.
+    assert pack(pose([2, 2], 2, 2, size=1.0), highs, left).impossible
+    assert pack(pose([2, 2], 2, 3, size=1.0), highs, left).placement == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("held", "room", "devices"),
+    [([2, 2, 2], 2, 3), ([3, 3, 3], 5, 3), ([3, 2, 2, 1], 4, 2), ([1], 1, 1)],
+)
+def test_the_fewest_devices(held, room, devices, highs):
+    assert count_devices(pose(held, 1, room), highs, left) == devices
+
+
+def test_out_of_time_it_is_not_known(highs):
+    # `float()` is 0.0: no time is left.
+    packing = pack(pose([3, 2, 2, 1], 2, 4), highs, float)
+    assert packing.placement is None
+    assert not packing.impossible
+    assert count_devices(pose([3, 2, 2, 1], 2, 4), highs, float) is None
+
+
+def test_memory_is_what_operators_hold_and_what_they_are_sent_once():
+    problem = pose_problem(diamond(size=2.0), join_devices(2), room=math.inf)
+    # Of the stem's tensor the second device gets one copy, though both branches take it.
+    assert problem.measure_memory((0, 1, 1, 1)).tolist() == [4.0, 12.0 + 2.0]
+    assert problem.measure_memory((0, 0, 1, 0)).tolist() == [12.0 + 2.0, 4.0 + 2.0]

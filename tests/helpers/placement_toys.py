@@ -1,0 +1,60 @@
+"""Graphs small enough to be placed by hand, or by trying everything."""
+
+import random
+
+import numpy as np
+
+from grids.graphs.graph import Graph, NamedTensor, Operator, link_operators
+from grids.graphs.links import Links
+
+
+def diamond(branch: float = 3.0, size: float = 1.0) -> Graph:
+    """A stem, two branches that are alike, and a join: 1 s, `branch`, `branch`, 1 s a pass."""
+    times = {"stem": 1.0, "left": branch, "right": branch, "join": 1.0}
+    operators = [Operator(name, time, time, kept=4.0) for name, time in times.items()]
+    tensors = [
+        NamedTensor("stem", ("left", "right"), size),
+        NamedTensor("left", ("join",), size),
+        NamedTensor("right", ("join",), size),
+    ]
+    return link_operators("diamond", operators, tensors)
+
+
+def join_devices(devices: int, latency: float = 0.0, seconds_per_byte: float = 0.0) -> Links:
+    """Devices that are all alike."""
+    apart = 1.0 - np.eye(devices)
+    return Links(latency * apart, seconds_per_byte * apart, tuple(range(devices)))
+
+
+def draw_graph(chance: random.Random, operators: int) -> Graph:
+    """A graph of so many operators: some take no time, some no bytes, some have no maker."""
+    return link_operators(
+        "random",
+        [
+            Operator(
+                f"o{number}",
+                chance.choice([0.0, 1.0, 2.0, 3 * chance.random()]),
+                chance.choice([0.1, 2.0, 4.0, 6 * chance.random()]),
+                kept=chance.randint(0, 4),
+            )
+            for number in range(operators)
+        ],
+        [
+            NamedTensor(f"o{maker}", tuple(f"o{taker}" for taker in takers), size)
+            for maker in range(operators)
+            for size in [chance.choice([0.0, 1.0, 2.0, 3 * chance.random()])]
+            if (takers := [x for x in range(maker + 1, operators) if chance.random() < 0.45])
+        ],
+    )
+
+
+def draw_links(chance: random.Random, devices: int) -> Links:
+    """Links of so many devices, alike or each its own."""
+    if chance.random() < 0.5:
+        return join_devices(devices, 0.1, 0.5)
+    latency, per_byte = np.zeros((2, devices, devices))
+    for here in range(devices):
+        for there in range(here):
+            latency[here, there] = latency[there, here] = chance.choice([0.0, 0.1, 0.3])
+            per_byte[here, there] = per_byte[there, here] = chance.choice([0.2, 0.5, 1.0])
+    return Links(latency, per_byte, tuple(range(devices)))

@@ -1,0 +1,96 @@
+"""`paradl place`: every form, progress, the picture, exit codes."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from grids.graphs.find import CATALOGUE
+
+DIAMOND = """name: diamond
+operators:
+  stem: {forward: 1 ms, backward: 2 ms, kept: 8 GB}
+  left: {forward: 3 ms, backward: 6 ms, kept: 4 GB}
+  right: {forward: 3 ms, backward: 6 ms}
+tensors:
+  - {maker: stem, takers: [left, right], bytes: 8 MB}
+"""
+ASKED = ("--devices", 2, "--system", "dgx1-v100")
+
+
+@pytest.fixture
+def diamond(tmp_path):
+    path = tmp_path / "diamond.yaml"
+    path.write_text(DIAMOND)
+    return path
+
+
+def test_as_a_table(diamond, paradl):
+    code, out, err = paradl("place", diamond, *ASKED)
+    assert code == 0
+    assert "diamond on dgx1-v100, PEs 0, 3; times: measured" in out
+    assert "12.33 ms" in out  # 4 and 8 ms, and two messages of 163.4 us
+    assert "the least there is" in out
+    assert "SU^2: 1.704 over 21 ms on one device" in out
+    assert out.count("\nPE ") == 2  # of the timeline
+    assert "paradl: 0 of 60 s: a step of 0.021 s, gap " in err
+
+
+def test_as_json_and_csv(diamond, paradl):
+    code, out, err = paradl("place", diamond, *ASKED, "--format", "json", "--quiet")
+    answer = json.loads(out, parse_constant=pytest.fail)
+    assert (code, err) == (0, "")
+    assert answer["proven"] is True
+    code, out, err = paradl("place", diamond, *ASKED, "--format", "csv", "--quiet")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["operator"] for row in rows] == ["stem", "left", "right"]
+    assert {row["pe"] for row in rows} == {"0", "3"}
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_the_picture(suffix, diamond, paradl, tmp_path):
+    path = tmp_path / f"placement.{suffix}"
+    code, _, _ = paradl("place", diamond, *ASKED, "--plot", path, "--quiet")
+    assert code == 0
+    assert path.stat().st_size > 1000
+
+
+def test_memory_that_does_not_do(diamond, paradl):
+    text = diamond.read_text().replace("4 GB", "8 GB").replace("6 ms}", "6 ms, kept: 8 GB}")
+    diamond.write_text(text)
+    code, out, err = paradl("place", diamond, *ASKED, "--quiet")
+    assert code == 4
+    assert "step" not in out
+    assert err == (
+        "paradl: nothing feasible: no placement fits the devices' memory; 3 devices would do\n"
+    )
+    code, out, _ = paradl("place", diamond, *ASKED, "--quiet", "--format", "json")
+    assert code == 4
+    assert json.loads(out)["smallest_devices"] == 3
+
+
+def test_a_profile_of_one_s_own_by_its_path(paradl):
+    path = CATALOGUE / "inception_v3-pipedream.txt"
+    asked = ("--devices", 2, "--time-limit", 1, "--format", "json")
+    code, out, err = paradl("place", path, *asked)
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["graph"] == "inception_v3-pipedream"
+    assert answer["speedup"] > 1
+    assert "paradl: " in err
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (("alexnet", *ASKED), "paradl: --batch: expected the samples of a step; write --batch 32"),
+        (("alexnet", *ASKED, "--batch", 8, "--dataset", "imagenat"), "paradl: --dataset: unknown"),
+        (("nothing", *ASKED), "paradl: unknown model or graph 'nothing'"),
+    ],
+)
+def test_bad_input_is_one_message(asked, message, paradl):
+    code, out, err = paradl("place", *asked, "--quiet")
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+    assert err.count("\n") == 1

@@ -1,0 +1,151 @@
+"""What `place` answers: a graph of one's own by hand, models with the oracle's times, bad input."""
+
+from pathlib import Path
+
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.errors import RunError
+from sweep.questions.predict import predict
+
+# One branch is worth a message: 8 MB take 160 us over two of a DGX-1's links, and 3.4 us to begin.
+DIAMOND = """name: diamond
+batch: 32
+operators:
+  stem: {forward: 1 ms, backward: 2 ms, weights: 4 MB, kept: 8 MB}
+  left: {forward: 3 ms, backward: 6 ms, kept: 4 MB}
+  right: {forward: 3 ms, backward: 6 ms, kept: 4 MB}
+  join: {forward: 1 ms, backward: 2 ms}
+tensors:
+  - {maker: stem, takers: [left, right], bytes: 8 MB}
+  - {maker: left, takers: join, bytes: 8 MB}
+  - {maker: right, takers: join, bytes: 8 MB}
+"""
+MESSAGE = 3.4e-6 + 8e6 / 50e9
+
+
+@pytest.fixture
+def diamond(tmp_path: Path) -> str:
+    path = tmp_path / "diamond.yaml"
+    path.write_text(DIAMOND)
+    return str(path)
+
+
+def test_a_diamond_by_hand(diamond):
+    answer = sweep.place(diamond, 2, system="dgx1-v100", time_limit=20)
+    forward, backward = 5e-3 + MESSAGE, 10e-3 + MESSAGE
+    assert answer["step_time"] == pytest.approx(forward + backward)
+    assert (answer["forward_time"], answer["backward_time"]) == pytest.approx((forward, backward))
+    assert answer["serial_time"] == pytest.approx(24e-3)
+    assert answer["speedup"] == pytest.approx(24e-3 / (forward + backward))
+    assert answer["proven"]
+    assert answer["gap"] == 0.0
+    assert answer["bounds"]["critical_path"] == pytest.approx(15e-3)
+    assert answer["bounds"]["work"] == pytest.approx(12e-3)
+    assert (answer["pes"], answer["batch"], answer["times"]) == ([0, 3], 32, "measured")
+    # Weights with gradient and momentum; of each tensor that is sent a copy, each of 8 MB.
+    assert sum(answer["memory"]) == pytest.approx(3 * 4e6 + 16e6 + 2 * 8e6)
+    assert answer["sent_bytes"] == pytest.approx(4 * 8e6)
+    assert answer["busiest_link"] == pytest.approx(2 * MESSAGE / (forward + backward))
+
+
+def test_the_backward_pass_is_the_forward_pass_the_other_way(diamond):
+    answer = sweep.place(diamond, 2, system="dgx1-v100", time_limit=20)
+    rows = {row["operator"]: row for row in answer["operators"]}
+    assert rows["stem"]["forward_start"] == 0.0
+    assert rows["join"]["forward_end"] == pytest.approx(answer["forward_time"])
+    assert rows["join"]["backward_start"] == pytest.approx(answer["forward_time"])
+    assert rows["stem"]["backward_end"] == pytest.approx(answer["step_time"])
+    for message in answer["messages"]:
+        # Forward it is there before a taker begins; backward, before its maker does.
+        assert message["come"] - message["sent"] == pytest.approx(MESSAGE)
+        if message["pass"] == "forward":
+            assert message["sent"] == rows[message["tensor"]]["forward_end"]
+        else:
+            assert message["come"] <= rows[message["tensor"]]["backward_start"] + 1e-12
+
+
+def test_a_model_has_the_oracle_s_times():
+    answer = sweep.place("alexnet", 2, system="dgx1-v100", batch=32, dataset="imagenet")
+    whole = predict(
+        "alexnet",
+        "data",
+        1,
+        32,
+        system="dgx1-v100",
+        dataset="imagenet",
+        settings={"optimizer": "none"},
+    )
+    assert answer["serial_time"] == pytest.approx(whole["iteration_comp_time"])
+    # A chain: another device would only wait.
+    assert answer["speedup"] == 1.0
+    assert answer["proven"]
+    assert answer["times"] == "oracle"
+
+
+def test_towers_are_worth_a_second_device():
+    answer = sweep.place(
+        "inception_v3", 2, system="dgx1-v100", batch=32, dataset="imagenet-299", time_limit=4
+    )
+    assert answer["speedup"] > 1.1
+    assert {row["device"] for row in answer["operators"]} == {0, 1}
+
+
+def test_memory_that_does_not_do_is_an_answer(diamond, tmp_path):
+    small = Path(diamond).read_text().replace("MB", "GB").replace("weights: 4", "weights: 3")
+    path = tmp_path / "large.yaml"
+    path.write_text(small.replace("bytes: 8 GB", "bytes: 1 B"))
+    # The stem has 3 GB of weights thrice, and keeps 8; without momentum twice.
+    with pytest.raises(InputError, match="'stem' needs 17 GB, and a device has room for 15 GB"):
+        sweep.place(str(path), 2, system="dgx1-v100")
+    assert sweep.place(str(path), 2, system="dgx1-v100", optimizer="none")["feasible"]
+    path.write_text(path.read_text().replace("kept: 4 GB", "kept: 14 GB"))
+    answer = sweep.place(str(path), 2, system="dgx1-v100", optimizer="none")
+    assert not answer["feasible"]
+    assert answer["smallest_devices"] == 3
+    assert "step_time" not in answer
+
+
+def test_out_of_time_is_said(tmp_path):
+    # 7 + 8 and 4 + 5 + 6 fit two devices of 15; in turn, or each where it is first, they do not.
+    operators = "\n".join(
+        f"  o{n}: {{forward: 1 ms, backward: 1 ms, kept: {held} GB}}"
+        for n, held in enumerate((4, 5, 7, 8, 6))
+    )
+    path = tmp_path / "tight.yaml"
+    path.write_text(f"name: tight\noperators:\n{operators}\n")
+    with pytest.raises(RunError, match="out of time after 1e-09 s: no placement is known"):
+        sweep.place(str(path), 2, system="dgx1-v100", time_limit=1e-9)
+    answer = sweep.place(str(path), 2, system="dgx1-v100")
+    assert answer["feasible"]
+    assert sorted(answer["memory"]) == [15e9, 15e9]
+
+
+REFUSED = [
+    ({"what": "inception"}, "unknown model or graph 'inception'; did you mean 'inception_v3'?"),
+    ({"devices": 9}, "expected 1 to 8 devices"),
+    ({"what": "alexnet"}, "--batch: expected the samples of a step"),
+    ({"batch": 8}, "--batch: the times of a graph are of its own batch, got 8"),
+    ({"dataset": "imagenet"}, "--dataset: the times of a graph are of its own dataset"),
+    ({"system": "dgx2"}, "unknown system 'dgx2'"),
+    ({"time_limit": 0.0}, "--time-limit: expected seconds, more than 0"),
+    ({"time_limit": float("nan")}, "--time-limit: expected seconds, more than 0"),
+    ({"what": "none.yaml"}, "none.yaml: no such file"),
+    ({"what": "none.txt"}, "none.txt: no such file"),
+]
+
+
+@pytest.mark.parametrize(("asked", "message"), REFUSED)
+def test_what_cannot_be_placed_is_refused(asked, message, diamond):
+    with pytest.raises(InputError) as error:
+        sweep.place(**{"what": diamond, "devices": 2, "system": "dgx1-v100", **asked})
+    assert message in str(error.value)
+    assert len(str(error.value)) < 1000
+
+
+def test_a_graph_that_takes_no_time_is_refused(diamond, tmp_path):
+    path = tmp_path / "still.yaml"
+    path.write_text("name: still\noperators: {one: {forward: 0, backward: 0}}\n")
+    with pytest.raises(InputError, match="graph 'still': no operator takes any time"):
+        sweep.place(str(path), 2, system="dgx1-v100")

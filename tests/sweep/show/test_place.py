@@ -1,0 +1,56 @@
+"""A placement's timeline: what is drawn where."""
+
+import pytest
+
+from grids.reading.errors import InputError
+from sweep.show.place import WIDTH, draw_timeline
+from sweep.show.plots.place import plot_placement
+
+
+def answer(**more):
+    """Two devices: one computes all the time, the other in the second quarter of each pass."""
+    rows = [
+        ("busy", 0, 0.0, 4.0, 4.0, 8.0),
+        ("short", 1, 1.0, 2.0, 6.0, 7.0),
+    ]
+    times = ("forward_start", "forward_end", "backward_start", "backward_end")
+    return {
+        "graph": "toy $x$",
+        "system": "here",
+        "devices": 2,
+        "pes": [0, 5],
+        "step_time": 8.0,
+        "forward_time": 4.0,
+        "speedup": 1.25,
+        "proven": False,
+        "gap": 0.1,
+        "operators": [
+            {"operator": name, "device": device, **dict(zip(times, own, strict=True))}
+            for name, device, *own in rows
+        ],
+        "messages": [{"from": 0, "to": 5, "sent": 0.5, "come": 1.0}],
+    } | more
+
+
+def test_a_device_that_computes_is_dark():
+    _, busy, short = draw_timeline(answer()).splitlines()
+    half, ninth = WIDTH // 2, WIDTH // 8
+    assert busy == f"PE 0 |{'█' * half}|{'█' * half}|"
+    assert short == f"PE 5 |{' ' * ninth}{'█' * ninth}{' ' * 2 * ninth}|" + (
+        f"{' ' * 2 * ninth}{'█' * ninth}{' ' * ninth}|"
+    )
+
+
+def test_what_computes_for_a_part_of_a_character_is_pale():
+    rows = answer()["operators"]
+    rows[1] |= {"forward_start": 1.0, "forward_end": 1.0 + 0.25 * 8 / WIDTH}
+    line = draw_timeline(answer(operators=rows)).splitlines()[2]
+    assert "░" in line or "▒" in line
+
+
+def test_the_picture_is_written(tmp_path):
+    path = tmp_path / "placement.png"
+    plot_placement(answer(), path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(InputError, match="expected a suffix"):
+        plot_placement(answer(), tmp_path / "placement")
