@@ -15,6 +15,7 @@ from grids.placing.cuts import list_parts, strip_sides
 from grids.placing.exact import Outcome, Plan, follow_starts, plan_placement, solve_exactly
 from grids.placing.highs import Highs
 from grids.placing.packing import Packing, pack
+from grids.placing.parts import ROUNDS as ROUNDS_OF_PARTS
 from grids.placing.parts import Joined, Parts
 from grids.placing.problem import Problem
 from grids.placing.search import search
@@ -27,6 +28,9 @@ MOST_PROGRAM = 500
 # Of the time: until when parts are searched, and until when they are proven.
 SEARCHED, PROVEN = 0.25, 0.92
 ROUNDS = 100
+
+FEW_ROUNDS = 6  # where nothing is proven
+ENDLESS = 1e9  # seconds
 
 Tell = Callable[[float | None, float], None]  # of the best step [s] and the bound [s]
 
@@ -54,6 +58,14 @@ def solve(
     except KeyboardInterrupt:
         return replace(solver.answer(), interrupted=True)
     return solver.answer()
+
+
+def search_plan(problem: Problem) -> Plan:
+    """A good placement, without a proof and without looking at memory: the same one each time."""
+    solver = _Solver(problem, ENDLESS, Highs(), lambda best, bound: None)  # HiGHS is not asked
+    solver.search()
+    assert solver.best is not None  # one device may hold all
+    return solver.best
 
 
 class _Solver:
@@ -89,6 +101,14 @@ class _Solver:
                 solve_exactly(self.problem, {}, self.symmetry, self.highs, self._left, self.best)
             )
 
+    def search(self) -> None:
+        """Search alone."""
+        self._offer(plan_placement(self.problem, (0,) * self.problem.operators))
+        if self.problem.operators > MOST_WHOLE:
+            self._search_parts(FEW_ROUNDS)
+        else:
+            self._search(FEW_ROUNDS)
+
     def _begin(self) -> None:
         """All on one device, or where that does not fit, wherever there is room."""
         alone = (0,) * self.problem.operators
@@ -108,7 +128,18 @@ class _Solver:
         return self.end - self.limit * (1.0 - until) - time.monotonic()
 
     def _solve_parts(self) -> None:
-        """A graph that can be cut, part by part; memory is looked at when they are joined."""
+        """A graph that can be cut, part by part."""
+        core, parts = self._search_parts(ROUNDS_OF_PARTS)
+
+        def learn() -> None:
+            self._offer_joined(core, parts.join())
+            self._raise_bound(parts.bound)
+
+        parts.prove(lambda: self._left(PROVEN), learn)
+        learn()
+
+    def _search_parts(self, rounds: int) -> tuple[tuple[int, ...], Parts]:
+        """The operators that can be cut, and their parts; memory is looked at when they join."""
         free = replace(self.problem, room=np.inf)
         core = strip_sides(free)
         whole = tuple(range(self.problem.operators))
@@ -116,15 +147,10 @@ class _Solver:
         if len(list_parts(free.take_part(core))) <= len(list_parts(free)):
             core = whole
         parts = Parts(free.take_part(core), self.symmetry, self.highs)
-        parts.search(lambda: self._left(SEARCHED))
-
-        def learn() -> None:
-            self._offer_joined(core, parts.join())
-            self._raise_bound(parts.bound)
-
-        learn()
-        parts.prove(lambda: self._left(PROVEN), learn)
-        learn()
+        parts.search(lambda: self._left(SEARCHED), rounds)
+        self._offer_joined(core, parts.join())
+        self._raise_bound(parts.bound)
+        return core, parts
 
     def _offer_joined(self, core: tuple[int, ...], joined: Joined) -> None:
         """Plans of a placement of the core, with what is beside it on each device in turn."""
