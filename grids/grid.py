@@ -119,7 +119,6 @@ class Grid:
 
     @property
     def _has_placed(self) -> bool:
-        """Whether any strategy places operators."""
         return any(each.group_strategy == "placement" for each in self.strategies)
 
     def _find_placements(self) -> Iterator[Placements]:
@@ -127,13 +126,11 @@ class Grid:
         for pair, system in product(self.fitting, range(len(self.systems))):
             workload = self.workload(*pair, system)
             assert workload is not None  # the samples fit
-            names = self.labels["model"][pair[0]], self.labels["dataset"][pair[1]]
-            groups = {each: workload.placed.find(each) for each in workload.placed.sizes}
             yield Placements(
-                model=names[0],
-                dataset=names[1],
-                system=self.labels["system"][system],
-                groups=groups,
+                model=self.models[pair[0]].name,
+                dataset=self.datasets[pair[1]].name,
+                system=self.systems[system].name,
+                groups={each: workload.placed.find(each) for each in workload.placed.sizes},
             )
 
     def drop_outputs(self) -> "Grid":

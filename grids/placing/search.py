@@ -12,9 +12,6 @@ from grids.placing.schedule import rank_operators, time_step
 # Placements times operators that are remembered: some 100 MB.
 MOST_SEEN = 10_000_000
 
-# Placements times operators that are remembered: some 100 MB.
-MOST_SEEN = 10_000_000
-
 Fixed = Mapping[int, int]  # operators whose device is given
 Tick = Callable[[], bool]  # whether there is time left
 
