@@ -6,7 +6,7 @@ so that a store is complete: the same grid comes back where the user's files, or
 not. JAX is imported where kernel inputs are made: who asks for names and sizes does without it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -31,7 +31,6 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
-from grids.placing.group import Placements
 from grids.reading.errors import ShapeError
 from grids.self_contained import check_self_contained
 from grids.spec import INTERVALS, Spec, validate_spec
@@ -114,24 +113,22 @@ class Grid:
         if self.convergences:
             plain["convergence"] = define_once(self.convergences)
         if self._has_placed:
-            plain["placements"] = [each.model_dump(mode="json") for each in self._find_placements()]
+            plain["placements"] = self._define_placements()
         return plain
 
     @property
     def _has_placed(self) -> bool:
         return any(each.group_strategy == "placement" for each in self.strategies)
 
-    def _find_placements(self) -> Iterator[Placements]:
-        """The placed groups of each model, data set and system."""
-        for pair, system in product(self.fitting, range(len(self.systems))):
-            workload = self.workload(*pair, system)
-            assert workload is not None  # the samples fit
-            yield Placements(
-                model=self.models[pair[0]].name,
-                dataset=self.datasets[pair[1]].name,
-                system=self.systems[system].name,
-                groups={each: workload.placed.find(each) for each in workload.placed.sizes},
-            )
+    def _define_placements(self) -> list[dict[str, object]]:
+        from grids.workloads import define_placements
+
+        triples = product(self.fitting, range(len(self.systems)))
+        workloads = [
+            (self.models[pair[0]].name, self.datasets[pair[1]].name, self.workload(*pair, system))
+            for pair, system in triples
+        ]
+        return define_placements(workloads)
 
     def drop_outputs(self) -> "Grid":
         """The same design space, of which only the summaries are kept."""

@@ -13,7 +13,7 @@ from grids.inputs.find_placed import FoundGroups
 from grids.inputs.values import Settings
 from grids.library import Model
 from grids.models.layers import Floats, LayerTable
-from grids.placing.group import KnownGroups, PlacedGroup
+from grids.placing.group import KnownGroups, PlacedGroup, Placements
 from grids.reading.errors import InputError
 from grids.spec import Spec
 
@@ -49,6 +49,22 @@ def place_workload(
             _expect_layers(each.groups.values(), len(workload.table), model)
             return replace(workload, placed=KnownGroups(each.groups))
     return replace(workload, placed=FoundGroups.from_workload(workload, settings))
+
+
+def define_placements(
+    workloads: Iterable[tuple[str, str, Workload | None]],
+) -> list[dict[str, object]]:
+    """The placed groups of models, data sets and their workloads, found by now, as plain data."""
+    return [
+        Placements(
+            model=model,
+            dataset=dataset,
+            system=workload.system.name,
+            groups={each: workload.placed.find(each) for each in workload.placed.sizes},
+        ).model_dump(mode="json")
+        for model, dataset, workload in workloads
+        if workload is not None
+    ]
 
 
 def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:
