@@ -10,16 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from grids.entries.entry import Count, Record
-from grids.models.steps import (
-    AdaptivePool,
-    Conv,
-    Fc,
-    Pool,
-    Residual,
-    Step,
-    Steps,
-    make_plain,
-)
+from grids.models.steps import Fc, Residual, Step, Steps, make_plain
+from grids.models.windows import AdaptivePool, Conv, Pool
 
 # A bound for each stage; what is too much in all, the layer table refuses.
 Blocks = Annotated[Count, Field(le=400)]
