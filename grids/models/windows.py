@@ -17,29 +17,34 @@ from grids.reading.errors import InputError
 class _Convolving(LayerSettings):
     """What convolutions of both ways have: filters, in groups that see their own channels alone.
 
-    A group reads C/groups channels and makes filters/groups of the outputs. As many groups as
-    channels (`groups: channels`) are a depthwise convolution.
+    filters: their number, or as many as the data set has targets. A group reads C/groups channels
+    and makes filters/groups of the outputs; as many groups as channels (`groups: channels`) are a
+    depthwise convolution.
     """
 
     bare: ClassVar[str] = "filters"
 
-    filters: Count
+    filters: Count | Literal["targets"]
     kernel: Sizes
     stride: Sizes = (1,)
     dilation: Sizes = (1,)
     groups: Count | Literal["channels"] = 1
     bias: bool = True
 
-    def count_groups(self, layer: str, x: Tensor) -> int:
+    def count_filters(self, targets: int) -> int:
+        """F."""
+        return targets if self.filters == "targets" else self.filters
+
+    def count_groups(self, layer: str, channels: int, filters: int) -> int:
         """Groups that divide channels and filters; InputError where they do not."""
-        groups = x.channels if self.groups == "channels" else self.groups
-        for what, count in (("channels come in", x.channels), ("filters", self.filters)):
-            if count % groups:
-                raise InputError(
-                    f"groups: expected a divisor of both, got {groups} where {count} {what}",
-                    where=f"layer {layer}",
-                    advice="let groups divide channels and filters",
-                )
+        groups = channels if self.groups == "channels" else self.groups
+        if channels % groups or filters % groups:
+            raise InputError(
+                f"expected groups that divide {channels} channels in and {filters} filters, "
+                f"got {groups}",
+                where=f"layer {layer}",
+                advice=f"the most that do are {math.gcd(channels, filters)}",
+            )
         return groups
 
 
@@ -49,11 +54,12 @@ class Conv(_Convolving):
     padding: Paddings | Literal["same"] = (0,)
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        groups = self.count_groups(layer, x)
+        filters = self.count_filters(targets)
+        groups = self.count_groups(layer, x.channels, filters)
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
         stride = size_dimensions(layer, "stride", self.stride, x)
         span = _span(layer, kernel, self.dilation, x)
-        y = Tensor(self.filters, slide(layer, x, span, stride, self.padding))
+        y = Tensor(filters, slide(layer, x, span, stride, self.padding))
         return Passage(x, y, kernel, stride, bias=self.bias, span=span, groups=groups)
 
 
@@ -65,13 +71,14 @@ class TransposedConv(_Convolving):
     output_padding: Paddings = (0,)
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        groups = self.count_groups(layer, x)
+        filters = self.count_filters(targets)
+        groups = self.count_groups(layer, x.channels, filters)
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
         stride = size_dimensions(layer, "stride", self.stride, x)
         span = _span(layer, kernel, self.dilation, x)
         extents = spread(layer, x, span, stride, self.padding, self.output_padding)
         back = tuple(1 / each for each in stride)
-        y = Tensor(self.filters, extents)
+        y = Tensor(filters, extents)
         return Passage(x, y, kernel, back, bias=self.bias, span=span, groups=groups)
 
 
