@@ -165,6 +165,18 @@ class LayerTable:
         return np.array([kind.convolves for kind in self._kinds])
 
     @property
+    def divisible_filters(self) -> Floats:
+        """Into how many parts filters may fall [G]: one, where nothing is known of the inside."""
+        opaque = np.array([kind.opaque for kind in self._kinds])
+        return np.where(opaque, 1.0, self.filters)
+
+    @property
+    def divisible_channels(self) -> Floats:
+        """Into how many parts the channels of a filter may fall [G]: those of its group."""
+        opaque = np.array([kind.opaque for kind in self._kinds])
+        return np.where(opaque, 1.0, self.channels / self.groups)
+
+    @property
     def volumetric(self) -> bool:
         """Whether samples have a depth: convolutions are three-dimensional then."""
         return bool((self.extents_x[:, 0] > 1).any())
