@@ -38,10 +38,10 @@ class PE:
 
     convolution_2d, convolution_3d, matrix_product: the share that kernels of this kind reach, with
     many channels and filters, which `efficiency` multiplies; with `half_channels` of either they
-    reach half of it. window_fetch: the share of the memory's bandwidth with which kernels of grouped
-    convolutions fetch their windows. elementwise_passes: times that other layers move their items, forward
-    and backward. layer_overhead [s a layer and pass]. reserved [B]: memory that no tensor has. As
-    they stand, Table III's, which knows none of them.
+    reach half of it. window_fetch: the share of the memory's bandwidth with which kernels of
+    grouped convolutions fetch their windows. elementwise_passes: times that other layers move their
+    items, forward and backward. layer_overhead [s a layer and pass]. reserved [B]: memory that no
+    tensor has. As they stand, Table III's, which knows none of them.
     """
 
     peak_flops: Cells
