@@ -4,18 +4,18 @@ For what has no word of its own. Nothing is known of its inside, so that no grou
 every group but a pipeline each PE runs all of it.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, Tag
 
 from grids.entries.entry import Count, refuse_bool
-from grids.models.settings import LayerSettings
+from grids.models.settings import BY_FORM, LIST, LayerSettings, Number, Targets
 from grids.models.tensors import Counts, Passage, Tensor
 from grids.reading.errors import InputError
 
 # What a layer table holds of anything; more is a slip of the pen.
-Amount = Annotated[float, BeforeValidator(refuse_bool), Field(ge=0, le=1e18, allow_inf_nan=False)]
-OutputSizes = Annotated[tuple[Count, ...], Field(min_length=1, max_length=4)]
+Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False), BeforeValidator(refuse_bool)]
+OutputSizes = Annotated[tuple[Count, ...], Field(min_length=1, max_length=4), Tag(LIST)]
 
 
 class Free(LayerSettings):
@@ -29,7 +29,7 @@ class Free(LayerSettings):
     weights: Amount = 0.0
     biases: Amount = 0.0
     inputs: Amount | None = None
-    outputs: Count | Literal["targets"] | OutputSizes | None = None
+    outputs: Annotated[Number | Targets | OutputSizes, BY_FORM] | None = None
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         y = self._find_output(layer, x, targets)

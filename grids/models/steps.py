@@ -33,9 +33,12 @@ divided by the stride and rounded up. Any step takes a `name`; without one it ge
 number.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, GetJsonSchemaHandler, create_model, model_validator
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from grids.entries.entry import Count, Record
 from grids.models.freelayer import Free
@@ -120,6 +123,18 @@ def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
     )
 
 
+def _drop_default(word: JsonSchemaValue) -> JsonSchemaValue:
+    """The schema of a word's settings; that a step has not the word is no value of it."""
+    settings, _ = word["anyOf"]
+    return dict(settings)
+
+
+def _has_required(word: FieldInfo) -> bool:
+    """Whether a step has to say anything beside the word."""
+    (settings, _) = get_args(word.annotation)
+    return any(each.is_required() for each in settings.model_fields.values())
+
+
 @_add_plain_words
 class Step(Record):
     """One word and its settings; exactly one is there."""
@@ -136,6 +151,24 @@ class Step(Record):
     multiply: Multiply | None = None
     concat: Concat | None = None
     side: Side | None = None
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """A word whose settings have defaults, or a mapping of one word."""
+        reference = handler(schema)
+        step = handler.resolve_ref_schema(reference)
+        mapping = {
+            **step,
+            "properties": {word: _drop_default(each) for word, each in step["properties"].items()},
+            "minProperties": 1,
+            "maxProperties": 1,
+        }
+        alone = [word for word in step["properties"] if not _has_required(cls.model_fields[word])]
+        step.clear()
+        step["anyOf"] = [{"enum": alone}, mapping]
+        return reference
 
     @model_validator(mode="before")
     @classmethod

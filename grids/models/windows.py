@@ -6,12 +6,15 @@ the other way, and turns X into (X - 1) S + K' - P, and some rows more where it 
 """
 
 import math
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from grids.entries.entry import Count
-from grids.models.settings import LayerSettings, Paddings, Sizes
+from pydantic import Tag
+
+from grids.models.settings import BY_FORM, WORD, LayerSettings, Number, Paddings, Sizes, Targets
 from grids.models.tensors import Passage, Tensor, size_dimensions, slide, spread
 from grids.reading.errors import InputError
+
+EachChannel = Annotated[Literal["channels"], Tag(WORD)]  # a group for each
 
 
 class _Convolving(LayerSettings):
@@ -24,11 +27,11 @@ class _Convolving(LayerSettings):
 
     bare: ClassVar[str] = "filters"
 
-    filters: Count | Literal["targets"]
+    filters: Annotated[Number | Targets, BY_FORM]
     kernel: Sizes
     stride: Sizes = (1,)
     dilation: Sizes = (1,)
-    groups: Count | Literal["channels"] = 1
+    groups: Annotated[Number | EachChannel, BY_FORM] = 1
     bias: bool = True
 
     def count_filters(self, targets: int) -> int:

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-import yaml
 
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
 from grids.models.steps import Step
+from grids.reading.plainyaml import read_nodes
 
 PAGE = (Path(__file__).parents[3] / "docs" / "your-model.md").read_text()
-EXAMPLES = [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
+EXAMPLES = [read_nodes(each)[1] for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
 FRAGMENTS = [each for each in EXAMPLES if isinstance(each, list)]
 (WHOLE,) = [each for each in EXAMPLES if not isinstance(each, list)]
 
