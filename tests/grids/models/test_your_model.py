@@ -14,7 +14,7 @@ from grids.reading.plainyaml import read_nodes
 PAGE = (Path(__file__).parents[3] / "docs" / "your-model.md").read_text()
 EXAMPLES = [read_nodes(each)[1] for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
 FRAGMENTS = [each for each in EXAMPLES if isinstance(each, list)]
-(WHOLE,) = [each for each in EXAMPLES if not isinstance(each, list)]
+(WHOLE,) = [each for each in EXAMPLES if isinstance(each, dict)]
 
 
 def infer(layers: list[object]) -> LayerTable:
