@@ -50,7 +50,7 @@ def place(
             return _place_parts(rows, p2)
         case "filter":
             split = split_layers(strategy.layers, mask, table.convolutions)
-            return _place_channels(table, split, table.filters, p2)
+            return _place_channels(table, split, table.divisible_filters, p2)
         case "placement":
             return _place_operators(table, groups, p2)
         case "channel":
@@ -58,8 +58,11 @@ def place(
             # group either, though `split=all` splits it.
             first = int(np.argmax(table.convolutions))
             later = table.convolutions & (np.arange(len(table)) != first)
+            # Filters of one channel, of a depthwise convolution, have none to divide: it is whole.
+            channels = table.divisible_channels
+            later &= (channels > 1) | (table.groups == 1)
             split = split_layers(strategy.layers, mask, later)
-            inner = np.where(np.arange(len(table)) == 0, np.inf, table.channels)
+            inner = np.where(np.arange(len(table)) == 0, np.inf, channels)
             return _place_channels(table, split, inner, p2)
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from grids.models.kinds import KINDS, Kind
 from grids.models.layers import Layer, LayerTable, pad_dimensions
 from grids.models.liveness import SAMPLE
-from grids.models.steps import Concat, Flatten, LayerSettings, Residual, Side, Step, Steps
-from grids.models.tensors import Passage, Tensor
+from grids.models.settings import LayerSettings
+from grids.models.steps import Concat, Flatten, Multiply, Residual, Side, Step, Steps
+from grids.models.tensors import Counts, Passage, Tensor
 from grids.reading.errors import InputError, ShapeError, shorten
 
 
@@ -74,6 +75,8 @@ class _Walk:
                 return self._add(name, step.kind, passage, x)
             case Residual():
                 return self._take_residual(name, settings, x)
+            case Multiply():
+                return self._take_product(name, settings, x)
             case Concat():
                 return self._take_concat(name, settings, x)
             case Side():
@@ -92,6 +95,15 @@ class _Walk:
         if y != shortcut.tensor:
             raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut.tensor}")
         return self._add(f"{name}.add", KINDS["add"], Passage(y, y, inputs=2), body, shortcut)
+
+    def _take_product(self, name: str, product: Multiply, x: _Stream) -> _Stream:
+        """The body times the gate, either of which may count for all channels or rows of both."""
+        gate = self.follow(f"{name}.", product.gate, x)
+        body = self.follow(f"{name}.body.", product.body, x)
+        y = _broadcast(f"{name}.multiply", body.tensor, gate.tensor)
+        counts = Counts(body.tensor.items + gate.tensor.items, 0, 0, flops=y.items)
+        passage = Passage(y, y, counts=counts)
+        return self._add(f"{name}.multiply", KINDS["multiply"], passage, body, gate)
 
     def _take_concat(self, name: str, concat: Concat, x: _Stream) -> _Stream:
         """The branches' outputs side by side, of which only the channels may differ."""
@@ -114,23 +126,48 @@ class _Walk:
         return _Stream(passage.y, maker=len(self.layers) - 1)
 
 
+def _broadcast(name: str, body: Tensor, gate: Tensor) -> Tensor:
+    """The sizes of a product; ShapeError where they differ, and neither is 1."""
+    sizes = list(zip(body.sizes, gate.sizes, strict=True))
+    if any(1 not in pair and len(set(pair)) > 1 for pair in sizes):
+        raise ShapeError(f"{name}: the body gives {body}, the gate {gate}")
+    channels, *extents = map(max, sizes)
+    return Tensor(channels, tuple(extents))
+
+
 def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]) -> Layer:
     """One row of the table, of a layer and what passes through it, made by layers before it."""
-    x, y, kernel = passage.x, passage.y, passage.kernel
-    weights = kind.count_weights(x.channels, y.channels, kernel)
+    # Of what is opaque no rows are known: as of a fully connected layer, all items are channels.
+    x, y = (each.flat if kind.opaque else each for each in (passage.x, passage.y))
+    counts = passage.counts or _count(kind, passage)
     return Layer(
         name=name,
         kind=kind.name,
-        x=passage.inputs * x.items,
+        x=counts.inputs,
         y=y.items,
-        w=weights,
-        bias=kind.count_biases(y.channels) if passage.bias else 0,
-        flops=kind.count_operations(weights, y.sizes, kernel),
+        w=counts.weights,
+        bias=counts.biases,
+        flops=counts.flops,
         channels=x.channels,
         filters=y.channels,
         extents_x=pad_dimensions(x.extents),
         extents_y=pad_dimensions(y.extents),
-        kernel=pad_dimensions(kernel),
+        kernel=pad_dimensions(passage.kernel if passage.span is None else passage.span),
         stride=pad_dimensions(passage.stride),
+        groups=passage.groups,
         inputs=makers,
+    )
+
+
+def _count(kind: Kind, passage: Passage) -> Counts:
+    """What the kind counts of what passes through a layer."""
+    x, y, kernel = passage.x, passage.y, passage.kernel
+    # A filter has weights for the channels of its own group alone.
+    weights = kind.count_weights(x.channels // passage.groups, y.channels, kernel)
+    places = x if kind.spreads else y
+    return Counts(
+        inputs=passage.inputs * x.items,
+        weights=weights,
+        biases=kind.count_biases(y.channels) if passage.bias else 0,
+        flops=kind.count_operations(weights, places.sizes, kernel),
     )

@@ -16,7 +16,8 @@ from grids.models.layers import Layer, LayerTable
 from grids.models.liveness import SAMPLE
 from grids.placing.group import KnownGroups, PlacedGroup
 
-KINDS = ("conv", "maxpool", "fc", "relu", "norm", "add")
+KINDS = ("conv", "transposed_conv", "maxpool", "fc", "free", "relu", "norm", "add", "multiply")
+CONVOLUTIONS = ("conv", "transposed_conv")
 # Few sizes, so that few programs are compiled.
 LAYER_COUNTS = (1, 7)
 
@@ -27,13 +28,15 @@ sizes = st.integers(1, 24)
 def layers(draw: st.DrawFn, rank: int) -> Layer:
     """One layer of any kind; sizes need not fit its neighbours'."""
     kind = draw(st.sampled_from(KINDS))
-    flat = kind == "fc"
-    windowed = kind in ("conv", "maxpool")
+    flat = kind in ("fc", "free")
+    windowed = kind in (*CONVOLUTIONS, "maxpool")
+    groups = draw(st.sampled_from((1, 1, 2, 8))) if kind in CONVOLUTIONS else 1
     extents_x = draw(_triple(rank, sizes, flat))
     extents_y = draw(_triple(rank, sizes, flat))
-    channels, filters = draw(st.integers(1, 64)), draw(st.integers(1, 64))
+    channels, filters = (groups * draw(st.integers(1, 64 // groups)) for _ in range(2))
     kernel = draw(_triple(rank, st.sampled_from((1, 2, 3, 5)), not windowed))
-    weights = channels * filters * int(np.prod(kernel)) if kind in ("conv", "fc") else 0
+    multiplies = kind in (*CONVOLUTIONS, "fc", "free")
+    weights = channels // groups * filters * int(np.prod(kernel)) if multiplies else 0
     return Layer(
         name=kind,
         kind=kind,
@@ -47,6 +50,8 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
         extents_x=extents_x,
         extents_y=extents_y,
         kernel=kernel,
+        stride=(0.5, 0.5, 0.5) if kind == "transposed_conv" else (1.0, 1.0, 1.0),
+        groups=groups,
     )
 
 
@@ -151,6 +156,7 @@ def reference_layers(workload: Workload) -> list[reference.Layer]:
             extents_y=list_extents(table.extents_y[n]),
             kernel=list_extents(table.kernel[n]),
             seconds=None if workload.seconds is None else workload.seconds[n],
+            groups=table.groups[n],
         )
         for n in range(len(table))
     ]

@@ -70,8 +70,8 @@ def layer_collectives(layers: Sequence[Layer], machine: Machine, run: Run) -> fl
 # Halos, and the gather where the split ends.
 
 
-def overlap_rows(kernel: int, stride: int) -> float:
-    """Rows of the input on either side that the next window reads, too."""
+def overlap_rows(kernel: float, stride: float) -> float:
+    """Rows on either side that the next window reads, too: where the windows lie."""
     return max(0, kernel - stride) / 2
 
 
@@ -86,10 +86,18 @@ def halo_items(channels: float, extents: Triple, rows: Sequence[float], factors:
 
 
 def halos(layer: Layer, factors: Triple) -> tuple[float, float]:
-    """Items of x_l and of dL/dy_l, of which a stride has one row where x_l has many."""
-    windows = list(zip(layer.kernel, layer.stride, strict=True))
-    rows_x = [overlap_rows(kernel, stride) for kernel, stride in windows]
-    rows_y = [overlap_rows(kernel, stride) / stride for kernel, stride in windows]
+    """Items of x_l and of dL/dy_l, of which a stride has one row where x_l has many.
+
+    Of a transposed convolution (a stride below 1) windows lie on dL/dy_l, and x_l has the one row.
+    """
+    rows_x, rows_y = [], []
+    for kernel, stride in zip(layer.kernel, layer.stride, strict=True):
+        if stride < 1:
+            rows_y.append(overlap_rows(kernel, 1 / stride))
+            rows_x.append(rows_y[-1] * stride)
+        else:
+            rows_x.append(overlap_rows(kernel, stride))
+            rows_y.append(rows_x[-1] / stride)
     return (
         halo_items(layer.channels, layer.extents_x, rows_x, factors),
         halo_items(layer.filters, layer.extents_y, rows_y, factors),
