@@ -71,6 +71,14 @@ def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
 
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Seconds a sample forward, weights left out: s_l / 3."""
+    traffic = delta * (layers.x + layers.y)
+    multiplying = roofline(layers.flops / _reach_peak(layers, pe), traffic, pe)
+    moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
+    return jnp.where(jnp.equal(layers.elementwise, 1), moving, multiplying)
+
+
+def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
+    """The part of the peak that a layer's kernels reach, e_k g_l."""
     flat = layers.convolution * (1 - layers.volumetric)
     volumetric = layers.convolution * layers.volumetric
     product = 1 - layers.convolution - layers.elementwise
@@ -84,10 +92,19 @@ def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     # CosmoFlow, told from 2-D networks, is off by 4.7, with it by 1.5 (`benchmarks priors`).
     filled = layers.channels / (layers.channels + pe.half_channels)
     filled = filled * layers.filters / (layers.filters + pe.half_channels)
-    traffic = delta * (layers.x + layers.y)
-    multiplying = roofline(layers.flops / (kind * filled), traffic, pe)
-    moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
-    return jnp.where(jnp.equal(layers.elementwise, 1), moving, multiplying)
+    return jnp.asarray(kind * filled)
+
+
+def step_overhead(layers: Layers, pe: PE) -> PerLayer:
+    """Seconds a pass for tiles that b samples leave empty where positions wait for each other.
+
+    A product of b rows reaches b / (b + c) of what one of many rows does, c = `half_channels`: it
+    takes as long as with c samples more. So forward, and for the gradients of what came in; those
+    of the weights are one product of all positions.
+    """
+    sequential = jnp.greater(layers.steps, 1) & jnp.equal(layers.elementwise, 0)
+    forward = layers.flops / _reach_peak(layers, pe) / (pe.peak_flops * pe.efficiency)
+    return jnp.where(sequential, 2 * pe.half_channels * forward, 0.0)
 
 
 @compiled("options")
@@ -136,12 +153,13 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
 def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
     """As the roofline has them, without updates."""
     forward = forward_alone(layers, pe, delta)
-    weights = 3 * delta * (layers.w + layers.bias) / pe.memory_bandwidth
+    weights = 3 * delta * (layers.reads * layers.w + layers.bias) / pe.memory_bandwidth
+    starts = layers.steps * pe.layer_overhead
     return LayerTimes(
         forward=forward,
         backward=2 * forward,
         update=jnp.zeros_like(forward),
-        fixed=weights + pe.layer_overhead,
+        fixed=weights + starts + step_overhead(layers, pe),
     )
 
 

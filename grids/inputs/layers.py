@@ -33,6 +33,8 @@ def kernel_layers(table: LayerTable) -> Layers:
         kept_items=table.kept_items,
         kept_bytes=table.kept_bytes,
         crossing=table.crossing,
+        steps=table.steps,
+        reads=table.reads,
         slowdown=np.ones(len(table)),
     )
 

@@ -1,7 +1,10 @@
 """Shape inference: an architecture and a sample shape give the layer table.
 
-A tensor is a sample's C channels by its extents ([d,] h, w). A window of K items with stride S
-and P items of padding in all turns an extent X into floor((X + P - K) / S) + 1.
+A tensor is a sample's C channels by its extents ([d,] h, w), or by its length. A window of K items
+with stride S and P items of padding in all turns an extent X into floor((X + P - K) / S) + 1.
+
+Each step's tensor can be named by later ones: `encoder`, or, of steps inside steps, `encoder.lstm1`;
+inside, names are looked up from the innermost step outwards. `sample` is what comes in.
 """
 
 from collections import Counter
@@ -11,16 +14,19 @@ from dataclasses import dataclass, field, replace
 from grids.models.kinds import KINDS, Kind
 from grids.models.layers import Layer, LayerTable, pad_dimensions
 from grids.models.liveness import SAMPLE
-from grids.models.steps import Concat, Flatten, LayerSettings, Residual, Side, Step, Steps
-from grids.models.tensors import Passage, Tensor
-from grids.reading.errors import InputError, ShapeError, shorten
+from grids.models.building import BuildingSettings
+from grids.models.settings import LayerSettings
+from grids.models.steps import Concat, Flatten, Read, Repeat, Residual, Side, Step, Steps
+from grids.models.tensors import Own, Passage, Stream, Tensor
+from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
 
 def infer_layers(model: str, steps: Steps, shape: tuple[int, ...], targets: int) -> LayerTable:
     """The layers of the steps of `model` for samples of `shape` (C, [d,] h, w)."""
-    walk = _Walk(targets)
+    sample = Stream(Tensor(shape[0], shape[1:]), SAMPLE)
+    walk = _Walk(targets, outputs={"sample": sample})
     try:
-        walk.follow("", steps, _Stream(Tensor(shape[0], shape[1:]), SAMPLE))
+        walk.follow("", steps, sample)
         _refuse_twins(walk.layers)
         return LayerTable.from_layers(walk.layers)
     except InputError as error:
@@ -44,34 +50,51 @@ def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
         yield scope + (step.settings.name or f"{step.word}{numbers[step.word]}"), step
 
 
-@dataclass(frozen=True)
-class _Stream:
-    """A tensor between layers, and the position of the layer that made it."""
-
-    tensor: Tensor
-    maker: int
-
-
 @dataclass
 class _Walk:
-    """Collects layers in the order in which a sample meets them."""
+    """Collects layers in the order in which a sample meets them, and what each step gives."""
 
     targets: int
+    outputs: dict[str, Stream]
     layers: list[Layer] = field(default_factory=list)
 
-    def follow(self, scope: str, steps: Steps, x: _Stream) -> _Stream:
+    def follow(self, scope: str, steps: Steps, x: Stream) -> Stream:
         """What comes out of the steps, one after the other."""
         for name, step in _name_steps(scope, steps):
-            x = self._take(name, step, x)
+            x = self.outputs[name] = self._take(name, step, x)
         return x
 
-    def _take(self, name: str, step: Step, x: _Stream) -> _Stream:
+    def look_up(self, name: str, reference: str) -> Stream:
+        """What an earlier step gives that the step `name` refers to."""
+        scope = name
+        while scope:
+            scope = scope.rpartition(".")[0]
+            stream = self.outputs.get(f"{scope}.{reference}" if scope else reference)
+            if stream is not None:
+                return stream
+        raise InputError(
+            f"no step {shorten(reference)} before it",
+            where=f"layer {name}",
+            advice=suggest_name(reference, self.outputs),
+        )
+
+    def _take(self, name: str, step: Step, x: Stream) -> Stream:
         """What comes out of one step."""
         settings = step.settings
         match settings:
             case LayerSettings():
+                if step.kind.windowed:
+                    _expect_image(name, x.tensor)
                 passage = settings.infer(name, x.tensor, self.targets)
-                return self._add(name, step.kind, passage, x)
+                return self.add(name, step.kind.name, passage, x)
+            case BuildingSettings():
+                return settings.build(name, x, self)
+            case Read():
+                return self.look_up(name, settings.step)
+            case Repeat():
+                for number in range(1, settings.times + 1):
+                    x = self.follow(f"{name}.{number}.", settings.layers, x)
+                return x
             case Residual():
                 return self._take_residual(name, settings, x)
             case Concat():
@@ -83,7 +106,7 @@ class _Walk:
         assert isinstance(settings, Flatten)
         return replace(x, tensor=x.tensor.flat)
 
-    def _take_residual(self, name: str, residual: Residual, x: _Stream) -> _Stream:
+    def _take_residual(self, name: str, residual: Residual, x: Stream) -> Stream:
         """The sum of the body and the shortcut, which have to give the same sizes."""
         body = self.follow(f"{name}.", residual.body, x)
         # Of no steps, the input itself: nothing is added to the table.
@@ -91,9 +114,9 @@ class _Walk:
         y = body.tensor
         if y != shortcut.tensor:
             raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut.tensor}")
-        return self._add(f"{name}.add", KINDS["add"], Passage(y, y, inputs=2), body, shortcut)
+        return self.add(f"{name}.add", "add", Passage(y, y, inputs=2), body, shortcut)
 
-    def _take_concat(self, name: str, concat: Concat, x: _Stream) -> _Stream:
+    def _take_concat(self, name: str, concat: Concat, x: Stream) -> Stream:
         """The branches' outputs side by side, of which only the channels may differ."""
         ends = [
             self.follow(f"{name}.branch{number}.", branch, x)
@@ -105,32 +128,56 @@ class _Walk:
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
         y = Tensor(sum(each.channels for each in tensors), tensors[0].extents)
         # A copy, which reads what it writes.
-        return self._add(f"{name}.concat", KINDS["concat"], Passage(y, y), *ends)
+        return self.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
-    def _add(self, name: str, kind: Kind, passage: Passage, *inputs: _Stream) -> _Stream:
+    def tell_weights(self, x: Stream) -> tuple[str | None, int]:
+        """The kind of the layer that made a tensor, and its weights; None, 0: the sample."""
+        if x.maker == SAMPLE:
+            return None, 0
+        maker = self.layers[x.maker]
+        return maker.kind, int(maker.w)
+
+    def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
         """What comes out of a layer, which joins the collection."""
         makers = tuple(each.maker for each in inputs)
-        self.layers.append(_make_layer(name, kind, passage, makers))
-        return _Stream(passage.y, maker=len(self.layers) - 1)
+        self.layers.append(_make_layer(name, KINDS[kind], passage, makers))
+        return Stream(passage.y, maker=len(self.layers) - 1)
+
+
+def _expect_image(name: str, x: Tensor) -> None:
+    """InputError for a sequence, over which no window slides."""
+    if x.is_sequence:
+        raise InputError(
+            f"expected an image, got {x}",
+            where=f"layer {name}",
+            advice="windows slide over images alone; on each position of a sequence use 'linear'",
+        )
 
 
 def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]) -> Layer:
     """One row of the table, of a layer and what passes through it, made by layers before it."""
-    x, y, kernel = passage.x, passage.y, passage.kernel
-    weights = kind.count_weights(x.channels, y.channels, kernel)
+    x, y, kernel, own = passage.x, passage.y, passage.kernel, passage.own or Own()
+    channels, filters = own.width or (x.channels, y.channels)
+    weights, biases, flops = own.weights, own.biases, own.operations
+    if weights is None:
+        weights = kind.count_weights(x.channels, y.channels, kernel)
+    if biases is None:
+        biases = kind.count_biases(y.channels) if passage.bias else 0
     return Layer(
         name=name,
         kind=kind.name,
-        x=passage.inputs * x.items,
+        x=passage.inputs * x.items + own.besides,
         y=y.items,
         w=weights,
-        bias=kind.count_biases(y.channels) if passage.bias else 0,
-        flops=kind.count_operations(weights, y.sizes, kernel),
-        channels=x.channels,
-        filters=y.channels,
-        extents_x=pad_dimensions(x.extents),
-        extents_y=pad_dimensions(y.extents),
+        bias=biases,
+        flops=kind.count_operations(weights, y.sizes, kernel) if flops is None else flops,
+        channels=channels,
+        filters=filters,
+        extents_x=pad_dimensions(x.rows),
+        extents_y=pad_dimensions(y.rows),
         kernel=pad_dimensions(kernel),
         stride=pad_dimensions(passage.stride),
         inputs=makers,
+        steps=own.steps,
+        reads=own.reads,
     )

@@ -15,64 +15,33 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
           - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
       - side: [{fc: targets}]       # a head of its own; the trunk goes on from its input
       - adaptive_avgpool: 1         # to this extent, whatever comes in
+      - repeat: {times: 12, layers: [...]}  # each time with weights of their own
+      - read: encoder               # goes on from what an earlier step gives, or from the sample
       - dropout                     # and the other words of grids/models/kinds.py
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # as many outputs as the dataset has targets
 
-Kernel, stride and padding are a number for all dimensions, or a list in the order [d,] h, w.
+Sequences have words of their own: grids/models/sequences.py, attention.py, recurrent.py,
+vocabularies.py. Kernel, stride and padding are a number for all dimensions, or a list in the order [d,] h, w.
 Padding is what is added on each side; "same" adds kernel - 1 in all, so that the extent is
 divided by the stride and rounded up. Any step takes a `name`; without one it gets its word and a
 number.
 """
 
 import math
-from abc import abstractmethod
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import Field, create_model, model_validator
 
-from grids.entries.entry import Count, Name, Record, refuse_bool
+from grids.entries.entry import Count, Name, Record
+from grids.models.attention import Attention, MatMul
 from grids.models.kinds import KIND_OF_STEP, Kind
+from grids.models.recurrent import Lstm
+from grids.models.sequences import ClassToken, FirstToken, Linear, Positions, ToSequence
+from grids.models.settings import LayerSettings, Paddings, Settings, Sizes
 from grids.models.tensors import Passage, Tensor, size_dimensions, slide
+from grids.models.vocabularies import Embedding, SampledSoftmax
 from grids.reading.errors import shorten
-
-
-def _list_one(value: object) -> object:
-    """One size for all dimensions as a list of one."""
-    return (value,) if isinstance(value, int) else value
-
-
-# How many of them fit is known when a sample is there (`tensors.size_dimensions`).
-A_DIMENSION_EACH = Field(min_length=1, max_length=3)
-Sizes = Annotated[tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one)]
-Paddings = Annotated[
-    tuple[Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2**53)], ...],
-    A_DIMENSION_EACH,
-    BeforeValidator(_list_one),
-]
-
-
-class Settings(Record):
-    """The settings of one step. A bare value in the file is the setting called `bare`."""
-
-    bare: ClassVar[str] = "name"
-
-    name: Name | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_bare(cls, value: Any) -> Any:
-        if value is None:
-            return {}
-        return value if isinstance(value, dict | cls) else {cls.bare: value}
-
-
-class LayerSettings(Settings):
-    """The settings of a step that is one layer; its word says of which kind."""
-
-    @abstractmethod
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        """The way of `x` through the layer; ShapeError, InputError: it does not fit `layer`."""
 
 
 class Conv(LayerSettings):
@@ -167,6 +136,21 @@ class Concat(Settings):
     branches: Annotated[tuple["Steps", ...], Field(min_length=1)]
 
 
+class Read(Settings):
+    """What an earlier step gives, or the sample: a view of it, from which the steps go on."""
+
+    bare: ClassVar[str] = "step"
+
+    step: Name
+
+
+class Repeat(Settings):
+    """Layers several times, one after the other, each time with weights of their own."""
+
+    layers: "Steps"
+    times: Annotated[Count, Field(le=1000)]
+
+
 class Side(Settings):
     """A head beside the trunk, such as an auxiliary classifier."""
 
@@ -179,9 +163,10 @@ AnyStep = TypeVar("AnyStep", bound=Record)
 
 
 def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
-    """The form with every word of an element-wise kind as a plain layer."""
+    """The form with every word of an element-wise kind as a plain layer, if it has none yet."""
     # As a decorator, type checkers take the class for the one that is written below.
-    words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise]
+    own = form.model_fields
+    words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise and word not in own]
     plain: dict[str, Any] = dict.fromkeys(words, (Plain | None, None))
     return create_model(
         form.__name__, __base__=form, __module__=form.__module__, __doc__=form.__doc__, **plain
@@ -201,6 +186,18 @@ class Step(Record):
     residual: Residual | None = None
     concat: Concat | None = None
     side: Side | None = None
+    read: Read | None = None
+    repeat: Repeat | None = None
+    linear: Linear | None = None
+    matmul: MatMul | None = None
+    attention: Attention | None = None
+    embedding: Embedding | None = None
+    sampled_softmax: SampledSoftmax | None = None
+    lstm: Lstm | None = None
+    to_sequence: ToSequence | None = None
+    class_token: ClassToken | None = None
+    positions: Positions | None = None
+    first_token: FirstToken | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -1,5 +1,7 @@
 """What flows between layers, what a layer makes of it, and what sliding a window over it gives.
 
+A tensor of one extent is a sequence: as many positions, of as many features as it has channels.
+
 A window of K items with stride S and P items of padding in all turns an extent X into
 floor((X + P - K) / S) + 1.
 """
@@ -34,7 +36,22 @@ class Tensor:
         # Extents of 1 rather than none: a network keeps its rank behind a flatten.
         return Tensor(self.items, tuple(1 for _ in self.extents))
 
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it has one extent alone, its length: then channels are features of a position."""
+        return len(self.extents) == 1
+
+    @property
+    def rows(self) -> Sizes:
+        """The extents that a spatial group may divide: of a sequence, none.
+
+        Attention reads all positions, and a recurrent cell one after the other.
+        """
+        return () if self.is_sequence else self.extents
+
     def __str__(self) -> str:
+        if self.is_sequence:
+            return f"{self.extents[0]} positions of {self.channels}"
         return format_sizes(self.sizes)
 
 
@@ -43,7 +60,8 @@ class Passage:
     """A sample's way through one layer: what comes in, what goes out, what slides over it.
 
     stride: from one place of it to the next. inputs: how many tensors of x's sizes come in
-    together. bias: whether the layer adds biases, if its kind has any.
+    together. bias: whether the layer adds biases, if its kind has any. own: what the layer counts
+    in the place of its kind.
     """
 
     x: Tensor
@@ -52,6 +70,34 @@ class Passage:
     stride: Sizes = ()
     inputs: int = 1
     bias: bool = True
+    own: "Own | None" = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """What a layer counts by itself; None: as its kind does, from channels, filters and kernel.
+
+    width: channels and filters of its matrix, where they are not those of its tensors. besides:
+    items that come in besides x. steps: products that wait for each other, each with a start-up.
+    reads: how often its weights cross the memory, of once in each of three passes (forward, and two
+    gradients).
+    """
+
+    weights: int | None = None
+    biases: int | None = None
+    operations: int | None = None
+    width: tuple[int, int] | None = None
+    besides: int = 0
+    steps: int = 1
+    reads: float = 1.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A tensor between layers, and the position of the layer that made it."""
+
+    tensor: Tensor
+    maker: int
 
 
 def slide(
