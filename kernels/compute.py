@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from kernels.arrays import Cells, PerLayer
 from kernels.compiled import compiled
-from kernels.layers import Layers, LayerTimes
+from kernels.layers import Layers, LayerTimes, Sequence
 from kernels.options import Optimizer, Options
 
 # Items moved between memory and the PE for each weight and bias in one update.
@@ -95,18 +95,6 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
     return jnp.asarray(kind * filled)
 
 
-def step_overhead(layers: Layers, pe: PE) -> PerLayer:
-    """Seconds a pass for tiles that b samples leave empty where positions wait for each other.
-
-    A product of b rows reaches b / (b + c) of what one of many rows does, c = `half_channels`: it
-    takes as long as with c samples more. So forward, and for the gradients of what came in; those
-    of the weights are one product of all positions.
-    """
-    sequential = jnp.greater(layers.steps, 1) & jnp.equal(layers.elementwise, 0)
-    forward = layers.flops / _reach_peak(layers, pe) / (pe.peak_flops * pe.efficiency)
-    return jnp.where(sequential, 2 * pe.half_channels * forward, 0.0)
-
-
 @compiled("options")
 def slowdown(
     layers: Layers,
@@ -153,14 +141,28 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
 def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
     """As the roofline has them, without updates."""
     forward = forward_alone(layers, pe, delta)
-    weights = 3 * delta * (layers.reads * layers.w + layers.bias) / pe.memory_bandwidth
-    starts = layers.steps * pe.layer_overhead
+    if layers.sequence is None:
+        weights = 3 * delta * (layers.w + layers.bias) / pe.memory_bandwidth
+        fixed = weights + pe.layer_overhead
+    else:
+        fixed = _time_sequence(layers, layers.sequence, pe, delta)
     return LayerTimes(
-        forward=forward,
-        backward=2 * forward,
-        update=jnp.zeros_like(forward),
-        fixed=weights + starts + step_overhead(layers, pe),
+        forward=forward, backward=2 * forward, update=jnp.zeros_like(forward), fixed=fixed
     )
+
+
+def _time_sequence(layers: Layers, sequence: Sequence, pe: PE, delta: Cells) -> PerLayer:
+    """Seconds a pass, whatever the batch, of layers that may go from position to position.
+
+    A product of b rows reaches b / (b + c) of what one of many rows does, c = `half_channels`: it
+    takes as long as with c samples more. So forward, and for the gradients of what came in; those
+    of the weights are one product of all positions.
+    """
+    weights = 3 * delta * (sequence.reads * layers.w + layers.bias) / pe.memory_bandwidth
+    starts = sequence.steps * pe.layer_overhead
+    in_a_row = jnp.greater(sequence.steps, 1) & jnp.equal(layers.elementwise, 0)
+    forward = layers.flops / _reach_peak(layers, pe) / (pe.peak_flops * pe.efficiency)
+    return weights + starts + jnp.where(in_a_row, 2 * pe.half_channels * forward, 0.0)
 
 
 def _run_forward_twice(times: LayerTimes) -> LayerTimes:

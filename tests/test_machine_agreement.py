@@ -166,6 +166,8 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
             channels=table.channels[n],
             filters=table.filters[n],
             divided=bool(split[n]),
+            steps=int(table.steps[n]),
+            reads=table.reads[n],
         )
         for n in range(len(table))
     ]

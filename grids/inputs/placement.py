@@ -2,7 +2,7 @@
 
 The discrete decisions of a strategy, made before the kernels run: the experiments' masks (ParaDL,
 section 5: convolutions for filter and channel, convolutions and poolings for spatial as long as the
-extents allow), the factors of a spatial split, the best pipeline partition.
+extents allow; of sequences, the linear layers), the factors of a spatial split, the best pipeline partition.
 """
 
 from dataclasses import replace

@@ -165,6 +165,11 @@ class LayerTable:
         return np.array([kind.convolves for kind in self._kinds])
 
     @property
+    def sequential(self) -> bool:
+        """Whether a layer has steps in a row, or reads its weights more or less than once."""
+        return bool((self.steps != 1).any() or (self.reads != 1).any())
+
+    @property
     def divisible(self) -> Flags:
         """Of which layers groups split filters or channels, unless they are told otherwise [G]."""
         return np.array([kind.divides for kind in self._kinds])

@@ -15,8 +15,8 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
           - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
       - side: [{fc: targets}]       # a head of its own; the trunk goes on from its input
       - adaptive_avgpool: 1         # to this extent, whatever comes in
-      - repeat: {times: 12, layers: [...]}  # each time with weights of their own
-      - read: encoder               # goes on from what an earlier step gives, or from the sample
+      - repeat: {times: 3, layers: [relu]}  # each time with weights of its own
+      - read: sample                # goes on from it, or from what an earlier step gives
       - dropout                     # and the other words of grids/models/kinds.py
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # as many outputs as the dataset has targets

@@ -14,7 +14,8 @@ from grids.inputs.case import Workload
 from grids.inputs.values import Settings
 from grids.models.layers import Layer, LayerTable
 
-KINDS = ("conv", "maxpool", "fc", "relu", "norm", "add")
+KINDS = ("conv", "maxpool", "fc", "relu", "norm", "add", "linear")
+SEQUENTIAL = ("linear", "relu")  # of which a recurrent layer has both
 # Few sizes, so that few programs are compiled.
 LAYER_COUNTS = (1, 7)
 
@@ -25,13 +26,15 @@ sizes = st.integers(1, 24)
 def layers(draw: st.DrawFn, rank: int) -> Layer:
     """One layer of any kind; sizes need not fit its neighbours'."""
     kind = draw(st.sampled_from(KINDS))
-    flat = kind == "fc"
+    flat = kind in ("fc", "linear")
     windowed = kind in ("conv", "maxpool")
     extents_x = draw(_triple(rank, sizes, flat))
     extents_y = draw(_triple(rank, sizes, flat))
     channels, filters = draw(st.integers(1, 64)), draw(st.integers(1, 64))
     kernel = draw(_triple(rank, st.sampled_from((1, 2, 3, 5)), not windowed))
-    weights = channels * filters * int(np.prod(kernel)) if kind in ("conv", "fc") else 0
+    multiplies = kind in ("conv", "fc", "linear")
+    weights = channels * filters * int(np.prod(kernel)) if multiplies else 0
+    steps = draw(st.sampled_from((1, 1, 20))) if kind in SEQUENTIAL else 1
     return Layer(
         name=kind,
         kind=kind,
@@ -45,6 +48,8 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
         extents_x=extents_x,
         extents_y=extents_y,
         kernel=kernel,
+        steps=steps,
+        reads=(2 * steps + 1) / 3,
     )
 
 
@@ -92,6 +97,10 @@ def workloads(draw: st.DrawFn) -> Workload:
     """Layers on a machine, measured or not, with or without an explicit mask."""
     count, rank = draw(st.sampled_from(LAYER_COUNTS)), draw(st.sampled_from((2, 3)))
     rows = [draw(layers(rank)) for _ in range(count)]
+    if count == LAYER_COUNTS[0]:
+        rows = [replace(each, steps=1, reads=1) for each in rows]
+    else:  # all of these have a sequence, so that they are one program
+        rows[0] = replace(rows[0], reads=2)
     seconds = st.lists(st.floats(1e-9, 1e-2), min_size=count, max_size=count)
     mask = st.lists(st.booleans(), min_size=count, max_size=count).filter(any)
     return Workload(

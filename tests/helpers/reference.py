@@ -199,8 +199,8 @@ def split_mask(
         return setup.mask or (True,) * len(layers)
     if kind == "spatial":
         return tuple(layer.kind in WINDOWED and fits(layer, factors) for layer in layers)
-    convolutions = [i for i, layer in enumerate(layers) if layer.kind == "conv"]
-    split = convolutions[1:] if kind == "channel" else convolutions
+    matrices = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "linear")]
+    split = matrices[1:] if kind == "channel" else matrices
     return tuple(i in split for i in range(len(layers)))
 
 

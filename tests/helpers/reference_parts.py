@@ -43,6 +43,8 @@ class Layer:
     divided: bool = False
     stride: Triple = POINT
     crossing: float | None = None  # items a sample that cross the border behind it, y by default
+    steps: int = 1  # n_l: products that wait for each other
+    reads: float = 1.0  # r_l: how often weights cross the memory, of once in each of three passes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,17 +141,24 @@ def width_efficiency(layer: Layer, machine: Machine) -> float:
     return math.prod(n / (n + half) for n in (layer.channels, layer.filters))
 
 
+def product_seconds(layer: Layer, machine: Machine) -> float:
+    """F_l / (P e e_k g_l): a sample's products forward, where memory has no part in it."""
+    reached = machine.efficiency * machine.efficiencies.get(layer.kind, 1.0)
+    return layer.flops / (machine.peak * reached * width_efficiency(layer, machine))
+
+
 def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
     """s_l, seconds a sample, and f_l, seconds a pass, of forward and backward together."""
     traffic = (layer.x + layer.y) * machine.a / machine.memory_bandwidth
     if layer.kind == "other":
         s = machine.elementwise_passes * traffic
     else:
-        reached = machine.efficiency * machine.efficiencies.get(layer.kind, 1.0)
-        reached *= width_efficiency(layer, machine)
-        s = 3 * max(layer.flops / (machine.peak * reached), traffic)
-    weights = 3 * (layer.w + layer.bias) * machine.a / machine.memory_bandwidth
-    return machine.slowdown * s, machine.slowdown * (weights + machine.layer_overhead)
+        s = 3 * max(product_seconds(layer, machine), traffic)
+    weights = 3 * (layer.reads * layer.w + layer.bias) * machine.a / machine.memory_bandwidth
+    f = weights + layer.steps * machine.layer_overhead
+    if layer.steps > 1 and layer.kind != "other":
+        f += 2 * machine.half_channels * product_seconds(layer, machine)
+    return machine.slowdown * s, machine.slowdown * f
 
 
 def update_seconds(layer: Layer, machine: Machine, optimizer: str) -> float:

@@ -37,8 +37,6 @@ LAYERS = Layers(
     kept_items=np.array([96.0, 128, 0]),  # the sample and what each of the others reads
     kept_bytes=np.zeros(3),
     crossing=np.array([64.0, 128, 0]),
-    steps=np.ones(3),
-    reads=np.ones(3),
     slowdown=np.ones(3),
 )
 TIMES = LayerTimes(

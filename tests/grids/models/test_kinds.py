@@ -22,6 +22,19 @@ COUNTS = {  # weights, biases, operations of 7 weights
     "dropout": (0, 0, ITEMS),
     "add": (0, 0, ITEMS),
     "concat": (0, 0, ITEMS),
+    "tanh": (0, 0, ITEMS),
+    "gelu": (0, 0, ITEMS),
+    "linear": (C * F * 12, F, 2 * 7 * 8 * 9),
+    # What these count, their steps say (test_attention.py, test_recurrent.py, test_sequences.py,
+    # test_vocabularies.py): as kinds they are element-wise.
+    "matmul": (0, 0, ITEMS),
+    "softmax": (0, 0, ITEMS),
+    "embedding": (0, 0, ITEMS),
+    "sampled_softmax": (0, 0, ITEMS),
+    "recurrent": (0, 0, ITEMS),
+    "gates": (0, 0, ITEMS),
+    "class_token": (0, 0, ITEMS),
+    "positions": (0, 0, ITEMS),
 }
 
 
@@ -32,24 +45,40 @@ def test_what_a_kind_counts(kind: Kind) -> None:
 
 
 def test_how_groups_split_a_kind() -> None:
-    assert {name for name, kind in KINDS.items() if kind.multiplies} == {"conv", "fc"}
+    products = {"linear", "matmul", "recurrent", "sampled_softmax"}
+    assert {name for name, kind in KINDS.items() if kind.multiplies} == {"conv", "fc", *products}
+    assert {name for name, kind in KINDS.items() if kind.divides} == {"conv", "linear"}
+    together = {"matmul", "softmax", "embedding", "sampled_softmax", "recurrent", "gates"}
+    assert {name for name, kind in KINDS.items() if kind.whole} == together
     assert {name for name, kind in KINDS.items() if kind.windowed} == {"conv", "maxpool", "avgpool"}
     assert {name for name, kind in KINDS.items() if kind.convolves} == {"conv"}
     assert {name for name, kind in KINDS.items() if kind.flattens} == {"fc"}
 
 
 def test_what_the_backward_pass_reads_of_a_kind() -> None:
-    assert {name for name, kind in KINDS.items() if kind.keeps_input} == {"conv", "fc", "norm"}
-    assert {name for name, kind in KINDS.items() if kind.keeps_output} == {"relu"}
+    inputs = {"conv", "fc", "norm", "gelu", "linear", "matmul", "embedding", "sampled_softmax", "gates"}
+    assert {name for name, kind in KINDS.items() if kind.keeps_input} == inputs
+    outputs = {"relu", "tanh", "softmax", "recurrent", "gates"}
+    assert {name for name, kind in KINDS.items() if kind.keeps_output} == outputs
+    assert {name for name, kind in KINDS.items() if kind.carried} == {"gates"}
     remembered = {name: kind.remembered for name, kind in KINDS.items() if kind.remembered}
     assert remembered == {"maxpool": 8, "dropout": 1}
 
 
+NO_LAYER = {"flatten", "residual", "concat", "side", "read", "repeat", "to_sequence", "first_token"}
+SEVERAL_LAYERS = {"attention", "lstm"}
+
+
 def test_every_word_of_a_kind_is_a_step() -> None:
-    assert set(KIND_OF_STEP) == set(Step.model_fields) - {"flatten", "residual", "concat", "side"}
+    assert set(KIND_OF_STEP) == set(Step.model_fields) - NO_LAYER - SEVERAL_LAYERS
 
 
-PLAIN = [(word, kind) for word, kind in KIND_OF_STEP.items() if kind.elementwise]
+WITH_SETTINGS = {"embedding", "class_token", "positions"}
+PLAIN = [
+    (word, kind)
+    for word, kind in KIND_OF_STEP.items()
+    if kind.elementwise and word not in WITH_SETTINGS
+]
 
 
 @pytest.mark.parametrize(("word", "kind"), PLAIN)
