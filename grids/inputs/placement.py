@@ -16,7 +16,6 @@ from grids.inputs.factors import Rows, Storage, divide_rows
 from grids.inputs.layers import Mask, split_layers
 from grids.inputs.partition import stage_ends
 from grids.models.layers import Floats, LayerTable
-from grids.reading.errors import InputError, shorten
 from kernels.group import Bounds, Placement
 from kernels.options import Cuts
 
@@ -48,7 +47,6 @@ def place(
             return _place_parts(rows, p2)
         case "filter":
             split = split_layers(strategy.layers, mask, table.divisible)
-            _expect_divisible(strategy, table, split)
             return _place_channels(table, split, table.filters, p2)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
@@ -56,7 +54,6 @@ def place(
             first = int(np.argmax(table.divisible))
             later = table.divisible & (np.arange(len(table)) != first)
             split = split_layers(strategy.layers, mask, later)
-            _expect_divisible(strategy, table, split)
             inner = np.where(np.arange(len(table)) == 0, np.inf, table.channels)
             return _place_channels(table, split, inner, p2)
 
@@ -69,18 +66,6 @@ def _place_whole(table: LayerTable, p2: Floats) -> Placement:
         factors=np.ones((3, *column)),
         ends=np.full((1, *column), len(table)),
     )
-
-
-def _expect_divisible(strategy: Strategy, table: LayerTable, split: NDArray[np.bool_]) -> None:
-    """InputError for a layer that no group can split by filters or channels."""
-    whole = table.find_whole(split)
-    if whole is not None:
-        name, reason = whole
-        raise InputError(
-            f"layer {shorten(name)} cannot be split: {reason}",
-            where=f"strategy {strategy.label}",
-            advice="leave 'split=all' away: the strategy splits what it can",
-        )
 
 
 def _make_bounds(fits: NDArray[np.bool_]) -> Bounds:

@@ -75,7 +75,11 @@ class Gnmt(Record):
             # What was answered stands aside, until each later layer reads it.
             Step(attention=attention),
             Step(read=Read(step="decoder.lstm0")),
-            *(step for number in range(1, self.layers) for step in self._make_decoder_layer(number)),
+            *(
+                step
+                for number in range(1, self.layers)
+                for step in self._make_decoder_layer(number)
+            ),
         )
 
     def _make_decoder_layer(self, number: int) -> Steps:

@@ -174,13 +174,6 @@ class LayerTable:
         """Of which layers groups split filters or channels, unless they are told otherwise [G]."""
         return np.array([kind.divides for kind in self._kinds])
 
-    def find_whole(self, split: Flags) -> tuple[str, str] | None:
-        """The first of these layers that no group can split by filters or channels, and why."""
-        for name, kind, wanted in zip(self.names, self._kinds, split, strict=True):
-            if wanted and kind.whole:
-                return name, kind.whole
-        return None
-
     @property
     def volumetric(self) -> bool:
         """Whether samples have a depth: convolutions are three-dimensional then."""

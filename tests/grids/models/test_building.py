@@ -7,7 +7,9 @@ from grids.reading.errors import InputError
 
 
 def test_reading_goes_on_from_an_earlier_step() -> None:
-    table = infer_table({"linear": {"features": 2, "name": "a"}}, {"linear": 3}, {"read": "a"}, "relu")
+    table = infer_table(
+        {"linear": {"features": 2, "name": "a"}}, {"linear": 3}, {"read": "a"}, "relu"
+    )
     assert table.inputs == ((-1,), (0,), (0,))
     assert table.y[-1] == 2 * 5
 

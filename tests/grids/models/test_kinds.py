@@ -56,7 +56,17 @@ def test_how_groups_split_a_kind() -> None:
 
 
 def test_what_the_backward_pass_reads_of_a_kind() -> None:
-    inputs = {"conv", "fc", "norm", "gelu", "linear", "matmul", "embedding", "sampled_softmax", "gates"}
+    inputs = {
+        "conv",
+        "fc",
+        "norm",
+        "gelu",
+        "linear",
+        "matmul",
+        "embedding",
+        "sampled_softmax",
+        "gates",
+    }
     assert {name for name, kind in KINDS.items() if kind.keeps_input} == inputs
     outputs = {"relu", "tanh", "softmax", "recurrent", "gates"}
     assert {name for name, kind in KINDS.items() if kind.keeps_output} == outputs
