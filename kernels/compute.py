@@ -6,6 +6,7 @@ of the weights, with the forward pass's arithmetic each. What a batch of b sampl
 and backward: T_l(b) = b s_l + f_l, of which Table III has s_l alone (docs/machine.md).
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import jax
@@ -37,9 +38,10 @@ class PE:
 
     convolution_2d, convolution_3d, matrix_product: the share that kernels of this kind reach, with
     many channels and filters, which `efficiency` multiplies; with `half_channels` of either they
-    reach half of it. elementwise_passes: times that other layers move their items, forward
-    and backward. layer_overhead [s a layer and pass]. reserved [B]: memory that no tensor has. As
-    they stand, Table III's, which knows none of them.
+    reach half of it. window_fetch: the share of the memory's bandwidth with which kernels of
+    grouped convolutions fetch their windows. elementwise_passes: times that other layers move their
+    items, forward and backward. layer_overhead [s a layer and pass]. reserved [B]: memory that no
+    tensor has. As they stand, Table III's, which knows none of them.
     """
 
     peak_flops: Cells
@@ -50,6 +52,7 @@ class PE:
     convolution_3d: Cells = 1.0
     matrix_product: Cells = 1.0
     half_channels: Cells = 0.0
+    window_fetch: Cells = math.inf
     elementwise_passes: Cells = 3.0
     layer_overhead: Cells = 0.0
     reserved: Cells = 0.0
@@ -72,7 +75,9 @@ def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Seconds a sample forward, weights left out: s_l / 3."""
     traffic = delta * (layers.x + layers.y)
-    multiplying = roofline(layers.flops / _reach_peak(layers, pe), traffic, pe)
+    by_tiles = roofline(layers.flops / _reach_peak(layers, pe), traffic, pe)
+    fetching = delta * count_fetched(layers) / (pe.window_fetch * pe.memory_bandwidth)
+    multiplying = jnp.maximum(by_tiles, fetching)
     moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
     return jnp.where(jnp.equal(layers.elementwise, 1), moving, multiplying)
 
@@ -93,6 +98,16 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
     filled = layers.channels / (layers.channels + pe.half_channels)
     filled = filled * layers.filters / (layers.filters + pe.half_channels)
     return jnp.asarray(kind * filled)
+
+
+def count_fetched(layers: Layers) -> PerLayer:
+    """Items a sample that a grouped convolution fetches: each window, for its group's filters.
+
+    0 of dense ones, whose tiles hold what comes in while all filters pass over it. Of the forms
+    that were tried on published images/s (`benchmarks grouped`) this one is the nearest.
+    """
+    windows = layers.flops / 2 * layers.groups / layers.filters
+    return jnp.where(layers.groups > 1, windows, 0.0)
 
 
 @compiled("options")

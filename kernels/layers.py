@@ -18,6 +18,8 @@ class Layers:
     """Sizes of the layers l = 1..G of one model for one sample shape.
 
     Extents and kernels lie along (depth, height, width), 1 where the network has fewer dimensions.
+    `kernel` is what a window spans, `stride` rows of x from one row of y to the next, below 1 of a
+    transposed convolution; `groups`, of channels and filters that know nothing of each other.
     `convolution` is 1 for each that is one, `volumetric` where it has a depth; `elementwise`, for
     each without a matrix product (activation, normalisation, pooling, addition). `kept_items` and
     `kept_bytes` are what the backward pass reads of the tensors that a layer makes; `crossing`,
@@ -37,6 +39,7 @@ class Layers:
     extents_y: Extents
     kernel: Extents
     stride: Extents
+    groups: PerLayer
     convolution: PerLayer
     volumetric: PerLayer
     elementwise: PerLayer

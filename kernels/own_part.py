@@ -41,7 +41,9 @@ def take_own_part(division: Division) -> Layers:
     # By filter a PE reads all that comes in and makes its part of what goes out; by channel, the
     # other way round.
     if division.group == "filter":
-        return replace(own, y=layers.y * part)
+        # Of a grouped convolution it reads the channels of its filters' groups alone.
+        read = jnp.maximum(part, 1 / layers.groups)
+        return replace(own, x=layers.x * read, y=layers.y * part)
     return replace(own, x=layers.x * part)
 
 

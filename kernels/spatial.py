@@ -35,11 +35,14 @@ def layer_halo(layers: Layers, factors: Factors, aligned: bool = False) -> PerLa
     """Items a sample of halo(x_l) + halo(dL/dy_l).
 
     K_l - 1 rows of each (Table III); or `aligned`, as many as windows of neighbours have in common:
-    K_l less the stride, of dL/dy_l a stride's part of them.
+    K_l less the stride, of dL/dy_l a stride's part of them. A transposed convolution's windows lie
+    on y_l: its stride is below 1, and of x_l it is the part.
     """
     wide = layers.kernel - 1
-    forward = jnp.maximum(layers.kernel - layers.stride, 0.0) if aligned else wide
-    backward = forward / layers.stride if aligned else wide
+    stride = layers.stride
+    common = jnp.maximum(layers.kernel - jnp.maximum(stride, 1 / stride), 0.0)
+    forward = common * jnp.minimum(stride, 1.0) if aligned else wide
+    backward = common / jnp.maximum(stride, 1.0) if aligned else wide
     return halo(forward, layers.channels, layers.extents_x, factors) + halo(
         backward, layers.filters, layers.extents_y, factors
     )

@@ -107,6 +107,19 @@ def test_half_of_the_peak_with_half_the_channels_of_either() -> None:
         assert layer_pass(layer, narrow)[0] == pytest.approx(2 * 138.24)
 
 
+def test_a_grouped_convolution_fetches_its_windows() -> None:
+    """2,304 FLOPs for groups of 2 filters are 576 items of 4 bytes, at a hundredth of 1,000 B/s."""
+    slow = replace(MACHINE, window_fetch=0.01)
+    grouped = replace(CONV, groups=2.0)
+    assert layer_pass(grouped, slow) == pytest.approx((3 * 576 * 4 / 10, 1.412))
+    assert layer_pass(grouped, MACHINE) == layer_pass(CONV, slow) == layer_pass(CONV, MACHINE)
+    # Of two PEs by filter each has a group, and reads its channel alone.
+    part = own_part(grouped, FILTER)
+    assert (part.x, part.y, part.w) == (16, 32, 36)
+    assert layer_pass(part, slow)[0] == pytest.approx(3 * 288 * 4 / 10)
+    assert own_part(CONV, FILTER).x == 32
+
+
 @pytest.mark.parametrize("run", [SPATIAL, FILTER, CHANNEL])
 def test_a_group_leaves_the_channels(run: Run) -> None:
     own = own_part(CONV, run)

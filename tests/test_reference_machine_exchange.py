@@ -74,11 +74,16 @@ def test_each_class_takes_its_fastest_algorithm(
         ((1, 3, 3), (1, 2, 2), 2 * (1 + 2 * 4) + 2 * (1 + 2 * 4)),  # 1/2 a row in, 1/4 out
         ((1, 5, 3), (1, 2, 2), 2 * (1 + 2 * 12) + 2 * (1 + 2 * 12)),  # 3/2 and 3/4
         ((1, 2, 2), (1, 2, 2), 0),
+        # Windows on the output, of two rows for each that comes in: 1/2 a row out, 1/4 in.
+        ((1, 3, 3), (1, 1 / 2, 1 / 2), 2 * (1 + 2 * 2) + 2 * (1 + 2 * 8)),
+        ((1, 2, 2), (1, 1 / 2, 1 / 2), 0),
         ((1, 1, 3), (1, 1, 1), 0),  # along the other dimension only
         ((1, 1, 1), (1, 2, 2), 0),  # what is skipped is not read
     ],
 )
-def test_halos_of_windows_that_overlap(kernel: Triple, stride: Triple, seconds: float) -> None:
+def test_halos_of_windows_that_overlap(
+    kernel: Triple, stride: tuple[float, float, float], seconds: float
+) -> None:
     layers = (replace(CONV, kernel=kernel, stride=stride), RELU, FC)
     assert terms(layers, MACHINE, SPATIAL)["halo_exchange"] == pytest.approx(seconds)
 

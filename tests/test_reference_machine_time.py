@@ -100,7 +100,8 @@ def test_without_traffic_arithmetic_and_overhead_remain(problem: tuple[list[Laye
 def test_without_arithmetic_traffic_remains(problem: tuple[list[Layer], Run]) -> None:
     network, run = problem
     run = replace(run, group="none", p2=1, recompute=False)
-    result = terms(network, replace(FAST, peak=math.inf, elementwise_passes=3.0), run)
+    at_once = replace(FAST, peak=math.inf, elementwise_passes=3.0, window_fetch=math.inf)
+    result = terms(network, at_once, run)
     items = sum(each.x + each.y for each in network)
     expected = run.accumulate * run.b * 3 * items * 4 / 1e9
     assert result["forward_backward"] == pytest.approx(expected)

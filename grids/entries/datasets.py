@@ -1,7 +1,7 @@
 """Data sets: how many samples an epoch has, and what one looks like.
 
-D is the number of samples; a sample is C channels by its spatial extents ([d,] h, w). A sequence has
-one extent, its length: C = 1 is the number of a word at each position, C = 2 a source's and a
+D is the number of samples; a sample is C channels by its spatial extents ([d,] h, w). A sequence
+has one extent, its length: C = 1 is the number of a word at each position, C = 2 a source's and a
 target's.
 """
 
@@ -16,7 +16,8 @@ def _expect_extents(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape, if it says more than channels."""
     if len(shape) < 2:
         raise ValueError(
-            f"expected C and the length of a sequence, [C, length], or C and extents, got {[*shape]}"
+            "expected C and the length of a sequence, [C, length], or C and extents, "
+            f"got {[*shape]}"
         )
     return shape
 

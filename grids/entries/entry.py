@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from grids.reading.errors import shorten
 
@@ -42,9 +42,14 @@ def _expect_one_line(name: str) -> str:
 
 
 # float64 counts exactly to 2**53.
-Count = Annotated[int, BeforeValidator(refuse_bool), Field(gt=0, le=2**53)]
+# The bounds first: behind a validator of ours pydantic leaves them out of JSON schemas.
+Count = Annotated[int, Field(gt=0, le=2**53), BeforeValidator(refuse_bool)]
 Name = Annotated[str, Field(min_length=1, max_length=MOST_NAME), AfterValidator(_expect_one_line)]
-Sources = Annotated[tuple[str, ...], BeforeValidator(_list_text)]
+Sources = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_list_text),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
 
 
 class Entry(Record):

@@ -7,6 +7,8 @@ from grids.entries.quantity import ABOVE_ZERO, CAPACITY, Parameter, Prior, same_
 
 # What the medians and spreads of a PE's parameters are fitted to: `python -m benchmarks priors`.
 PUBLISHED = "fit to published images/s (grids/catalogue/measured/throughput.csv)"
+# What `window_fetch` is fitted to: `python -m benchmarks grouped`.
+GROUPED = "fit to published images/s (grids/catalogue/measured/grouped.csv)"
 
 MACHINE = (
     Parameter(
@@ -67,6 +69,16 @@ MACHINE = (
         layered=True,
         oracle="machine",
         prior=same_in_all(16.2, 0.66, PUBLISHED),
+    ),
+    Parameter(
+        "window_fetch",
+        "1",
+        "bandwidth with which grouped convolutions fetch windows, of the memory",
+        ABOVE_ZERO,
+        10,
+        layered=True,
+        oracle="machine",
+        prior=same_in_all(0.436, 0.33, GROUPED),
     ),
     Parameter(
         "elementwise_passes",

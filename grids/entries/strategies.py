@@ -35,7 +35,7 @@ LIMIT = {
     "pipeline": "p <= G layers; with the machine oracle, multiplying ones in a row",
     "filter": "p <= min F",
     # The first layer has the sample's channels, three of an image: it stays whole.
-    "channel": "p <= min C, from the second layer on",
+    "channel": "p <= min C (of a filter: C/g), from the second layer on",
     "data+spatial": "p1 <= B, p2 as spatial",
     "data+pipeline": "p1 <= B, p2 as pipeline",
     "data+filter": "p1 <= B, p2 as filter",

@@ -27,6 +27,7 @@ def kernel_layers(table: LayerTable) -> Layers:
         extents_y=table.extents_y.T,
         kernel=table.kernel.T,
         stride=table.stride.T,
+        groups=table.groups,
         convolution=table.convolutions.astype(float),
         volumetric=np.full(len(table), float(table.volumetric)),
         elementwise=(~table.multiplying).astype(float),

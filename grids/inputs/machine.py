@@ -72,6 +72,7 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
         convolution_3d=expect("efficiency_conv3d"),
         matrix_product=expect("efficiency_matmul"),
         half_channels=expect("half_channels"),
+        window_fetch=expect("window_fetch"),
         elementwise_passes=expect("elementwise_passes"),
         layer_overhead=expect("layer_overhead"),
         reserved=expect("reserved"),

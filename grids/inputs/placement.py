@@ -2,7 +2,8 @@
 
 The discrete decisions of a strategy, made before the kernels run: the experiments' masks (ParaDL,
 section 5: convolutions for filter and channel, convolutions and poolings for spatial as long as the
-extents allow; of sequences, the linear layers), the factors of a spatial split, the best pipeline partition.
+extents allow; of sequences, the linear layers), the factors of a spatial split, the best pipeline
+partition.
 """
 
 from dataclasses import replace
@@ -47,14 +48,17 @@ def place(
             return _place_parts(rows, p2)
         case "filter":
             split = split_layers(strategy.layers, mask, table.divisible)
-            return _place_channels(table, split, table.filters, p2)
+            return _place_channels(table, split, table.divisible_filters, p2)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
             # group either, though `split=all` splits it.
             first = int(np.argmax(table.divisible))
             later = table.divisible & (np.arange(len(table)) != first)
+            # Filters of one channel, of a depthwise convolution, have none to divide: it is whole.
+            channels = table.divisible_channels
+            later &= (channels > 1) | (table.groups == 1)
             split = split_layers(strategy.layers, mask, later)
-            inner = np.where(np.arange(len(table)) == 0, np.inf, table.channels)
+            inner = np.where(np.arange(len(table)) == 0, np.inf, channels)
             return _place_channels(table, split, inner, p2)
 
 

@@ -20,17 +20,23 @@ from pydantic import Field, model_validator
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry
 from grids.entries.precision import PrecisionName
+from grids.models.densenet import DenseNet
 from grids.models.gnmt import Gnmt
 from grids.models.inception import Inception
+from grids.models.inverted import InvertedResiduals
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile, find_nearest_profile
 from grids.models.resnet import ResNet
 from grids.models.shapes import infer_layers
 from grids.models.steps import Steps
+from grids.models.unet import UNet
 from grids.models.vit import VisionTransformer
 from grids.reading.errors import ShapeError
 
-Family = Annotated[ResNet | Inception | VisionTransformer | Gnmt, Field(discriminator="name")]
+Family = Annotated[
+    ResNet | Inception | DenseNet | InvertedResiduals | UNet | VisionTransformer | Gnmt,
+    Field(discriminator="name"),
+]
 
 
 class Architecture(Entry):

@@ -100,7 +100,7 @@ class Attention(BuildingSettings):
         own = Own(
             weights=width,
             biases=int(self.normalise),  # the length of v
-            operations=2 * pairs.items,
+            flops=2 * pairs.items,
             width=(width, 1),
         )
         passage = Passage(pairs, make_sequence(asked, read), own=own)
@@ -126,9 +126,7 @@ def _compare(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Str
     if features != theirs:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor}: features differ")
     depth = _split_heads(name, features, heads)
-    own = Own(
-        operations=2 * asked * read * features, width=(depth, read), besides=other.tensor.items
-    )
+    own = Own(flops=2 * asked * read * features, width=(depth, read), besides=other.tensor.items)
     passage = Passage(x.tensor, make_sequence(asked, heads * read), own=own)
     return site.add(name, "matmul", passage, x, other)
 
@@ -140,9 +138,7 @@ def _collect(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Str
     if scores != heads * read:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor} in {heads} heads")
     depth = _split_heads(name, features, heads)
-    own = Own(
-        operations=2 * asked * read * features, width=(read, depth), besides=other.tensor.items
-    )
+    own = Own(flops=2 * asked * read * features, width=(read, depth), besides=other.tensor.items)
     passage = Passage(x.tensor, make_sequence(asked, features), own=own)
     return site.add(name, "matmul", passage, x, other)
 

@@ -9,7 +9,8 @@ auxiliary head wants extents of at least 17 in the middle: images of 299, as in 
 from typing import Literal
 
 from grids.entries.entry import Record
-from grids.models.steps import AdaptivePool, Concat, Conv, Fc, Pool, Side, Step, Steps, make_plain
+from grids.models.steps import Concat, Fc, Side, Step, Steps, make_plain
+from grids.models.windows import AdaptivePool, Conv, Pool
 
 # Rows by columns. A 7x7 kernel as a row and a column takes 14 weights in place of 49.
 ONE = (1, 1)

@@ -33,6 +33,10 @@ class Kind:
     windowed: ClassVar[bool] = False
     # Groups split its filters or channels, unless they are told otherwise.
     divides: ClassVar[bool] = False
+    # Its kernel slides over what goes out: it makes several rows of one.
+    spreads: ClassVar[bool] = False
+    # Nothing but its counts is known: no group splits it.
+    opaque: ClassVar[bool] = False
     # It takes all items that come in as channels of one item each.
     flattens: ClassVar[bool] = False
     # Its backward pass reads what came in.
@@ -57,7 +61,7 @@ class Kind:
         return self.multiplies and self.windowed
 
     def count_weights(self, channels: int, filters: int, kernel: Sizes) -> int:
-        """|w| without biases, of C channels in, F out and a kernel K."""
+        """|w| without biases, of C channels that each filter reads, F filters and a kernel K."""
         return 0
 
     def count_biases(self, filters: int) -> int:
@@ -65,7 +69,8 @@ class Kind:
         return 0
 
     def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
-        """Forward operations a sample, of |w| weights, F x extents out (`y`) and a kernel K.
+        """Forward operations a sample, of |w| weights, F x extents out (`y`; of a kind that
+        spreads, C x extents in) and a kernel K.
 
         A multiply-accumulate is two; biases are not counted.
         """
@@ -103,6 +108,18 @@ class Activation(Kind):
     """A function whose slope follows from its value: ReLU's is 1 where it gave more than 0."""
 
     keeps_output = True
+
+
+class CurvedActivation(Kind):
+    """A function whose slope follows from its argument alone: GELU's values have two arguments."""
+
+    keeps_input = True
+
+
+class Product(Kind):
+    """Two tensors, item by item: the slope of each is the other."""
+
+    keeps_input = True
 
 
 class Dropout(Kind):
@@ -145,6 +162,18 @@ class Convolution(Multiplying):
         return 2 * weights * math.prod(y[1:])
 
 
+class TransposedConvolution(Convolution):
+    """Each weight is used once for each position of what comes in."""
+
+    spreads = True
+
+
+class FreeLayer(Multiplying):
+    """As its author counts it; it runs as matrix products do."""
+
+    opaque = True
+
+
 class Linear(Multiplying):
     """Each weight is used once for each position: filters are columns of the matrix, channels rows.
 
@@ -158,7 +187,7 @@ class Linear(Multiplying):
         return 2 * weights * math.prod(y[1:])
 
 
-class Product(Kind):
+class MatrixProduct(Kind):
     """A product of two tensors, or with a vector; steps say how many operations it has."""
 
     multiplies = True
@@ -208,27 +237,32 @@ class SampledSoftmax(Kind):
     whole = "classes are drawn from the whole table"
 
 
-class Smooth(Kind):
-    """A function whose slope follows from what came in."""
-
-    keeps_input = True
+# Where an activation's value says what its slope is: each is monotonous.
+BY_VALUE = ("relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "hardsigmoid", "hardtanh")
+BY_ARGUMENT = ("gelu", "silu", "mish", "hardswish")
 
 
 _ALL = (
     Convolution("conv", steps=("conv",), prefixes=("CONV",)),
+    TransposedConvolution("transposed_conv", steps=("transposed_conv",)),
+    FreeLayer("free", steps=("free",)),
     FullyConnected("fc", steps=("fc",), prefixes=("FC",)),
     # A POOL that does not say of which kind counts as the one that remembers more.
     MaxPooling("maxpool", steps=("maxpool",), prefixes=("MPOOL", "POOL")),
     Pooling("avgpool", steps=("avgpool", "adaptive_avgpool"), prefixes=("APOOL",)),
-    Normalisation("norm", steps=("batchnorm", "layernorm"), prefixes=("BNORM",)),
-    Activation("relu", steps=("relu",), prefixes=("RELU",)),
-    Activation("tanh", steps=("tanh",)),
-    Smooth("gelu", steps=("gelu",)),
+    Normalisation(
+        "norm",
+        steps=("batchnorm", "layernorm", "instancenorm", "groupnorm"),
+        prefixes=("BNORM",),
+    ),
+    *(Activation(word, (word,), ("RELU",) if word == "relu" else ()) for word in BY_VALUE),
+    *(CurvedActivation(word, (word,)) for word in BY_ARGUMENT),
     Dropout("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
     Kind("add", prefixes=("ADD",)),  # where a residual step ends
+    Product("multiply"),  # where a multiply step ends
     Kind("concat", prefixes=("CONCAT",)),  # where the branches of a concat step meet
     Linear("linear", steps=("linear",)),
-    Product("matmul", steps=("matmul",)),
+    MatrixProduct("matmul", steps=("matmul",)),
     Softmax("softmax", steps=("softmax",)),
     Embedding("embedding", steps=("embedding",)),
     SampledSoftmax("sampled_softmax", steps=("sampled_softmax",)),

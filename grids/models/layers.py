@@ -47,8 +47,11 @@ class Layer:
     filters: float
     extents_x: tuple[float, float, float]
     extents_y: tuple[float, float, float]
+    # Rows that a window spans, a dilated one's with what lies between its items.
     kernel: tuple[float, float, float]
+    # Of x from one row of y to the next: of a transposed convolution below 1.
     stride: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    groups: float = 1.0  # of channels, each with filters of its own
     # The positions of the layers that made what it reads, -1 for the sample. None: a row of a
     # chain, as in ParaDL's files, which reads the layer before it.
     inputs: tuple[int, ...] | None = None
@@ -74,6 +77,7 @@ class LayerTable:
     extents_y: Floats
     kernel: Floats
     stride: Floats  # of the windows; 1 where there are none
+    groups: Floats
     steps: Floats
     reads: Floats
     inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
@@ -175,6 +179,18 @@ class LayerTable:
         return np.array([kind.divides for kind in self._kinds])
 
     @property
+    def divisible_filters(self) -> Floats:
+        """Into how many parts filters may fall [G]: one, where nothing is known of the inside."""
+        opaque = np.array([kind.opaque for kind in self._kinds])
+        return np.where(opaque, 1.0, self.filters)
+
+    @property
+    def divisible_channels(self) -> Floats:
+        """Into how many parts the channels of a filter may fall [G]: those of its group."""
+        opaque = np.array([kind.opaque for kind in self._kinds])
+        return np.where(opaque, 1.0, self.channels / self.groups)
+
+    @property
     def volumetric(self) -> bool:
         """Whether samples have a depth: convolutions are three-dimensional then."""
         return bool((self.extents_x[:, 0] > 1).any())
@@ -195,7 +211,7 @@ def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:
     return inputs
 
 
-def pad_dimensions(sizes: tuple[int, ...]) -> tuple[float, float, float]:
+def pad_dimensions(sizes: tuple[float, ...]) -> tuple[float, float, float]:
     """Sizes along d, h, w, with 1 for the dimensions that a network of fewer has not."""
     d, h, w = (1,) * (DIMENSIONS - len(sizes)) + sizes
     return d, h, w

@@ -5,8 +5,8 @@
       - lstm: {hidden: 8192, projection: 1024, layers: 2, biases: 1}
       - lstm: {hidden: 1024, bidirectional: true}
 
-An LSTM (Hochreiter and Schmidhuber 1997; with projection, Sak et al. 2014) of h units at T positions
-is three rows, four with a projection to r features (r = h without):
+An LSTM (Hochreiter and Schmidhuber 1997; with projection, Sak et al. 2014) of h units at T
+positions is three rows, four with a projection to r features (r = h without):
 
     input       a matrix of C x 4h for all positions at once
     recurrent   a matrix of r x 4h, T times one after the other
@@ -79,7 +79,7 @@ def _step_through(length: int, width: tuple[int, int], biases: int) -> Own:
     return Own(
         weights=weights,
         biases=biases,
-        operations=2 * weights * length,
+        flops=2 * weights * length,
         width=width,
         steps=length,
         reads=(2 * length + 1) / 3,

@@ -1,9 +1,19 @@
 """What stands behind a step's word: the base of all settings, and sizes as files write them."""
 
 from abc import abstractmethod
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from grids.entries.entry import Count, Name, Record, refuse_bool
 from grids.models.tensors import Passage, Tensor
@@ -14,14 +24,40 @@ def _list_one(value: object) -> object:
     return (value,) if isinstance(value, int) else value
 
 
+def _describe(least: int) -> WithJsonSchema:
+    """The JSON schema of one size or a list of them, which validators do not tell."""
+    one = {"type": "integer", "minimum": least}
+    return WithJsonSchema(
+        {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 3}]}
+    )
+
+
 # How many of them fit is known when a sample is there (`tensors.size_dimensions`).
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
-Sizes = Annotated[tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one)]
+Sizes = Annotated[
+    tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one), _describe(least=1)
+]
 Paddings = Annotated[
     tuple[Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2**53)], ...],
     A_DIMENSION_EACH,
     BeforeValidator(_list_one),
+    _describe(least=0),
 ]
+
+
+def _name_form(value: object) -> str:
+    """Which form of a setting a value has."""
+    if isinstance(value, str):
+        return WORD
+    return LIST if isinstance(value, list | tuple) else NUMBER
+
+
+# Only the form that was meant is tried: a value that is wrong is wrong once, not once a form.
+# Messages leave parts of a place with brackets out, as those that pydantic itself adds.
+WORD, NUMBER, LIST = "[word]", "[number]", "[list]"
+BY_FORM = Discriminator(_name_form)
+Number = Annotated[Count, Tag(NUMBER)]
+Targets = Annotated[Literal["targets"], Tag(WORD)]  # as many as the data set has
 
 
 class Settings(Record):
@@ -30,6 +66,20 @@ class Settings(Record):
     bare: ClassVar[str] = "name"
 
     name: Name | None = None
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """All settings; or the bare one, or none, where no other has to be there."""
+        reference = handler(schema)
+        record = handler.resolve_ref_schema(reference)
+        forms, needed = [dict(record)], set(record.get("required", ()))
+        forms += [record["properties"][cls.bare]] if needed <= {cls.bare} else []
+        forms += [] if needed else [{"type": "null"}]
+        record.clear()
+        record["anyOf"] = forms
+        return reference
 
     @model_validator(mode="before")
     @classmethod

@@ -3,21 +3,22 @@
 A tensor is a sample's C channels by its extents ([d,] h, w), or by its length. A window of K items
 with stride S and P items of padding in all turns an extent X into floor((X + P - K) / S) + 1.
 
-Each step's tensor can be named by later ones: `encoder`, or, of steps inside steps, `encoder.lstm1`;
-inside, names are looked up from the innermost step outwards. `sample` is what comes in.
+Each step's tensor can be named by later ones: `encoder`, or, of steps inside steps,
+`encoder.lstm1`; inside, names are looked up from the innermost step outwards. `sample` is what
+comes in.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from grids.models.building import BuildingSettings
 from grids.models.kinds import KINDS, Kind
 from grids.models.layers import Layer, LayerTable, pad_dimensions
 from grids.models.liveness import SAMPLE
-from grids.models.building import BuildingSettings
 from grids.models.settings import LayerSettings
-from grids.models.steps import Concat, Flatten, Read, Repeat, Residual, Side, Step, Steps
-from grids.models.tensors import Own, Passage, Stream, Tensor
+from grids.models.steps import Concat, Flatten, Multiply, Read, Repeat, Residual, Side, Step, Steps
+from grids.models.tensors import Counts, Own, Passage, Stream, Tensor
 from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
 
@@ -97,6 +98,8 @@ class _Walk:
                 return x
             case Residual():
                 return self._take_residual(name, settings, x)
+            case Multiply():
+                return self._take_product(name, settings, x)
             case Concat():
                 return self._take_concat(name, settings, x)
             case Side():
@@ -115,6 +118,14 @@ class _Walk:
         if y != shortcut.tensor:
             raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut.tensor}")
         return self.add(f"{name}.add", "add", Passage(y, y, inputs=2), body, shortcut)
+
+    def _take_product(self, name: str, product: Multiply, x: Stream) -> Stream:
+        """The body times the gate, either of which may count for all channels or rows of both."""
+        gate = self.follow(f"{name}.", product.gate, x)
+        body = self.follow(f"{name}.body.", product.body, x)
+        y = _broadcast(f"{name}.multiply", body.tensor, gate.tensor)
+        counts = Counts(body.tensor.items + gate.tensor.items, 0, 0, flops=y.items)
+        return self.add(f"{name}.multiply", "multiply", Passage(y, y, counts=counts), body, gate)
 
     def _take_concat(self, name: str, concat: Concat, x: Stream) -> Stream:
         """The branches' outputs side by side, of which only the channels may differ."""
@@ -154,30 +165,53 @@ def _expect_image(name: str, x: Tensor) -> None:
         )
 
 
+def _broadcast(name: str, body: Tensor, gate: Tensor) -> Tensor:
+    """The sizes of a product; ShapeError where they differ, and neither is 1."""
+    sizes = list(zip(body.sizes, gate.sizes, strict=True))
+    if any(1 not in pair and len(set(pair)) > 1 for pair in sizes):
+        raise ShapeError(f"{name}: the body gives {body}, the gate {gate}")
+    channels, *extents = map(max, sizes)
+    return Tensor(channels, tuple(extents))
+
+
 def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]) -> Layer:
     """One row of the table, of a layer and what passes through it, made by layers before it."""
-    x, y, kernel, own = passage.x, passage.y, passage.kernel, passage.own or Own()
+    # Of what is opaque no rows are known: as of a fully connected layer, all items are channels.
+    x, y = (each.flat if kind.opaque else each for each in (passage.x, passage.y))
+    own = passage.own or Own()
+    counts = passage.counts or _count(kind, passage, own)
     channels, filters = own.width or (x.channels, y.channels)
-    weights, biases, flops = own.weights, own.biases, own.operations
-    if weights is None:
-        weights = kind.count_weights(x.channels, y.channels, kernel)
-    if biases is None:
-        biases = kind.count_biases(y.channels) if passage.bias else 0
     return Layer(
         name=name,
         kind=kind.name,
-        x=passage.inputs * x.items + own.besides,
+        x=counts.inputs,
         y=y.items,
-        w=weights,
-        bias=biases,
-        flops=kind.count_operations(weights, y.sizes, kernel) if flops is None else flops,
+        w=counts.weights,
+        bias=counts.biases,
+        flops=counts.flops,
         channels=channels,
         filters=filters,
         extents_x=pad_dimensions(x.rows),
         extents_y=pad_dimensions(y.rows),
-        kernel=pad_dimensions(kernel),
+        kernel=pad_dimensions(passage.kernel if passage.span is None else passage.span),
         stride=pad_dimensions(passage.stride),
+        groups=passage.groups,
         inputs=makers,
         steps=own.steps,
         reads=own.reads,
     )
+
+
+def _count(kind: Kind, passage: Passage, own: Own) -> Counts:
+    """What the kind counts of what passes through a layer, or the layer by itself."""
+    x, y, kernel = passage.x, passage.y, passage.kernel
+    weights, biases, flops = own.weights, own.biases, own.flops
+    if weights is None:
+        # A filter has weights for the channels of its own group alone.
+        weights = kind.count_weights(x.channels // passage.groups, y.channels, kernel)
+    if biases is None:
+        biases = kind.count_biases(y.channels) if passage.bias else 0
+    if flops is None:
+        places = x if kind.spreads else y
+        flops = kind.count_operations(weights, places.sizes, kernel)
+    return Counts(passage.inputs * x.items + own.besides, weights, biases, flops)

@@ -10,6 +10,10 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
       - residual:                   # ends in one addition; no shortcut: the input itself
           body: [{conv: {filters: 64, kernel: 3, padding: same}}, relu]
           shortcut: [{conv: {filters: 64, kernel: 1}}]
+      - multiply:                   # the input, times what the branch makes of it
+          - adaptive_avgpool: 1
+          - conv: {filters: 64, kernel: 1}
+          - sigmoid
       - concat:                     # branches, joined along the channels
           - [{conv: {filters: 32, kernel: 1}}]
           - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
@@ -17,49 +21,40 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
       - adaptive_avgpool: 1         # to this extent, whatever comes in
       - repeat: {times: 3, layers: [relu]}  # each time with weights of its own
       - read: sample                # goes on from it, or from what an earlier step gives
+      - conv: {filters: 64, kernel: 3, dilation: 2, padding: same}
+      - conv: {filters: 64, kernel: 3, groups: channels, padding: same}    # depthwise
+      - transposed_conv: {filters: 32, kernel: 2, stride: 2}
+      - free: {flops: 2e6, weights: 4096, outputs: [32, 112, 112]}
       - dropout                     # and the other words of grids/models/kinds.py
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # as many outputs as the dataset has targets
 
 Sequences have words of their own: grids/models/sequences.py, attention.py, recurrent.py,
-vocabularies.py. Kernel, stride and padding are a number for all dimensions, or a list in the order [d,] h, w.
+vocabularies.py. Kernel, stride and padding are a number for all dimensions, or a list in the order
+[d,] h, w.
 Padding is what is added on each side; "same" adds kernel - 1 in all, so that the extent is
 divided by the stride and rounded up. Any step takes a `name`; without one it gets its word and a
 number.
 """
 
-import math
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, GetJsonSchemaHandler, create_model, model_validator
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from grids.entries.entry import Count, Name, Record
 from grids.models.attention import Attention, MatMul
+from grids.models.freelayer import Free
 from grids.models.kinds import KIND_OF_STEP, Kind
 from grids.models.recurrent import Lstm
 from grids.models.sequences import ClassToken, FirstToken, Linear, Positions, ToSequence
-from grids.models.settings import LayerSettings, Paddings, Settings, Sizes
-from grids.models.tensors import Passage, Tensor, size_dimensions, slide
+from grids.models.settings import LayerSettings, Settings
+from grids.models.tensors import Passage, Tensor
 from grids.models.vocabularies import Embedding, SampledSoftmax
+from grids.models.windows import AdaptivePool, Conv, Pool, TransposedConv
 from grids.reading.errors import shorten
-
-
-class Conv(LayerSettings):
-    """A convolution."""
-
-    bare: ClassVar[str] = "filters"
-
-    filters: Count
-    kernel: Sizes
-    stride: Sizes = (1,)
-    padding: Paddings | Literal["same"] = (0,)
-    bias: bool = True
-
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        kernel = size_dimensions(layer, "kernel", self.kernel, x)
-        stride = size_dimensions(layer, "stride", self.stride, x)
-        y = Tensor(self.filters, slide(layer, x, kernel, stride, self.padding))
-        return Passage(x, y, kernel, stride, bias=self.bias)
 
 
 class Fc(LayerSettings):
@@ -73,39 +68,6 @@ class Fc(LayerSettings):
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         outputs = targets if self.outputs == "targets" else self.outputs
         return Passage(x.flat, Tensor(outputs, x.flat.extents), bias=self.bias)
-
-
-class Pool(LayerSettings):
-    """The largest, or the mean, of each window."""
-
-    bare: ClassVar[str] = "kernel"
-
-    kernel: Sizes
-    stride: Sizes | None = None  # without one, windows stand side by side
-    padding: Paddings | Literal["same"] = (0,)
-    # Whether a last window may hang over the edge: in the authors' VGG16 113 is pooled to 57.
-    ceil: bool = False
-
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        kernel = size_dimensions(layer, "kernel", self.kernel, x)
-        stride = size_dimensions(layer, "stride", self.stride or self.kernel, x)
-        extents = slide(layer, x, kernel, stride, self.padding, self.ceil)
-        return Passage(x, Tensor(x.channels, extents), kernel, stride)
-
-
-class AdaptivePool(LayerSettings):
-    """An average pool with the windows that give a wanted extent."""
-
-    bare: ClassVar[str] = "extent"
-
-    extent: Sizes
-
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        y = Tensor(x.channels, size_dimensions(layer, "extent", self.extent, x))
-        # Windows of one size, rounded up. Frameworks vary it from place to place where extents do
-        # not divide; where less comes in than goes out, an item is its own window.
-        kernel = tuple(math.ceil(a / b) for a, b in zip(x.extents, y.extents, strict=True))
-        return Passage(x, y, kernel, stride=kernel)
 
 
 class Plain(LayerSettings):
@@ -126,6 +88,18 @@ class Residual(Settings):
 
     body: "Steps"
     shortcut: "Steps" = ()
+
+
+class Multiply(Settings):
+    """A gate and a body from the same input, multiplied; no body: the input itself.
+
+    What has one channel, or an extent of 1, where the other has more, counts for all of them.
+    """
+
+    bare: ClassVar[str] = "gate"
+
+    gate: "Steps"
+    body: "Steps" = ()
 
 
 class Concat(Settings):
@@ -173,17 +147,32 @@ def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
     )
 
 
+def _drop_default(word: JsonSchemaValue) -> JsonSchemaValue:
+    """The schema of a word's settings; that a step has not the word is no value of it."""
+    settings, _ = word["anyOf"]
+    return dict(settings)
+
+
+def _has_required(word: FieldInfo) -> bool:
+    """Whether a step has to say anything beside the word."""
+    (settings, _) = get_args(word.annotation)
+    return any(each.is_required() for each in settings.model_fields.values())
+
+
 @_add_plain_words
 class Step(Record):
     """One word and its settings; exactly one is there."""
 
     conv: Conv | None = None
+    transposed_conv: TransposedConv | None = None
     fc: Fc | None = None
     maxpool: Pool | None = None
     avgpool: Pool | None = None
     adaptive_avgpool: AdaptivePool | None = None
+    free: Free | None = None
     flatten: Flatten | None = None
     residual: Residual | None = None
+    multiply: Multiply | None = None
     concat: Concat | None = None
     side: Side | None = None
     read: Read | None = None
@@ -198,6 +187,24 @@ class Step(Record):
     class_token: ClassToken | None = None
     positions: Positions | None = None
     first_token: FirstToken | None = None
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """A word whose settings have defaults, or a mapping of one word."""
+        reference = handler(schema)
+        step = handler.resolve_ref_schema(reference)
+        mapping = {
+            **step,
+            "properties": {word: _drop_default(each) for word, each in step["properties"].items()},
+            "minProperties": 1,
+            "maxProperties": 1,
+        }
+        alone = [word for word in step["properties"] if not _has_required(cls.model_fields[word])]
+        step.clear()
+        step["anyOf"] = [{"enum": alone}, mapping]
+        return reference
 
     @model_validator(mode="before")
     @classmethod

@@ -56,20 +56,35 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """What a layer counts, where its kind does not: items in and operations a sample, weights."""
+
+    inputs: float
+    weights: float
+    biases: float
+    flops: float
+
+
+@dataclass(frozen=True)
 class Passage:
     """A sample's way through one layer: what comes in, what goes out, what slides over it.
 
-    stride: from one place of it to the next. inputs: how many tensors of x's sizes come in
-    together. bias: whether the layer adds biases, if its kind has any. own: what the layer counts
-    in the place of its kind.
+    stride: from one place of it to the next, in rows of x for each of y; below 1 where a transposed
+    convolution makes several of one. inputs: how many tensors of x's sizes come in together. bias:
+    whether the layer adds biases, if its kind has any. span: rows from the first to the last item
+    of a dilated kernel, where they are not side by side. groups: into which channels and filters
+    fall. counts: where they do not follow from the rest; own: where some of them do not.
     """
 
     x: Tensor
     y: Tensor
     kernel: Sizes = ()
-    stride: Sizes = ()
+    stride: tuple[float, ...] = ()
     inputs: int = 1
     bias: bool = True
+    span: Sizes | None = None
+    groups: int = 1
+    counts: Counts | None = None
     own: "Own | None" = None
 
 
@@ -85,7 +100,7 @@ class Own:
 
     weights: int | None = None
     biases: int | None = None
-    operations: int | None = None
+    flops: int | None = None
     width: tuple[int, int] | None = None
     besides: int = 0
     steps: int = 1
@@ -121,6 +136,31 @@ def slide(
     )
     if min(extents) < 1:
         raise ShapeError(f"{name}: a window of {format_sizes(kernel)} does not fit an input of {x}")
+    return extents
+
+
+def spread(name: str, x: Tensor, span: Sizes, stride: Sizes, padding: Sizes, more: Sizes) -> Sizes:
+    """The extents that a transposed convolution gives, `more` rows on one side; ShapeError: none.
+
+    The other way round than `slide`: of all extents that it makes x of, the least, and `more`.
+    """
+    cut, added = (
+        size_dimensions(name, what, sizes, x)
+        for what, sizes in (("padding", padding), ("output_padding", more))
+    )
+    extents = tuple(
+        (n - 1) * s + k - 2 * p + a
+        for n, s, k, p, a in zip(x.extents, stride, span, cut, added, strict=True)
+    )
+    if any(a >= max(s, k) for a, s, k in zip(added, stride, span, strict=True)):
+        raise InputError(
+            f"output_padding: expected less than the stride, got {format_sizes(added)}",
+            where=f"layer {name}",
+        )
+    if min(extents) < 1:
+        raise ShapeError(
+            f"{name}: nothing is left of an input of {x} behind a padding of {padding}"
+        )
     return extents
 
 

@@ -1,8 +1,8 @@
 """The vision transformer family.
 
-Dosovitskiy et al., "An image is worth 16x16 words", ICLR 2021, table 1, as in torchvision: an image's
-patches as a sequence, a class token and learned positions, then blocks of attention and of two
-linear layers, each behind a normalisation and beside a shortcut.
+Dosovitskiy et al., "An image is worth 16x16 words", ICLR 2021, table 1, as in torchvision: an
+image's patches as a sequence, a class token and learned positions, then blocks of attention and of
+two linear layers, each behind a normalisation and beside a shortcut.
 """
 
 from typing import Annotated, Literal
@@ -12,7 +12,8 @@ from pydantic import Field
 from grids.entries.entry import Count, Record
 from grids.models.attention import Attention
 from grids.models.sequences import ClassToken, FirstToken, Linear, Positions, ToSequence
-from grids.models.steps import Conv, Fc, Residual, Step, Steps, make_plain
+from grids.models.steps import Fc, Residual, Step, Steps, make_plain
+from grids.models.windows import Conv
 
 
 class VisionTransformer(Record):

@@ -84,7 +84,7 @@ class SampledSoftmax(BuildingSettings):
         own = Own(
             weights=rows * features,
             biases=classes if self.bias else 0,
-            operations=2 * length * features * scored,
+            flops=2 * length * features * scored,
             width=(features, scored),
             besides=length * features,  # the right class has a row of its own at each position
             reads=GRADIENT * (1 + 2 * self.samples / rows),

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -232,12 +232,18 @@ app.command()(hybrid)
 
 
 @app.command()
-def schema() -> None:
-    """The JSON schema of a spec, for editors."""
+def schema(
+    of: Annotated[
+        Literal["spec", "model"], typer.Argument(help="A spec, or a file with a network of yours.")
+    ] = "spec",
+) -> None:
+    """The JSON schema of a spec or of a model's file, for editors."""
+    from grids.models.architecture import Architecture
     from grids.spec import Spec
     from sweep.show.tables import print_json
 
-    print_json(Spec.model_json_schema())
+    form = Spec if of == "spec" else Architecture
+    print_json(form.model_json_schema())
 
 
 for listing in LISTINGS:

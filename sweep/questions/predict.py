@@ -248,6 +248,7 @@ def _list_machine_parameters(case: Case) -> dict[str, float | None]:
         "efficiency_conv3d": number(pe.convolution_3d),
         "efficiency_matmul": number(pe.matrix_product),
         "half_channels": number(pe.half_channels),
+        "window_fetch": number(pe.window_fetch),
         "elementwise_passes": number(pe.elementwise_passes),
         "layer_overhead": number(pe.layer_overhead),
         "reserved": number(pe.reserved),

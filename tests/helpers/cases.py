@@ -14,7 +14,11 @@ from grids.inputs.case import Workload
 from grids.inputs.values import Settings
 from grids.models.layers import Layer, LayerTable
 
-KINDS = ("conv", "maxpool", "fc", "relu", "norm", "add", "linear")
+KINDS = (
+    *("conv", "transposed_conv", "maxpool", "fc", "free", "relu", "norm", "add", "multiply"),
+    "linear",
+)
+CONVOLUTIONS = ("conv", "transposed_conv")
 SEQUENTIAL = ("linear", "relu")  # of which a recurrent layer has both
 # Few sizes, so that few programs are compiled.
 LAYER_COUNTS = (1, 7)
@@ -26,14 +30,15 @@ sizes = st.integers(1, 24)
 def layers(draw: st.DrawFn, rank: int) -> Layer:
     """One layer of any kind; sizes need not fit its neighbours'."""
     kind = draw(st.sampled_from(KINDS))
-    flat = kind in ("fc", "linear")
-    windowed = kind in ("conv", "maxpool")
+    flat = kind in ("fc", "free", "linear")
+    windowed = kind in (*CONVOLUTIONS, "maxpool")
+    groups = draw(st.sampled_from((1, 1, 2, 8))) if kind in CONVOLUTIONS else 1
     extents_x = draw(_triple(rank, sizes, flat))
     extents_y = draw(_triple(rank, sizes, flat))
-    channels, filters = draw(st.integers(1, 64)), draw(st.integers(1, 64))
+    channels, filters = (groups * draw(st.integers(1, 64 // groups)) for _ in range(2))
     kernel = draw(_triple(rank, st.sampled_from((1, 2, 3, 5)), not windowed))
-    multiplies = kind in ("conv", "fc", "linear")
-    weights = channels * filters * int(np.prod(kernel)) if multiplies else 0
+    multiplies = kind in (*CONVOLUTIONS, "fc", "free", "linear")
+    weights = channels // groups * filters * int(np.prod(kernel)) if multiplies else 0
     steps = draw(st.sampled_from((1, 1, 20))) if kind in SEQUENTIAL else 1
     return Layer(
         name=kind,
@@ -48,6 +53,8 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
         extents_x=extents_x,
         extents_y=extents_y,
         kernel=kernel,
+        stride=(0.5, 0.5, 0.5) if kind == "transposed_conv" else (1.0, 1.0, 1.0),
+        groups=groups,
         steps=steps,
         reads=(2 * steps + 1) / 3,
     )
@@ -130,6 +137,7 @@ def reference_layers(workload: Workload) -> list[reference.Layer]:
             extents_y=list_extents(table.extents_y[n]),
             kernel=list_extents(table.kernel[n]),
             seconds=None if workload.seconds is None else workload.seconds[n],
+            groups=table.groups[n],
         )
         for n in range(len(table))
     ]

@@ -33,7 +33,8 @@ def layers(draw: st.DrawFn) -> Layer:
         channels=draw(st.integers(1, 64)),
         filters=draw(st.integers(1, 64)),
         divided=draw(st.booleans()),
-        stride=draw(st.sampled_from(((1, 1, 1), (1, 2, 2), (2, 2, 2), (3, 3, 3)))),
+        stride=draw(st.sampled_from(((1, 1, 1), (1, 2, 2), (3, 3, 3), (0.5, 0.5, 0.5)))),
+        groups=draw(st.sampled_from((1, 1, 4))),
         crossing=draw(st.none() | st.integers(0, 10**6).map(float)),
     )
 
@@ -47,6 +48,7 @@ FAST = replace(
     levels=[(2, 1e-5, 1e9), (8, 1e-4, 1e8)],
     reserved=4096.0,
     half_channels=16.0,
+    window_fetch=0.5,
 )
 
 

@@ -20,7 +20,8 @@ Link = tuple[float, float]  # alpha, beta with its contention
 TIE = 1e-9  # relative: sums that differ by less are equal but for rounding
 # Passes over the weights in memory: SGD with momentum reads w, g, v and writes w, v.
 UPDATE_ACCESSES = {"sgd": 5, "adam": 7, "none": 0}
-WINDOWED = ("conv", "maxpool", "avgpool")  # what a spatial group splits
+CONVOLUTIONS = ("conv", "transposed_conv")
+WINDOWED = (*CONVOLUTIONS, "maxpool", "avgpool")  # what a spatial group splits
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,12 @@ class Layer:
     extents_y: Triple
     kernel: Triple
     seconds: float | None = None
+    groups: float = 1.0  # a filter reads C / groups channels
+
+    @property
+    def parts(self) -> tuple[float, float]:
+        """Into how many its filters, and the channels of a filter, may fall."""
+        return (1, 1) if self.kind == "free" else (self.filters, self.channels / self.groups)
 
 
 @dataclass(frozen=True)
@@ -199,8 +206,9 @@ def split_mask(
         return setup.mask or (True,) * len(layers)
     if kind == "spatial":
         return tuple(layer.kind in WINDOWED and fits(layer, factors) for layer in layers)
-    matrices = [i for i, layer in enumerate(layers) if layer.kind in ("conv", "linear")]
-    split = matrices[1:] if kind == "channel" else matrices
+    split = [i for i, layer in enumerate(layers) if layer.kind in (*CONVOLUTIONS, "linear")]
+    if kind == "channel":  # a depthwise convolution's filters have one channel each
+        split = [i for i in split[1:] if layers[i].groups == 1 or layers[i].parts[1] > 1]
     return tuple(i in split for i in range(len(layers)))
 
 
@@ -360,9 +368,9 @@ def memory(c: Cell) -> float:
 def widths(c: Cell) -> list[float]:
     """F_l or C_l of the split layers; C of the network's first layer is never divided."""
     if c.kind == "filter":
-        return [layer.filters for layer in c.split_layers]
+        return [layer.parts[0] for layer in c.split_layers]
     rows = list(zip(c.layers, c.split, strict=True))[1:]
-    return [layer.channels for layer, s in rows if s] if c.kind == "channel" else []
+    return [layer.parts[1] for layer, s in rows if s] if c.kind == "channel" else []
 
 
 def too_many_pes(c: Cell) -> bool:

@@ -6,11 +6,12 @@ inside a group is one pass's, the gradients' are an iteration's.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from reference import TIE, Triple
 from reference_hosts import exchange_seconds, exchanged_weights, passes_hosts, scatter_seconds
-from reference_network import FREE, all_gather, all_reduce, path, ring
+from reference_network import FREE, Path, all_gather, all_reduce, path, ring
 from reference_parts import Layer, Machine, Run, Values, group_pass, stages
 
 CLASSES = 2  # of size, of the messages inside a filter or channel group
@@ -70,8 +71,8 @@ def layer_collectives(layers: Sequence[Layer], machine: Machine, run: Run) -> fl
 # Halos, and the gather where the split ends.
 
 
-def overlap_rows(kernel: int, stride: int) -> float:
-    """Rows of the input on either side that the next window reads, too."""
+def overlap_rows(kernel: float, stride: float) -> float:
+    """Rows on either side that the next window reads, too: where the windows lie."""
     return max(0, kernel - stride) / 2
 
 
@@ -86,10 +87,18 @@ def halo_items(channels: float, extents: Triple, rows: Sequence[float], factors:
 
 
 def halos(layer: Layer, factors: Triple) -> tuple[float, float]:
-    """Items of x_l and of dL/dy_l, of which a stride has one row where x_l has many."""
-    windows = list(zip(layer.kernel, layer.stride, strict=True))
-    rows_x = [overlap_rows(kernel, stride) for kernel, stride in windows]
-    rows_y = [overlap_rows(kernel, stride) / stride for kernel, stride in windows]
+    """Items of x_l and of dL/dy_l, of which a stride has one row where x_l has many.
+
+    Of a transposed convolution (a stride below 1) windows lie on dL/dy_l, and x_l has the one row.
+    """
+    rows_x, rows_y = [], []
+    for kernel, stride in zip(layer.kernel, layer.stride, strict=True):
+        if stride < 1:
+            rows_y.append(overlap_rows(kernel, 1 / stride))
+            rows_x.append(rows_y[-1] * stride)
+        else:
+            rows_x.append(overlap_rows(kernel, stride))
+            rows_y.append(rows_x[-1] / stride)
     return (
         halo_items(layer.channels, layer.extents_x, rows_x, factors),
         halo_items(layer.filters, layer.extents_y, rows_y, factors),
@@ -113,8 +122,13 @@ def split_gather(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     split = [layer for layer in layers if layer.divided]
     if run.group != "spatial" or layers[-1].divided or not split:
         return 0.0
-    over = ring(machine, run.p, run.p2, 1, machine.node_collective)
-    over = over.bound(machine.host_path, machine.phi_gather)
+    # Of what host memory leaves of the bandwidth inside a node, gathers reach their part.
+    alpha, beta = machine.host_path
+    pes, latency, bandwidth, *share = machine.levels[0]
+    inside = (pes, latency, min(bandwidth, 1 / beta) if beta else bandwidth, *share)
+    staged = replace(machine, levels=[inside, *machine.levels[1:]])
+    over = ring(staged, run.p, run.p2, 1, machine.node_collective)
+    over = over.bound(Path(alpha, 0.0), machine.phi_gather)
     return 2 * all_gather(run.algorithm, over, run.b * machine.a * split[-1].y)
 
 

@@ -41,9 +41,10 @@ class Layer:
     channels: float = 1.0  # C_l, in
     filters: float = 1.0  # N_l, out
     divided: bool = False
-    stride: Triple = POINT
+    stride: tuple[float, float, float] = POINT
+    groups: float = 1.0  # of channels and filters; a filter reads C_l / groups
     crossing: float | None = None  # items a sample that cross the border behind it, y by default
-    steps: int = 1  # n_l: products that wait for each other
+    steps: int = 1  # t_l: products that wait for each other
     reads: float = 1.0  # r_l: how often weights cross the memory, of once in each of three passes
 
 
@@ -60,6 +61,7 @@ class Machine(Network):
     efficiency: float = 1.0
     efficiencies: Mapping[str, float] = field(default_factory=dict)  # by kind, 1 where not named
     half_channels: float = 0.0
+    window_fetch: float = math.inf  # of the memory bandwidth
     elementwise_passes: float = 1.0
     layer_overhead: float = 0.0
     reserved: float = 0.0
@@ -147,13 +149,22 @@ def product_seconds(layer: Layer, machine: Machine) -> float:
     return layer.flops / (machine.peak * reached * width_efficiency(layer, machine))
 
 
+def fetch_seconds(layer: Layer, machine: Machine) -> float:
+    """Of a grouped convolution's windows, each fetched once for the filters of its group."""
+    if layer.groups == 1:
+        return 0.0
+    filters_of_a_group = layer.filters / layer.groups
+    items = layer.flops / (2 * filters_of_a_group)
+    return items * machine.a / (machine.window_fetch * machine.memory_bandwidth)
+
+
 def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
     """s_l, seconds a sample, and f_l, seconds a pass, of forward and backward together."""
     traffic = (layer.x + layer.y) * machine.a / machine.memory_bandwidth
     if layer.kind == "other":
         s = machine.elementwise_passes * traffic
     else:
-        s = 3 * max(product_seconds(layer, machine), traffic)
+        s = 3 * max(product_seconds(layer, machine), traffic, fetch_seconds(layer, machine))
     weights = 3 * (layer.reads * layer.w + layer.bias) * machine.a / machine.memory_bandwidth
     f = weights + layer.steps * machine.layer_overhead
     if layer.steps > 1 and layer.kind != "other":
@@ -207,7 +218,8 @@ def own_part(layer: Layer, run: Run) -> Layer:
     if run.group in ("filter", "channel") and layer.divided:
         part = replace(layer, flops=layer.flops / run.p2, w=layer.w / run.p2)
         if run.group == "filter":
-            return replace(part, y=layer.y / run.p2)
+            read = max(1 / run.p2, 1 / layer.groups)
+            return replace(part, x=layer.x * read, y=layer.y / run.p2)
         return replace(part, x=layer.x / run.p2)
     return layer
 

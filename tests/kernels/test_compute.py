@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR
 
-from kernels.compute import forward_roofline, layer_times, roofline, slowdown
+from kernels.compute import count_fetched, forward_roofline, layer_times, roofline, slowdown
 from kernels.layers import Sequence
 from kernels.options import Options
 
@@ -82,6 +82,30 @@ def test_kinds_reach_their_own_part_of_the_peak() -> None:
     np.testing.assert_allclose(
         layer_times(LAYERS, few, DELTA, A_PASS).forward, [46.08, 184.32, 102.4] / filled
     )
+
+
+def test_grouped_convolutions_fetch_their_windows() -> None:
+    """conv1 in two groups of 2 filters: 2,304 FLOPs are 576 items at half of 1,000 B/s; conv2 in
+    four: 2,304 items. Dense layers, and fc, are as they were.
+    """
+    pe = replace(PROCESSOR, window_fetch=0.5)
+    grouped = replace(LAYERS, groups=np.array([2.0, 4, 1]))
+    assert count_fetched(grouped).tolist() == [576, 2304, 0]
+    np.testing.assert_allclose(
+        layer_times(grouped, pe, DELTA, A_PASS).forward,
+        [max(23.04, 576 * 4 / 500), max(92.16, 2304 * 4 / 500), 25.6],
+    )
+    slow = replace(pe, window_fetch=0.01)
+    slower = [576 * 4 / 10, 2304 * 4 / 10, 25.6]
+    np.testing.assert_allclose(layer_times(grouped, slow, DELTA, A_PASS).forward, slower)
+
+
+def test_a_dense_network_is_what_it_was_bit_for_bit() -> None:
+    for few in (0.0, 16.2):
+        pe = replace(PROCESSOR, half_channels=few)
+        at_all = layer_times(LAYERS, pe, DELTA, A_PASS)
+        slow = layer_times(LAYERS, replace(pe, window_fetch=1e-3), DELTA, A_PASS)
+        assert np.array_equal(at_all.forward, slow.forward)
 
 
 def test_other_layers_move_their_items_as_often_as_is_said() -> None:

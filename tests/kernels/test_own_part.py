@@ -1,5 +1,7 @@
 """A PE's own part of the toy's layers, by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR, placement
@@ -21,6 +23,19 @@ def test_by_filter_a_pe_reads_all_and_makes_its_part() -> None:
     assert np.asarray(part.y).tolist() == [32, 64, 10]
     assert np.asarray(part.flops).tolist() == [1152, 4608, 2560]
     assert np.asarray(part.w).tolist() == [36, 144, 1280]
+
+
+def test_by_filter_it_reads_the_channels_of_its_groups() -> None:
+    """Of 4 groups two PEs have two each; 8 PEs have half a group, and read all of its channels."""
+    options = Options(weights_read="pass")
+    layers = replace(LAYERS, groups=np.array([4.0, 1, 1]))
+
+    def read(p2: float) -> list[float]:
+        division = Division(layers, PROCESSOR, placement(), p2, 4.0, "filter", options)
+        return np.asarray(take_own_part(division).x).tolist()
+
+    assert read(2.0) == [16, 64, 128]
+    assert read(8.0) == [8, 64, 128]
 
 
 def test_by_channel_it_reads_its_part() -> None:

@@ -66,6 +66,27 @@ def test_windows_of_neighbours_have_few_rows_in_common(kernel, stride, forward, 
     assert sent.tolist() == [2 * 16 * forward + 3 * rows * backward] * 3
 
 
+@pytest.mark.parametrize(
+    ("kernel", "stride", "forward", "backward"),
+    [(2, 2, 0, 0), (3, 2, 1 / 4, 1 / 2), (4, 2, 1 / 2, 1), (3, 1, 1, 1)],
+)
+def test_a_transposed_convolution_has_its_windows_on_the_output(
+    kernel, stride, forward, backward
+) -> None:
+    """2 channels of x in rows of 8, 3 filters of dL/dy in rows of 8 strides."""
+    layers = replace(
+        LAYERS,
+        channels=np.full(3, 2.0),
+        filters=np.full(3, 3.0),
+        kernel=np.full((3, 3), float(kernel)),
+        stride=np.full((3, 3), 1 / stride),
+        extents_x=np.repeat(one_layer(1, 8, 8), 3, axis=1),
+        extents_y=np.repeat(one_layer(1, 8 * stride, 8 * stride), 3, axis=1),
+    )
+    sent = layer_halo(layers, np.array([1.0, 1, 2]), aligned=True)
+    assert sent.tolist() == [2 * 8 * forward + 3 * 8 * stride * backward] * 3
+
+
 def test_the_input_goes_forward_and_the_output_gradient_back() -> None:
     # conv1: 2 channels and 4 filters, conv2: 4 and 8, columns of 4; the kernel of fc is 1
     assert layer_halo(LAYERS, np.array([1.0, 1, 2])).tolist() == [8 + 16, 16 + 32, 0]

@@ -89,6 +89,55 @@ def test_split_all_counts_every_layer_but_the_first_ones_channels() -> None:
     assert fits("channel:split=all", VGG16, [64, 65]) == [True, False]
 
 
+MOBILENET = table("mobilenet_v2", "imagenet")
+RESNEXT = table("resnext50_32x4d", "imagenet")
+
+
+def test_a_depthwise_convolution_is_whole_by_channel_and_divided_by_filter() -> None:
+    """Its filters have one channel each. MobileNetV2: 17 of 52; the narrowest layer has 16."""
+    depthwise = MOBILENET.groups > 1
+    assert depthwise.sum() == 17
+    by_channel = placed("channel", MOBILENET, 2)[0].split[:, 0]
+    assert not by_channel[depthwise].any()
+    assert by_channel.sum() == 52 - 17 - 1
+    assert placed("filter", MOBILENET, 2)[0].split[:, 0].sum() == 52
+    assert fits("channel", MOBILENET, [16, 17]) == [True, False]
+    assert fits("filter", MOBILENET, [16, 17]) == [True, False]
+    # All of them cannot be.
+    assert fits("channel:split=all", MOBILENET, [1, 2]) == [True, False]
+
+
+def test_a_filter_s_own_channels_are_the_limit() -> None:
+    """Of 32 groups of 4 channels at first; filters are 64 at least."""
+    assert fits("channel", RESNEXT, [1, 2, 4, 8]) == [True, True, True, False]
+    assert fits("filter", RESNEXT, [64, 65]) == [True, False]
+    split = placed("channel", RESNEXT, 4)[0].split[:, 0]
+    assert kinds(RESNEXT, split) == ["conv"] * 52
+
+
+def make_layers(*steps: object) -> LayerTable:
+    net = Architecture.from_definition({"name": "net", "rank": 2, "layers": list(steps)})
+    return net.layers_for((16, 32, 32), 10)
+
+
+def test_nobody_splits_what_nobody_knows_the_inside_of() -> None:
+    conv = {"conv": {"filters": 16, "kernel": 3, "padding": 1}}
+    layers = make_layers(conv, {"free": {"flops": 1e6}}, conv)
+    for strategy in ("filter", "channel", "spatial"):
+        assert not placed(strategy, layers, 2)[0].split[1, 0]
+        assert fits(strategy, layers, [2]) == [True]
+    for strategy in ("filter:split=all", "channel:split=all"):
+        assert fits(strategy, layers, [1, 2]) == [True, False]
+
+
+def test_a_spatial_group_divides_transposed_and_dilated_convolutions() -> None:
+    wide = {"conv": {"filters": 16, "kernel": 3, "padding": 4, "dilation": 4}}
+    layers = make_layers(wide, {"transposed_conv": {"filters": 8, "kernel": 2, "stride": 2}})
+    placement, bounds = placed("spatial", layers, 4)
+    assert placement.split[:, 0].tolist() == [1, 1]
+    assert bounds.fits.all()
+
+
 def test_uneven_parts() -> None:
     assert placed("filter", VGG16, [1, 2, 3, 64])[1].even.tolist() == [True, True, False, True]
 

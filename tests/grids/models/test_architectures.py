@@ -53,6 +53,88 @@ def test_a_resnet_of_one_block() -> None:
     assert resnet(1).kinds.count("conv") == 5
 
 
+def family(**settings: object) -> LayerTable:
+    network = Architecture.from_definition({"name": "net", "rank": 2, "family": settings})
+    return network.layers_for((3, 224, 224), 1000)
+
+
+def test_resnext_widens_its_3x3_convolutions_and_groups_them() -> None:
+    """32 groups of 4 channels at first, of 32 at last; blocks give what a ResNet's do."""
+    layers = family(name="resnet", stages=[3, 4, 6, 3], groups=32, group_width=4)
+    grouped = layers.groups == 32
+    assert grouped.sum() == 16
+    assert layers.filters[grouped].tolist() == [128] * 3 + [256] * 4 + [512] * 6 + [1024] * 3
+    plain = resnet(3, 4, 6, 3)
+    assert layers.names == plain.names
+    ends = [row for row, name in enumerate(layers.names) if name.endswith("add")]
+    assert layers.filters[ends].tolist() == plain.filters[ends].tolist()
+
+
+# Huang et al., table 1: (end of the block, channels, extent).
+DENSE = [
+    ("pool0", 64, 56),
+    ("denseblock1.denselayer6.concat", 256, 56),
+    ("transition1.pool", 128, 28),
+    ("denseblock2.denselayer12.concat", 512, 28),
+    ("denseblock3.denselayer24.concat", 1024, 14),
+    ("denseblock4.denselayer16.concat", 1024, 7),
+]
+
+
+@pytest.mark.parametrize(("name", "channels", "extent"), DENSE)
+def test_densenet_block(name: str, channels: int, extent: int) -> None:
+    layers = family(name="densenet", growth=32, blocks=[6, 12, 24, 16])
+    row = layers.names.index(name)
+    assert layers.filters[row] == channels
+    assert layers.extents_y[row].tolist() == [1, extent, extent]
+
+
+def test_inverted_residuals() -> None:
+    """Two blocks: the first halves the extents, the second adds its input; both have gates."""
+    stage = {"filters": 24, "blocks": 2, "stride": 2, "kernel": 5}
+    layers = family(name="inverted_residuals", stem=16, head=64, stages=[stage], squeeze=4)
+    convolutions = [n for n, kind in zip(layers.names, layers.kinds, strict=True) if kind == "conv"]
+    assert convolutions == [
+        "stem",
+        *(
+            f"stage1.0.{name}"
+            for name in ("expand", "depthwise", "gate.fc1", "gate.fc2", "project")
+        ),
+        *(
+            f"stage1.1.{name}"
+            for name in ("expand", "depthwise", "gate.fc1", "gate.fc2", "project")
+        ),
+        "head",
+    ]
+    assert layers.kinds.count("add") == 1
+    assert layers.kinds.count("multiply") == 2
+    depthwise = layers.names.index("stage1.1.depthwise")
+    assert layers.groups[depthwise] == layers.filters[depthwise] == 6 * 24
+    assert layers.w[depthwise] == 6 * 24 * 25
+    assert layers.filters[layers.names.index("stage1.0.gate.fc1")] == 16 // 4
+    assert layers.extents_y[depthwise].tolist() == [1, 56, 56]
+
+
+def test_what_is_not_widened_is_not_convolved() -> None:
+    stage = {"filters": 16, "expansion": 1}
+    layers = family(name="inverted_residuals", stem=16, head=64, stages=[stage])
+    assert "stage1.0.expand" not in layers.names
+    assert "multiply" not in layers.kinds
+
+
+def test_a_u_net_concatenates_what_was_there() -> None:
+    network = Architecture.from_definition(
+        {"name": "net", "rank": 2, "family": {"name": "unet", "filters": [4, 8, 16]}}
+    )
+    layers = network.layers_for((1, 16, 16), 2)
+    ends = [row for row, name in enumerate(layers.names) if name.endswith("concat")]
+    assert layers.filters[ends].tolist() == [16, 8]
+    assert layers.extents_y[ends].tolist() == [[1, 8, 8], [1, 16, 16]]
+    # What goes down crosses every cut until it is met again: both levels do at the bottom.
+    bottom = layers.names.index("level1.branch2.level2.branch2.down1")
+    assert layers.crossing[bottom] == 16 * 4 * 4 + 8 * 8 * 8 + 4 * 16 * 16
+
+
 def inception(*, aux: bool) -> LayerTable:
     family = {"name": "inception", "aux": aux}
     network = Architecture.from_definition({"name": "net", "rank": 2, "family": family})

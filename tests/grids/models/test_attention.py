@@ -116,7 +116,7 @@ def test_mistakes(step: object, message: str) -> None:
 def test_what_does_not_match() -> None:
     with pytest.raises(ShapeError, match="matmul1: 5 positions of 4 do not match 5 positions of 6"):
         infer_table({"linear": 4}, {"matmul": {"by": "sample", "transpose": True}})
-    with pytest.raises(ShapeError, match="matmul1: 5 positions of 4 do not match .* in 1 heads"):
+    with pytest.raises(ShapeError, match=r"matmul1: 5 positions of 4 do not match .* in 1 heads"):
         infer_table({"linear": 4}, {"matmul": "sample"})
 
 

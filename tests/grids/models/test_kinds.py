@@ -5,7 +5,14 @@ from itertools import permutations
 import pytest
 
 from grids.models.architecture import Architecture
-from grids.models.kinds import KIND_OF_PREFIX, KIND_OF_STEP, KINDS, Kind
+from grids.models.kinds import (
+    BY_ARGUMENT,
+    BY_VALUE,
+    KIND_OF_PREFIX,
+    KIND_OF_STEP,
+    KINDS,
+    Kind,
+)
 from grids.models.netfile import parse_net
 from grids.models.steps import Step
 
@@ -18,7 +25,10 @@ COUNTS = {  # weights, biases, operations of 7 weights
     "maxpool": (0, 0, ITEMS * 12),
     "avgpool": (0, 0, ITEMS * 12),
     "norm": (C, F, ITEMS),
-    "relu": (0, 0, ITEMS),
+    "transposed_conv": (C * F * 12, F, 2 * 7 * 8 * 9),
+    "free": (C * F * 12, F, ITEMS),
+    "multiply": (0, 0, ITEMS),
+    **dict.fromkeys((*BY_VALUE, *BY_ARGUMENT), (0, 0, ITEMS)),
     "dropout": (0, 0, ITEMS),
     "add": (0, 0, ITEMS),
     "concat": (0, 0, ITEMS),
@@ -44,39 +54,38 @@ def test_what_a_kind_counts(kind: Kind) -> None:
     assert (weights, biases, kind.count_operations(7, Y, K)) == COUNTS[kind.name]
 
 
+CONVOLUTIONS = {"conv", "transposed_conv"}
+
+
 def test_how_groups_split_a_kind() -> None:
     products = {"linear", "matmul", "recurrent", "sampled_softmax"}
-    assert {name for name, kind in KINDS.items() if kind.multiplies} == {"conv", "fc", *products}
-    assert {name for name, kind in KINDS.items() if kind.divides} == {"conv", "linear"}
+    multiplying = {name for name, kind in KINDS.items() if kind.multiplies}
+    assert multiplying == {*CONVOLUTIONS, "fc", "free", *products}
+    divided = {name for name, kind in KINDS.items() if kind.divides}
+    assert divided == {*CONVOLUTIONS, "linear"}
     together = {"matmul", "softmax", "embedding", "sampled_softmax", "recurrent", "gates"}
     assert {name for name, kind in KINDS.items() if kind.whole} == together
-    assert {name for name, kind in KINDS.items() if kind.windowed} == {"conv", "maxpool", "avgpool"}
-    assert {name for name, kind in KINDS.items() if kind.convolves} == {"conv"}
+    windowed = {name for name, kind in KINDS.items() if kind.windowed}
+    assert windowed == {*CONVOLUTIONS, "maxpool", "avgpool"}
+    assert {name for name, kind in KINDS.items() if kind.convolves} == CONVOLUTIONS
     assert {name for name, kind in KINDS.items() if kind.flattens} == {"fc"}
+    assert {name for name, kind in KINDS.items() if kind.opaque} == {"free"}
 
 
 def test_what_the_backward_pass_reads_of_a_kind() -> None:
-    inputs = {
-        "conv",
-        "fc",
-        "norm",
-        "gelu",
-        "linear",
-        "matmul",
-        "embedding",
-        "sampled_softmax",
-        "gates",
-    }
-    assert {name for name, kind in KINDS.items() if kind.keeps_input} == inputs
-    outputs = {"relu", "tanh", "softmax", "recurrent", "gates"}
-    assert {name for name, kind in KINDS.items() if kind.keeps_output} == outputs
+    of_images = {*CONVOLUTIONS, "fc", "free", "norm", "multiply", *BY_ARGUMENT}
+    of_sequences = {"linear", "matmul", "embedding", "sampled_softmax", "gates"}
+    keep_input = {name for name, kind in KINDS.items() if kind.keeps_input}
+    assert keep_input == of_images | of_sequences
+    keep_output = {name for name, kind in KINDS.items() if kind.keeps_output}
+    assert keep_output == {*BY_VALUE, "softmax", "recurrent", "gates"}
     assert {name for name, kind in KINDS.items() if kind.carried} == {"gates"}
     remembered = {name: kind.remembered for name, kind in KINDS.items() if kind.remembered}
     assert remembered == {"maxpool": 8, "dropout": 1}
 
 
-NO_LAYER = {"flatten", "residual", "concat", "side", "read", "repeat", "to_sequence", "first_token"}
-SEVERAL_LAYERS = {"attention", "lstm"}
+NO_LAYER = {"flatten", "read", "repeat", "to_sequence", "first_token"}
+SEVERAL_LAYERS = {"residual", "multiply", "concat", "side", "attention", "lstm"}
 
 
 def test_every_word_of_a_kind_is_a_step() -> None:

@@ -59,8 +59,11 @@ def test_a_sampled_softmax_by_hand() -> None:
             "layer words: shares: expected an embedding of 400 weights, got 'sample', the sample",
         ),
         (
-            [{"linear": {"features": 9, "name": "a"}}, {"read": "sample"}]
-            + [{"embedding": EMBEDDING | {"row": 1, "shares": "a"}}],
+            [
+                {"linear": {"features": 9, "name": "a"}},
+                {"read": "sample"},
+                {"embedding": EMBEDDING | {"row": 1, "shares": "a"}},
+            ],
             "layer words: shares: expected an embedding of 400 weights, got 'a', linear of 18",
         ),
         (

@@ -1,0 +1,145 @@
+"""Grouped convolutions: how fast kernels of narrow groups fetch their windows, from published rows.
+
+A kernel of one group has few filters to use a window for, and no tile of it stays where the next
+one needs it: each group fetches the windows of its channels anew. With n filters a group, a layer
+of F FLOPs a sample fetches F / (2 n) items, at a part of the memory's bandwidth (`window_fetch`):
+
+    s >= 3 F / (2 n) a / (window_fetch BW)
+
+One number, with all others as they are shipped: dense networks decide those. Rows of V100 and A100
+are fitted; those of an RTX 3090 check a device that the fit has not seen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from benchmarks.effort import Effort
+from benchmarks.priors import DEVICES, ITEM_BYTES, Run, find_layers, mean_error, read_runs
+from benchmarks.priors import seconds as seconds_of_dense
+from benchmarks.report import Report, Row
+from grids.entries.parameters import PARAMETERS
+from grids.library import CATALOGUE
+from grids.models.layers import Floats
+
+RUNS = CATALOGUE / "measured" / "grouped.csv"
+LOW, HIGH = 0.01, 10.0
+
+
+def list_values() -> Mapping[str, float]:
+    """What is shipped of the other parameters, as `benchmarks.priors` calls them."""
+    values = {}
+    for name in ("elementwise_passes", "layer_overhead", "half_channels"):
+        values[name] = _read_prior(name, "fp32")
+    for precision in ("fp32", "tf32", "amp"):
+        values[f"efficiency_conv2d.{precision}"] = _read_prior("efficiency_conv2d", precision)
+    return values | {"ratio_conv3d": 0.685}
+
+
+def _read_prior(name: str, precision: str) -> float:
+    prior = PARAMETERS[name].prior
+    assert prior is not None
+    return float({**prior.median}[precision])
+
+
+def seconds(run: Run, window_fetch: float) -> float:
+    """Seconds of an iteration on one PE."""
+    values = list_values()
+    return seconds_of_dense(run, values) + run.samples * float(
+        np.maximum(_fetch(run) / window_fetch - _compute(run, values), 0).sum()
+    )
+
+
+def _fetch(run: Run) -> Floats:
+    """Seconds a sample [G] of grouped convolutions at all of the memory's bandwidth."""
+    layers, *_ = find_layers(run.model, run.dataset)
+    windows = layers.flops / 2 * layers.groups / layers.filters
+    _, bandwidth = DEVICES[run.device]
+    return np.where(layers.groups > 1, 3 * windows * ITEM_BYTES[run.precision] / bandwidth, 0.0)
+
+
+def _compute(run: Run, values: Mapping[str, float]) -> Floats:
+    """Seconds a sample [G] that the same layers take otherwise."""
+    layers, *_ = find_layers(run.model, run.dataset)
+    peaks, bandwidth = DEVICES[run.device]
+    reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
+    filled = np.ones(len(layers))
+    for width in (layers.channels, layers.filters):
+        filled *= width / (width + values["half_channels"])
+    traffic = (layers.x + layers.y) * ITEM_BYTES[run.precision] / bandwidth
+    return 3 * np.maximum(layers.flops / (reached * filled), traffic)
+
+
+def errors(runs: Sequence[Run], window_fetch: float) -> Floats:
+    """ln(predicted / measured) images a second of each row."""
+    rates = [run.samples / seconds(run, window_fetch) for run in runs]
+    return np.log(rates) - np.log([run.images_per_s for run in runs])
+
+
+def fit(runs: Sequence[Run]) -> float:
+    """`window_fetch`, by least squares of logarithms; rows of a series share a row's weight."""
+    series = [(run.model, run.device, run.precision) for run in runs]
+    weights = 1 / np.array([series.count(each) for each in series])
+
+    def misfit(log: float) -> float:
+        return float(weights @ errors(runs, np.exp(log)) ** 2)
+
+    solved = minimize_scalar(misfit, bounds=(np.log(LOW), np.log(HIGH)), method="bounded")
+    return float(np.exp(solved.x))
+
+
+@dataclass(frozen=True)
+class Study:
+    """The fit, its errors, and those of fits without the row's own network."""
+
+    runs: tuple[Run, ...]
+    checks: tuple[Run, ...]
+    window_fetch: float
+    spread: float
+    fitted: Floats
+    without_network: Floats
+    checked: Floats
+
+
+def study() -> Study:
+    """All of it, from the shipped rows."""
+    every = read_runs(RUNS)
+    runs, checks = (tuple(run for run in every if run.use == use) for use in ("fit", "check"))
+    value = fit(runs)
+    others = [fit([each for each in every if each.model != run.model]) for run in runs]
+    return Study(
+        runs,
+        checks,
+        value,
+        _find_spread(every, value),
+        errors(runs, value),
+        np.array([errors([run], other)[0] for run, other in zip(runs, others, strict=True)]),
+        errors(checks, value),
+    )
+
+
+def _find_spread(runs: Sequence[Run], value: float) -> float:
+    """The root mean square of the errors of depthwise networks, over their share of the time."""
+    depthwise = [run for run in runs if not run.model.startswith("resnext")]
+    shares = (errors(depthwise, value * 1.001) - errors(depthwise, value)) / np.log(1.001)
+    return float(np.sqrt(np.mean(errors(depthwise, value) ** 2)) / np.mean(shares))
+
+
+def measure(effort: Effort) -> Report:
+    """Fit, leave out, and check: the same whatever the effort."""
+    made = study()
+    rows = [Row("window_fetch", made.window_fetch, "", note=f"spread {made.spread:.2f}")]
+    for what, each in (("fitted", made.fitted), ("without network", made.without_network)):
+        rows.append(Row(f"mean error, {what}", mean_error(each), ""))
+    rows.append(Row("mean error, RTX 3090", mean_error(made.checked), ""))
+    free = errors(made.runs, HIGH)
+    rows.append(Row("mean error, if fetched at once", mean_error(free), ""))
+    ratios = np.exp([*made.fitted, *made.checked])
+    for run, ratio in zip((*made.runs, *made.checks), ratios, strict=True):
+        what = ", ".join((run.model, run.device, run.precision))
+        note = f"{'' if run.use == 'fit' else 'check; '}{run.note}"
+        rows.append(Row(what, run.images_per_s, "images/s", float(ratio), "measured", note=note))
+    note = "Ratios are predicted / measured. All other parameters are those that are shipped."
+    return Report("grouped", "grouped convolutions of a PE", tuple(rows), note)

@@ -1,0 +1,53 @@
+"""A layer of which only its counts are known: `free: {flops: 2e9, weights: 1e6, outputs: 512}`.
+
+For what has no word of its own. Nothing is known of its inside, so that no group can split it: by
+every group but a pipeline each PE runs all of it.
+"""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, Tag
+
+from grids.entries.entry import Count, refuse_bool
+from grids.models.settings import BY_FORM, LIST, LayerSettings, Number, Targets
+from grids.models.tensors import Counts, Passage, Tensor
+from grids.reading.errors import InputError
+
+# What a layer table holds of anything; more is a slip of the pen.
+Amount = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False), BeforeValidator(refuse_bool)]
+OutputSizes = Annotated[tuple[Count, ...], Field(min_length=1, max_length=4), Tag(LIST)]
+
+
+class Free(LayerSettings):
+    """Operations forward, a sample; weights; items that it reads and makes, a sample.
+
+    inputs: those that come in, where nothing is said. outputs: their number, or C x extents; the
+    sizes of what comes in, where nothing is said.
+    """
+
+    flops: Amount
+    weights: Amount = 0.0
+    biases: Amount = 0.0
+    inputs: Amount | None = None
+    outputs: Annotated[Number | Targets | OutputSizes, BY_FORM] | None = None
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        y = self._find_output(layer, x, targets)
+        inputs = float(x.items) if self.inputs is None else self.inputs
+        counts = Counts(inputs, self.weights, self.biases, self.flops)
+        return Passage(x, y, counts=counts)
+
+    def _find_output(self, layer: str, x: Tensor, targets: int) -> Tensor:
+        """What goes out, of the rank of what comes in."""
+        if self.outputs is None:
+            return x
+        if self.outputs == "targets" or isinstance(self.outputs, int):
+            channels = targets if self.outputs == "targets" else self.outputs
+            return Tensor(channels, x.flat.extents)
+        if len(self.outputs) != len(x.sizes):
+            raise InputError(
+                f"outputs: expected a number, or C and {len(x.extents)} extents, "
+                f"got {len(self.outputs)} numbers",
+                where=f"layer {layer}",
+            )
+        return Tensor(self.outputs[0], self.outputs[1:])

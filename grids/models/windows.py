@@ -1,0 +1,124 @@
+"""Steps whose kernels slide over a sample's extents: convolutions and poolings.
+
+A window of K items a dilation apart spans K' = dilation (K - 1) + 1. With stride S and P items of
+padding in all it turns an extent X into floor((X + P - K') / S) + 1; a transposed convolution goes
+the other way, and turns X into (X - 1) S + K' - P, and some rows more where it is told so.
+"""
+
+import math
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Tag
+
+from grids.models.settings import BY_FORM, WORD, LayerSettings, Number, Paddings, Sizes, Targets
+from grids.models.tensors import Passage, Tensor, size_dimensions, slide, spread
+from grids.reading.errors import InputError
+
+EachChannel = Annotated[Literal["channels"], Tag(WORD)]  # a group for each
+
+
+class _Convolving(LayerSettings):
+    """What convolutions of both ways have: filters, in groups that see their own channels alone.
+
+    filters: their number, or as many as the data set has targets. A group reads C/groups channels
+    and makes filters/groups of the outputs; as many groups as channels (`groups: channels`) are a
+    depthwise convolution.
+    """
+
+    bare: ClassVar[str] = "filters"
+
+    filters: Annotated[Number | Targets, BY_FORM]
+    kernel: Sizes
+    stride: Sizes = (1,)
+    dilation: Sizes = (1,)
+    groups: Annotated[Number | EachChannel, BY_FORM] = 1
+    bias: bool = True
+
+    def count_filters(self, targets: int) -> int:
+        """F."""
+        return targets if self.filters == "targets" else self.filters
+
+    def count_groups(self, layer: str, channels: int, filters: int) -> int:
+        """Groups that divide channels and filters; InputError where they do not."""
+        groups = channels if self.groups == "channels" else self.groups
+        if channels % groups or filters % groups:
+            raise InputError(
+                f"expected groups that divide {channels} channels in and {filters} filters, "
+                f"got {groups}",
+                where=f"layer {layer}",
+                advice=f"the most that do are {math.gcd(channels, filters)}",
+            )
+        return groups
+
+
+class Conv(_Convolving):
+    """A convolution."""
+
+    padding: Paddings | Literal["same"] = (0,)
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        filters = self.count_filters(targets)
+        groups = self.count_groups(layer, x.channels, filters)
+        kernel = size_dimensions(layer, "kernel", self.kernel, x)
+        stride = size_dimensions(layer, "stride", self.stride, x)
+        span = _span(layer, kernel, self.dilation, x)
+        y = Tensor(filters, slide(layer, x, span, stride, self.padding))
+        return Passage(x, y, kernel, stride, bias=self.bias, span=span, groups=groups)
+
+
+class TransposedConv(_Convolving):
+    """A transposed convolution, which gives a stride's rows for each that comes in."""
+
+    padding: Paddings = (0,)
+    # Rows on one side more: of 2 extents that a strided convolution makes one, the larger.
+    output_padding: Paddings = (0,)
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        filters = self.count_filters(targets)
+        groups = self.count_groups(layer, x.channels, filters)
+        kernel = size_dimensions(layer, "kernel", self.kernel, x)
+        stride = size_dimensions(layer, "stride", self.stride, x)
+        span = _span(layer, kernel, self.dilation, x)
+        extents = spread(layer, x, span, stride, self.padding, self.output_padding)
+        back = tuple(1 / each for each in stride)
+        y = Tensor(filters, extents)
+        return Passage(x, y, kernel, back, bias=self.bias, span=span, groups=groups)
+
+
+def _span(layer: str, kernel: Sizes, dilation: Sizes, x: Tensor) -> Sizes:
+    """Rows from the first to the last item of a window."""
+    apart = size_dimensions(layer, "dilation", dilation, x)
+    return tuple(d * (k - 1) + 1 for d, k in zip(apart, kernel, strict=True))
+
+
+class Pool(LayerSettings):
+    """The largest, or the mean, of each window."""
+
+    bare: ClassVar[str] = "kernel"
+
+    kernel: Sizes
+    stride: Sizes | None = None  # without one, windows stand side by side
+    padding: Paddings | Literal["same"] = (0,)
+    # Whether a last window may hang over the edge: in the authors' VGG16 113 is pooled to 57.
+    ceil: bool = False
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        kernel = size_dimensions(layer, "kernel", self.kernel, x)
+        stride = size_dimensions(layer, "stride", self.stride or self.kernel, x)
+        extents = slide(layer, x, kernel, stride, self.padding, self.ceil)
+        return Passage(x, Tensor(x.channels, extents), kernel, stride)
+
+
+class AdaptivePool(LayerSettings):
+    """An average pool with the windows that give a wanted extent."""
+
+    bare: ClassVar[str] = "extent"
+
+    extent: Sizes
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        y = Tensor(x.channels, size_dimensions(layer, "extent", self.extent, x))
+        # Windows of one size, rounded up. Frameworks vary it from place to place where extents do
+        # not divide; where less comes in than goes out, an item is its own window.
+        kernel = tuple(math.ceil(a / b) for a, b in zip(x.extents, y.extents, strict=True))
+        return Passage(x, y, kernel, stride=kernel)

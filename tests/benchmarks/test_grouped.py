@@ -1,0 +1,68 @@
+"""How fast grouped convolutions fetch: the shipped rows, the form by hand, what is shipped."""
+
+import numpy as np
+import pytest
+
+from benchmarks import grouped, priors
+from benchmarks.effort import QUICK
+from grids.entries.parameters import PARAMETERS
+
+
+@pytest.fixture(scope="module")
+def made() -> grouped.Study:
+    return grouped.study()
+
+
+def by_hand(run: priors.Run, window_fetch: float) -> float:
+    """Seconds of an iteration, a layer at a time."""
+    layers, *_ = priors.find_layers(run.model, run.dataset)
+    (peaks, bandwidth), item = priors.DEVICES[run.device], priors.ITEM_BYTES[run.precision]
+    values, total = grouped.list_values(), 0.0
+    for at, kind in enumerate(layers.kinds):
+        moved = (layers.x[at] + layers.y[at]) * item / bandwidth
+        if kind in ("conv", "fc"):
+            reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
+            for width in (layers.channels[at], layers.filters[at]):
+                reached *= width / (width + values["half_channels"])
+            fetched = 0.0
+            if layers.groups[at] > 1:
+                filters = layers.filters[at] / layers.groups[at]
+                fetched = layers.flops[at] / (2 * filters) * item / (window_fetch * bandwidth)
+            total += run.samples * 3 * max(layers.flops[at] / reached, moved, fetched)
+        else:
+            total += run.samples * values["elementwise_passes"] * moved
+        weights = layers.w[at] + layers.bias[at]
+        total += (3 * item + 20) * weights / bandwidth + values["layer_overhead"]
+    return total
+
+
+@pytest.mark.parametrize("run", priors.read_runs(grouped.RUNS)[::5], ids=lambda run: run.model)
+def test_the_form_is_that_of_the_machine_oracle(run: priors.Run) -> None:
+    assert grouped.seconds(run, 0.3) == pytest.approx(by_hand(run, 0.3), rel=1e-12)
+
+
+def test_what_is_shipped_was_made_by_the_command(made: grouped.Study) -> None:
+    prior = PARAMETERS["window_fetch"].prior
+    assert prior is not None
+    assert prior.median["fp32"] == pytest.approx(made.window_fetch, rel=0.01)
+    assert prior.spread["fp32"] == pytest.approx(made.spread, abs=0.02)
+
+
+def test_fetching_earns_its_parameter(made: grouped.Study) -> None:
+    """Also on a network, and on a device, that the fit has not seen."""
+    at_once = grouped.errors(made.runs, grouped.HIGH)
+    assert priors.mean_error(made.without_network) < 0.4 * priors.mean_error(at_once)
+    checks = grouped.errors(made.checks, grouped.HIGH)
+    assert priors.mean_error(made.checked) < 0.4 * priors.mean_error(checks)
+    assert np.exp(np.abs(made.fitted)).max() < 1.6
+
+
+def test_dense_networks_do_not_fetch() -> None:
+    for run in priors.read_runs()[::7]:
+        assert grouped.seconds(run, 0.01) == priors.seconds(run, grouped.list_values())
+
+
+def test_the_report_has_a_row_for_each_run() -> None:
+    report = grouped.measure(QUICK)
+    runs = priors.read_runs(grouped.RUNS)
+    assert sum(row.unit == "images/s" for row in report.rows) == len(runs) == 20
