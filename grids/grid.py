@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
+from grids.divisible import expect_divisible, list_whole
 from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
@@ -146,9 +147,10 @@ class Grid:
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd about model files, by line, and about measured epochs."""
+        """What is odd about model files, by line, and about measured epochs; what stays whole."""
         entries = (*self.models, *self.convergences.values())
-        return [text for each in entries for text in each.warnings]
+        odd = [text for each in entries for text in each.warnings]
+        return [*odd, *list_whole(self.models, self.fitting, self.strategies)]
 
     @cached_property
     def axes(self) -> dict[str, Floats]:
@@ -206,7 +208,10 @@ class Grid:
         key = (model, dataset)
         if key not in self._tables:
             try:
-                self._tables[key] = self.models[model].table(self.datasets[dataset])
+                table = self.models[model].table(self.datasets[dataset])
+                for strategy in self.strategies:
+                    expect_divisible(strategy, table)
+                self._tables[key] = table
             except ShapeError as error:  # an answer as good as a table: it is not asked for again
                 self._tables[key] = error
         return self._tables[key]

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from kernels.arrays import Cells, PerLayer
 from kernels.compiled import compiled
-from kernels.layers import Layers, LayerTimes
+from kernels.layers import Layers, LayerTimes, Sequence
 from kernels.options import Optimizer, Options
 
 # Items moved between memory and the PE for each weight and bias in one update.
@@ -74,6 +74,16 @@ def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
 
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Seconds a sample forward, weights left out: s_l / 3."""
+    traffic = delta * (layers.x + layers.y)
+    by_tiles = roofline(layers.flops / _reach_peak(layers, pe), traffic, pe)
+    fetching = delta * count_fetched(layers) / (pe.window_fetch * pe.memory_bandwidth)
+    multiplying = jnp.maximum(by_tiles, fetching)
+    moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
+    return jnp.where(jnp.equal(layers.elementwise, 1), moving, multiplying)
+
+
+def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
+    """The part of the peak that a layer's kernels reach, e_k g_l."""
     flat = layers.convolution * (1 - layers.volumetric)
     volumetric = layers.convolution * layers.volumetric
     product = 1 - layers.convolution - layers.elementwise
@@ -87,12 +97,7 @@ def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     # CosmoFlow, told from 2-D networks, is off by 4.7, with it by 1.5 (`benchmarks priors`).
     filled = layers.channels / (layers.channels + pe.half_channels)
     filled = filled * layers.filters / (layers.filters + pe.half_channels)
-    traffic = delta * (layers.x + layers.y)
-    by_tiles = roofline(layers.flops / (kind * filled), traffic, pe)
-    fetching = delta * count_fetched(layers) / (pe.window_fetch * pe.memory_bandwidth)
-    multiplying = jnp.maximum(by_tiles, fetching)
-    moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
-    return jnp.where(jnp.equal(layers.elementwise, 1), moving, multiplying)
+    return jnp.asarray(kind * filled)
 
 
 def count_fetched(layers: Layers) -> PerLayer:
@@ -151,13 +156,28 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
 def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
     """As the roofline has them, without updates."""
     forward = forward_alone(layers, pe, delta)
-    weights = 3 * delta * (layers.w + layers.bias) / pe.memory_bandwidth
+    if layers.sequence is None:
+        weights = 3 * delta * (layers.w + layers.bias) / pe.memory_bandwidth
+        fixed = weights + pe.layer_overhead
+    else:
+        fixed = _time_sequence(layers, layers.sequence, pe, delta)
     return LayerTimes(
-        forward=forward,
-        backward=2 * forward,
-        update=jnp.zeros_like(forward),
-        fixed=weights + pe.layer_overhead,
+        forward=forward, backward=2 * forward, update=jnp.zeros_like(forward), fixed=fixed
     )
+
+
+def _time_sequence(layers: Layers, sequence: Sequence, pe: PE, delta: Cells) -> PerLayer:
+    """Seconds a pass, whatever the batch, of layers that may go from position to position.
+
+    A product of b rows reaches b / (b + c) of what one of many rows does, c = `half_channels`: it
+    takes as long as with c samples more. So forward, and for the gradients of what came in; those
+    of the weights are one product of all positions.
+    """
+    weights = 3 * delta * (sequence.reads * layers.w + layers.bias) / pe.memory_bandwidth
+    starts = sequence.steps * pe.layer_overhead
+    in_a_row = jnp.greater(sequence.steps, 1) & jnp.equal(layers.elementwise, 0)
+    forward = layers.flops / _reach_peak(layers, pe) / (pe.peak_flops * pe.efficiency)
+    return weights + starts + jnp.where(in_a_row, 2 * pe.half_channels * forward, 0.0)
 
 
 def _run_forward_twice(times: LayerTimes) -> LayerTimes:

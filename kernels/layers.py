@@ -25,7 +25,7 @@ class Layers:
     `kept_bytes` are what the backward pass reads of the tensors that a layer makes; `crossing`,
     the items of all tensors that later layers read of it and of those before it. `slowdown` is the
     measured time of a layer over its roofline time on the machine where it was measured, 1 where
-    nothing was measured.
+    nothing was measured. `sequence`: of networks that have steps in a row, or tables of words.
     """
 
     x: PerLayer
@@ -47,6 +47,21 @@ class Layers:
     kept_bytes: PerLayer
     crossing: PerLayer
     slowdown: PerLayer
+    # None, and not ones: the programs of all other networks, and their last bits, stay as they are.
+    sequence: "Sequence | None" = None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Sequence:
+    """What the positions of a sequence do to a pass, 1 in layers that have none.
+
+    `steps` are products that wait for each other, each with a start-up; `reads` is how often
+    weights cross the memory, of once in each of three passes (forward, and two gradients).
+    """
+
+    steps: PerLayer
+    reads: PerLayer
 
 
 @jax.tree_util.register_dataclass

@@ -176,6 +176,8 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
             filters=table.filters[n],
             divided=bool(split[n]),
             inputs=tuple(each for each in table.inputs[n] if each >= 0),
+            steps=int(table.steps[n]),
+            reads=table.reads[n],
         )
         for n in range(len(table))
     ]

@@ -72,6 +72,17 @@ def test_halves_take_half_the_traffic() -> None:
     assert layer_pass(CONV, replace(MACHINE, a=2.0)) == pytest.approx((138.24, 0.956))
 
 
+def test_steps_in_a_row_have_a_start_each() -> None:
+    # 3 x (72 r + 4) x 4 / 1000 + 0.5 n
+    recurrent = replace(CONV, steps=5, reads=11 / 3)
+    assert layer_pass(recurrent, MACHINE) == pytest.approx((138.24, 3.216 + 2.5))
+    # 2 x 3 x 2304 / (100 x 0.5 x 2/5 x 4/7): as long as with three samples more, in two of three.
+    few = replace(MACHINE, half_channels=3.0)
+    assert layer_pass(recurrent, few) == pytest.approx((604.8, 3.216 + 2.5 + 1209.6))
+    gates = replace(RELU, steps=5)
+    assert layer_pass(gates, few) == pytest.approx((2.56, 2.5))
+
+
 def test_efficiencies_multiply() -> None:
     seconds, _ = layer_pass(CONV, replace(MACHINE, efficiency=0.5))
     assert seconds == pytest.approx(2 * 138.24)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Which
 from grids.models.layers import LayerTable
-from kernels.layers import Layers
+from kernels.layers import Layers, Sequence
 
 Mask = tuple[bool, ...] | None
 
@@ -35,6 +35,7 @@ def kernel_layers(table: LayerTable) -> Layers:
         kept_bytes=table.kept_bytes,
         crossing=table.crossing,
         slowdown=np.ones(len(table)),
+        sequence=Sequence(table.steps, table.reads) if table.sequential else None,
     )
 
 

@@ -2,7 +2,8 @@
 
 The discrete decisions of a strategy, made before the kernels run: the experiments' masks (ParaDL,
 section 5: convolutions for filter and channel, convolutions and poolings for spatial as long as the
-extents allow), the factors of a spatial split, the best pipeline partition.
+extents allow; of sequences, the linear layers), the factors of a spatial split, the best pipeline
+partition.
 """
 
 from dataclasses import replace
@@ -49,15 +50,15 @@ def place(
             rows = Rows(table, strategy.dims, strategy.layers, mask, storage)
             return _place_parts(rows, p2)
         case "filter":
-            split = split_layers(strategy.layers, mask, table.convolutions)
+            split = split_layers(strategy.layers, mask, table.divisible)
             return _place_channels(table, split, table.divisible_filters, p2)
         case "placement":
             return _place_operators(table, groups, p2)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
             # group either, though `split=all` splits it.
-            first = int(np.argmax(table.convolutions))
-            later = table.convolutions & (np.arange(len(table)) != first)
+            first = int(np.argmax(table.divisible))
+            later = table.divisible & (np.arange(len(table)) != first)
             # Filters of one channel, of a depthwise convolution, have none to divide: it is whole.
             channels = table.divisible_channels
             later &= (channels > 1) | (table.groups == 1)

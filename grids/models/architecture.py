@@ -21,6 +21,7 @@ from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry
 from grids.entries.precision import PrecisionName
 from grids.models.densenet import DenseNet
+from grids.models.gnmt import Gnmt
 from grids.models.inception import Inception
 from grids.models.inverted import InvertedResiduals
 from grids.models.layers import Floats, LayerTable
@@ -29,17 +30,22 @@ from grids.models.resnet import ResNet
 from grids.models.shapes import infer_layers
 from grids.models.steps import Steps
 from grids.models.unet import UNet
+from grids.models.vit import VisionTransformer
 from grids.reading.errors import ShapeError
 
 Family = Annotated[
-    ResNet | Inception | DenseNet | InvertedResiduals | UNet, Field(discriminator="name")
+    ResNet | Inception | DenseNet | InvertedResiduals | UNet | VisionTransformer | Gnmt,
+    Field(discriminator="name"),
 ]
 
 
 class Architecture(Entry):
-    """A network that takes any sample of its rank, the number of spatial dimensions."""
+    """A network that takes any sample of its rank, the number of spatial dimensions.
 
-    rank: Literal[2, 3]
+    Those of rank 1 take sequences.
+    """
+
+    rank: Literal[1, 2, 3]
     layers: Annotated[Steps, Field(min_length=1)] | None = None
     family: Family | None = None
     # For each of them the layers are inferred once more.
@@ -81,9 +87,7 @@ class Architecture(Entry):
     def layers_for(self, shape: tuple[int, ...], targets: int) -> LayerTable:
         """The layers for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
         if len(shape) - 1 != self.rank:
-            raise ShapeError(
-                f"{self.name} takes samples of {self.rank} spatial dimensions, got {len(shape) - 1}"
-            )
+            raise ShapeError(f"{self.name} takes {_tell_misfit(self.rank, len(shape) - 1)}")
         return _infer_once(self, shape, targets)
 
     def profile(
@@ -120,6 +124,13 @@ class Architecture(Entry):
     def mask(self) -> None:
         """Each strategy chooses the layers it splits; a file of ParaDL's may say which."""
         return None
+
+
+def _tell_misfit(rank: int, got: int) -> str:
+    """What samples of another rank should have been, in words."""
+    if rank == 1:
+        return f"sequences, [C, length], got samples of {got} spatial dimensions"
+    return f"samples of {rank} spatial dimensions, got {got}"
 
 
 @lru_cache(maxsize=256)  # a measured time is spread over the layers of each sweep's every part

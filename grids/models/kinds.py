@@ -31,6 +31,8 @@ class Kind:
     multiplies: ClassVar[bool] = False
     # A kernel slides over the extents: a spatial group may split them, with a halo if K > 1.
     windowed: ClassVar[bool] = False
+    # Groups split its filters or channels, unless they are told otherwise.
+    divides: ClassVar[bool] = False
     # Its kernel slides over what goes out: it makes several rows of one.
     spreads: ClassVar[bool] = False
     # Nothing but its counts is known: no group splits it.
@@ -43,6 +45,10 @@ class Kind:
     keeps_output: ClassVar[bool] = False
     # What else its backward pass reads, whatever the precision [bytes an output item].
     remembered: ClassVar[int] = 0
+    # And in the precision of tensors [items an output item].
+    carried: ClassVar[int] = 0
+    # Why no group can split its filters or channels, where none can.
+    whole: ClassVar[str] = ""
 
     @property
     def elementwise(self) -> bool:
@@ -150,6 +156,7 @@ class Convolution(Multiplying):
     """Each weight is used once for each position of the kernel."""
 
     windowed = True
+    divides = True
 
     def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
         return 2 * weights * math.prod(y[1:])
@@ -167,9 +174,73 @@ class FreeLayer(Multiplying):
     opaque = True
 
 
+class Linear(Multiplying):
+    """Each weight is used once for each position: filters are columns of the matrix, channels rows.
+
+    One matrix after the other is gathered, as convolutions are: of two in a row, Megatron-LM
+    (Shoeybi et al. 2019) would exchange once.
+    """
+
+    divides = True
+
+    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+        return 2 * weights * math.prod(y[1:])
+
+
+class MatrixProduct(Kind):
+    """A product of two tensors, or with a vector; steps say how many operations it has."""
+
+    multiplies = True
+    keeps_input = True
+    whole = "both of its matrices are tensors, which are there whole"
+
+
+class Recurrent(Kind):
+    """A matrix that multiplies what it gave at the position before.
+
+    Its own products are in grids/models/recurrent.py. The gradients of its weights read what went
+    out, and the sums that come in need none.
+    """
+
+    multiplies = True
+    keeps_output = True
+    whole = "each position reads all units of the one before, a gather a step"
+
+
+class Gates(Kind):
+    """From sums to units, with a state that is carried from position to position, and kept."""
+
+    keeps_input = True
+    keeps_output = True
+    carried = 1
+    whole = "each position reads all units of the one before, a gather a step"
+
+
+class Softmax(Activation):
+    """Exponentials over their sum, of all features of a position."""
+
+    whole = "each item is divided by the sum of all"
+
+
+class Embedding(Kind):
+    """Rows of a table."""
+
+    keeps_input = True
+    whole = "each row of its table is looked up whole"
+
+
+class SampledSoftmax(Kind):
+    """Scores of classes that are drawn."""
+
+    multiplies = True
+    keeps_input = True
+    whole = "classes are drawn from the whole table"
+
+
 # Where an activation's value says what its slope is: each is monotonous.
 BY_VALUE = ("relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "hardsigmoid", "hardtanh")
 BY_ARGUMENT = ("gelu", "silu", "mish", "hardswish")
+
 
 _ALL = (
     Convolution("conv", steps=("conv",), prefixes=("CONV",)),
@@ -179,13 +250,26 @@ _ALL = (
     # A POOL that does not say of which kind counts as the one that remembers more.
     MaxPooling("maxpool", steps=("maxpool",), prefixes=("MPOOL", "POOL")),
     Pooling("avgpool", steps=("avgpool", "adaptive_avgpool"), prefixes=("APOOL",)),
-    Normalisation("norm", steps=("batchnorm", "instancenorm", "groupnorm"), prefixes=("BNORM",)),
+    Normalisation(
+        "norm",
+        steps=("batchnorm", "layernorm", "instancenorm", "groupnorm"),
+        prefixes=("BNORM",),
+    ),
     *(Activation(word, (word,), ("RELU",) if word == "relu" else ()) for word in BY_VALUE),
     *(CurvedActivation(word, (word,)) for word in BY_ARGUMENT),
     Dropout("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
     Kind("add", prefixes=("ADD",)),  # where a residual step ends
     Product("multiply"),  # where a multiply step ends
     Kind("concat", prefixes=("CONCAT",)),  # where the branches of a concat step meet
+    Linear("linear", steps=("linear",)),
+    MatrixProduct("matmul", steps=("matmul",)),
+    Softmax("softmax", steps=("softmax",)),
+    Embedding("embedding", steps=("embedding",)),
+    SampledSoftmax("sampled_softmax", steps=("sampled_softmax",)),
+    Recurrent("recurrent"),  # of an lstm step, which has an input's linear layer in front
+    Gates("gates"),
+    Kind("class_token", steps=("class_token",)),
+    Kind("positions", steps=("positions",)),
 )
 
 KINDS = {kind.name: kind for kind in _ALL}

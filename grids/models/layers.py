@@ -55,6 +55,8 @@ class Layer:
     # The positions of the layers that made what it reads, -1 for the sample. None: a row of a
     # chain, as in ParaDL's files, which reads the layer before it.
     inputs: tuple[int, ...] | None = None
+    steps: float = 1.0  # products that wait for each other, as a recurrent layer's of each position
+    reads: float = 1.0  # how often its weights cross the memory, of once in each of three passes
 
 
 # Without equality, a table hashes by identity: placements are kept for each table.
@@ -76,6 +78,8 @@ class LayerTable:
     kernel: Floats
     stride: Floats  # of the windows; 1 where there are none
     groups: Floats
+    steps: Floats
+    reads: Floats
     inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
     seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
 
@@ -163,6 +167,16 @@ class LayerTable:
     def convolutions(self) -> Flags:
         """Which layers are convolutions [G]: those whose filters or channels a group may split."""
         return np.array([kind.convolves for kind in self._kinds])
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a layer has steps in a row, or reads its weights more or less than once."""
+        return bool((self.steps != 1).any() or (self.reads != 1).any())
+
+    @property
+    def divisible(self) -> Flags:
+        """Of which layers groups split filters or channels, unless they are told otherwise [G]."""
+        return np.array([kind.divides for kind in self._kinds])
 
     @property
     def divisible_filters(self) -> Floats:

@@ -28,6 +28,8 @@ def count_kept_items(
 ) -> Floats:
     """Items a sample [G] that are kept of each layer's output, and of the sample with the first.
 
+    And the states that a layer carries from one position to the next, which are no tensor of it.
+
     inputs: the positions of the layers that made what each layer reads. sample, y: items of the
     sample, of each output [G].
     """
@@ -36,7 +38,7 @@ def count_kept_items(
     for kind, positions in zip(kinds, inputs, strict=True):
         if kind.keeps_input:
             kept[list(positions)] = True
-    items = np.where(kept[:SAMPLE], y, 0.0)
+    items = np.where(kept[:SAMPLE], y, 0.0) + np.array([kind.carried for kind in kinds]) * y
     items[0] += sample * kept[SAMPLE]
     return items
 

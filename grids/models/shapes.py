@@ -1,27 +1,33 @@
 """Shape inference: an architecture and a sample shape give the layer table.
 
-A tensor is a sample's C channels by its extents ([d,] h, w). A window of K items with stride S
-and P items of padding in all turns an extent X into floor((X + P - K) / S) + 1.
+A tensor is a sample's C channels by its extents ([d,] h, w), or by its length. A window of K items
+with stride S and P items of padding in all turns an extent X into floor((X + P - K) / S) + 1.
+
+Each step's tensor can be named by later ones: `encoder`, or, of steps inside steps,
+`encoder.lstm1`; inside, names are looked up from the innermost step outwards. `sample` is what
+comes in.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from grids.models.building import BuildingSettings
 from grids.models.kinds import KINDS, Kind
 from grids.models.layers import Layer, LayerTable, pad_dimensions
 from grids.models.liveness import SAMPLE
 from grids.models.settings import LayerSettings
-from grids.models.steps import Concat, Flatten, Multiply, Residual, Side, Step, Steps
-from grids.models.tensors import Counts, Passage, Tensor
-from grids.reading.errors import InputError, ShapeError, shorten
+from grids.models.steps import Concat, Flatten, Multiply, Read, Repeat, Residual, Side, Step, Steps
+from grids.models.tensors import Counts, Own, Passage, Stream, Tensor
+from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
 
 def infer_layers(model: str, steps: Steps, shape: tuple[int, ...], targets: int) -> LayerTable:
     """The layers of the steps of `model` for samples of `shape` (C, [d,] h, w)."""
-    walk = _Walk(targets)
+    sample = Stream(Tensor(shape[0], shape[1:]), SAMPLE)
+    walk = _Walk(targets, outputs={"sample": sample})
     try:
-        walk.follow("", steps, _Stream(Tensor(shape[0], shape[1:]), SAMPLE))
+        walk.follow("", steps, sample)
         _refuse_twins(walk.layers)
         return LayerTable.from_layers(walk.layers)
     except InputError as error:
@@ -45,34 +51,51 @@ def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
         yield scope + (step.settings.name or f"{step.word}{numbers[step.word]}"), step
 
 
-@dataclass(frozen=True)
-class _Stream:
-    """A tensor between layers, and the position of the layer that made it."""
-
-    tensor: Tensor
-    maker: int
-
-
 @dataclass
 class _Walk:
-    """Collects layers in the order in which a sample meets them."""
+    """Collects layers in the order in which a sample meets them, and what each step gives."""
 
     targets: int
+    outputs: dict[str, Stream]
     layers: list[Layer] = field(default_factory=list)
 
-    def follow(self, scope: str, steps: Steps, x: _Stream) -> _Stream:
+    def follow(self, scope: str, steps: Steps, x: Stream) -> Stream:
         """What comes out of the steps, one after the other."""
         for name, step in _name_steps(scope, steps):
-            x = self._take(name, step, x)
+            x = self.outputs[name] = self._take(name, step, x)
         return x
 
-    def _take(self, name: str, step: Step, x: _Stream) -> _Stream:
+    def look_up(self, name: str, reference: str) -> Stream:
+        """What an earlier step gives that the step `name` refers to."""
+        scope = name
+        while scope:
+            scope = scope.rpartition(".")[0]
+            stream = self.outputs.get(f"{scope}.{reference}" if scope else reference)
+            if stream is not None:
+                return stream
+        raise InputError(
+            f"no step {shorten(reference)} before it",
+            where=f"layer {name}",
+            advice=suggest_name(reference, self.outputs),
+        )
+
+    def _take(self, name: str, step: Step, x: Stream) -> Stream:
         """What comes out of one step."""
         settings = step.settings
         match settings:
             case LayerSettings():
+                if step.kind.windowed:
+                    _expect_image(name, x.tensor)
                 passage = settings.infer(name, x.tensor, self.targets)
-                return self._add(name, step.kind, passage, x)
+                return self.add(name, step.kind.name, passage, x)
+            case BuildingSettings():
+                return settings.build(name, x, self)
+            case Read():
+                return self.look_up(name, settings.step)
+            case Repeat():
+                for number in range(1, settings.times + 1):
+                    x = self.follow(f"{name}.{number}.", settings.layers, x)
+                return x
             case Residual():
                 return self._take_residual(name, settings, x)
             case Multiply():
@@ -86,7 +109,7 @@ class _Walk:
         assert isinstance(settings, Flatten)
         return replace(x, tensor=x.tensor.flat)
 
-    def _take_residual(self, name: str, residual: Residual, x: _Stream) -> _Stream:
+    def _take_residual(self, name: str, residual: Residual, x: Stream) -> Stream:
         """The sum of the body and the shortcut, which have to give the same sizes."""
         body = self.follow(f"{name}.", residual.body, x)
         # Of no steps, the input itself: nothing is added to the table.
@@ -94,18 +117,17 @@ class _Walk:
         y = body.tensor
         if y != shortcut.tensor:
             raise ShapeError(f"{name}.add: the body gives {y}, the shortcut {shortcut.tensor}")
-        return self._add(f"{name}.add", KINDS["add"], Passage(y, y, inputs=2), body, shortcut)
+        return self.add(f"{name}.add", "add", Passage(y, y, inputs=2), body, shortcut)
 
-    def _take_product(self, name: str, product: Multiply, x: _Stream) -> _Stream:
+    def _take_product(self, name: str, product: Multiply, x: Stream) -> Stream:
         """The body times the gate, either of which may count for all channels or rows of both."""
         gate = self.follow(f"{name}.", product.gate, x)
         body = self.follow(f"{name}.body.", product.body, x)
         y = _broadcast(f"{name}.multiply", body.tensor, gate.tensor)
         counts = Counts(body.tensor.items + gate.tensor.items, 0, 0, flops=y.items)
-        passage = Passage(y, y, counts=counts)
-        return self._add(f"{name}.multiply", KINDS["multiply"], passage, body, gate)
+        return self.add(f"{name}.multiply", "multiply", Passage(y, y, counts=counts), body, gate)
 
-    def _take_concat(self, name: str, concat: Concat, x: _Stream) -> _Stream:
+    def _take_concat(self, name: str, concat: Concat, x: Stream) -> Stream:
         """The branches' outputs side by side, of which only the channels may differ."""
         ends = [
             self.follow(f"{name}.branch{number}.", branch, x)
@@ -117,13 +139,30 @@ class _Walk:
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
         y = Tensor(sum(each.channels for each in tensors), tensors[0].extents)
         # A copy, which reads what it writes.
-        return self._add(f"{name}.concat", KINDS["concat"], Passage(y, y), *ends)
+        return self.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
-    def _add(self, name: str, kind: Kind, passage: Passage, *inputs: _Stream) -> _Stream:
+    def tell_weights(self, x: Stream) -> tuple[str | None, int]:
+        """The kind of the layer that made a tensor, and its weights; None, 0: the sample."""
+        if x.maker == SAMPLE:
+            return None, 0
+        maker = self.layers[x.maker]
+        return maker.kind, int(maker.w)
+
+    def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
         """What comes out of a layer, which joins the collection."""
         makers = tuple(each.maker for each in inputs)
-        self.layers.append(_make_layer(name, kind, passage, makers))
-        return _Stream(passage.y, maker=len(self.layers) - 1)
+        self.layers.append(_make_layer(name, KINDS[kind], passage, makers))
+        return Stream(passage.y, maker=len(self.layers) - 1)
+
+
+def _expect_image(name: str, x: Tensor) -> None:
+    """InputError for a sequence, over which no window slides."""
+    if x.is_sequence:
+        raise InputError(
+            f"expected an image, got {x}",
+            where=f"layer {name}",
+            advice="windows slide over images alone; on each position of a sequence use 'linear'",
+        )
 
 
 def _broadcast(name: str, body: Tensor, gate: Tensor) -> Tensor:
@@ -139,7 +178,9 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
     """One row of the table, of a layer and what passes through it, made by layers before it."""
     # Of what is opaque no rows are known: as of a fully connected layer, all items are channels.
     x, y = (each.flat if kind.opaque else each for each in (passage.x, passage.y))
-    counts = passage.counts or _count(kind, passage)
+    own = passage.own or Own()
+    counts = passage.counts or _count(kind, passage, own)
+    channels, filters = own.width or (x.channels, y.channels)
     return Layer(
         name=name,
         kind=kind.name,
@@ -148,26 +189,29 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
         w=counts.weights,
         bias=counts.biases,
         flops=counts.flops,
-        channels=x.channels,
-        filters=y.channels,
-        extents_x=pad_dimensions(x.extents),
-        extents_y=pad_dimensions(y.extents),
+        channels=channels,
+        filters=filters,
+        extents_x=pad_dimensions(x.rows),
+        extents_y=pad_dimensions(y.rows),
         kernel=pad_dimensions(passage.kernel if passage.span is None else passage.span),
         stride=pad_dimensions(passage.stride),
         groups=passage.groups,
         inputs=makers,
+        steps=own.steps,
+        reads=own.reads,
     )
 
 
-def _count(kind: Kind, passage: Passage) -> Counts:
-    """What the kind counts of what passes through a layer."""
+def _count(kind: Kind, passage: Passage, own: Own) -> Counts:
+    """What the kind counts of what passes through a layer, or the layer by itself."""
     x, y, kernel = passage.x, passage.y, passage.kernel
-    # A filter has weights for the channels of its own group alone.
-    weights = kind.count_weights(x.channels // passage.groups, y.channels, kernel)
-    places = x if kind.spreads else y
-    return Counts(
-        inputs=passage.inputs * x.items,
-        weights=weights,
-        biases=kind.count_biases(y.channels) if passage.bias else 0,
-        flops=kind.count_operations(weights, places.sizes, kernel),
-    )
+    weights, biases, flops = own.weights, own.biases, own.flops
+    if weights is None:
+        # A filter has weights for the channels of its own group alone.
+        weights = kind.count_weights(x.channels // passage.groups, y.channels, kernel)
+    if biases is None:
+        biases = kind.count_biases(y.channels) if passage.bias else 0
+    if flops is None:
+        places = x if kind.spreads else y
+        flops = kind.count_operations(weights, places.sizes, kernel)
+    return Counts(passage.inputs * x.items + own.besides, weights, biases, flops)

@@ -19,6 +19,8 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
           - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
       - side: [{fc: targets}]       # a head of its own; the trunk goes on from its input
       - adaptive_avgpool: 1         # to this extent, whatever comes in
+      - repeat: {times: 3, layers: [relu]}  # each time with weights of its own
+      - read: sample                # goes on from it, or from what an earlier step gives
       - conv: {filters: 64, kernel: 3, dilation: 2, padding: same}
       - conv: {filters: 64, kernel: 3, groups: channels, padding: same}    # depthwise
       - transposed_conv: {filters: 32, kernel: 2, stride: 2}
@@ -27,7 +29,9 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # as many outputs as the dataset has targets
 
-Kernel, stride and padding are a number for all dimensions, or a list in the order [d,] h, w.
+Sequences have words of their own: grids/models/sequences.py, attention.py, recurrent.py,
+vocabularies.py. Kernel, stride and padding are a number for all dimensions, or a list in the order
+[d,] h, w.
 Padding is what is added on each side; "same" adds kernel - 1 in all, so that the extent is
 divided by the stride and rounded up. Any step takes a `name`; without one it gets its word and a
 number.
@@ -40,11 +44,15 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from grids.entries.entry import Count, Record
+from grids.entries.entry import Count, Name, Record
+from grids.models.attention import Attention, MatMul
 from grids.models.freelayer import Free
 from grids.models.kinds import KIND_OF_STEP, Kind
+from grids.models.recurrent import Lstm
+from grids.models.sequences import ClassToken, FirstToken, Linear, Positions, ToSequence
 from grids.models.settings import LayerSettings, Settings
 from grids.models.tensors import Passage, Tensor
+from grids.models.vocabularies import Embedding, SampledSoftmax
 from grids.models.windows import AdaptivePool, Conv, Pool, TransposedConv
 from grids.reading.errors import shorten
 
@@ -102,6 +110,21 @@ class Concat(Settings):
     branches: Annotated[tuple["Steps", ...], Field(min_length=1)]
 
 
+class Read(Settings):
+    """What an earlier step gives, or the sample: a view of it, from which the steps go on."""
+
+    bare: ClassVar[str] = "step"
+
+    step: Name
+
+
+class Repeat(Settings):
+    """Layers several times, one after the other, each time with weights of their own."""
+
+    layers: "Steps"
+    times: Annotated[Count, Field(le=1000)]
+
+
 class Side(Settings):
     """A head beside the trunk, such as an auxiliary classifier."""
 
@@ -114,9 +137,10 @@ AnyStep = TypeVar("AnyStep", bound=Record)
 
 
 def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
-    """The form with every word of an element-wise kind as a plain layer."""
+    """The form with every word of an element-wise kind as a plain layer, if it has none yet."""
     # As a decorator, type checkers take the class for the one that is written below.
-    words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise]
+    own = form.model_fields
+    words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise and word not in own]
     plain: dict[str, Any] = dict.fromkeys(words, (Plain | None, None))
     return create_model(
         form.__name__, __base__=form, __module__=form.__module__, __doc__=form.__doc__, **plain
@@ -151,6 +175,18 @@ class Step(Record):
     multiply: Multiply | None = None
     concat: Concat | None = None
     side: Side | None = None
+    read: Read | None = None
+    repeat: Repeat | None = None
+    linear: Linear | None = None
+    matmul: MatMul | None = None
+    attention: Attention | None = None
+    embedding: Embedding | None = None
+    sampled_softmax: SampledSoftmax | None = None
+    lstm: Lstm | None = None
+    to_sequence: ToSequence | None = None
+    class_token: ClassToken | None = None
+    positions: Positions | None = None
+    first_token: FirstToken | None = None
 
     @classmethod
     def __get_pydantic_json_schema__(

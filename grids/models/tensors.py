@@ -1,5 +1,7 @@
 """What flows between layers, what a layer makes of it, and what sliding a window over it gives.
 
+A tensor of one extent is a sequence: as many positions, of as many features as it has channels.
+
 A window of K items with stride S and P items of padding in all turns an extent X into
 floor((X + P - K) / S) + 1.
 """
@@ -34,7 +36,22 @@ class Tensor:
         # Extents of 1 rather than none: a network keeps its rank behind a flatten.
         return Tensor(self.items, tuple(1 for _ in self.extents))
 
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it has one extent alone, its length: then channels are features of a position."""
+        return len(self.extents) == 1
+
+    @property
+    def rows(self) -> Sizes:
+        """The extents that a spatial group may divide: of a sequence, none.
+
+        Attention reads all positions, and a recurrent cell one after the other.
+        """
+        return () if self.is_sequence else self.extents
+
     def __str__(self) -> str:
+        if self.is_sequence:
+            return f"{self.extents[0]} positions of {self.channels}"
         return format_sizes(self.sizes)
 
 
@@ -56,7 +73,7 @@ class Passage:
     convolution makes several of one. inputs: how many tensors of x's sizes come in together. bias:
     whether the layer adds biases, if its kind has any. span: rows from the first to the last item
     of a dilated kernel, where they are not side by side. groups: into which channels and filters
-    fall. counts: where they do not follow from the rest.
+    fall. counts: where they do not follow from the rest; own: where some of them do not.
     """
 
     x: Tensor
@@ -68,6 +85,34 @@ class Passage:
     span: Sizes | None = None
     groups: int = 1
     counts: Counts | None = None
+    own: "Own | None" = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """What a layer counts by itself; None: as its kind does, from channels, filters and kernel.
+
+    width: channels and filters of its matrix, where they are not those of its tensors. besides:
+    items that come in besides x. steps: products that wait for each other, each with a start-up.
+    reads: how often its weights cross the memory, of once in each of three passes (forward, and two
+    gradients).
+    """
+
+    weights: int | None = None
+    biases: int | None = None
+    flops: int | None = None
+    width: tuple[int, int] | None = None
+    besides: int = 0
+    steps: int = 1
+    reads: float = 1.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A tensor between layers, and the position of the layer that made it."""
+
+    tensor: Tensor
+    maker: int
 
 
 def slide(

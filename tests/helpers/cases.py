@@ -16,8 +16,12 @@ from grids.models.layers import Layer, LayerTable
 from grids.models.liveness import SAMPLE
 from grids.placing.group import KnownGroups, PlacedGroup
 
-KINDS = ("conv", "transposed_conv", "maxpool", "fc", "free", "relu", "norm", "add", "multiply")
+KINDS = (
+    *("conv", "transposed_conv", "maxpool", "fc", "free", "relu", "norm", "add", "multiply"),
+    "linear",
+)
 CONVOLUTIONS = ("conv", "transposed_conv")
+SEQUENTIAL = ("linear", "relu")  # of which a recurrent layer has both
 # Few sizes, so that few programs are compiled.
 LAYER_COUNTS = (1, 7)
 
@@ -28,15 +32,16 @@ sizes = st.integers(1, 24)
 def layers(draw: st.DrawFn, rank: int) -> Layer:
     """One layer of any kind; sizes need not fit its neighbours'."""
     kind = draw(st.sampled_from(KINDS))
-    flat = kind in ("fc", "free")
+    flat = kind in ("fc", "free", "linear")
     windowed = kind in (*CONVOLUTIONS, "maxpool")
     groups = draw(st.sampled_from((1, 1, 2, 8))) if kind in CONVOLUTIONS else 1
     extents_x = draw(_triple(rank, sizes, flat))
     extents_y = draw(_triple(rank, sizes, flat))
     channels, filters = (groups * draw(st.integers(1, 64 // groups)) for _ in range(2))
     kernel = draw(_triple(rank, st.sampled_from((1, 2, 3, 5)), not windowed))
-    multiplies = kind in (*CONVOLUTIONS, "fc", "free")
+    multiplies = kind in (*CONVOLUTIONS, "fc", "free", "linear")
     weights = channels // groups * filters * int(np.prod(kernel)) if multiplies else 0
+    steps = draw(st.sampled_from((1, 1, 20))) if kind in SEQUENTIAL else 1
     return Layer(
         name=kind,
         kind=kind,
@@ -52,6 +57,8 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
         kernel=kernel,
         stride=(0.5, 0.5, 0.5) if kind == "transposed_conv" else (1.0, 1.0, 1.0),
         groups=groups,
+        steps=steps,
+        reads=(2 * steps + 1) / 3,
     )
 
 
@@ -99,6 +106,10 @@ def workloads(draw: st.DrawFn) -> Workload:
     """Layers on a machine, measured or not, with or without an explicit mask."""
     count, rank = draw(st.sampled_from(LAYER_COUNTS)), draw(st.sampled_from((2, 3)))
     rows = [draw(layers(rank)) for _ in range(count)]
+    if count == LAYER_COUNTS[0]:
+        rows = [replace(each, steps=1, reads=1) for each in rows]
+    else:  # all of these have a sequence, so that they are one program
+        rows[0] = replace(rows[0], reads=2)
     seconds = st.lists(st.floats(1e-9, 1e-2), min_size=count, max_size=count)
     mask = st.lists(st.booleans(), min_size=count, max_size=count).filter(any)
     return Workload(

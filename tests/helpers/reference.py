@@ -206,7 +206,7 @@ def split_mask(
         return setup.mask or (True,) * len(layers)
     if kind == "spatial":
         return tuple(layer.kind in WINDOWED and fits(layer, factors) for layer in layers)
-    split = [i for i, layer in enumerate(layers) if layer.kind in CONVOLUTIONS]
+    split = [i for i, layer in enumerate(layers) if layer.kind in (*CONVOLUTIONS, "linear")]
     if kind == "channel":  # a depthwise convolution's filters have one channel each
         split = [i for i in split[1:] if layers[i].groups == 1 or layers[i].parts[1] > 1]
     return tuple(i in split for i in range(len(layers)))

@@ -6,11 +6,12 @@ inside a group is one pass's, the gradients' are an iteration's.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from reference import TIE, Triple
 from reference_hosts import exchange_seconds, exchanged_weights, passes_hosts, scatter_seconds
-from reference_network import FREE, all_gather, all_reduce, path, ring
+from reference_network import FREE, Path, all_gather, all_reduce, path, ring
 from reference_parts import Layer, Machine, Run, Values, path_pass, stages
 
 CLASSES = 2  # of size, of the messages inside a filter or channel group
@@ -121,8 +122,13 @@ def split_gather(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     split = [layer for layer in layers if layer.divided]
     if run.group != "spatial" or layers[-1].divided or not split:
         return 0.0
-    over = ring(machine, run.p, run.p2, 1, machine.node_collective)
-    over = over.bound(machine.host_path, machine.phi_gather)
+    # Of what host memory leaves of the bandwidth inside a node, gathers reach their part.
+    alpha, beta = machine.host_path
+    pes, latency, bandwidth, *share = machine.levels[0]
+    inside = (pes, latency, min(bandwidth, 1 / beta) if beta else bandwidth, *share)
+    staged = replace(machine, levels=[inside, *machine.levels[1:]])
+    over = ring(staged, run.p, run.p2, 1, machine.node_collective)
+    over = over.bound(Path(alpha, 0.0), machine.phi_gather)
     return 2 * all_gather(run.algorithm, over, run.b * machine.a * split[-1].y)
 
 

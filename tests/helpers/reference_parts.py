@@ -45,6 +45,8 @@ class Layer:
     groups: float = 1.0  # of channels and filters; a filter reads C_l / groups
     crossing: float | None = None  # items a sample that cross the border behind it, y by default
     inputs: tuple[int, ...] = ()  # positions of the layers that it reads; none: the sample
+    steps: int = 1  # t_l: products that wait for each other
+    reads: float = 1.0  # r_l: how often weights cross the memory, of once in each of three passes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +153,12 @@ def width_efficiency(layer: Layer, machine: Machine) -> float:
     return math.prod(n / (n + half) for n in (layer.channels, layer.filters))
 
 
+def product_seconds(layer: Layer, machine: Machine) -> float:
+    """F_l / (P e e_k g_l): a sample's products forward, where memory has no part in it."""
+    reached = machine.efficiency * machine.efficiencies.get(layer.kind, 1.0)
+    return layer.flops / (machine.peak * reached * width_efficiency(layer, machine))
+
+
 def fetch_seconds(layer: Layer, machine: Machine) -> float:
     """Of a grouped convolution's windows, each fetched once for the filters of its group."""
     if layer.groups == 1:
@@ -166,11 +174,12 @@ def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
     if layer.kind == "other":
         s = machine.elementwise_passes * traffic
     else:
-        reached = machine.efficiency * machine.efficiencies.get(layer.kind, 1.0)
-        reached *= width_efficiency(layer, machine)
-        s = 3 * max(layer.flops / (machine.peak * reached), traffic, fetch_seconds(layer, machine))
-    weights = 3 * (layer.w + layer.bias) * machine.a / machine.memory_bandwidth
-    return machine.slowdown * s, machine.slowdown * (weights + machine.layer_overhead)
+        s = 3 * max(product_seconds(layer, machine), traffic, fetch_seconds(layer, machine))
+    weights = 3 * (layer.reads * layer.w + layer.bias) * machine.a / machine.memory_bandwidth
+    f = weights + layer.steps * machine.layer_overhead
+    if layer.steps > 1 and layer.kind != "other":
+        f += 2 * machine.half_channels * product_seconds(layer, machine)
+    return machine.slowdown * s, machine.slowdown * f
 
 
 def update_seconds(layer: Layer, machine: Machine, optimizer: str) -> float:

@@ -7,6 +7,7 @@ import pytest
 from toys import LAYERS, PROCESSOR
 
 from kernels.compute import count_fetched, forward_roofline, layer_times, roofline, slowdown
+from kernels.layers import Sequence
 from kernels.options import Options
 
 DELTA = 4.0
@@ -130,3 +131,47 @@ def test_a_measured_network_takes_what_was_measured_with_its_batch() -> None:
     times = layer_times(replace(LAYERS, slowdown=slower), pe, DELTA, A_PASS)
     a_sample = np.asarray(times.forward) + np.asarray(times.backward)
     assert float((8 * a_sample + np.asarray(times.fixed)).sum()) == pytest.approx(8 * 500)
+
+
+# The first layer is 5 products in a row; of the last one the gradient alone crosses the memory.
+SEQUENCE = Sequence(steps=np.array([5.0, 1, 1]), reads=np.array([11 / 3, 1, 1 / 3]))
+
+
+def test_steps_in_a_row_start_one_by_one_and_read_their_weights() -> None:
+    layers, pe = replace(LAYERS, sequence=SEQUENCE), replace(PROCESSOR, layer_overhead=0.5)
+    fixed = layer_times(layers, pe, DELTA, A_PASS).fixed
+    read = [11 / 3 * 72 + 4, 288 + 8, 1280 / 3 + 10]
+    expected = 3 * 4 * np.array(read) / 1000 + np.array([2.5, 0.5, 0.5])
+    np.testing.assert_allclose(fixed, expected)
+
+
+def test_a_step_of_few_samples_leaves_tiles_empty() -> None:
+    layers = replace(LAYERS, sequence=SEQUENCE)
+    half = replace(PROCESSOR, half_channels=3.0)
+    full = layer_times(layers, PROCESSOR, DELTA, A_PASS)
+    less = layer_times(layers, half, DELTA, A_PASS)
+    # Forward and for the gradients of what came in, b samples take as long as b + 3.
+    longer = np.asarray(less.fixed) - np.asarray(full.fixed)
+    np.testing.assert_allclose(longer, [2 * 3 * np.asarray(less.forward)[0], 0, 0])
+
+
+def test_steps_of_elementwise_layers_have_no_tiles() -> None:
+    layers = replace(LAYERS, sequence=SEQUENCE, elementwise=np.array([1.0, 0, 0]))
+    half = replace(PROCESSOR, half_channels=3.0)
+    full = layer_times(layers, PROCESSOR, DELTA, A_PASS).fixed
+    np.testing.assert_array_equal(layer_times(layers, half, DELTA, A_PASS).fixed, full)
+
+
+def test_a_sequence_of_nothing_is_none() -> None:
+    ones = replace(LAYERS, sequence=Sequence(np.ones(3), np.ones(3)))
+    for name in ("forward", "backward", "update", "fixed"):
+        expected = getattr(layer_times(LAYERS, PROCESSOR, DELTA, A_PASS), name)
+        np.testing.assert_allclose(
+            getattr(layer_times(ones, PROCESSOR, DELTA, A_PASS), name), expected, 1e-15
+        )
+
+
+def test_by_table_iii_steps_take_no_time() -> None:
+    layers = replace(LAYERS, sequence=SEQUENCE)
+    expected = layer_times(LAYERS, PROCESSOR, DELTA)
+    np.testing.assert_array_equal(layer_times(layers, PROCESSOR, DELTA).forward, expected.forward)

@@ -1,5 +1,8 @@
 """The families, against blocks written out by hand."""
 
+import csv
+from pathlib import Path
+
 import pytest
 
 from grids.models.architecture import Architecture
@@ -167,3 +170,78 @@ def test_inception_kernels_are_rows_and_columns() -> None:
 def test_inception_without_its_auxiliary_head() -> None:
     """torchvision's 23,834,568 without it: 3,326,696 fewer."""
     assert inception(aux=False).parameters == 23_834_568
+
+
+FACTS = Path(__file__).parents[2] / "data" / "facts" / "recurrent_models.csv"
+
+
+def read_counts(model: str, kind: str) -> dict[str, int]:
+    with FACTS.open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if (row["model"], row["kind"]) == (model, kind)]
+    return {row["item"]: int(row["value"]) for row in rows}
+
+
+def count_parameters(table: LayerTable, *prefixes: str) -> int:
+    rows = [row for row, name in enumerate(table.names) if name.startswith(prefixes)]
+    return int((table.w + table.bias)[rows].sum())
+
+
+def gnmt(layers: int, *, shared: bool = True) -> LayerTable:
+    family = {"name": "gnmt", "layers": layers, "hidden": 1024, "shared_embedding": shared}
+    network = Architecture.from_definition({"name": "net", "rank": 1, "family": family})
+    return network.layers_for((2, 22), 32_320)
+
+
+GNMT_ROWS = {  # as the published code calls a layer, as it is called here
+    "embedding (shared by encoder and decoder)": ("encoder.embedding", "decoder.embedding"),
+    "encoder.lstm0 bidirectional": ("encoder.lstm0",),
+    "encoder.lstm1": ("encoder.layer1",),
+    "encoder.lstm2": ("encoder.layer2",),
+    "encoder.lstm3": ("encoder.layer3",),
+    "decoder.lstm0 (attention RNN)": ("decoder.lstm0",),
+    "attention.linear_q": ("attention.query",),
+    "attention.linear_k": ("attention.key",),
+    "attention.linear_att + scalar + bias": ("attention.sum", "attention.scores"),
+    "decoder.lstm1": ("decoder.layer1",),
+    "decoder.lstm2": ("decoder.layer2",),
+    "decoder.lstm3": ("decoder.layer3",),
+    "classifier": ("classifier",),
+}
+
+
+def test_gnmt_layer_by_layer() -> None:
+    table, published = gnmt(4), read_counts("gnmt_v2_4layer", "layer")
+    counted = {item: count_parameters(table, *names) for item, names in GNMT_ROWS.items()}
+    assert counted == published
+    assert table.parameters == read_counts("gnmt_v2_4layer", "params")["total"] == 160_671_297
+
+
+def test_gnmt_of_eight_layers() -> None:
+    assert gnmt(8).parameters == read_counts("gnmt_v2_8layer", "params")["total"]
+    # With two tables; published in millions of 32,000 words.
+    paper = gnmt(8, shared=False)
+    assert paper.parameters == pytest.approx(
+        read_counts("gnmt_wu2016", "params")["total"], rel=0.002
+    )
+    # A step of both sentences; published of another setting are 212 and 214 million.
+    operations = read_counts("gnmt_wu2016", "ops")["multiply-adds per timestep"]
+    assert paper.macs / 22 == pytest.approx(operations, rel=0.02)
+
+
+def test_gnmt_of_two_layers_has_no_shortcuts() -> None:
+    table = gnmt(2)
+    assert table.kinds.count("add") == 1  # of queries and keys
+    asked = table.names.index("encoder.layer1.lstm.gates")
+    assert asked in table.inputs[table.names.index("attention.key")]
+
+
+def test_what_gnmt_s_decoder_reads() -> None:
+    """The answer of attention comes into every layer but the first, beside the layer before."""
+    table = gnmt(4)
+    at = {name: row for row, name in enumerate(table.names)}
+    answer = at["attention.context"]
+    readers = [name for name, read in zip(table.names, table.inputs, strict=True) if answer in read]
+    assert readers == [f"decoder.layer{number}.input.concat" for number in (1, 2, 3)]
+    assert table.inputs[at["decoder.embedding"]] == table.inputs[at["encoder.embedding"]] == (-1,)
+    assert table.inputs[at["attention.query"]] == (at["decoder.lstm0.gates"],)
+    assert table.inputs[at["attention.key"]] == (at["encoder.layer3.add"],)

@@ -32,6 +32,19 @@ COUNTS = {  # weights, biases, operations of 7 weights
     "dropout": (0, 0, ITEMS),
     "add": (0, 0, ITEMS),
     "concat": (0, 0, ITEMS),
+    "tanh": (0, 0, ITEMS),
+    "gelu": (0, 0, ITEMS),
+    "linear": (C * F * 12, F, 2 * 7 * 8 * 9),
+    # What these count, their steps say (test_attention.py, test_recurrent.py, test_sequences.py,
+    # test_vocabularies.py): as kinds they are element-wise.
+    "matmul": (0, 0, ITEMS),
+    "softmax": (0, 0, ITEMS),
+    "embedding": (0, 0, ITEMS),
+    "sampled_softmax": (0, 0, ITEMS),
+    "recurrent": (0, 0, ITEMS),
+    "gates": (0, 0, ITEMS),
+    "class_token": (0, 0, ITEMS),
+    "positions": (0, 0, ITEMS),
 }
 
 
@@ -45,11 +58,13 @@ CONVOLUTIONS = {"conv", "transposed_conv"}
 
 
 def test_how_groups_split_a_kind() -> None:
-    assert {name for name, kind in KINDS.items() if kind.multiplies} == {
-        *CONVOLUTIONS,
-        "fc",
-        "free",
-    }
+    products = {"linear", "matmul", "recurrent", "sampled_softmax"}
+    multiplying = {name for name, kind in KINDS.items() if kind.multiplies}
+    assert multiplying == {*CONVOLUTIONS, "fc", "free", *products}
+    divided = {name for name, kind in KINDS.items() if kind.divides}
+    assert divided == {*CONVOLUTIONS, "linear"}
+    together = {"matmul", "softmax", "embedding", "sampled_softmax", "recurrent", "gates"}
+    assert {name for name, kind in KINDS.items() if kind.whole} == together
     windowed = {name for name, kind in KINDS.items() if kind.windowed}
     assert windowed == {*CONVOLUTIONS, "maxpool", "avgpool"}
     assert {name for name, kind in KINDS.items() if kind.convolves} == CONVOLUTIONS
@@ -58,19 +73,31 @@ def test_how_groups_split_a_kind() -> None:
 
 
 def test_what_the_backward_pass_reads_of_a_kind() -> None:
+    of_images = {*CONVOLUTIONS, "fc", "free", "norm", "multiply", *BY_ARGUMENT}
+    of_sequences = {"linear", "matmul", "embedding", "sampled_softmax", "gates"}
     keep_input = {name for name, kind in KINDS.items() if kind.keeps_input}
-    assert keep_input == {*CONVOLUTIONS, "fc", "free", "norm", "multiply", *BY_ARGUMENT}
-    assert {name for name, kind in KINDS.items() if kind.keeps_output} == {*BY_VALUE}
+    assert keep_input == of_images | of_sequences
+    keep_output = {name for name, kind in KINDS.items() if kind.keeps_output}
+    assert keep_output == {*BY_VALUE, "softmax", "recurrent", "gates"}
+    assert {name for name, kind in KINDS.items() if kind.carried} == {"gates"}
     remembered = {name: kind.remembered for name, kind in KINDS.items() if kind.remembered}
     assert remembered == {"maxpool": 8, "dropout": 1}
 
 
+NO_LAYER = {"flatten", "read", "repeat", "to_sequence", "first_token"}
+SEVERAL_LAYERS = {"residual", "multiply", "concat", "side", "attention", "lstm"}
+
+
 def test_every_word_of_a_kind_is_a_step() -> None:
-    joining = {"flatten", "residual", "multiply", "concat", "side"}
-    assert set(KIND_OF_STEP) == set(Step.model_fields) - joining
+    assert set(KIND_OF_STEP) == set(Step.model_fields) - NO_LAYER - SEVERAL_LAYERS
 
 
-PLAIN = [(word, kind) for word, kind in KIND_OF_STEP.items() if kind.elementwise]
+WITH_SETTINGS = {"embedding", "class_token", "positions"}
+PLAIN = [
+    (word, kind)
+    for word, kind in KIND_OF_STEP.items()
+    if kind.elementwise and word not in WITH_SETTINGS
+]
 
 
 @pytest.mark.parametrize(("word", "kind"), PLAIN)

@@ -1,0 +1,51 @@
+"""Steps that build their layers themselves, of one tensor or of several that the network has."""
+
+from abc import abstractmethod
+from typing import Protocol
+
+from grids.models.settings import Settings
+from grids.models.tensors import Passage, Stream, Tensor
+from grids.reading.errors import InputError
+
+
+class Site(Protocol):
+    """Where layers are built: the network as far as it stands. `targets`: outputs to learn."""
+
+    @property
+    def targets(self) -> int: ...
+
+    def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
+        """What comes out of a new layer of a kind that reads `inputs`."""
+        ...
+
+    def look_up(self, name: str, reference: str) -> Stream:
+        """What an earlier step gives that the step `name` refers to; InputError: there is none."""
+        ...
+
+    def tell_weights(self, x: Stream) -> tuple[str | None, int]:
+        """The kind of the layer that made a tensor, and its weights; None, 0: the sample."""
+        ...
+
+
+class BuildingSettings(Settings):
+    """The settings of a step of several layers, or of layers that read several tensors."""
+
+    @abstractmethod
+    def build(self, name: str, x: Stream, site: Site) -> Stream:
+        """What comes out of the step's layers, which are built; InputError, ShapeError: misfits."""
+
+
+def expect_sequence(name: str, x: Tensor) -> tuple[int, int]:
+    """Positions and features of a sequence; InputError for an image."""
+    if not x.is_sequence:
+        raise InputError(
+            f"expected a sequence, got an image of {x}",
+            where=f"layer {name}",
+            advice="write 'to_sequence' before it, which makes each place of an image a position",
+        )
+    return x.extents[0], x.channels
+
+
+def make_sequence(positions: int, features: int) -> Tensor:
+    """The tensor of a sequence."""
+    return Tensor(features, (positions,))

@@ -1,0 +1,86 @@
+"""Recurrent layers: a step of each position waits for that of the one before.
+
+    layers:
+      - lstm: 1024
+      - lstm: {hidden: 8192, projection: 1024, layers: 2, biases: 1}
+      - lstm: {hidden: 1024, bidirectional: true}
+
+An LSTM (Hochreiter and Schmidhuber 1997; with projection, Sak et al. 2014) of h units at T
+positions is three rows, four with a projection to r features (r = h without):
+
+    input       a matrix of C x 4h for all positions at once
+    recurrent   a matrix of r x 4h, T times one after the other
+    gates       from 4h sums to h units, T times
+    projection  a matrix of h x r, T times
+
+What runs T times has T start-ups, forward and backward each. A pass reads its weights T times
+forward and T times for the gradients of what came in; those of the weights are one product of all
+positions.
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field
+
+from grids.entries.entry import Count, refuse_bool
+from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.tensors import Own, Passage, Stream
+
+GATES = 4
+
+
+class Lstm(BuildingSettings):
+    """Long short-term memory. biases: a gate's; frameworks on cuDNN have two, others one."""
+
+    bare: ClassVar[str] = "hidden"
+
+    hidden: Count
+    projection: Count | None = None
+    layers: Annotated[Count, Field(le=1000)] = 1
+    bidirectional: bool = False
+    biases: Annotated[int, BeforeValidator(refuse_bool), Field(ge=0, le=2)] = 2
+
+    def build(self, name: str, x: Stream, site: Site) -> Stream:
+        expect_sequence(name, x.tensor)
+        for number in range(1, self.layers + 1):
+            x = self._build_layer(name if self.layers == 1 else f"{name}.{number}", x, site)
+        return x
+
+    def _build_layer(self, name: str, x: Stream, site: Site) -> Stream:
+        """One way, or both ways side by side."""
+        if not self.bidirectional:
+            return self._build_way(name, x, site)
+        ways = [self._build_way(f"{name}.{way}", x, site) for way in ("forward", "backward")]
+        y = make_sequence(x.tensor.extents[0], 2 * ways[0].tensor.channels)
+        return site.add(f"{name}.concat", "concat", Passage(y, y), *ways)
+
+    def _build_way(self, name: str, x: Stream, site: Site) -> Stream:
+        length, sums, units = x.tensor.extents[0], GATES * self.hidden, self.hidden
+        fed_back = self.projection or units
+        gates = make_sequence(length, sums)
+        passage = Passage(x.tensor, gates, bias=self.biases > 0)
+        y = site.add(f"{name}.input", "linear", passage, x)
+        biases = sums if self.biases == 2 else 0
+        own = _step_through(length, (fed_back, sums), biases)
+        y = site.add(f"{name}.recurrent", "recurrent", Passage(gates, gates, own=own), y)
+        cell = make_sequence(length, units)
+        passage = Passage(gates, cell, own=Own(steps=length))
+        y = site.add(f"{name}.gates", "gates", passage, y)
+        if self.projection is None:
+            return y
+        own = _step_through(length, (units, fed_back), biases=0)
+        passage = Passage(cell, make_sequence(length, fed_back), own=own)
+        return site.add(f"{name}.projection", "recurrent", passage, y)
+
+
+def _step_through(length: int, width: tuple[int, int], biases: int) -> Own:
+    """What a matrix counts that multiplies one position after the other."""
+    weights = width[0] * width[1]
+    return Own(
+        weights=weights,
+        biases=biases,
+        flops=2 * weights * length,
+        width=width,
+        steps=length,
+        reads=(2 * length + 1) / 3,
+    )

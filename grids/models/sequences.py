@@ -1,0 +1,67 @@
+"""Steps of sequences: positions of a sample, each of which has features.
+
+    layers:
+      - to_sequence                 # an image's places become positions; a view
+      - class_token                 # one position more in front, which is learned
+      - positions                   # a learned vector for each position is added
+      - linear: 768                 # a matrix for the features of each position
+      - layernorm                   # and the other element-wise words
+      - first_token                 # the first position alone, as classifiers have it; a view
+
+A data set of sequences has the shape [C, length]: C features of each position, such as the one
+number of a word. What reads several positions at once: attention.py and recurrent.py; what looks
+words up: vocabularies.py.
+"""
+
+from typing import ClassVar, Literal
+
+from grids.entries.entry import Count
+from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.settings import LayerSettings
+from grids.models.tensors import Own, Passage, Stream, Tensor
+
+
+class Linear(LayerSettings):
+    """A matrix for the features of each position, the same for all of them."""
+
+    bare: ClassVar[str] = "features"
+
+    features: Count | Literal["targets"]
+    bias: bool = True
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        positions, _ = expect_sequence(layer, x)
+        features = targets if self.features == "targets" else self.features
+        return Passage(x, make_sequence(positions, features), bias=self.bias)
+
+
+class ClassToken(LayerSettings):
+    """A position more, in front: the same learned vector for every sample."""
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        positions, features = expect_sequence(layer, x)
+        return Passage(x, make_sequence(positions + 1, features), own=Own(weights=features))
+
+
+class Positions(LayerSettings):
+    """A learned vector for each position is added."""
+
+    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+        expect_sequence(layer, x)
+        return Passage(x, x, own=Own(weights=x.items))
+
+
+class ToSequence(BuildingSettings):
+    """The places of an image as positions, row by row. A view: no layer."""
+
+    def build(self, name: str, x: Stream, site: Site) -> Stream:
+        image = x.tensor
+        return Stream(make_sequence(image.items // image.channels, image.channels), x.maker)
+
+
+class FirstToken(BuildingSettings):
+    """The first position alone. A view: no layer."""
+
+    def build(self, name: str, x: Stream, site: Site) -> Stream:
+        _, features = expect_sequence(name, x.tensor)
+        return Stream(make_sequence(1, features), x.maker)

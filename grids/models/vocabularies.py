@@ -1,0 +1,112 @@
+"""Tables of words: a vector for each is looked up, or compared with what a network says.
+
+    layers:
+      - embedding: {vocabulary: 32320, features: 1024, name: source}
+      - embedding: {vocabulary: 32320, features: 1024, row: 2, shares: source}
+      - sampled_softmax: {classes: targets, samples: 8192}
+
+A pass reads those rows of a table alone that it looks up; the gradient is as large as the table, as
+frameworks have it by default, and is written whole.
+"""
+
+import math
+from typing import Literal
+
+from grids.entries.entry import Count, Name
+from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.tensors import Own, Passage, Stream
+from grids.reading.errors import InputError, shorten
+
+# Of the three times that weights cross the memory in a pass, the one of the gradient.
+GRADIENT = 1 / 3
+
+
+class Embedding(BuildingSettings):
+    """A vector for each number of a word.
+
+    row: which of a sample's numbers of each position, where it has several; 1 is the first. shares:
+    the earlier embedding whose table it is. shards: equal parts the table is stored in, the last
+    of which is filled up.
+    """
+
+    vocabulary: Count | Literal["targets"]
+    features: Count
+    row: Count | None = None
+    shares: Name | None = None
+    shards: Count = 1
+
+    def build(self, name: str, x: Stream, site: Site) -> Stream:
+        length, numbers = expect_sequence(name, x.tensor)
+        self._choose_row(name, numbers)
+        vocabulary = site.targets if self.vocabulary == "targets" else self.vocabulary
+        weights = _fill_shards(vocabulary, self.shards) * self.features
+        if self.shares is not None:
+            _expect_table(name, self.shares, weights, site)
+            weights = 0
+        y = make_sequence(length, self.features)
+        passage = Passage(x.tensor, y, own=Own(weights=weights, reads=GRADIENT))
+        return site.add(name, "embedding", passage, x)
+
+    def _choose_row(self, name: str, numbers: int) -> None:
+        """InputError where it is open which numbers are looked up, or where they are not there."""
+        if (self.row or 1) <= numbers and (self.row is not None or numbers == 1):
+            return
+        raise InputError(
+            f"row: expected 1 to {numbers}, got {self.row or 'none'}",
+            where=f"layer {name}",
+            advice=f"each position has {numbers}, say which one is looked up",
+        )
+
+
+class SampledSoftmax(BuildingSettings):
+    """Scores of the right class and of some that are drawn, and their softmax; in training alone.
+
+    Jean et al. 2015 (On using very large target vocabulary). samples: classes that are drawn once
+    a pass, for all positions.
+    """
+
+    classes: Count | Literal["targets"]
+    samples: Count
+    bias: bool = True
+    shards: Count = 1
+
+    def build(self, name: str, x: Stream, site: Site) -> Stream:
+        length, features = expect_sequence(name, x.tensor)
+        classes = site.targets if self.classes == "targets" else self.classes
+        if self.samples > classes:
+            raise InputError(
+                f"samples: expected at most the {classes} classes, got {self.samples}",
+                where=f"layer {name}",
+                advice="with all of them write 'linear' and 'softmax'",
+            )
+        rows = _fill_shards(classes, self.shards)
+        scored = self.samples + 1  # and the right one
+        own = Own(
+            weights=rows * features,
+            biases=classes if self.bias else 0,
+            flops=2 * length * features * scored,
+            width=(features, scored),
+            besides=length * features,  # the right class has a row of its own at each position
+            reads=GRADIENT * (1 + 2 * self.samples / rows),
+        )
+        passage = Passage(x.tensor, make_sequence(length, scored), own=own)
+        scores = site.add(f"{name}.scores", "sampled_softmax", passage, x)
+        passage = Passage(scores.tensor, scores.tensor)
+        return site.add(f"{name}.softmax", "softmax", passage, scores)
+
+
+def _fill_shards(rows: int, shards: int) -> int:
+    """Rows of a table in equal parts."""
+    return math.ceil(rows / shards) * shards
+
+
+def _expect_table(name: str, reference: str, weights: int, site: Site) -> None:
+    """InputError: what is shared is no table of so many weights."""
+    kind, theirs = site.tell_weights(site.look_up(name, reference))
+    if kind != "embedding" or theirs != weights:
+        raise InputError(
+            f"shares: expected an embedding of {weights} weights, got {shorten(reference)}, "
+            f"{'the sample' if kind is None else kind} of {theirs}",
+            where=f"layer {name}",
+            advice="name the first embedding of the table, of the same vocabulary and features",
+        )
