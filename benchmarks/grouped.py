@@ -21,6 +21,7 @@ from benchmarks.priors import DEVICES, ITEM_BYTES, Run, find_layers, mean_error,
 from benchmarks.priors import seconds as seconds_of_dense
 from benchmarks.report import Report, Row
 from grids.entries.parameters import PARAMETERS
+from grids.entries.precision import PrecisionName
 from grids.library import CATALOGUE
 from grids.models.layers import Floats
 
@@ -30,18 +31,19 @@ LOW, HIGH = 0.01, 10.0
 
 def list_values() -> Mapping[str, float]:
     """What is shipped of the other parameters, as `benchmarks.priors` calls them."""
-    values = {}
-    for name in ("elementwise_passes", "layer_overhead", "half_channels"):
-        values[name] = _read_prior(name, "fp32")
-    for precision in ("fp32", "tf32", "amp"):
-        values[f"efficiency_conv2d.{precision}"] = _read_prior("efficiency_conv2d", precision)
-    return values | {"ratio_conv3d": 0.685}
+    alike = ("elementwise_passes", "layer_overhead", "half_channels")
+    values = {name: _read_prior(name)["fp32"] for name in alike}
+    by_precision = _read_prior("efficiency_conv2d")
+    values |= {f"efficiency_conv2d.{name}": value for name, value in by_precision.items()}
+    return values | {
+        "ratio_conv3d": _read_prior("efficiency_conv3d")["fp32"] / by_precision["fp32"]
+    }
 
 
-def _read_prior(name: str, precision: str) -> float:
+def _read_prior(name: str) -> Mapping[PrecisionName, float]:
     prior = PARAMETERS[name].prior
     assert prior is not None
-    return float({**prior.median}[precision])
+    return prior.median
 
 
 def seconds(run: Run, window_fetch: float) -> float:

@@ -8,9 +8,17 @@ from grids.reading.errors import InputError
 from sweep.cli.shared_options import Form
 
 
-def models(form: Form = "table") -> None:
+def models(
+    name: Annotated[
+        str | None, typer.Argument(help="One network: a catalogue name or a file.")
+    ] = None,
+    form: Form = "table",
+) -> None:
     """Network architectures of the catalogue."""
-    _show_list("models", form)
+    from sweep.questions.catalogue import list_models
+    from sweep.show.entries import show_entries
+
+    show_entries(list_models(name), form)
 
 
 def datasets(form: Form = "table") -> None:

@@ -4,38 +4,57 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from grids.entries.datasets import Dataset
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PrecisionName
 from grids.entries.strategies import LIMIT, MEANING
 from grids.entries.systems import System
-from grids.library import find, list_names
+from grids.library import Model, find, list_names
 from grids.models.architecture import Architecture
+from grids.reading.errors import InputError, ShapeError
 
 Row = dict[str, Any]
 HERE = Path()
 
 
-def list_models() -> list[Row]:
-    """Architectures, with parameters and multiply-accumulates at a customary sample."""
-    rows = []
-    for name in list_names("model"):
-        model = find("model", name, HERE)
-        assert isinstance(model, Architecture)  # the catalogue holds no files of ParaDL's
-        assert model.customary is not None
-        dataset = find("dataset", model.customary, HERE)
+def list_models(reference: str | None = None) -> list[Row]:
+    """Networks, one or all of the catalogue's, with parameters and multiply-accumulates.
+
+    InputError: a network of the user's says no customary data set, or does not fit it.
+    """
+    references = list_names("model") if reference is None else (reference,)
+    return [_describe_model(each) for each in references]
+
+
+def _describe_model(reference: str) -> Row:
+    """What a network counts at its customary sample, a file of ParaDL's at its own."""
+    model = find("model", reference, HERE)
+    dataset = model.own_dataset or _find_customary(model, reference)
+    try:
         table = model.table(dataset)
-        rows.append(
-            {
-                "model": name,
-                "title": model.title,
-                "dataset": dataset.name,
-                "parameters": table.parameters,
-                "macs": table.macs,
-                "layers": len(table),
-                "source": "; ".join(model.source),
-            }
+    except ShapeError as error:
+        raise InputError(str(error), where=reference) from None
+    return {
+        "model": model.name,
+        "title": getattr(model, "title", ""),
+        "dataset": dataset.name,
+        "parameters": table.parameters,
+        "macs": table.macs,
+        "layers": len(table),
+        "source": "; ".join(model.source),
+    }
+
+
+def _find_customary(model: Model, reference: str) -> Dataset:
+    """The data set for which a network's size is usually quoted."""
+    customary = model.customary if isinstance(model, Architecture) else None
+    if customary is None:
+        raise InputError(
+            "no data set to count it for",
+            where=reference,
+            advice="write one into the file, such as 'customary: imagenet'",
         )
-    return rows
+    return find("dataset", customary, HERE)
 
 
 def list_datasets() -> list[Row]:

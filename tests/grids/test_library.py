@@ -19,9 +19,15 @@ def test_names() -> None:
     assert list_names("model") == (
         "alexnet",
         "cosmoflow",
+        "densenet121",
+        "efficientnet_b0",
         "inception_v3",
+        "mobilenet_v2",
         "resnet152",
         "resnet50",
+        "resnext101_32x4d",
+        "resnext50_32x4d",
+        "unet3d",
         "vgg16",
     )
     assert "imagenet-226" in list_names("dataset")

@@ -31,6 +31,51 @@ def test_a_file_that_was_changed_is_a_machine(tmp_path, paradl):
     assert json.loads(out)["system"] == "mine:precision=tf32"
 
 
+CONV = "{conv: {filters: 8, kernel: 3, groups: 3, bias: false}}"
+
+
+def write_model(path, *lines):
+    path.write_text("\n".join(("name: mine", "rank: 2", *lines)))
+    return path
+
+
+def test_a_network_of_one_s_own_is_counted(tmp_path, paradl):
+    steps = "layers: [{conv: {filters: 9, kernel: 3, groups: 3}}, {fc: targets}]"
+    path = write_model(tmp_path / "mine.yaml", "customary: cifar10", steps)
+    (row,) = json.loads(paradl("models", path, "--format", "json")[1])
+    assert row["parameters"] == 9 * 9 + 9 + 9 * 30 * 30 * 10 + 10
+    assert row["macs"] == 9 * 9 * 30 * 30 + 9 * 30 * 30 * 10
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("layers: [relu]",), "mine.yaml: no data set to count it for; write one into the file"),
+        (("customary: cosmoflow-128", "layers: [relu]"), "takes samples of 2 spatial dimensions"),
+        (("customary: imagenett", "layers: [relu]"), "did you mean 'imagenet'?"),
+        (("customary: imagenet", f"layers: [{CONV}]"), "expected groups that divide 3 channels in"),
+        (("customary: imagenet", "layers: [geluu]"), "layers.0.geluu: unknown key; did you mean"),
+    ],
+)
+def test_a_network_that_cannot_be_counted(lines, message, tmp_path, paradl):
+    code, out, err = paradl("models", write_model(tmp_path / "mine.yaml", *lines))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_the_schema_of_a_model_knows_its_kinds(paradl):
+    code, out, _ = paradl("schema", "model")
+    assert code == 0
+    assert "transposed_conv" in json.loads(out)["$defs"]["Step"]["anyOf"][1]["properties"]
+
+
+def test_no_such_schema(paradl):
+    code, out, err = paradl("schema", "modell")
+    assert (code, out) == (2, "")
+    assert "modell" in err
+
+
 def test_one_machine_is_listed(paradl):
     (row,) = json.loads(paradl("systems", "abci", "--format", "json")[1])
     assert row["system"] == "abci"

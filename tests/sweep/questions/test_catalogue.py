@@ -9,6 +9,12 @@ def test_models_have_the_published_figures():
     assert all(row["source"] for row in rows.values())
 
 
+def test_one_model_is_listed_as_among_all():
+    rows = catalogue.list_models()
+    for row in rows[::4]:
+        assert catalogue.list_models(row["model"]) == [row]
+
+
 def test_datasets_tell_their_samples():
     rows = {row["dataset"]: row for row in catalogue.list_datasets()}
     assert rows["imagenet"]["samples"] == 1_281_167
