@@ -13,11 +13,12 @@ BY_WEIGHTS = ("filter", "channel")
 POSITIONS = "positions wait for each other, or read each other"
 
 
-def expect_divisible(strategy: Strategy, table: LayerTable) -> None:
-    """InputError: the strategy is told to split all layers, and one of them cannot be."""
-    if strategy.group_strategy not in BY_WEIGHTS or strategy.layers != "all":
-        return
-    for name, kind in zip(table.names, table.kinds, strict=True):
+def expect_divisible(strategies: Iterable[Strategy], table: LayerTable) -> None:
+    """InputError: a strategy is told to split all layers, and one of them cannot be."""
+    all_split = [each for each in strategies if each.layers == "all"]
+    by_weights = (each for each in all_split if each.group_strategy in BY_WEIGHTS)
+    layers = zip(table.names, table.kinds, strict=True)
+    for strategy, (name, kind) in product(by_weights, layers):
         if KINDS[kind].whole:
             raise InputError(
                 f"layer {shorten(name)} cannot be split: {KINDS[kind].whole}",

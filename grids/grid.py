@@ -114,22 +114,14 @@ class Grid:
         if self.convergences:
             plain["convergence"] = define_once(self.convergences)
         if self._has_placed:
-            plain["placements"] = self._define_placements()
+            from grids.workloads import define_placements
+
+            plain["placements"] = define_placements(self)
         return plain
 
     @property
     def _has_placed(self) -> bool:
         return any(each.group_strategy == "placement" for each in self.strategies)
-
-    def _define_placements(self) -> list[dict[str, object]]:
-        from grids.workloads import define_placements
-
-        triples = product(self.fitting, range(len(self.systems)))
-        workloads = [
-            (self.models[pair[0]].name, self.datasets[pair[1]].name, self.workload(*pair, system))
-            for pair, system in triples
-        ]
-        return define_placements(workloads)
 
     def drop_outputs(self) -> "Grid":
         """The same design space, of which only the summaries are kept."""
@@ -209,8 +201,7 @@ class Grid:
         if key not in self._tables:
             try:
                 table = self.models[model].table(self.datasets[dataset])
-                for strategy in self.strategies:
-                    expect_divisible(strategy, table)
+                expect_divisible(self.strategies, table)
                 self._tables[key] = table
             except ShapeError as error:  # an answer as good as a table: it is not asked for again
                 self._tables[key] = error

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
 
 from grids.convergence.entry import Convergence
 from grids.entries.calibration import CalibrationFile
@@ -16,6 +18,9 @@ from grids.models.layers import Floats, LayerTable
 from grids.placing.group import KnownGroups, PlacedGroup, Placements
 from grids.reading.errors import InputError
 from grids.spec import Spec
+
+if TYPE_CHECKING:
+    from grids.grid import Grid
 
 
 def make_workload(
@@ -51,20 +56,20 @@ def place_workload(
     return replace(workload, placed=FoundGroups.from_workload(workload, settings))
 
 
-def define_placements(
-    workloads: Iterable[tuple[str, str, Workload | None]],
-) -> list[dict[str, object]]:
-    """The placed groups of models, data sets and their workloads, found by now, as plain data."""
-    return [
-        Placements(
-            model=model,
-            dataset=dataset,
+def define_placements(grid: "Grid") -> list[dict[str, object]]:
+    """The placed groups of a design space, found by now, as plain data."""
+    placements = []
+    for pair, system in product(grid.fitting, range(len(grid.systems))):
+        workload = grid.workload(*pair, system)
+        assert workload is not None  # the samples fit
+        entry = Placements(
+            model=grid.models[pair[0]].name,
+            dataset=grid.datasets[pair[1]].name,
             system=workload.system.name,
             groups={each: workload.placed.find(each) for each in workload.placed.sizes},
-        ).model_dump(mode="json")
-        for model, dataset, workload in workloads
-        if workload is not None
-    ]
+        )
+        placements.append(entry.model_dump(mode="json"))
+    return placements
 
 
 def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:

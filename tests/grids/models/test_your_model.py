@@ -16,7 +16,7 @@ EXAMPLES: list[Any] = [
     read_nodes(each)[1] for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 ]
 FRAGMENTS = [each for each in EXAMPLES if isinstance(each, list)]
-WHOLE = {each["name"]: each for each in EXAMPLES if not isinstance(each, list)}
+WHOLE = {each["name"]: each for each in EXAMPLES if isinstance(each, dict)}
 
 
 def infer(layers: list[object]) -> LayerTable:
