@@ -17,7 +17,7 @@ from sweep.placement.highs import Highs
 from sweep.placement.packing import Packing, pack
 from sweep.placement.parts import Joined, Parts
 from sweep.placement.problem import Problem
-from sweep.placement.search import search
+from sweep.placement.search import list_first, search
 from sweep.placement.symmetry import Symmetry
 
 # Operators that the program takes whole at once: of more, its bound hardly comes up in a minute.
@@ -98,6 +98,8 @@ class _Solver:
         self.impossible = packing.impossible
         if packing.placement is not None:
             self._offer(plan_placement(self.problem, packing.placement))
+        for placement in list_first(self.problem, {}):
+            self._offer(plan_placement(self.problem, placement))
 
     @property
     def _outcome(self) -> Outcome:
