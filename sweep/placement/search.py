@@ -55,7 +55,7 @@ def list_chains(problem: Problem) -> list[tuple[int, ...]]:
 
 
 def list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
-    """Placements to begin with: all on each device but for what is fixed; and as HEFT places them."""
+    """Placements to begin with: all on each device but for what is fixed; and as HEFT has it."""
     alone = [
         tuple(fixed.get(each, device) for each in range(problem.operators))
         for device in range(problem.devices)
