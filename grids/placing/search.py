@@ -31,7 +31,7 @@ def search(
     a step below which there is none.
     """
     search = _Search(problem, fixed, has_time)
-    for placement in (*first, *_list_first(problem, fixed)):
+    for placement in (*first, *list_first(problem, fixed)):
         search.improve(placement)
     chance = random.Random(0)  # the same answer each time
     for _ in range(rounds):
@@ -54,8 +54,8 @@ def list_chains(problem: Problem) -> list[tuple[int, ...]]:
     return [tuple(chain) for chain in {id(each): each for each in chain_of.values()}.values()]
 
 
-def _list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
-    """All on each device but for what is fixed; and as HEFT places them."""
+def list_first(problem: Problem, fixed: Fixed) -> list[Placement]:
+    """Placements to begin with: all on each device but for what is fixed; and as HEFT has it."""
     alone = [
         tuple(fixed.get(each, device) for each in range(problem.operators))
         for device in range(problem.devices)

@@ -18,7 +18,7 @@ from grids.placing.packing import Packing, pack
 from grids.placing.parts import ROUNDS as ROUNDS_OF_PARTS
 from grids.placing.parts import Joined, Parts
 from grids.placing.problem import Problem
-from grids.placing.search import search
+from grids.placing.search import list_first, search
 from grids.placing.symmetry import Symmetry
 
 # Operators that the program takes whole at once: of more, its bound hardly comes up in a minute.
@@ -118,6 +118,8 @@ class _Solver:
         self.impossible = packing.impossible
         if packing.placement is not None:
             self._offer(plan_placement(self.problem, packing.placement))
+        for placement in list_first(self.problem, {}):
+            self._offer(plan_placement(self.problem, placement))
 
     @property
     def _outcome(self) -> Outcome:

@@ -38,9 +38,10 @@ def place(
     """The best placement that is met in `time_limit` seconds, with its step's time and its proof.
 
     what: a model of the catalogue, or a file of one, with a batch; or a graph's name or file.
-    Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap, by which the step's
-    time may be above the least; bounds [s]; memory [B] by device; operators and messages, a row
-    each. `feasible` is False where memory is proven not to do, with the fewest devices that would.
+    Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap, the part of the
+    step that a better placement could save at most; bounds [s]; memory [B] by device; operators and
+    messages, a row each. `feasible` is False where memory is proven not to do, with the fewest
+    devices that would.
     InputError: bad input, an operator that no device has room for. RunError: out of time without
     any placement that fits.
     """

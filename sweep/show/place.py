@@ -40,7 +40,7 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
     proof = (
         "the least there is"
         if answer["proven"]
-        else f"at most {format_percent(answer['gap'])} above the least"
+        else f"at most {format_percent(answer['gap'])} of it could be saved"
     )
     alone = "" if answer["fits_one"] else ", which has no room for it"
     lines = [

@@ -182,11 +182,11 @@ def test_the_limit_is_kept_and_inception_is_faster_on_two_devices():
     graph = find_graph("inception_v3-pipedream", Path())
     assert graph is not None
     links = link_devices(find("system", "dgx1-v100", Path()), 2)
-    said = []
+    said: list[float] = []
     with Highs() as own:
         begin = time.monotonic()
         answer = solve(
-            pose_problem(graph, links), own, 3.0, tell=lambda best, bound: said.append(best)
+            pose_problem(graph, links), own, 3.0, tell=lambda best, bound: said.append(best or 0.0)
         )
         assert time.monotonic() - begin < 3.0 + 1.5
     assert answer.plan is not None

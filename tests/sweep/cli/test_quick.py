@@ -57,5 +57,13 @@ def test_a_hybrid_whose_numbers_are_given_needs_no_oracle():
     assert not (SLOW | {"zarr", "pandas", "scipy"}) & imported("hybrid", "--help")
 
 
+def test_a_graph_is_placed_without_the_oracle(tmp_path):
+    path = tmp_path / "pair.yaml"
+    path.write_text("name: pair\noperators: {a: {forward: 1, backward: 1}}\n")
+    asked = ("place", str(path), "--devices", "2", "--system", "dgx1-v100")
+    assert not (SLOW | {"zarr", "pandas"}) & imported(*asked)
+    assert not (SLOW | {"zarr", "pandas", "scipy", "numpy"}) & imported("place", "--help")
+
+
 def test_the_version_is_told_at_once():
     assert not (SLOW | {"zarr", "pandas", "numpy", "pydantic"}) & imported("--version")
