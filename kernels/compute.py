@@ -75,9 +75,11 @@ def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Seconds a sample forward, weights left out: s_l / 3."""
     traffic = delta * (layers.x + layers.y)
-    by_tiles = roofline(layers.flops / _reach_peak(layers, pe), traffic, pe)
-    fetching = delta * count_fetched(layers) / (pe.window_fetch * pe.memory_bandwidth)
-    multiplying = jnp.maximum(by_tiles, fetching)
+    multiplying = roofline(layers.flops / _reach_peak(layers, pe), traffic, pe)
+    if layers.groups is not None:
+        fetched = delta * count_fetched(layers.flops, layers.filters, layers.groups)
+        fetching = fetched / (pe.window_fetch * pe.memory_bandwidth)
+        multiplying = jnp.maximum(multiplying, fetching)
     moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
     return jnp.where(jnp.equal(layers.elementwise, 1), moving, multiplying)
 
@@ -100,14 +102,13 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
     return jnp.asarray(kind * filled)
 
 
-def count_fetched(layers: Layers) -> PerLayer:
+def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLayer:
     """Items a sample that a grouped convolution fetches: each window, for its group's filters.
 
     0 of dense ones, whose tiles hold what comes in while all filters pass over it. Of the forms
     that were tried on published images/s (`benchmarks grouped`) this one is the nearest.
     """
-    windows = layers.flops / 2 * layers.groups / layers.filters
-    return jnp.where(layers.groups > 1, windows, 0.0)
+    return jnp.where(jnp.greater(groups, 1), flops / 2 * groups / filters, 0.0)
 
 
 @compiled("options")

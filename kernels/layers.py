@@ -19,7 +19,8 @@ class Layers:
 
     Extents and kernels lie along (depth, height, width), 1 where the network has fewer dimensions.
     `kernel` is what a window spans, `stride` rows of x from one row of y to the next, below 1 of a
-    transposed convolution; `groups`, of channels and filters that know nothing of each other.
+    transposed convolution; `groups`, of channels and filters that know nothing of each other, None
+    where all convolutions are dense: then the program has nothing of them, and rounds as it did.
     `convolution` is 1 for each that is one, `volumetric` where it has a depth; `elementwise`, for
     each without a matrix product (activation, normalisation, pooling, addition). `kept_items` and
     `kept_bytes` are what the backward pass reads of the tensors that a layer makes; `crossing`,
@@ -39,7 +40,6 @@ class Layers:
     extents_y: Extents
     kernel: Extents
     stride: Extents
-    groups: PerLayer
     convolution: PerLayer
     volumetric: PerLayer
     elementwise: PerLayer
@@ -47,7 +47,7 @@ class Layers:
     kept_bytes: PerLayer
     crossing: PerLayer
     slowdown: PerLayer
-    # None, and not ones: the programs of all other networks, and their last bits, stay as they are.
+    groups: PerLayer | None = None
     sequence: "Sequence | None" = None
 
 

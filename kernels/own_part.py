@@ -41,9 +41,11 @@ def take_own_part(division: Division) -> Layers:
     # By filter a PE reads all that comes in and makes its part of what goes out; by channel, the
     # other way round.
     if division.group == "filter":
+        own = replace(own, y=layers.y * part)
+        if layers.groups is None:
+            return own
         # Of a grouped convolution it reads the channels of its filters' groups alone.
-        read = jnp.maximum(part, 1 / layers.groups)
-        return replace(own, x=layers.x * read, y=layers.y * part)
+        return replace(own, x=layers.x * jnp.maximum(part, 1 / layers.groups))
     return replace(own, x=layers.x * part)
 
 

@@ -75,7 +75,8 @@ class Workload:
     @property
     def unknown(self) -> Unknown:
         """What is not known of the layers' times."""
-        return Unknown(self.system, self.seconds is not None, self.calibrated)
+        measured = self.seconds is not None
+        return Unknown(self.system, measured, self.calibrated, self.table.of_sequences)
 
     @property
     def serial(self) -> float:

@@ -27,7 +27,7 @@ def kernel_layers(table: LayerTable) -> Layers:
         extents_y=table.extents_y.T,
         kernel=table.kernel.T,
         stride=table.stride.T,
-        groups=table.groups,
+        groups=table.groups if (table.groups > 1).any() else None,
         convolution=table.convolutions.astype(float),
         volumetric=np.full(len(table), float(table.volumetric)),
         elementwise=(~table.multiplying).astype(float),

@@ -37,11 +37,16 @@ ROOFLINE_SPREAD = 0.22
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is not known of a model on a machine. calibrated: None where nothing was measured."""
+    """What is not known of a model on a machine. calibrated: None where nothing was measured.
+
+    of_sequences: whether its products are those of sequences, of which images per second say
+    nothing.
+    """
 
     system: System
     measured: bool
     calibrated: Calibrated | None
+    of_sequences: bool = False
 
     @property
     def file(self) -> CalibrationFile | None:
@@ -53,7 +58,13 @@ class Unknown:
         """Of the logarithm of the model's time on one PE."""
         if self.calibrated is not None:
             return self.calibrated.serial.spread
-        return PROFILE_SPREAD if self.measured else ROOFLINE_SPREAD
+        if self.measured:
+            return PROFILE_SPREAD
+        if self.of_sequences:
+            prior = PARAMETERS["efficiency_matmul"].prior
+            assert prior is not None
+            return prior.spread[self.system.precision]
+        return ROOFLINE_SPREAD
 
 
 def build_uncertainty(

@@ -169,6 +169,12 @@ class LayerTable:
         return np.array([kind.convolves for kind in self._kinds])
 
     @property
+    def of_sequences(self) -> bool:
+        """Whether it has products that sequences alone have: linear, recurrent, of two tensors."""
+        products = (kind for kind in self._kinds if kind.multiplies and not kind.windowed)
+        return any(kind.whole or kind.divides for kind in products)
+
+    @property
     def sequential(self) -> bool:
         """Whether a layer has steps in a row, or reads its weights more or less than once."""
         return bool((self.steps != 1).any() or (self.reads != 1).any())

@@ -31,7 +31,6 @@ LAYERS = Layers(
     extents_y=np.array([[1.0, 1, 1], [4, 4, 1], [4, 4, 1]]),
     kernel=np.array([[1.0, 1, 1], [3, 3, 1], [3, 3, 1]]),
     stride=np.ones((3, 3)),
-    groups=np.ones(3),
     convolution=np.array([1.0, 1, 0]),
     volumetric=np.zeros(3),
     elementwise=np.zeros(3),

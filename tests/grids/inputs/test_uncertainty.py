@@ -53,6 +53,16 @@ def make_case(
     return case
 
 
+def test_of_products_of_sequences_images_per_second_tell_nothing() -> None:
+    prior = PARAMETERS["efficiency_matmul"].prior
+    assert prior is not None
+    expected = prior.spread["amp"]
+    for model in ("vit_b_16", "vgg16"):  # the latter has matrix products, too, behind convolutions
+        spread = np.log(np.asarray(ask(model=model).serial)).std()
+        wanted = expected if model == "vit_b_16" else ROOFLINE_SPREAD
+        assert spread == pytest.approx(wanted, rel=1e-6)
+
+
 def ask(**asked) -> Uncertainty:
     uncertainty = make_case(**asked).uncertainty
     assert uncertainty is not None
