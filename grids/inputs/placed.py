@@ -22,7 +22,8 @@ def stack_placed(table: LayerTable, groups: PlacedGroups, p2: NDArray[np.int64])
     def spread(values: Sequence[object]) -> Floats:
         """Values of each size [size, ...] as those of each cell [..., cells]."""
         of_sizes: Floats = np.moveaxis(np.array(values, np.float64), 0, -1)
-        return np.asarray(of_sizes[..., at.reshape(p2.shape)])
+        of_cells: Floats = of_sizes[..., at.reshape(p2.shape)]
+        return of_cells
 
     return Placed(
         runs=spread([_mark_runs(each, most) for each in chosen]),
