@@ -49,7 +49,10 @@ def _tell_whole(model: str, table: LayerTable, strategy: Strategy) -> Iterator[s
     if strategy.group_strategy == "spatial":
         yield f"{model}: {strategy.label} leaves layers of sequences whole: {POSITIONS}"
     elif strategy.group_strategy in BY_WEIGHTS:
-        # Kinds whose reason is the same are told of together.
-        for reason in dict.fromkeys(whole.values()):
-            kinds = ", ".join(kind for kind, each in whole.items() if each == reason)
-            yield f"{model}: {strategy.label} leaves {kinds} whole: {reason}"
+        yield f"{model}: {strategy.label} leaves whole " + "; ".join(_group_reasons(whole))
+
+
+def _group_reasons(whole: Mapping[str, str]) -> Iterator[str]:
+    """Kinds whose reason is the same together, with the reason."""
+    for reason in dict.fromkeys(whole.values()):
+        yield f"{', '.join(kind for kind, each in whole.items() if each == reason)} ({reason})"

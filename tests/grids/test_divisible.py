@@ -22,9 +22,8 @@ def test_what_stays_whole_is_said_with_the_reason() -> None:
     assert told == [
         "net: spatial leaves layers of sequences whole: positions wait for each other, "
         "or read each other",
-        "net: data+filter:group=2 leaves recurrent, gates whole: each position reads all units of "
-        "the one before, a gather a step",
-        "net: data+filter:group=2 leaves softmax whole: each item is divided by the sum of all",
+        "net: data+filter:group=2 leaves whole recurrent, gates (each position reads all units of "
+        "the one before, a gather a step); softmax (each item is divided by the sum of all)",
     ]
     assert read(PLAIN, IMAGES, "spatial", "filter").warnings == []
 

@@ -18,9 +18,12 @@ ENTRIES = [(kind, name) for kind in get_args(Kind) for name in list_names(kind)]
 def test_names() -> None:
     assert list_names("model") == (
         "alexnet",
+        "big_lstm",
         "cosmoflow",
         "densenet121",
         "efficientnet_b0",
+        "gnmt",
+        "gnmt_v2",
         "inception_v3",
         "mobilenet_v2",
         "resnet152",
@@ -29,6 +32,7 @@ def test_names() -> None:
         "resnext50_32x4d",
         "unet3d",
         "vgg16",
+        "vit_b_16",
     )
     assert "imagenet-226" in list_names("dataset")
     assert list_names("system") == (
