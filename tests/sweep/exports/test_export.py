@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 import tracemalloc
 from functools import partial
 from pathlib import Path
@@ -38,6 +40,13 @@ def table(mixed_url, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("export") / "cells.parquet"
     sweep.export(mixed_url, path)
     return path
+
+
+def ask(query: str) -> duckdb.DuckDBPyRelation:
+    """What DuckDB answers."""
+    answer = duckdb.sql(query)
+    assert answer is not None
+    return answer
 
 
 def flatten(cube: xr.Dataset) -> pd.DataFrame:
@@ -75,7 +84,7 @@ def test_pandas_polars_and_duckdb_read_the_same(table):
     polars = pl.read_parquet(table).select(
         pl.len(), pl.col("memory").cast(pl.Float64).sum(), pl.col("epoch_time").max()
     )
-    (told,) = duckdb.sql(query.replace("cells", f"'{table}'")).fetchall()
+    (told,) = ask(query.replace("cells", f"'{table}'")).fetchall()
     assert polars.row(0) == pytest.approx(expected, rel=1e-6)
     assert told == pytest.approx(expected, rel=1e-6)
     types = {name: str(kind) for name, kind in pl.read_parquet(table).schema.items()}
@@ -91,7 +100,7 @@ def test_units_and_the_spec_are_in_the_metadata(table, mixed):
     }
     assert json.loads(schema.metadata[b"paradl_spec"]) == json.loads(mixed.attrs["paradl_spec"])
     query = f"SELECT decode(value) FROM parquet_kv_metadata('{table}') WHERE decode(key) = "
-    ((columns,),) = duckdb.sql(query + "'paradl_columns'").fetchall()
+    ((columns,),) = ask(query + "'paradl_columns'").fetchall()
     assert json.loads(columns)["comp_time"]["units"] == "s"
 
 
@@ -103,7 +112,7 @@ def test_no_column_needs_quotes():
     names = [each.name for each in list_columns(dims, list(VARIABLES), "weak", marked=True)]
     assert len(names) == len(set(names))
     keywords = "SELECT keyword_name FROM duckdb_keywords()"
-    assert not set(names) & {word for (word,) in duckdb.sql(keywords).fetchall()}
+    assert not set(names) & {word for (word,) in ask(keywords).fetchall()}
     # SQLite knows others, such as LIMIT without quotes nowhere.
     base = sqlite3.connect(":memory:")
     base.execute(f"CREATE TABLE cells ({', '.join(names)})")
@@ -119,7 +128,7 @@ def test_all_marks_what_cannot_exist(mixed_url, mixed, tmp_path):
     assert (rows["defined"] == exists).all()
     assert 0 < exists.sum() < len(rows)
     assert (rows["limit_names"][~exists] != "").all()
-    (nulls,) = duckdb.sql(
+    (nulls,) = ask(
         f"SELECT count(*) FROM '{tmp_path}/all.parquet' WHERE comp_time IS NULL"
     ).fetchall()
     assert nulls == ((~exists).sum(),)
@@ -134,7 +143,7 @@ def test_partitions(mixed_url, table, tmp_path):
     for rows in (
         pd.read_parquet(path),
         pl.read_parquet(path, hive_partitioning=True).to_pandas(),
-        duckdb.sql(f"FROM read_parquet('{path}/**/*.parquet', hive_partitioning=true)").df(),
+        ask(f"FROM read_parquet('{path}/**/*.parquet', hive_partitioning=true)").df(),
     ):
         assert set(rows.columns) == set(whole.columns)
         counts = rows.groupby(["model", "strategy"], observed=True)["memory"].sum()
@@ -242,6 +251,26 @@ def test_nothing_is_half_written(name, mixed_url, tmp_path, monkeypatch):
     with pytest.raises(RunError, match="the disk is full; nothing was written"):
         sweep.export(mixed_url, tmp_path / name)
     assert os.listdir(tmp_path) == []
+
+
+LIMITED = """
+import resource, sys
+from sweep.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+main()
+"""
+
+
+def test_a_file_that_the_system_cuts_short(mixed_url, tmp_path):
+    # HDF5 ends the process with a segmentation fault where it cannot write what it closes.
+    path = tmp_path / "cube.nc"
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, "export", mixed_url, str(path)],
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stderr == f"paradl: {path}: writing failed (File too large); nothing was written\n"
+    assert (ended.returncode, os.listdir(tmp_path)) == (1, [])
 
 
 BAD = [
