@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sweep.exports.export import export
     from sweep.measured.compare import compare
     from sweep.questions.best import best
+    from sweep.questions.diff import diff
     from sweep.questions.explain import explain
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
@@ -33,6 +34,7 @@ _HOMES = {
     "best": "sweep.questions.best",
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
+    "diff": "sweep.questions.diff",
     "explain": "sweep.questions.explain",
     "export": "sweep.exports.export",
     "hybrid": "sweep.questions.hybrid.question",
@@ -48,6 +50,7 @@ __all__ = [
     "best",
     "calibrate",
     "compare",
+    "diff",
     "explain",
     "export",
     "hybrid",

@@ -18,6 +18,7 @@ from sweep.cli.exports import export
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
+from sweep.cli.pairs import diff
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -243,6 +244,7 @@ def schema() -> None:
 
 for listing in LISTINGS:
     app.command()(listing)
+app.command()(diff)
 app.command()(export)
 app.command()(compare)
 app.command()(calibrate)

@@ -4,6 +4,7 @@ A part is what a block holds of a slice, so that memory does not grow with the c
 not done are passed over, and so are those of samples that do not fit their model, unless asked for.
 """
 
+import json
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from sweep.cube.plan import make_plan
 from sweep.cube.store import Cube
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.questions.missing_files import check_files, list_finished
-from sweep.questions.selection import Positions, Selection, locate_values, select
+from sweep.questions.selection import Positions, Selection, locate_values
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -81,6 +82,37 @@ class Part:
         shape[list(self.coordinates).index(dim)] = -1
         return self.coordinates[dim].reshape(shape)
 
+    def pick(self, values: Mapping[str, NDArray[Any]]) -> "Part":
+        """The cells of these values along its dimensions; each is there."""
+        at = [
+            find_positions(known, values[dim]) if dim in values else np.arange(len(known))
+            for dim, known in self.coordinates.items()
+        ]
+        # Of a whole part nothing is picked, which would be a copy.
+        if all(np.array_equal(i, np.arange(n)) for i, n in zip(at, self.shape, strict=True)):
+            return self
+        named = zip(self.coordinates.items(), at, strict=True)
+        chosen = {dim: known[i] for (dim, known), i in named}
+        return Part(chosen, {name: _pick(array, at) for name, array in self.arrays.items()})
+
+    def arrange(self, coordinates: Arrays) -> "Part":
+        """The same cells over other dimensions, all that only one of both has being of size 1."""
+        gone = tuple(at for at, dim in enumerate(self.coordinates) if dim not in coordinates)
+        new = tuple(at for at, dim in enumerate(coordinates) if dim not in self.coordinates)
+        arrays = {
+            name: np.expand_dims(np.squeeze(array, gone), new)
+            for name, array in self.arrays.items()
+        }
+        own = {dim: self.coordinates.get(dim, values) for dim, values in coordinates.items()}
+        return Part(own, arrays)
+
+
+def _pick(array: NDArray[Any], at: list[Positions]) -> NDArray[Any]:
+    """The values at positions along each dimension, of which some may have the size 1."""
+    sizes = zip(at, array.shape, strict=True)
+    picked: NDArray[Any] = array[np.ix_(*(each if size > 1 else [0] for each, size in sizes))]
+    return picked
+
 
 def read_parts(
     source: "Cube | xr.Dataset",
@@ -96,10 +128,34 @@ def read_parts(
     InputError: an unknown axis or value, a variable that the cube does not hold. RunError: a file
     of a finished block is gone.
     """
-    chosen = selection or {}
+    return read_places(source, names, locate_places(source, selection or {}), misfits=misfits)
+
+
+def read_places(
+    source: "Cube | xr.Dataset",
+    names: Collection[str],
+    places: Mapping[str, Positions],
+    *,
+    misfits: bool = False,
+) -> Iterator[Part]:
+    """The parts of a slice as `read_parts` has them; places: ascending, along each dimension."""
+    expect_variables(source, names)
     if isinstance(source, Cube):
-        return _read_blocks(source, names, chosen, misfits)
-    return _read_slices(source, names, chosen)
+        return _read_blocks(source, names, places, misfits)
+    return _read_slices(source, names, places)
+
+
+def locate_places(source: "Cube | xr.Dataset", selection: Selection) -> dict[str, Positions]:
+    """The positions of a slice along each dimension; InputError as of `locate_values`."""
+    every = list_axes(source)
+    chosen = locate_values(every, selection)
+    return {dim: chosen.get(dim, np.arange(len(values))) for dim, values in every.items()}
+
+
+def find_positions(known: NDArray[Any], values: NDArray[Any]) -> Positions:
+    """Where each of the values lies among those that are known, -1 where it does not."""
+    places = {value: at for at, value in enumerate(known.tolist())}
+    return np.array([places.get(value, -1) for value in values.tolist()], np.int64)
 
 
 def list_variables(source: "Cube | xr.Dataset") -> list[str]:
@@ -121,9 +177,8 @@ def expect_variables(source: "Cube | xr.Dataset", names: Collection[str]) -> Non
 
 def locate_slice(source: "Cube | xr.Dataset", selection: Selection) -> Arrays:
     """The values along each dimension of a slice; InputError as of `locate_values`."""
-    every = list_axes(source)
-    chosen = locate_values(every, selection)
-    return {dim: values[chosen.get(dim, slice(None))] for dim, values in every.items()}
+    places, every = locate_places(source, selection), list_axes(source)
+    return {dim: values[places[dim]] for dim, values in every.items()}
 
 
 def list_axes(source: "Cube | xr.Dataset") -> Arrays:
@@ -143,15 +198,20 @@ def read_grid_of(source: "Cube | xr.Dataset") -> Grid:
     return Paradl(source).grid
 
 
+def read_versions(source: "Cube | xr.Dataset") -> dict[str, str]:
+    """The versions that a cube was made with."""
+    if isinstance(source, Cube):
+        return dict(source.versions)
+    versions: dict[str, str] = json.loads(source.attrs.get("paradl_versions", "{}"))
+    return versions
+
+
 def _read_blocks(
-    cube: Cube, names: Collection[str], selection: Selection, misfits: bool
+    cube: Cube, names: Collection[str], places: Mapping[str, Positions], misfits: bool
 ) -> Iterator[Part]:
     """The parts of a store: a block each."""
-    expect_variables(cube, names)
     every = list_coordinates(cube.grid)
-    chosen = locate_values(every, selection)
-    places = {dim: chosen.get(dim, np.arange(len(values))) for dim, values in every.items()}
-    check_files(cube, names, chosen)
+    check_files(cube, names, places)
     for block in list_finished(cube, places):
         if not (misfits or cube.fits(block)):
             continue
@@ -186,11 +246,10 @@ def _read_array(
 
 
 def _read_slices(
-    cube: "xr.Dataset", names: Collection[str], selection: Selection
+    cube: "xr.Dataset", names: Collection[str], places: Mapping[str, Positions]
 ) -> Iterator[Part]:
     """The parts of a Dataset, cut as a store of its shape would be."""
-    expect_variables(cube, names)
-    restored = select(restore_axes(cube, names), selection)
+    restored = restore_axes(cube, names).isel(places)
     dims = [dim for dim in AXES if dim in restored.coords]
     shape = tuple(restored.sizes[dim] for dim in dims)
     plan = make_plan(tuple(dims), shape, 0, 2)
