@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from sweep.questions.explain import explain
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
+    from sweep.questions.pareto import pareto
     from sweep.questions.predict import predict
+    from sweep.questions.regret import regret
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
@@ -40,7 +42,9 @@ _HOMES = {
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
     "open_dataset": "sweep.engine.run",
+    "pareto": "sweep.questions.pareto",
     "predict": "sweep.questions.predict",
+    "regret": "sweep.questions.regret",
     "run": "sweep.engine.run",
 }
 
@@ -56,7 +60,9 @@ __all__ = [
     "hybrid",
     "limits",
     "open_dataset",
+    "pareto",
     "predict",
+    "regret",
     "run",
 ]
 

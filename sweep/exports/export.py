@@ -16,14 +16,14 @@ from sweep.errors import RunError
 from sweep.exports.columns import Column, list_columns, name_axis
 from sweep.exports.netcdf import expect_engine, write_netcdf
 from sweep.exports.target import check_target, measure_bytes, write_beside
-from sweep.questions.cells import (
+from sweep.questions.missing_files import check_files
+from sweep.questions.parts import (
     Part,
     list_variables,
     locate_slice,
     read_grid_of,
     read_parts,
 )
-from sweep.questions.missing_files import check_files
 from sweep.questions.selection import Selection, select
 from sweep.questions.summary_table import Source, open_source
 

@@ -19,7 +19,7 @@ from sweep.exports.columns import (
     name_axis,
     name_column,
 )
-from sweep.questions.cells import Part
+from sweep.questions.parts import Part
 
 # Of a batch, and of a row group: readers skip groups, and decode one a thread. 2**18 rows are what
 # DuckDB (122,880) and Polars (262,144) write by themselves.

@@ -16,7 +16,7 @@ from sweep.cube.layout import SERIAL
 from sweep.exports.columns import Column, name_column
 from sweep.exports.rows import ROWS, Attributes, gather_tables, make_batches, make_schema
 from sweep.exports.target import PART
-from sweep.questions.cells import Part
+from sweep.questions.parts import Part
 from sweep.questions.selection import Selection
 
 Read = Callable[[Selection], Iterator[Part]]

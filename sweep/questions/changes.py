@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweep.cube.variables import Arrays
-from sweep.questions.cells import Part
+from sweep.questions.parts import Part
 
 # Ratios are counted by the first bits of a float32, 8 of its exponent and 12 of its fraction: a
 # median to 2**-13, 0.012 %, from 8 MB however many cells there are.

@@ -14,7 +14,8 @@ from sweep.cube.difference import list_differences
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
 from sweep.cube.variables import Arrays
-from sweep.questions.cells import (
+from sweep.questions.changes import Changes, Flips
+from sweep.questions.parts import (
     Part,
     find_positions,
     list_axes,
@@ -24,7 +25,6 @@ from sweep.questions.cells import (
     read_places,
     read_versions,
 )
-from sweep.questions.changes import Changes, Flips
 from sweep.questions.selection import Positions, Selection
 from sweep.questions.summary_table import Source, open_source
 from sweep.questions.winners import Winners, list_changed_winners

@@ -8,7 +8,7 @@ import numpy as np
 
 from grids.grid import LABELS
 from sweep.cube.variables import Arrays
-from sweep.questions.cells import Part, find_positions
+from sweep.questions.parts import Part, find_positions
 
 PLACE = (*LABELS[:3], "pe")
 

@@ -29,7 +29,7 @@ from sweep.engine.run import read_grid
 from sweep.errors import RunError
 from sweep.exports.columns import RENAMED, list_columns
 from sweep.exports.tables import write_parquet
-from sweep.questions.cells import read_parts
+from sweep.questions.parts import read_parts
 
 KEYS = ["model", "dataset", "system_name", "strategy", "pe", "batch", "inter_bandwidth"]
 
