@@ -11,6 +11,8 @@ What needs JAX, xarray or Dask is imported on first use, so that the command lin
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sweep.attach import attach
+
 if TYPE_CHECKING:
     from grids.reading.errors import InputError
     from sweep.calibration.calibrate import calibrate
@@ -65,6 +67,9 @@ __all__ = [
     "regret",
     "run",
 ]
+
+
+attach()  # `ds.paradl` of every Dataset
 
 
 # PEP 562: called for what the module has no name for as yet.
