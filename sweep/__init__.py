@@ -11,18 +11,24 @@ What needs JAX, xarray or Dask is imported on first use, so that the command lin
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sweep.attach import attach
+
 if TYPE_CHECKING:
     from grids.reading.errors import InputError
     from sweep.calibration.calibrate import calibrate
     from sweep.engine.run import open_dataset, run
     from sweep.errors import RunError
+    from sweep.exports.export import export
     from sweep.measured.compare import compare
     from sweep.questions.best import best
+    from sweep.questions.diff import diff
     from sweep.questions.explain import explain
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
+    from sweep.questions.pareto import pareto
     from sweep.questions.place import place
     from sweep.questions.predict import predict
+    from sweep.questions.regret import regret
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
@@ -33,12 +39,16 @@ _HOMES = {
     "best": "sweep.questions.best",
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
+    "diff": "sweep.questions.diff",
     "explain": "sweep.questions.explain",
+    "export": "sweep.exports.export",
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
     "open_dataset": "sweep.engine.run",
     "place": "sweep.questions.place",
+    "pareto": "sweep.questions.pareto",
     "predict": "sweep.questions.predict",
+    "regret": "sweep.questions.regret",
     "run": "sweep.engine.run",
 }
 
@@ -48,14 +58,21 @@ __all__ = [
     "best",
     "calibrate",
     "compare",
+    "diff",
     "explain",
+    "export",
     "hybrid",
     "limits",
     "open_dataset",
+    "pareto",
     "place",
     "predict",
+    "regret",
     "run",
 ]
+
+
+attach()  # `ds.paradl` of every Dataset
 
 
 # PEP 562: called for what the module has no name for as yet.

@@ -2,12 +2,12 @@
 
 import sys
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from kernels.statistics import Objective
-from sweep.cli.assignments import parse_selection
+from sweep.cli.assignments import parse_prices, parse_selection
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
 from sweep.cli.shared_options import Form, ObjectiveOption, Store
 from sweep.show.visible import tell
@@ -15,6 +15,11 @@ from sweep.show.visible import tell
 Sel = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
+]
+
+Price = Annotated[
+    list[str] | None,
+    typer.Option("--price", metavar="[SYSTEM=]PRICE", help="Of a PE-hour; may be repeated."),
 ]
 
 # As the cube calls what the command line spells with dashes.
@@ -75,7 +80,44 @@ def best(
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
 
-QUESTIONS = (status, limits, best)
+def pareto(
+    store: Store,
+    against: Annotated[
+        Literal["pe-hours", "cost", "memory"], typer.Option(help="What time is weighed against.")
+    ] = "pe-hours",
+    price: Price = None,
+    sel: Sel = None,
+    objective: ObjectiveOption = "epoch-time",
+    form: Form = "table",
+) -> None:
+    """Configurations of which none is both faster and cheaper."""
+    from sweep.questions.pareto import pareto as ask
+
+    by, chosen, prices = OBJECTIVES[objective], parse_selection(sel), parse_prices(price)
+    question = partial(ask, store, chosen, against=against, objective=by, price=prices)
+    if not _show_cube(store, form, question):
+        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+
+
+def regret(
+    store: Store,
+    over: Annotated[
+        str, typer.Option(help="What one does not know: system, draws, or an axis but pe.")
+    ] = "system",
+    sel: Sel = None,
+    objective: ObjectiveOption = "epoch-time",
+    form: Form = "table",
+) -> None:
+    """Strategies by what they lose at worst where one does not know the machine."""
+    from sweep.questions.regret import regret as ask
+
+    by, chosen = OBJECTIVES[objective], parse_selection(sel)
+    table = _show_cube(store, form, partial(ask, store, chosen, over=over, objective=by))
+    if not any(row["rank"] for row in table):
+        end("no strategy is feasible throughout", NOTHING_FEASIBLE)
+
+
+QUESTIONS = (status, limits, best, pareto, regret)
 
 
 def _show_cube(store: str, form: Any, question: Any) -> Any:

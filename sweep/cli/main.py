@@ -14,9 +14,11 @@ from sweep.cli.assignments import parse_settings
 from sweep.cli.catalogue import LISTINGS
 from sweep.cli.cubes import QUESTIONS
 from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, end
+from sweep.cli.exports import export
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
+from sweep.cli.pairs import diff
 from sweep.cli.place import place
 from sweep.cli.shared_options import (
     AllReduce,
@@ -250,6 +252,8 @@ def schema(
 
 for listing in LISTINGS:
     app.command()(listing)
+app.command()(diff)
+app.command()(export)
 app.command()(compare)
 app.command()(calibrate)
 app.add_typer(plot, name="plot")

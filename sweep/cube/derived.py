@@ -24,6 +24,7 @@ from kernels import batches
 from kernels.flags import FORBIDS
 from kernels.terms import list_terms
 from sweep.cube.dimensions import expect_flags
+from sweep.cube.laws import expect_laws
 from sweep.cube.variables import name_limits
 
 # What a law of epochs is of.
@@ -49,7 +50,7 @@ class Paradl:
     @property
     def epoch_time(self) -> xr.DataArray:
         """[s] an epoch: computing and communicating."""
-        return _name_array(
+        return name_array(
             self._get("comp_time") + self._get("comm_time"), "epoch_time", "s", "time of an epoch"
         )
 
@@ -60,7 +61,7 @@ class Paradl:
         # B as stated needs no replicas, which a cube of the best groups may not hold.
         passes: Any = self.replicas * self._accumulated if scaling == "weak" else 1
         samples = batches.global_batch(batch, passes, scaling)
-        return _name_array(samples, "global_batch", "1", "samples a mini-batch")
+        return name_array(samples, "global_batch", "1", "samples a mini-batch")
 
     @property
     def epochs(self) -> xr.DataArray:
@@ -69,7 +70,7 @@ class Paradl:
             stored: xr.DataArray = self._ds["epochs"]
             return stored
         counted = self._count_epochs(self.global_batch)
-        return _name_array(counted, "epochs", "1", "epochs to the target")
+        return name_array(counted, "epochs", "1", "epochs to the target")
 
     @property
     def epochs_alone(self) -> xr.DataArray:
@@ -77,23 +78,16 @@ class Paradl:
         batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
         alone = batches.global_batch(batch, self._accumulated, scaling)
         counted = self._count_epochs(alone)
-        return _name_array(counted, "epochs_alone", "1", "epochs to the target on one PE")
+        return name_array(counted, "epochs_alone", "1", "epochs to the target on one PE")
 
     @property
     def train_time(self) -> xr.DataArray:
         """[s] to the target."""
-        return _name_array(self.epoch_time * self.epochs, "train_time", "s", "time to the target")
+        return name_array(self.epoch_time * self.epochs, "train_time", "s", "time to the target")
 
     def _count_epochs(self, global_batch: xr.DataArray) -> xr.DataArray:
         """Epochs by the law of each model and data set."""
-        laws = self.grid.convergences
-        if not laws:
-            raise InputError(
-                "this cube knows no epochs to a target",
-                advice="sweep with 'convergence: auto', or with epochs of your own",
-            )
-
-        return self._count_pairs(global_batch, {}, laws)
+        return self._count_pairs(global_batch, {}, expect_laws(self.grid))
 
     def _count_pairs(
         self, batch: xr.DataArray, pair: Mapping[str, str], laws: Mapping[Pair, Convergence]
@@ -128,19 +122,19 @@ class Paradl:
         if "replicas" in self._ds:
             stored: xr.DataArray = self._ds["replicas"]
             return stored
-        return _name_array(self._count_replicas(), "replicas", "1", "replicas of the model, p1")
+        return name_array(self._count_replicas(), "replicas", "1", "replicas of the model, p1")
 
     @property
     def iterations(self) -> xr.DataArray:
         """I: iterations an epoch."""
         samples, rounding = self._look_up_samples(), self.grid.spec.iterations
         count = batches.iterations(samples, self.global_batch, rounding)
-        return _name_array(count, "iterations", "1", "iterations an epoch")
+        return name_array(count, "iterations", "1", "iterations an epoch")
 
     @property
     def iteration_time(self) -> xr.DataArray:
         """[s] an iteration."""
-        return _name_array(
+        return name_array(
             self.epoch_time / self.iterations, "iteration_time", "s", "time of an iteration"
         )
 
@@ -148,24 +142,24 @@ class Paradl:
     def throughput(self) -> xr.DataArray:
         """Samples a second."""
         rate = self._look_up_samples() / self.epoch_time
-        return _name_array(self._restore_order(rate), "throughput", "s-1", "samples a second")
+        return name_array(self._restore_order(rate), "throughput", "s-1", "samples a second")
 
     @property
     def speedup(self) -> xr.DataArray:
         """Epoch time on one PE over epoch time."""
         gain = self._get("serial_time") / self.epoch_time
-        return _name_array(self._restore_order(gain), "speedup", "1", "speedup over one PE")
+        return name_array(self._restore_order(gain), "speedup", "1", "speedup over one PE")
 
     @property
     def efficiency(self) -> xr.DataArray:
         """Speedup a PE."""
-        return _name_array(self.speedup / self._get("pe"), "efficiency", "1", "parallel efficiency")
+        return name_array(self.speedup / self._get("pe"), "efficiency", "1", "parallel efficiency")
 
     @property
     def feasible(self) -> xr.DataArray:
         """Whether nothing forbids a cell."""
         expect_flags(self._get("limit"))
-        return _name_array(
+        return name_array(
             (self._get("limit") & np.uint16(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
         )
 
@@ -180,7 +174,7 @@ class Paradl:
         stacked = xr.concat([self._get(name) for name in parts], "part", coords="minimal")
         # -inf for NaN: argmax refuses a cell of nothing but NaN.
         largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
-        part = _name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
+        part = name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
         return part.assign_attrs(meanings)
 
@@ -205,6 +199,10 @@ class Paradl:
         """D: samples of an epoch, by dataset."""
         samples = {each.name: float(each.samples) for each in self.grid.datasets}
         return _map_labels(self._get("dataset"), samples)
+
+    def _map_labels(self, dim: str, values: dict[str, float]) -> xr.DataArray:
+        """The values of labels, along their dimension."""
+        return _map_labels(self._get(dim), values)
 
     def _count_replicas(self) -> xr.DataArray:
         """p1 by strategy: p, p over the group, or 1."""
@@ -271,15 +269,8 @@ def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:
             )
 
 
-def _name_array(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
+def name_array(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
     """The array with a name, and with CF attributes in place of those of what it was made of."""
     named = array.rename(name)
     named.attrs = {"units": units, "long_name": long_name}
     return named
-
-
-def register() -> None:
-    """Give every Dataset its `paradl`."""
-    # xarray warns where one is registered twice (AccessorRegistrationWarning).
-    if not hasattr(xr.Dataset, "paradl"):
-        xr.register_dataset_accessor("paradl")(Paradl)

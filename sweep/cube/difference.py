@@ -24,6 +24,12 @@ def describe_difference(stored: Grid, asked: Grid) -> str:
     return _join_differences(_spell_out(stored, given), _spell_out(asked, given))
 
 
+def list_differences(stored: Grid, asked: Grid) -> list[tuple[str, str, str]]:
+    """Each difference but of axes: its key, and both values in words."""
+    first, second = _spell_out(stored), _spell_out(asked)
+    return list(_walk_differences("", first | {"axes": {}}, second | {"axes": {}}))
+
+
 def list_added_values(stored: Grid, asked: Grid) -> Axes:
     """The values of each axis that only `asked` has."""
     # Sets, as an axis may have ten million values: `in` walks a list.
@@ -58,7 +64,10 @@ def describe_other_changes(stored: Grid, asked: Grid) -> str:
 
 def _join_differences(stored: Plain, asked: Plain) -> str:
     """The first differences in one line, and how many more there are."""
-    differences = list(_walk_differences("", stored, asked))
+    differences = [
+        f"{key}: {there} in the store, {now} now"
+        for key, there, now in _walk_differences("", stored, asked)
+    ]
     rest = len(differences) - SHOWN
     return "; ".join(differences[:SHOWN]) + (f" (and {rest} more)" if rest > 0 else "")
 
@@ -85,13 +94,13 @@ def _list_axes(grid: Grid) -> Axes:
     return labelled | {name: values.tolist() for name, values in grid.axes.items()}
 
 
-def _walk_differences(key: str, stored: object, asked: object) -> Iterator[str]:
-    """Each difference under `key`, in the order of keys."""
+def _walk_differences(key: str, stored: object, asked: object) -> Iterator[tuple[str, str, str]]:
+    """Each difference under `key`, in the order of keys: where, and both values in words."""
     if isinstance(stored, dict) and isinstance(asked, dict):
         for each in sorted(set(stored) | set(asked)):
             yield from _walk_differences(_join_key(key, each), stored.get(each), asked.get(each))
     elif stored != asked:
-        yield f"{key}: {_shorten(stored)} in the store, {_shorten(asked)} now"
+        yield key, _shorten(stored), _shorten(asked)
 
 
 def _join_key(key: str, part: str) -> str:

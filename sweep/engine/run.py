@@ -94,11 +94,8 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
     """A cube as a labelled Dataset, read lazily."""
     import xarray as xr  # late: pandas comes with it, and a sweep needs neither
 
-    from sweep.cube.derived import register
-
     url = locate_store(store)
     open_cube(url)  # says in one message what is wrong with a store that is none
-    register()
     dataset: xr.Dataset = xr.open_zarr(url, zarr_format=3)
     return dataset
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.scipy.stats import norm
+from numpy.typing import NDArray
 
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
@@ -40,6 +41,15 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
         unsure = spread_ratio(law, *(number(each.run.global_batch) for each in cases))
     first_times, second_times = map(_draw_times, cases)
     return float(_find_chance(first_times, second_times, np.asarray(unsure)))
+
+
+def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
+    """What a row of `best` takes in each draw [s]: of an epoch, or to the target."""
+    case = settle_choices(_build_case(grid.ask_intervals(), row))
+    if objective == "epoch_time":
+        case = replace(case, training=None)
+    seconds, _ = _draw_times(case)
+    return np.asarray(seconds) * number(case.run.samples)
 
 
 def _build_case(grid: Grid, row: Row) -> Case:

@@ -1,0 +1,98 @@
+"""`ds.paradl`: what follows from a cube's variables, and every question about it.
+
+Questions take what their functions in `sweep` take behind the cube, and answer the same.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sweep.cube.derived import Paradl, name_array
+from sweep.cube.dimensions import AXES
+from sweep.exports.export import export
+from sweep.questions.best import best
+from sweep.questions.diff import diff
+from sweep.questions.limits import limits
+from sweep.questions.pareto import look_up_prices, pareto
+from sweep.questions.regret import regret
+
+QUESTIONS = {each.__name__: each for each in (best, diff, export, limits, pareto, regret)}
+DERIVED = (
+    *("epoch_time", "iteration_time", "train_time", "throughput", "speedup", "efficiency"),
+    *("pe_hours", "memory_share", "global_batch", "replicas", "iterations", "epochs"),
+    *("feasible", "bottleneck"),
+)
+
+
+class Accessor(Paradl):
+    """Derived quantities of a cube or a slice of one, and the questions that can be asked of it.
+
+    >>> ds.paradl.best()  # doctest: +SKIP
+    >>> ds.sel(model="vgg16").paradl.pe_hours  # doctest: +SKIP
+    """
+
+    @property
+    def pe_hours(self) -> xr.DataArray:
+        """PE-hours of an epoch."""
+        hours = self.epoch_time * self._get("pe") / 3600
+        return name_array(self._restore_order(hours), "pe_hours", "hour", "PE-hours of an epoch")
+
+    def cost(self, price: float | Mapping[str, float]) -> xr.DataArray:
+        """What an epoch costs; price: of a PE-hour, of all systems or by their names."""
+        systems = self._get("system")
+        prices = systems.copy(data=look_up_prices(np.asarray(systems.values), price)).drop_attrs()
+        money = self._restore_order(self.pe_hours * prices)
+        return name_array(money, "cost", "1", "cost of an epoch")
+
+    @property
+    def memory_share(self) -> xr.DataArray:
+        """Memory of the fullest PE, as a part of what a PE has."""
+        share = self._restore_order(self._get("memory") / self._look_up_capacity())
+        return name_array(share, "memory_share", "1", "part of a PE's memory that is needed")
+
+    def _look_up_capacity(self) -> xr.DataArray | float:
+        """Bytes of a PE: of an axis, as the spec fixes them, or of each system."""
+        if "memory_capacity" in self._ds.coords:
+            return self._ds["memory_capacity"]
+        fixed = self.grid.spec.parameters.get("memory_capacity")
+        if fixed is not None:
+            return fixed
+        machines = {each.name: each.pe.memory_capacity for each in self.grid.systems}
+        return self._map_labels("system", machines)
+
+    def __getattr__(self, name: str) -> Any:
+        """A question, about this Dataset."""
+        if name not in QUESTIONS:
+            raise AttributeError(f"'paradl' has no {name!r}")
+        return partial(QUESTIONS[name], self._ds)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *QUESTIONS})
+
+    def __repr__(self) -> str:
+        """The cube in a few lines; nothing is computed."""
+        sizes = self._ds.sizes
+        axes = [
+            f"  {dim:<16}{_describe_values(self._ds[dim].values)}"
+            for dim in AXES
+            if dim in self._ds.coords
+        ]
+        shape = " x ".join(f"{size} {dim}" for dim, size in sizes.items()) or "one cell"
+        return "\n".join(
+            [
+                f"<paradl: {shape}, oracle: {self.grid.spec.oracle}>",
+                *axes,
+                f"  derived         {', '.join(DERIVED)}, cost(price)",
+                f"  questions       {', '.join(f'{each}()' for each in QUESTIONS)}",
+            ]
+        )
+
+
+def _describe_values(values: np.ndarray[Any, Any]) -> str:
+    """The values along an axis in a line: few ones, or the ends."""
+    listed = np.atleast_1d(values).tolist()
+    texts = [each if isinstance(each, str) else f"{each:,.6g}" for each in listed]
+    return ", ".join(texts) if len(texts) <= 4 else f"{texts[0]} ... {texts[-1]} ({len(texts):,})"

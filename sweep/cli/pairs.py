@@ -1,0 +1,42 @@
+"""The command that compares two cubes. As in `sweep.cli.main`, heavy imports are inside it."""
+
+from typing import Annotated
+
+import typer
+
+from sweep.cli.assignments import parse_selection
+from sweep.cli.cubes import Sel
+from sweep.cli.exits import MISSED, end
+from sweep.cli.shared_options import Form, Store
+from sweep.show.visible import tell
+
+Tolerance = Annotated[
+    float, typer.Option(min=0, help="Relative difference up to which answers are the same.")
+]
+RequireSame = Annotated[
+    bool, typer.Option("--require-same", help="Exit with 3 unless cells and answers are the same.")
+]
+
+
+def diff(
+    first: Store,
+    second: Store,
+    sel: Sel = None,
+    tolerance: Tolerance = 0.0,
+    require_same: RequireSame = False,
+    form: Form = "table",
+) -> None:
+    """Two cubes: which inputs differ, which answers, by how much, and whose winner."""
+    from sweep.engine.verify import tell_damage
+    from sweep.questions.diff import diff as ask
+    from sweep.questions.status import count_blocks
+    from sweep.show.difference import show_difference
+
+    with tell_damage(first), tell_damage(second):
+        unfinished = [url for url in (first, second) if len(set(count_blocks(url))) > 1]
+        difference = ask(first, second, parse_selection(sel), tolerance=tolerance)
+    show_difference(difference, form)
+    for url in unfinished:
+        tell(f"paradl: not all blocks of {url} are done: run the same paradl sweep again")
+    if require_same and not difference["same"]:
+        end("the cubes differ, and --require-same asks for the same", MISSED)

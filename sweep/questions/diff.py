@@ -1,0 +1,223 @@
+"""Diff: what two cubes were made of, and which of their answers differ, by how much, and where.
+
+Cells that both cubes have are compared, a part at a time: memory does not grow with the cubes.
+"""
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from grids.reading.errors import InputError
+from sweep.cube.difference import list_differences
+from sweep.cube.layout import SERIAL
+from sweep.cube.store import Cube
+from sweep.cube.variables import Arrays
+from sweep.questions.changes import Changes, Flips
+from sweep.questions.parts import (
+    Part,
+    find_positions,
+    list_axes,
+    list_variables,
+    locate_slice,
+    read_grid_of,
+    read_places,
+    read_versions,
+)
+from sweep.questions.selection import Positions, Selection
+from sweep.questions.summary_table import Source, open_source
+from sweep.questions.winners import Winners, list_changed_winners
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Row = dict[str, Any]
+Places: TypeAlias = dict[str, Positions]
+Cells: TypeAlias = "Cube | xr.Dataset"
+SHOWN = 3  # values of an axis that only one cube has
+NEEDED = {"comp_time", "comm_time", "limit"}  # to tell who wins
+
+
+def diff(
+    first: Source,
+    second: Source,
+    selection: Selection | None = None,
+    *,
+    tolerance: float = 0.0,
+) -> Row:
+    """What differs between two cubes, Datasets or the places of stores, as plain data.
+
+    inputs, versions: rows of `key`, `first`, `second`. axes: of those that differ, how many values
+    are shared, and those that only one has. cells: that both have; compared: those of finished
+    blocks of samples that fit. answers: a row a variable: `changed` cells, those that `only_first`
+    or `only_second` has, of those changed the `median_ratio` and the `largest_ratio` (second over
+    first), and `where` the latter is. feasibility: how many cells became feasible, or infeasible.
+    winners: PE counts over which another strategy is the fastest. same: whether both have the same
+    cells with the same answers. tolerance: relative, up to which answers are the same.
+
+    InputError: no cell in common; several values along an axis that only one cube has.
+    """
+    cubes = open_source(first), open_source(second)
+    shared = share_cells(cubes, selection or {})
+    mine, others = (set(list_variables(each)) for each in cubes)
+    names = [name for name in list_variables(cubes[0]) if name in others and name != SERIAL]
+    comparison = Comparison(shared, names, tolerance)
+    for part in read_places(cubes[0], names, shared.places[0], misfits=True):
+        for other in read_places(cubes[1], names, shared.find_same(part), misfits=True):
+            comparison.add(part.pick(other.coordinates), other.arrange(part.coordinates))
+    is_whole = comparison.compared == shared.cells and not shared.differences and mine == others
+    return {
+        "same": is_whole and comparison.is_same,
+        "cells": shared.cells,
+        "compared": comparison.compared,
+        "inputs": _list_inputs(cubes),
+        "versions": _list_versions(cubes),
+        "axes": shared.differences,
+        "variables": {"only_first": sorted(mine - others), "only_second": sorted(others - mine)},
+        **comparison.describe(),
+    }
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The cells that two cubes share.
+
+    axes: their values along the dimensions of the first. places: in each, along its own dimensions.
+    differences: rows of the axes that differ.
+    """
+
+    axes: Arrays
+    places: tuple[Places, Places]
+    differences: list[Row]
+
+    @property
+    def cells(self) -> int:
+        """How many there are."""
+        return prod(map(len, self.axes.values()))
+
+    def find_same(self, part: Part) -> Places:
+        """Where the second cube has the cells of a part of the first."""
+        # The n-th shared value is at the n-th place of both.
+        return {
+            dim: at[find_positions(self.axes[dim], part.coordinates[dim])]
+            if dim in part.coordinates
+            else at
+            for dim, at in self.places[1].items()
+        }
+
+
+class Comparison:
+    """What is known of the parts that have been compared."""
+
+    def __init__(self, shared: Shared, names: list[str], tolerance: float) -> None:
+        self.changes = {name: Changes(tolerance) for name in names if name != "limit"}
+        self.flips = Flips() if "limit" in names else None
+        self.winners = (Winners(shared.axes), Winners(shared.axes)) if set(names) >= NEEDED else ()
+        self.compared = 0
+
+    def add(self, first: Part, second: Part) -> None:
+        """Compare the same cells of both cubes."""
+        self.compared += first.size
+        for name, changes in self.changes.items():
+            changes.add(first.coordinates, first.arrays[name], second.arrays[name])
+        if self.flips is not None:
+            self.flips.add(first, second)
+        for winners, part in zip(self.winners, (first, second), strict=False):
+            winners.add(part)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no answer differs."""
+        changed = self.flips is not None and self.flips.changed
+        return not changed and all(each.is_same for each in self.changes.values())
+
+    def describe(self) -> Row:
+        """The answers as plain data."""
+        return {
+            "answers": [
+                {"variable": name, **each.describe()} for name, each in self.changes.items()
+            ],
+            "feasibility": vars(self.flips) if self.flips is not None else None,
+            "winners": list_changed_winners(*self.winners) if self.winners else [],
+        }
+
+
+def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
+    """The cells that both have of a slice; InputError: none, or an axis that only one has."""
+    slices = []
+    for cube in cubes:
+        own = list_axes(cube)
+        slices.append(locate_slice(cube, {dim: at for dim, at in selection.items() if dim in own}))
+    _check_selection(slices, selection)
+    axes = {
+        dim: values[find_positions(slices[1][dim], values) >= 0] if dim in slices[1] else values
+        for dim, values in slices[0].items()
+    }
+    empty = [dim for dim, values in axes.items() if not len(values)]
+    if empty:
+        raise InputError(
+            f"the cubes have no value of {empty[0]!r} in common",
+            advice=f"{_shorten(slices[0][empty[0]])} there, {_shorten(slices[1][empty[0]])} here",
+        )
+    places = []
+    for cube, own in zip(cubes, slices, strict=True):
+        every = list_axes(cube)
+        wanted = {dim: axes.get(dim, values) for dim, values in own.items()}
+        places.append({dim: find_positions(every[dim], wanted[dim]) for dim in own})
+    return Shared(axes, (places[0], places[1]), _list_axes(slices, axes))
+
+
+def _check_selection(slices: list[Arrays], selection: Selection) -> None:
+    """Refuse an axis that neither cube has, and several values of one that only one cube has."""
+    for dim in selection:
+        if not any(dim in own for own in slices):
+            raise InputError(f"no axis {dim!r} in these cubes", where="--sel")
+    for own, other in (slices, slices[::-1]):
+        for dim, values in own.items():
+            if dim not in other and len(values) > 1:
+                raise InputError(
+                    f"only one of the cubes has the axis {dim!r}, with {len(values):,} values",
+                    advice=f"choose one, such as --sel {dim}={values[0]}",
+                )
+
+
+def _list_axes(slices: list[Arrays], shared: Arrays) -> list[Row]:
+    """A row for each axis that differs."""
+    rows = []
+    for dim in dict.fromkeys([*slices[0], *slices[1]]):
+        own, other = (each.get(dim, np.array([])) for each in slices)
+        both = dim in slices[0] and dim in slices[1]
+        common = shared[dim] if both else np.array([])
+        only = [values[find_positions(common, values) < 0] for values in (own, other)]
+        if any(map(len, only)):
+            rows.append(
+                {
+                    "axis": dim,
+                    "shared": len(common),
+                    "only_first": _shorten(only[0]),
+                    "only_second": _shorten(only[1]),
+                }
+            )
+    return rows
+
+
+def _shorten(values: Any) -> list[Any]:
+    """The first values of many, and how many there are."""
+    listed = values.tolist()
+    rest = len(listed) - SHOWN
+    return listed if rest <= 0 else [*listed[:SHOWN], f"... {rest:,} more"]
+
+
+def _list_inputs(cubes: tuple[Cells, Cells]) -> list[Row]:
+    differences = list_differences(read_grid_of(cubes[0]), read_grid_of(cubes[1]))
+    return [{"key": key, "first": first, "second": second} for key, first, second in differences]
+
+
+def _list_versions(cubes: tuple[Cells, Cells]) -> list[Row]:
+    first, second = map(read_versions, cubes)
+    return [
+        {"key": name, "first": first.get(name), "second": second.get(name)}
+        for name in dict.fromkeys([*first, *second])
+        if first.get(name) != second.get(name)
+    ]

@@ -1,0 +1,166 @@
+"""Pareto: the configurations of which none is both faster and cheaper."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.reading.errors import InputError, shorten, suggest_name
+from kernels.statistics import Objective
+from sweep.cube.variables import Arrays
+from sweep.questions.parts import Part, expect_variables, list_axes, read_grid_of, read_parts
+from sweep.questions.selection import Selection
+from sweep.questions.summary_table import (
+    Source,
+    expect_epochs,
+    expect_objective,
+    open_source,
+)
+
+Row = dict[str, Any]
+Against = Literal["pe-hours", "cost", "memory"]
+Prices = float | Mapping[str, float]
+
+# What a front is of: times of other models or data sets are no alternatives.
+PLACE = ("model", "dataset")
+SECONDS = 3600
+
+
+def pareto(
+    cube: Source,
+    selection: Selection | None = None,
+    *,
+    against: Against = "pe-hours",
+    objective: Objective = "epoch_time",
+    price: Prices | None = None,
+) -> list[Row]:
+    """The non-dominated cells of each model and data set, the fastest first, as plain data.
+
+    `cube` is a Dataset or the place of a store. A row: the labels and axes of a feasible cell, its
+    epoch_time or train_time [s] and its pe_hours, cost or memory [bytes a PE], of an epoch or until
+    the target: no other feasible cell of the slice has less of one and no more of the other. Of
+    cells that are equal in both the first is listed. price: of a PE-hour, for all systems or by
+    name. All cells are read, a block at a time.
+
+    InputError: an unknown name, a price that is missing, a cube without its cells.
+    """
+    _check(against, objective, price)
+    source, chosen = open_source(cube), selection or {}
+    if objective == "train_time":
+        expect_epochs(read_grid_of(source), objective)
+    names = ["comp_time", "comm_time", "limit"]
+    names += ["memory"] if against == "memory" else []
+    names += ["train_time"] if objective == "train_time" else []
+    expect_variables(source, names)
+    fronts: dict[tuple[str, ...], Arrays] = {}
+    for part in read_parts(source, names, chosen):
+        costs = _count_costs(part, _find_time(part, objective), against, price)
+        for place in product(*(range(len(part.coordinates[dim])) for dim in PLACE)):
+            key = tuple(str(part.coordinates[d][at]) for d, at in zip(PLACE, place, strict=True))
+            cells = _take_cells(part, place, _find_time(part, objective), costs, fronts.get(key))
+            fronts[key] = merge_fronts(fronts.get(key), cells)
+    own = {"pe-hours": "pe_hours"}.get(against, against)
+    columns = (*list_axes(source), "time", "cost")
+    named = {"time": objective, "cost": own}
+    return [row for each in fronts.values() for row in _list_rows(each, columns, named)]
+
+
+def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:
+    """The non-dominated of both, columns with `time` ascending and so `cost` descending."""
+    both = (
+        cells
+        if front is None
+        else {name: np.concatenate([front[name], cells[name]]) for name in cells}
+    )
+    # Stable, so that of equal cells the first stays the first.
+    order = np.lexsort((both["cost"], both["time"]))
+    costs = both["cost"][order]
+    least_before = np.concatenate([[np.inf], np.minimum.accumulate(costs)[:-1]])
+    kept = order[costs < least_before]
+    return {name: values[kept] for name, values in both.items()}
+
+
+def _take_cells(
+    part: Part,
+    place: tuple[int, ...],
+    times: NDArray[Any],
+    costs: NDArray[Any],
+    front: Arrays | None,
+) -> Arrays:
+    """The feasible cells of a model and data set that no cell of the front dominates."""
+    time, cost = times[place].reshape(-1), costs[place].reshape(-1)
+    at = np.flatnonzero(part.feasible[place].reshape(-1) & ~np.isnan(time) & ~np.isnan(cost))
+    time, cost = time[at].astype(float), cost[at].astype(float)
+    if front is not None and len(front["time"]):
+        # The cheapest of the front that is no slower: 0 where all are.
+        no_slower = np.searchsorted(front["time"], time, side="right")
+        cheapest = np.concatenate([[np.inf], front["cost"]])[no_slower]
+        open_to = cost < cheapest
+        at, time, cost = at[open_to], time[open_to], cost[open_to]
+    own = merge_fronts(None, {"at": at, "time": time, "cost": cost})
+    indices = np.unravel_index(own["at"], part.shape[len(PLACE) :])
+    rest = list(part.coordinates)[len(PLACE) :]
+    labels = {
+        dim: np.full(len(own["at"]), part.coordinates[dim][i], object)
+        for dim, i in zip(PLACE, place, strict=True)
+    }
+    values = {dim: part.coordinates[dim][i] for dim, i in zip(rest, indices, strict=True)}
+    return {**labels, **values, "time": own["time"], "cost": own["cost"]}
+
+
+def _find_time(part: Part, objective: Objective) -> NDArray[Any]:
+    return part.epoch_time if objective == "epoch_time" else part.arrays["train_time"]
+
+
+def _count_costs(
+    part: Part, time: NDArray[Any], against: Against, price: Prices | None
+) -> NDArray[Any]:
+    """What cells cost: PE-hours, money, or bytes a PE."""
+    if against == "memory":
+        return part.arrays["memory"]
+    hours: NDArray[Any] = time.astype(float) * part.along("pe") / SECONDS
+    if against == "pe-hours" or price is None:
+        return hours
+    return hours * look_up_prices(part.along("system"), price)
+
+
+def look_up_prices(systems: NDArray[Any], price: Prices) -> NDArray[np.float64]:
+    """The price of a PE-hour of each system; InputError: one has none."""
+    if not isinstance(price, Mapping):
+        return np.full(systems.shape, float(price))
+    for name in map(str, systems.reshape(-1)):
+        if name not in price:
+            raise InputError(
+                f"no price of {shorten(name)}", where="price", advice=f"add {name}=PRICE"
+            )
+    return np.array([float(price[str(name)]) for name in systems.reshape(-1)]).reshape(
+        systems.shape
+    )
+
+
+def _check(against: str, objective: str, price: Prices | None) -> None:
+    expect_objective(objective)
+    if against not in get_args(Against):
+        raise InputError(
+            f"unknown {shorten(against)}",
+            where="against",
+            advice=suggest_name(str(against), get_args(Against)),
+        )
+    if (against == "cost") != (price is not None):
+        raise InputError(
+            "expected a price with 'cost', and with nothing else",
+            where="price",
+            advice="of a PE-hour, such as 1.5",
+        )
+    listed = list(price.values()) if isinstance(price, Mapping) else [price or 1.0]
+    if not all(isinstance(each, int | float) and 0 < each < np.inf for each in listed):
+        raise InputError(f"expected numbers above 0, got {shorten(price)}", where="price")
+
+
+def _list_rows(front: Arrays, columns: tuple[str, ...], named: Mapping[str, str]) -> list[Row]:
+    """The rows of a front as plain data."""
+    values = [front[name].tolist() for name in columns]
+    heads = [named.get(name, name) for name in columns]
+    return [dict(zip(heads, row, strict=True)) for row in zip(*values, strict=True)]

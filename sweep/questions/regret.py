@@ -1,0 +1,167 @@
+"""Regret: the strategy that loses least where one does not know on what machine it will run."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.grid import LABELS
+from grids.reading.errors import InputError, shorten, suggest_name
+from kernels.flags import Limit
+from kernels.statistics import BEST, Objective
+from sweep.cube.statistics import EFFICIENCY
+from sweep.questions.best import rank_strategies
+from sweep.questions.lines import Lines
+from sweep.questions.selection import Selection
+from sweep.questions.summary_table import (
+    Source,
+    expect_objective,
+    open_source,
+    read_machine_grid,
+    summarise_slice,
+)
+
+if TYPE_CHECKING:
+    from grids.grid import Grid
+
+Row = dict[str, Any]
+DRAWS = "draws"
+
+
+def regret(
+    cube: Source,
+    selection: Selection | None = None,
+    *,
+    over: str = "system",
+    objective: Objective = "epoch_time",
+) -> list[Row]:
+    """The strategies of each place, that with the least worst-case loss first, as plain data.
+
+    `cube` is a Dataset or the place of a store. A strategy's loss on a system, or at a value of
+    another axis (`over`), is by what part its best configuration there takes longer than the best
+    of all strategies there. Over `draws`, of what is not known of the machine, its best
+    configuration is the same throughout: it is chosen before one knows. A row: rank, the labels,
+    worst_loss, worst_at (the system, the value, or the number of the draw), mean_loss; of a
+    strategy that is somewhere not feasible, no rank and no loss, and `infeasible_at`: where.
+
+    From summaries where the store keeps them; draws take the oracle, and a cube of the machine's.
+    InputError: an unknown axis, or one over which every strategy chooses.
+    """
+    expect_objective(objective)
+    source = open_source(cube)
+    if over == DRAWS:
+        return _regret_draws(source, selection, objective)
+    lines = summarise_slice(source, selection, EFFICIENCY, objective)
+    _check_axis(lines, over)
+    return _regret_values(lines, over, objective)
+
+
+def _check_axis(lines: Lines, over: str) -> None:
+    known = [dim for dim in lines.coordinates if dim not in ("model", "dataset", "strategy")]
+    if over not in known:
+        raise InputError(
+            f"expected an axis of what one does not choose, or {DRAWS!r}, got {shorten(over)}",
+            where="over",
+            advice=suggest_name(over, [*known, DRAWS]),
+        )
+
+
+def _regret_values(lines: Lines, over: str, objective: Objective) -> list[Row]:
+    """The rows of all places, over the values of an axis."""
+    kept = [*LABELS, over] if over not in LABELS else list(LABELS)
+    dims = list(lines.coordinates)
+    times = lines.arrays[BEST[objective]["time"]].astype(float)
+    rest = tuple(at for at, dim in enumerate(dims) if dim not in kept)
+    least = np.where(np.isnan(times), np.inf, times).min(axis=rest)
+    fits = (lines.arrays["forbidden_by"] != Limit.INCOMPATIBLE).any(axis=rest)
+    places = [dim for dim in kept if dim not in ("strategy", over)]
+    order = [*places, "strategy", over]
+    places_first = [kept.index(dim) for dim in order]
+    table, fits = least.transpose(places_first), fits.transpose(places_first)
+    rows: list[Row] = []
+    for place in np.ndindex(table.shape[: len(places)]):
+        if fits[place].any():
+            labels = {
+                dim: lines.coordinates[dim][at] for dim, at in zip(places, place, strict=True)
+            }
+            rows += rank_losses(
+                labels, lines.coordinates["strategy"], lines.coordinates[over], table[place]
+            )
+    return rows
+
+
+def rank_losses(
+    labels: Mapping[str, Any],
+    strategies: NDArray[Any],
+    scenarios: NDArray[Any],
+    times: NDArray[np.float64],
+) -> list[Row]:
+    """The rows of one place; times [strategy, scenario], infinite where nothing is feasible."""
+    # A scenario in which nothing is feasible tells no strategies apart, unless all are such.
+    possible = np.isfinite(times).any(axis=0)
+    if possible.any():
+        times, scenarios = times[:, possible], scenarios[possible]
+        losses = times / times.min(axis=0) - 1
+    else:
+        losses = times
+    rows = []
+    for strategy, loss in zip(strategies, losses, strict=True):
+        infeasible = [_plain(each) for each in scenarios[np.isinf(loss)]]
+        worst = int(loss.argmax())
+        rows.append(
+            {
+                **labels,
+                "strategy": str(strategy),
+                "worst_loss": None if infeasible else float(loss[worst]),
+                # Whoever is the best throughout loses nowhere.
+                "worst_at": None if infeasible or not loss[worst] else _plain(scenarios[worst]),
+                "mean_loss": None if infeasible else float(loss.mean()),
+                "infeasible_at": infeasible,
+            }
+        )
+    rows.sort(key=lambda row: np.inf if row["worst_loss"] is None else row["worst_loss"])
+    return [
+        {"rank": None if row["worst_loss"] is None else rank, **row}
+        for rank, row in enumerate(rows, 1)
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """A number or a text of Python's own."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _regret_draws(source: Any, selection: Selection | None, objective: Objective) -> list[Row]:
+    """The rows of all places, over draws of what is not known of the machine."""
+    grid = read_machine_grid(source)
+    if grid is None:
+        raise InputError(
+            "only the machine oracle knows how unsure it is",
+            where="over",
+            advice="sweep with 'oracle: machine', or ask over 'system'",
+        )
+    ranked = rank_strategies(source, selection, objective)
+    places = dict.fromkeys(tuple(row[dim] for dim in LABELS[:3]) for row in ranked)
+    rows: list[Row] = []
+    for place in places:
+        own = [row for row in ranked if tuple(row[dim] for dim in LABELS[:3]) == place]
+        if any(row["feasible"] for row in own):
+            rows += _rank_draws(grid, own, objective)
+    return rows
+
+
+def _rank_draws(grid: "Grid", rows: list[Row], objective: Objective) -> list[Row]:
+    """The rows of one place, of the strategies' best configurations."""
+    from sweep.questions.probability import draw_seconds  # late: JAX comes with it
+
+    drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
+    count = next(len(each) for each in drawn if each is not None)
+    times = np.array([np.full(count, np.inf) if each is None else each for each in drawn])
+    labels = {dim: rows[0][dim] for dim in LABELS[:3]}
+    strategies = np.array([row["strategy"] for row in rows], object)
+    ranked = rank_losses(labels, strategies, np.arange(count), times)
+    # A strategy that does not fit fits in no draw: the numbers of all of them tell nothing.
+    return [
+        {**row, "infeasible_at": ["all draws"] if row["infeasible_at"] else []} for row in ranked
+    ]

@@ -1,0 +1,159 @@
+"""Differences of two cubes, against xarray's own arithmetic on both."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from cubes import SMALL, unmark
+
+import sweep
+from grids.reading.errors import InputError
+
+AXES = {
+    **SMALL["axes"],
+    "model": "alexnet",
+    "dataset": "imagenet-226",
+    "strategy": ["data", "data+filter", "data+channel", "spatial"],
+    "pe": [1, 2, 4, 8, 64],
+}
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Four cubes: one, one on slower links that has other batches, one with an axis more."""
+    folder = tmp_path_factory.mktemp("diff")
+    slow = {"inter_bandwidth": "0.1 GB/s", "intra_bandwidth": "0.1 GB/s"}
+    specs: dict[str, dict[str, Any]] = {
+        "first": {"axes": AXES},
+        "slow": {"axes": {**AXES, "batch": [64, 32]}, "parameters": slow},
+        "wide": {
+            "axes": {**AXES, "inter_bandwidth": ["0.1 GB/s", "1 GB/s"]},
+            "parameters": {"intra_bandwidth": "0.1 GB/s"},
+        },
+    }
+    for name, spec in specs.items():
+        sweep.run({"oracle": "paper", **spec}, folder / f"{name}.zarr")
+    return {name: str(folder / f"{name}.zarr") for name in specs}
+
+
+def test_a_cube_is_itself(urls: dict[str, str]) -> None:
+    for other in (urls["first"], sweep.open_dataset(urls["first"])):
+        difference = sweep.diff(urls["first"], other)
+        assert difference["same"]
+        assert difference["compared"] == difference["cells"] == 40
+        assert not difference["inputs"] + difference["axes"] + difference["winners"]
+
+
+def test_what_changed_is_what_xarray_says(urls: dict[str, str]) -> None:
+    difference = sweep.diff(urls["first"], urls["slow"])
+    first, second = (sweep.open_dataset(urls[each]).load() for each in ("first", "slow"))
+    first, second = (each.sel(batch=[32]) for each in (first, second))
+    assert not difference["same"]
+    assert [row["key"] for row in difference["inputs"]] == [
+        "parameters.inter_bandwidth",
+        "parameters.intra_bandwidth",
+    ]
+    (axis,) = difference["axes"]
+    assert axis == {"axis": "batch", "shared": 1, "only_first": [16], "only_second": [64]}
+    assert difference["compared"] == first["limit"].size
+    for row in difference["answers"]:
+        a, b = (each[row["variable"]].values.astype(float) for each in (first, second))
+        changed = (a != b) & ~np.isnan(a + b)
+        assert row["changed"] == changed.sum()
+        assert (row["only_first"], row["only_second"]) == (0, 0)
+        if row["changed"]:
+            ratios = b[changed] / a[changed]
+            assert row["median_ratio"] == pytest.approx(
+                np.sort(ratios)[(len(ratios) - 1) // 2], rel=2e-4
+            )
+            assert row["largest_ratio"] == pytest.approx(ratios.max())
+            cell = {dim: row["where"][dim] for dim in first["limit"].dims}
+            told = second.sel(cell)[row["variable"]] / first.sel(cell)[row["variable"]]
+            assert float(told) == pytest.approx(row["largest_ratio"])
+    assert {row["variable"]: bool(row["changed"]) for row in difference["answers"]} == {
+        "comp_time": False,
+        "comm_time": True,
+        "memory": False,
+    }
+
+
+def find_winners(cube: xr.Dataset) -> list[str]:
+    """The fastest feasible strategy of each PE count, by loops."""
+    winners = []
+    for pe in cube["pe"].values:
+        times = {}
+        for strategy in cube["strategy"].values:
+            cells = cube.sel(pe=pe, strategy=strategy)
+            feasible = cells.paradl.epoch_time.where(cells.paradl.feasible)
+            times[str(strategy)] = float(feasible.min())
+        known = {name: time for name, time in times.items() if time == time}
+        winners.append(min(known, key=lambda name: known[name]))
+    return winners
+
+
+def test_winners_that_changed(urls: dict[str, str]) -> None:
+    difference = sweep.diff(urls["first"], urls["slow"])
+    first, second = (
+        find_winners(sweep.open_dataset(urls[each]).load().sel(batch=[32]))
+        for each in ("first", "slow")
+    )
+    changed = {pe: (a, b) for pe, a, b in zip(AXES["pe"], first, second, strict=True) if a != b}
+    told = {
+        pe: (row["first"], row["second"])
+        for row in difference["winners"]
+        for pe in AXES["pe"]
+        if row["from_pe"] <= pe <= row["to_pe"]
+    }
+    assert told == changed
+    assert changed
+
+
+def test_an_axis_that_only_one_has(urls: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="only one of the cubes has the axis 'inter_bandwidth', w"):
+        sweep.diff(urls["first"], urls["wide"])
+    slice_of = {"inter_bandwidth": 1e8, "batch": 32}
+    for one, other in (("slow", "wide"), ("wide", "slow")):
+        difference = sweep.diff(urls[one], urls[other], slice_of)
+        assert not any(row["changed"] for row in difference["answers"])
+        assert difference["compared"] == difference["cells"] == 20
+        assert not difference["same"]  # they have other axes
+
+
+def test_tolerance(urls: dict[str, str]) -> None:
+    slices = [sweep.open_dataset(urls["first"]).load(), sweep.open_dataset(urls["first"]).load()]
+    slices[1]["comp_time"] = slices[1]["comp_time"] * np.float32(1.001)
+    defined = int(slices[0]["comp_time"].notnull().sum())
+    assert sweep.diff(slices[0], slices[1])["answers"][0]["changed"] == defined > 0
+    assert sweep.diff(slices[0], slices[1], tolerance=0.002)["same"]
+
+
+def test_nothing_in_common(urls: dict[str, str]) -> None:
+    cube = sweep.open_dataset(urls["first"])
+    with pytest.raises(InputError, match="no value of 'pe' in common"):
+        sweep.diff(cube.sel(pe=[1, 2]), cube.sel(pe=[4]))
+    with pytest.raises(InputError, match="no axis 'weather'"):
+        sweep.diff(cube, cube, {"weather": "fair"})
+
+
+def test_the_command(
+    urls: dict[str, str], paradl: Callable[..., tuple[int, str, str]], tmp_path: Any
+) -> None:
+    code, out, _ = paradl("diff", urls["first"], urls["first"], "--require-same")
+    assert (code, out) == (0, "the same answers in 40 cells\n")
+    code, out, told = paradl("diff", urls["first"], urls["slow"], "--require-same")
+    assert (code, "--require-same asks for the same" in told) == (3, True)
+    assert "1 of 3 variables changed in 20 cells" in out
+    assert "parameters.inter_bandwidth" in out
+    for form in ("json", "csv"):
+        assert paradl("diff", urls["first"], urls["slow"], "--format", form)[0] == 0
+
+
+def test_a_block_that_is_not_done(small: dict, tmp_path: Any) -> None:
+    sweep.run(small, tmp_path / "cube.zarr")
+    sweep.run(small, tmp_path / "other.zarr")
+    unmark(tmp_path / "other.zarr", 1)
+    difference = sweep.diff(tmp_path / "cube.zarr", tmp_path / "other.zarr")
+    assert difference["compared"] < difference["cells"]
+    assert not difference["same"]

@@ -1,0 +1,110 @@
+"""Fronts, against a comparison of each cell with all others."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from budgets import limit_examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.questions.pareto import merge_fronts
+
+Pairs = list[tuple[int, int]]
+pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
+
+
+def list_front(cells: Pairs) -> Pairs:
+    """The cells that no other dominates, each once."""
+    return sorted(
+        {
+            (time, cost)
+            for time, cost in cells
+            if not any(t <= time and c <= cost and (t, c) != (time, cost) for t, c in cells)
+        }
+    )
+
+
+def columns(cells: Pairs) -> dict[str, Any]:
+    return {
+        "time": np.array([time for time, _ in cells], float),
+        "cost": np.array([cost for _, cost in cells], float),
+        "at": np.arange(len(cells)),
+    }
+
+
+@limit_examples(100)
+@given(first=pairs, second=pairs)
+def test_a_front_is_what_nothing_dominates(first: Pairs, second: Pairs) -> None:
+    merged = merge_fronts(merge_fronts(None, columns(first)), columns(second))
+    front = list(zip(merged["time"].tolist(), merged["cost"].tolist(), strict=True))
+    assert front == list_front([*first, *second])
+
+
+@pytest.mark.parametrize("against", ["pe-hours", "cost", "memory"])
+def test_a_front_of_a_cube(against: Any, mixed_url: str, mixed: xr.Dataset) -> None:
+    price = {"abci": 2.5} if against == "cost" else None
+    rows = sweep.pareto(mixed_url, {"model": "alexnet"}, against=against, price=price)
+    assert rows == sweep.pareto(mixed.sel(model="alexnet"), against=against, price=price)
+    cells = mixed.load().sel(model="alexnet", dataset="imagenet-226", system="abci")
+    time = cells.paradl.epoch_time.where(cells.paradl.feasible)
+    hours = time * cells["pe"] / 3600
+    cost = {"pe-hours": hours, "cost": hours * 2.5, "memory": cells["memory"]}[against]
+    name = {"pe-hours": "pe_hours"}.get(against, against)
+    known = time.notnull().values.reshape(-1)
+    every = list(
+        zip(
+            time.values.reshape(-1)[known].tolist(),
+            cost.broadcast_like(time).transpose(*time.dims).values.reshape(-1)[known].tolist(),
+            strict=True,
+        )
+    )
+    expected = list_front(every)
+    assert len(expected) > 1
+    assert [row["epoch_time"] for row in rows] == [time for time, _ in expected]
+    np.testing.assert_allclose([row[name] for row in rows], [c for _, c in expected], rtol=1e-6)
+    for row in rows:
+        at = {dim: row[dim] for dim in time.dims}
+        assert float(time.sel({str(dim): each for dim, each in at.items()})) == row["epoch_time"]
+
+
+def test_the_time_to_the_target(mixed_url: str) -> None:
+    rows = sweep.pareto(mixed_url, {"model": "alexnet"}, objective="train_time")
+    assert rows[0]["train_time"] < rows[-1]["train_time"]
+    assert rows[0]["pe_hours"] == pytest.approx(rows[0]["train_time"] * rows[0]["pe"] / 3600)
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"against": "mony"}, "unknown 'mony'"),
+    ({"against": "cost"}, "expected a price with 'cost'"),
+    ({"price": 1}, "expected a price with 'cost', and with nothing else"),
+    ({"against": "cost", "price": {"dgx": 1}}, "no price of 'abci'; add abci=PRICE"),
+    ({"against": "cost", "price": -1}, "expected numbers above 0, got -1"),
+    ({"objective": "trane"}, "unknown objective 'trane'"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_bad_input(options: dict[str, Any], message: str, mixed_url: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sweep.pareto(mixed_url, **options)
+
+
+def test_the_command(mixed_url: str, paradl: Any) -> None:
+    code, out, _ = paradl(
+        "pareto", mixed_url, "--against", "cost", "--price", "2.5", "--format", "csv"
+    )
+    assert code == 0
+    assert out.startswith(
+        "model,dataset,system,strategy,pe,batch,inter_bandwidth,epoch_time,cost\n"
+    )
+    by_name = paradl(
+        "pareto", mixed_url, "--against", "cost", "--price", "abci=2.5", "--format", "csv"
+    )
+    assert by_name[1] == out
+    nothing = ("--sel", "strategy=serial", "--sel", "pe=12")
+    code, _, told = paradl("pareto", mixed_url, *nothing)
+    assert (code, "nothing in this slice is feasible" in told) == (4, True)

@@ -1,0 +1,113 @@
+"""Regrets, against xarray's minima over the cells."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.questions.regret import rank_losses
+
+AXES = {
+    "model": "resnet50",
+    "dataset": "imagenet",
+    "system": ["abci", "dgx-a100"],
+    "strategy": ["serial", "data", "data+filter", "spatial"],
+    "pe": [4, 8, 16],
+    "batch": [8, 64],
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("regret")
+    sweep.run({"axes": {**AXES, "inter_bandwidth": ["0.1 GB/s", "25 GB/s"]}}, folder / "cube.zarr")
+    return str(folder / "cube.zarr")
+
+
+def find_losses(cube: xr.Dataset, over: str) -> xr.DataArray:
+    """The loss of each strategy in each scenario, infinite where it is not feasible."""
+    time = cube.paradl.epoch_time.where(cube.paradl.feasible).fillna(np.inf)
+    kept = {"model", "dataset", "system", "strategy", over}
+    least = time.min([dim for dim in time.dims if dim not in kept])
+    return least / least.min("strategy") - 1
+
+
+@pytest.mark.parametrize("over", ["system", "inter_bandwidth", "batch"])
+def test_losses_are_those_of_the_cells(over: str, url: str) -> None:
+    cube = sweep.open_dataset(url).load()
+    losses = find_losses(cube, over)
+    rows = sweep.regret(url, over=over)
+    assert rows == sweep.regret(cube, over=over)
+    assert len(rows) == losses.size // losses.sizes[over]
+    for row in rows:
+        own = losses.sel({dim: row[str(dim)] for dim in losses.dims if dim != over})
+        if np.isinf(own).any():
+            assert row["rank"] is row["worst_loss"] is row["mean_loss"] is None
+            assert row["infeasible_at"] == own[over].values[np.isinf(own.values)].tolist()
+        else:
+            assert row["worst_loss"] == pytest.approx(float(own.max()), rel=1e-5)
+            assert row["mean_loss"] == pytest.approx(float(own.mean()), rel=1e-5)
+            if row["worst_loss"]:
+                assert row["worst_at"] == own[over].values[int(own.values.argmax())]
+    assert [row["strategy"] for row in rows if row["strategy"] == "serial" and row["rank"]] == []
+
+
+def test_the_least_loss_need_not_be_of_a_winner() -> None:
+    times = np.array([[1.0, 9.0], [9.0, 1.0], [2.0, 2.0], [1.5, np.inf]])
+    rows = rank_losses({}, np.array(list("abcd"), object), np.array(["x", "y"], object), times)
+    assert [row["strategy"] for row in rows] == ["c", "a", "b", "d"]
+    assert rows[0] == {
+        "rank": 1,
+        "strategy": "c",
+        "worst_loss": 1.0,
+        "worst_at": "x",
+        "mean_loss": 1.0,
+        "infeasible_at": [],
+    }
+    assert rows[1]["worst_at"] == "y"
+    assert (rows[3]["rank"], rows[3]["infeasible_at"]) == (None, ["y"])
+
+
+def test_draws_are_of_the_best_configurations(url: str) -> None:
+    rows = sweep.regret(url, {"system": "abci"}, over="draws")
+    best = sweep.best(url, {"system": "abci"})
+    feasible = set(best[best["feasible"].astype(bool)]["strategy"])
+    assert {row["strategy"] for row in rows if row["rank"]} == feasible
+    assert rows[0]["worst_loss"] <= rows[1]["worst_loss"]
+    # The ratio of the best times lies among those of the draws.
+    ranked = best[best["feasible"].astype(bool)].set_index("strategy")["epoch_time"]
+    for row in rows[1:]:
+        if row["rank"]:
+            assert row["worst_loss"] >= row["mean_loss"] > 0
+            assert row["worst_loss"] > ranked[row["strategy"]] / ranked.min() - 1
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        ("strategy", "expected an axis of what one does not choose, or 'draws', got 'strategy'"),
+        ("pe", "got 'pe'"),
+        ("sistem", "did you mean 'system'"),
+    ],
+)
+def test_bad_axes(over: str, message: str, url: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sweep.regret(url, over=over)
+
+
+def test_table_iii_has_no_draws(mixed_url: str) -> None:
+    with pytest.raises(InputError, match="only the machine oracle knows how unsure it is"):
+        sweep.regret(mixed_url, over="draws")
+
+
+def test_the_command(url: str, paradl: Any) -> None:
+    code, out, _ = paradl("regret", url, "--format", "csv")
+    assert (code, out.splitlines()[0]) == (
+        0,
+        "rank,model,dataset,strategy,worst_loss,worst_at,mean_loss,infeasible_at",
+    )
+    code, _, told = paradl("regret", url, "--sel", "strategy=serial")
+    assert (code, told) == (4, "paradl: no strategy is feasible throughout\n")

@@ -1,0 +1,93 @@
+"""`ds.paradl`: there from `import sweep` on, with all questions and what follows from cells."""
+
+import inspect
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.accessor import DERIVED, QUESTIONS
+
+OPEN = "print(xr.open_zarr(sys.argv[1]).paradl.epoch_time.name)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"import sys, sweep; import xarray as xr; {OPEN}",
+        f"import sys; import xarray as xr; import sweep; {OPEN}",
+        f"import sys, sweep; import xarray as xr; sweep.open_dataset(sys.argv[1]); {OPEN}",
+    ],
+)
+def test_importing_sweep_is_enough(code: str, mixed_url: str) -> None:
+    strict = [sys.executable, "-W", "error", "-c", code, mixed_url]
+    run = subprocess.run(strict, capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("epoch_time\n", "")
+
+
+def test_xarray_is_itself(mixed_url: str) -> None:
+    code = (
+        "import sys, sweep; import xarray; names = [type(each).__name__ for each in sys.meta_path]; "
+        "print(xarray.__spec__.name, '_Watch' in names, xarray.__file__)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == f"xarray False {xr.__file__}\n"
+
+
+def test_every_question_of_a_cube_is_offered(mixed: xr.Dataset) -> None:
+    functions = {name: getattr(sweep, name) for name in sweep.__all__}
+    of_cubes = {
+        name
+        for name, each in functions.items()
+        if inspect.isfunction(each) and next(iter(inspect.signature(each).parameters)) == "cube"
+    }
+    assert {*of_cubes, "diff"} == set(QUESTIONS)
+    assert set(QUESTIONS) <= set(dir(mixed.paradl))
+
+
+def test_questions_are_those_of_the_package(mixed: xr.Dataset) -> None:
+    part = mixed.sel(model="alexnet")
+    assert part.paradl.best().equals(sweep.best(part))
+    assert part.paradl.limits(0.3).equals(sweep.limits(part, 0.3))
+    assert part.paradl.pareto(against="memory") == sweep.pareto(part, against="memory")
+    assert part.paradl.regret() == sweep.regret(part)
+    assert part.paradl.diff(part)["same"]
+    with pytest.raises(AttributeError, match="'paradl' has no 'bets'"):
+        _ = part.paradl.bets
+
+
+def test_hours_cost_and_memory_by_hand(mixed: xr.Dataset) -> None:
+    place = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci", "strategy": "data"}
+    one = mixed.sel({**place, "pe": 8, "batch": 64, "inter_bandwidth": 12.5e9})
+    hours = float(one.comp_time + one.comm_time) * 8 / 3600
+    assert float(one.paradl.pe_hours) == pytest.approx(hours)
+    assert float(one.paradl.cost(2.5)) == pytest.approx(2.5 * hours)
+    assert float(one.paradl.cost({"abci": 3})) == pytest.approx(3 * hours)
+    assert float(one.paradl.memory_share) == pytest.approx(float(one.memory) / 16e9)
+    forbidden = (mixed.limit.values & 1).astype(bool)
+    share = mixed.paradl.memory_share.values
+    np.testing.assert_array_equal(forbidden, share > 1)
+    with pytest.raises(InputError, match="no price of 'abci'"):
+        one.paradl.cost({"dgx": 3})
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_what_follows_is_labelled(name: str, mixed: xr.Dataset) -> None:
+    array: Any = getattr(mixed.paradl, name)
+    assert array.name == name
+    assert array.attrs["units"]
+    assert array.attrs["long_name"]
+
+
+def test_the_repr_tells_what_there_is(mixed: xr.Dataset) -> None:
+    text = repr(mixed.sel(model="alexnet").paradl)
+    assert text.startswith("<paradl: 2 dataset x 1 system x 6 strategy x 5 pe x 2 batch")
+    assert "oracle: paper" in text
+    assert "  pe              1 ... 12 (5)" in text
+    assert "best(), diff()" in text
+    assert all(len(line) < 200 for line in text.splitlines())
