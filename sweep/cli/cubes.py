@@ -93,9 +93,14 @@ def _show_cube(store: str, form: Any, chosen: Mapping[str, list[str]], question:
     show(table, form, fixed=list_fixed(chosen))
     if not len(table):
         tell("paradl: no samples of this slice fit its models")
+    tell_missing(done, blocks)
+    return table
+
+
+def tell_missing(done: int, blocks: int) -> None:
+    """Say on stderr that a sweep was not finished, if so."""
     if done < blocks:
         tell(
             f"paradl: only {done} of {blocks} blocks are done; "
             "run the same paradl sweep again to finish"
         )
-    return table

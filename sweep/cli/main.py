@@ -17,6 +17,7 @@ from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, en
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
+from sweep.cli.pictures import KINDS
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -244,4 +245,6 @@ for listing in LISTINGS:
     app.command()(listing)
 app.command()(compare)
 app.command()(calibrate)
+for kind, draw in KINDS.items():
+    plot.command(kind)(draw)
 app.add_typer(plot, name="plot")
