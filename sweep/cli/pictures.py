@@ -59,7 +59,12 @@ def breakdown(store: Store, output: Picture, sel: Sel = None, size: PictureSize 
     _draw(store, output, lambda plots: plots.breakdown(parse_selection(sel), size))
 
 
-KINDS = {"scaling": scaling, "map": draw_map, "memory": memory, "breakdown": breakdown}
+KINDS: dict[str, Callable[..., None]] = {
+    "scaling": scaling,
+    "map": draw_map,
+    "memory": memory,
+    "breakdown": breakdown,
+}
 
 
 def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:

@@ -46,7 +46,8 @@ class Breakdown:
     @property
     def total(self) -> Floats:
         """Seconds an iteration."""
-        return np.sum([*self.terms.values()], axis=0)
+        total: Floats = np.sum([*self.terms.values()], axis=0)
+        return total
 
 
 def describe_breakdown(source: Source, selection: Selection | None = None) -> Breakdown:

@@ -1,9 +1,10 @@
 """The slice of a cube that a picture shows: its cells, and one value along every other axis."""
 
-from collections.abc import Collection, Sized
+from collections.abc import Collection, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS, Grid
@@ -21,8 +22,6 @@ from sweep.questions.summary_table import Source, open_cells, open_source
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Flat = np.ndarray[tuple[int], np.dtype[Any]]
 
 
 def open_slice(
@@ -43,7 +42,7 @@ def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
     """The cells, read, where no axis but `kept` has several values. InputError: the others."""
     several = [str(dim) for dim in cells.dims if dim not in kept and cells.sizes[dim] > 1]
     if several:
-        todo = " ".join(f"--sel {dim}={_write_value(cells, dim)}" for dim in several)
+        todo = " ".join(_list_choices(cells, several))
         known = "; ".join(f"{dim} {_list_values(cells, dim)}" for dim in several)
         raise InputError(
             f"this picture has one value of {', '.join(several)}, and the slice has several",
@@ -77,6 +76,14 @@ def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":
             if alive.size:
                 cells, misfit = cells.isel({dim: alive}), misfit.isel({dim: alive})
     return cells
+
+
+def _list_choices(cells: "xr.Dataset", several: Collection[str]) -> Iterator[str]:
+    """Options that leave one value of each of these axes, and something that exists."""
+    for dim in several:
+        if cells.sizes[dim] > 1:  # a model may have settled the data set
+            yield f"--sel {dim}={_write_value(cells, dim)}"
+            cells = _drop_misfits(cells.isel({dim: [0]}))
 
 
 def _write_value(cells: "xr.Dataset", dim: str) -> str:
@@ -133,12 +140,13 @@ def format_number(axis: str, value: float) -> str:
     return f"{value:,.10g}" if unit == "1" else format_quantity(float(value), unit)
 
 
-def find_allowed(limit: Flat) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def find_allowed(limit: NDArray[Any]) -> NDArray[np.bool_]:
     """Where nothing forbids a cell."""
-    return (limit & np.uint16(FORBIDS)) == 0
+    allowed: NDArray[np.bool_] = np.equal(limit & np.uint16(FORBIDS), 0)
+    return allowed
 
 
-def name_stop(limit: Flat, last: int) -> str | None:
+def name_stop(limit: NDArray[Any], last: int) -> str | None:
     """What forbids the first PE count beyond position `last`; None: the axis ends before anything.
 
     That a group does not divide a count stops nothing: the next one may be its multiple.
@@ -147,7 +155,7 @@ def name_stop(limit: Flat, last: int) -> str | None:
     return _write_words(name_limits(beyond[0] & STOPS)) if beyond else None
 
 
-def name_reasons(limit: Flat) -> str:
+def name_reasons(limit: NDArray[Any]) -> str:
     """What forbids cells none of which is allowed, the most frequent first."""
     counts = {
         name: int(((limit & np.uint16(Limit[name.upper()])) > 0).sum())

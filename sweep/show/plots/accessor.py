@@ -16,8 +16,8 @@ class Plots:
     """Pictures of a Dataset, or of the store at a place; `figure.axes[0]` is where the data is.
 
     selection: values by axis, as `--sel` takes them. size: a paper's column, a page, a slide.
-    InputError: an axis with several values where the picture has room for one. NothingFeasibleError:
-    there is nothing to draw. RunError: matplotlib is not installed.
+    InputError: an axis with several values where the picture has room for one.
+    NothingFeasibleError: there is nothing to draw. RunError: matplotlib is not installed.
     """
 
     def __init__(self, source: Source) -> None:

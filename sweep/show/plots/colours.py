@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grids.entries.strategies import parse_strategy
+from grids.reading.errors import InputError
 
 Dash = str | tuple[int, tuple[float, ...]]
 
@@ -45,6 +46,8 @@ LOOKS = {
     "data+filter": Look("#19CC8C", "D"),
     "data+channel": Look("#E879C2", "^"),
 }
+# Of a group that is split in a way nobody told, such as `2-way` of `paradl hybrid`.
+UNTOLD = Look("#6E6E6E", "s")
 # Of one strategy with several settings: the first as above, then these.
 VARIANTS: tuple[tuple[str, Dash], ...] = (
     ("P", DOTTED),
@@ -64,14 +67,22 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
     looks: dict[str, Look] = {}
     seen: dict[str, int] = {}
     for label in strategies:
-        base = parse_strategy(label).base
+        base = _name_base(label)
         number = seen.get(base, 0)
         seen[base] = number + 1
-        look = LOOKS[base]
+        look = LOOKS.get(base, UNTOLD)
         if number:
             look = Look(look.colour, *VARIANTS[(number - 1) % len(VARIANTS)])
         looks[label] = look
     return looks
+
+
+def _name_base(label: str) -> str:
+    """A strategy without its settings; nothing of what is none."""
+    try:
+        return parse_strategy(label).base
+    except InputError:
+        return ""
 
 
 def measure_lightness(colour: str) -> float:

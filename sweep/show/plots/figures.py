@@ -29,7 +29,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
             "expected a suffix that names the format", where=str(path), advice="such as .png"
         )
     try:
-        figure.savefig(path)
+        figure.savefig(path, dpi=figure.dpi)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(

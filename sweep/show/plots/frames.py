@@ -66,9 +66,10 @@ class Frame:
         # Twice: how many ticks there are depends on the room, and how wide they are on the ticks.
         for _ in range(2):
             renderer, box = _find_renderer(self.figure), self.axes.get_window_extent()
-            beside, under = (
-                axis.get_tightbbox(renderer) for axis in (self.axes.yaxis, self.axes.xaxis)
-            )
+            beside = self.axes.yaxis.get_tightbbox(renderer)
+            under = self.axes.xaxis.get_tightbbox(renderer)
+            assert beside is not None, "drawn"
+            assert under is not None, "drawn"
             left = (box.x0 - beside.x0) / self.figure.dpi + pad
             bottom = below + (box.y0 - under.y0) / self.figure.dpi + pad
             size = (width - left - right, height - bottom - above)
@@ -79,9 +80,8 @@ class Frame:
     @property
     def box(self) -> Box:
         """Left, lower, right and upper end of the axes [inch]."""
-        ends = self.axes.get_window_extent().extents / self.figure.dpi
-        left, low, right, high = map(float, ends)
-        return left, low, right, high
+        box, dots = self.axes.get_window_extent(), float(self.figure.dpi)
+        return box.x0 / dots, box.y0 / dots, box.x1 / dots, box.y1 / dots
 
     def find_inches(self, x: float, y: float) -> tuple[float, float]:
         """Where a point of the data lies in the figure [inch]."""
@@ -90,8 +90,8 @@ class Frame:
 
     def find_box(self, text: "Text") -> Box:
         """Left, lower, right and upper end of a text [pixel]."""
-        left, low, right, high = text.get_window_extent(_find_renderer(self.figure)).extents
-        return float(left), float(low), float(right), float(high)
+        box = text.get_window_extent(_find_renderer(self.figure))
+        return box.x0, box.y0, box.x1, box.y1
 
     def measure(self, text: "Text") -> tuple[float, float]:
         """Width and height of a text [inch]."""
@@ -150,8 +150,8 @@ def make_frame(size: Size, height: float | None = None) -> Frame:
     axes.tick_params(labelsize=scale.small, length=0.25 * scale.small, width=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[:].set_linewidth(0.6)
-    axes.xaxis.label.set_size(scale.small)
-    axes.yaxis.label.set_size(scale.small)
+    axes.xaxis.label.set_fontsize(scale.small)
+    axes.yaxis.label.set_fontsize(scale.small)
     return Frame(figure, axes, scale)
 
 
@@ -168,7 +168,8 @@ def _find_renderer(figure: "Figure") -> Any:
     """What texts are measured by, whatever they are saved as."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    return FigureCanvasAgg(figure).get_renderer()
+    canvas: Any = FigureCanvasAgg(figure)  # its own types say nothing of renderers
+    return canvas.get_renderer()
 
 
 def scale_counts(frame: Frame, low: float, high: float, room: float) -> None:

@@ -114,7 +114,11 @@ def _format_bytes(size: float) -> str:
 def _draw_capacity(frame: Frame, capacity: float, most: float) -> None:
     """Draw the line of what a PE has, its size above the axes."""
     size, _ = next((each for each in PREFIXES if most >= each[0]), (1.0, ""))
-    frame.axes.axvline(capacity / size, color="black", linestyle="--", linewidth=frame.scale.line)
+    # A white line below it, so that it is seen on dark bars, too.
+    for colour, dash in (("white", "-"), ("black", (0, (3, 1.5)))):
+        frame.axes.axvline(
+            capacity / size, color=colour, linestyle=dash, linewidth=frame.scale.line, zorder=3
+        )
     frame.axes.annotate(
         f"capacity {_format_bytes(capacity)}",
         (capacity / size, 1),
