@@ -23,3 +23,5 @@ class Limit(IntFlag):
 
 MARKS = Limit.UNEVEN | Limit.BATCH_EXCEEDS_DATASET
 FORBIDS = ~MARKS
+# What ends a line of PE counts. That the group does not divide one says nothing about scaling.
+STOPS = FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE

@@ -16,14 +16,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from kernels.arrays import LIMITS, Cells, Flags, Limits
-from kernels.flags import FORBIDS, Limit
+from kernels.flags import FORBIDS, STOPS, Limit
 from kernels.statistics import BEST, COUNTS, STATISTICS, Objective
 
 # The flags of a PE count that stands in another part of the line, too: it does not count here. No
 # cell has both: a group that does not divide p has no other flag (`kernels.limits`).
 REPEATED = Limit.GROUP_DOES_NOT_DIVIDE | Limit.UNEVEN
-# Of one that the group merely does not divide: that says nothing about scaling.
-STOPS = FORBIDS & ~Limit.GROUP_DOES_NOT_DIVIDE
 # No row: beyond the last one.
 NO_ROW = 2**31 - 1
 

@@ -1,14 +1,21 @@
 """Options of the form NAME=VALUE: `--sel` and `--set`."""
 
+from collections.abc import Mapping
+
 from grids.reading.errors import InputError, shorten
 from grids.reading.units import parse_quantity
 
 
-def parse_selection(sel: list[str] | None) -> dict[str, object]:
+def parse_selection(sel: list[str] | None) -> dict[str, list[str]]:
     """The values of each axis; an option that is repeated adds values."""
     pairs = _split_pairs(sel, "--sel")
     axes = dict.fromkeys(axis for axis, _ in pairs)
     return {axis: [value for each, value in pairs if each == axis] for axis in axes}
+
+
+def list_fixed(selection: Mapping[str, list[str]]) -> list[str]:
+    """The axes that a selection has one value of; a comma may stand between two."""
+    return [axis for axis, values in selection.items() if len(values) == 1 and "," not in values[0]]
 
 
 def parse_settings(items: list[str] | None, option: str) -> dict[str, str]:

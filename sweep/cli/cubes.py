@@ -1,13 +1,14 @@
 """Commands that ask a cube. As in `sweep.cli.main`, heavy imports are inside them."""
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
 import typer
 
 from kernels.statistics import Objective
-from sweep.cli.assignments import parse_prices, parse_selection
+from sweep.cli.assignments import list_fixed, parse_prices, parse_selection
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
 from sweep.cli.shared_options import Form, ObjectiveOption, Store
 from sweep.show.visible import tell
@@ -61,8 +62,8 @@ def limits(
     """How far each strategy scales, and what stops it."""
     from sweep.questions.limits import list_limits as ask
 
-    by = OBJECTIVES[objective]
-    _show_cube(store, form, lambda: ask(store, efficiency, parse_selection(sel), by))
+    by, chosen = OBJECTIVES[objective], parse_selection(sel)
+    _show_cube(store, form, chosen, lambda: ask(store, efficiency, chosen, by))
 
 
 def best(
@@ -74,8 +75,8 @@ def best(
     """Strategies ranked for a slice of a cube, with what forbids the losers."""
     from sweep.questions.best import rank_strategies as ask
 
-    by = OBJECTIVES[objective]
-    table = _show_cube(store, form, lambda: ask(store, parse_selection(sel), by))
+    by, chosen = OBJECTIVES[objective], parse_selection(sel)
+    table = _show_cube(store, form, chosen, lambda: ask(store, chosen, by))
     if not any(row["feasible"] for row in table):
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
@@ -120,8 +121,8 @@ def regret(
 QUESTIONS = (status, limits, best, pareto, regret)
 
 
-def _show_cube(store: str, form: Any, question: Any) -> Any:
-    """Ask a cube, print the rows, and say on stderr what they lack."""
+def _show_cube(store: str, form: Any, chosen: Mapping[str, list[str]], question: Any) -> Any:
+    """Ask a cube, print the rows of the slice, and say on stderr what they lack."""
     from sweep.engine.verify import tell_damage
     from sweep.questions.status import count_blocks
     from sweep.show.tables import show
@@ -131,12 +132,17 @@ def _show_cube(store: str, form: Any, question: Any) -> Any:
         # done.
         done, blocks = count_blocks(store)
         table = question()
-    show(table, form)
+    show(table, form, fixed=list_fixed(chosen))
     if not len(table):
         tell("paradl: no samples of this slice fit its models")
+    tell_missing(done, blocks)
+    return table
+
+
+def tell_missing(done: int, blocks: int) -> None:
+    """Say on stderr that a sweep was not finished, if so."""
     if done < blocks:
         tell(
             f"paradl: only {done} of {blocks} blocks are done; "
             "run the same paradl sweep again to finish"
         )
-    return table

@@ -19,6 +19,7 @@ from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.pairs import diff
+from sweep.cli.pictures import KINDS
 from sweep.cli.place import place
 from sweep.cli.shared_options import (
     AllReduce,
@@ -256,4 +257,6 @@ app.command()(diff)
 app.command()(export)
 app.command()(compare)
 app.command()(calibrate)
+for kind, draw in KINDS.items():
+    plot.command(kind)(draw)
 app.add_typer(plot, name="plot")

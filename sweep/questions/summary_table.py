@@ -1,6 +1,7 @@
 """Summaries of a cube over its PE counts: read from its store, or computed of any slice of it."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -49,7 +50,7 @@ def summarise_slice(
         return read_summary(source, chosen)
     from sweep.questions.computed import summarise_cells  # late: JAX and xarray come with it
 
-    cells = _open_cells(source, chosen) if isinstance(source, Cube) else source
+    cells = open_cells(source, chosen) if isinstance(source, Cube) else source
     return summarise_cells(select(restore_axes(cells), chosen), efficiency, objective)
 
 
@@ -82,12 +83,15 @@ def read_machine_grid(source: Source) -> Grid | None:
     return grid if grid.spec.oracle == "machine" else None
 
 
-def _open_cells(cube: Cube, selection: Selection) -> "xr.Dataset":
-    """The cells of a store, of which those that are selected have all their files."""
+def open_cells(cube: Cube, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
+    """The cells of a store, of which those that are selected have all their files.
+
+    extra: names of variables beside the usual ones, which a store need not have.
+    """
     import xarray as xr
 
     places = locate_values(list_coordinates(cube.grid), selection)
-    check_files(cube, (*SUMMARISED, SERIAL), places)
+    check_files(cube, (*SUMMARISED, SERIAL, *extra), places)
     # Without chunks it needs no Dask, which takes longer to import than a slice to read.
     cells: xr.Dataset = xr.open_zarr(cube.url, chunks=None, zarr_format=3)
     return cells

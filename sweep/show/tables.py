@@ -3,19 +3,18 @@
 import csv
 import json
 import math
+import os
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from grids.entries.parameters import PARAMETERS
-from grids.reading.units import format_quantity
+from grids.reading.units import PREFIXES, format_quantity
 from kernels.terms import TERMS
 from sweep.show.visible import escape_invisible
+from sweep.show.widths import Column, draw_table, fit_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +29,7 @@ UNITS = dict.fromkeys(
 ) | dict.fromkeys(("train_time", "soonest_time"), "s")
 # Whose percentiles are no seconds.
 COUNTS = ("intervals.epochs",)
-# Shown in each cell, with an SI prefix.
+# Shown in a column's head with an SI prefix, or in each cell where no prefix suits them all.
 PREFIXED = {
     "memory": "B",
     "memory_parts": "B",
@@ -49,8 +48,13 @@ PREFIXED = {
 }
 
 
-def show(rows: "pd.DataFrame | Sequence[Row]", form: Format, title: str = "") -> None:
-    """Print rows to stdout."""
+def show(
+    rows: "pd.DataFrame | Sequence[Row]",
+    form: Format,
+    title: str = "",
+    fixed: Collection[str] = (),
+) -> None:
+    """Print rows to stdout. fixed: columns that the question fixed, for losers without one, too."""
     records = rows if isinstance(rows, Sequence) else rows.to_dict("records")
     plain = [{str(key): value for key, value in row.items()} for row in records]
     if form == "json":
@@ -58,7 +62,7 @@ def show(rows: "pd.DataFrame | Sequence[Row]", form: Format, title: str = "") ->
     elif form == "csv":
         print_csv(plain)
     else:
-        print_table(plain, title)
+        print_table(plain, title, "csv", fixed)
 
 
 def show_one(row: Row, form: Format, title: str = "") -> None:
@@ -130,7 +134,7 @@ def print_record(row: Row, title: str = "") -> None:
         {"": key, "value": _format_with_unit(key, value)}
         for key, value in flatten_record(row).items()
     ]
-    print_table(lines, title)
+    print_table(lines, title, fixed=None)
 
 
 def _format_with_unit(key: str, value: object) -> str:
@@ -145,33 +149,109 @@ def _format_with_unit(key: str, value: object) -> str:
     return f"{text} {UNITS[name]}" + (" (no part of the sum)" if hidden else "")
 
 
-def print_table(rows: Sequence[Row], title: str = "") -> None:
-    """Print aligned columns; numbers to four digits, to the right."""
-    table = Table(
-        title=escape_invisible(title) or None,
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-        pad_edge=False,
+def print_table(
+    rows: Sequence[Row],
+    title: str = "",
+    complete: Format = "json",
+    fixed: Collection[str] | None = (),
+) -> None:
+    """Print aligned columns; numbers to four digits, to the right.
+
+    fixed: what is the same in every row is told once, in a line above, and of these columns, too,
+    what the rows that have a value share; None: every column is a column. complete: the format that
+    has the columns which a terminal has no room for; they are named below.
+    """
+    columns = {key: _format_column(key, rows) for key in _list_columns(rows)}
+    shared = {} if fixed is None else _find_shared(rows, columns, fixed)
+    width = _measure_width()
+    table = fit_columns([each for each in columns.values() if each.key not in shared], width)
+    if table.left_out and len(rows) == 1:
+        print_record(rows[0], title)  # a line a key loses nothing
+        return
+    told = [f"{key}: {text}" for key, text in shared.items() if text]
+    lines = [
+        *([title] if title else []),
+        *_join_within(told, width),
+        *draw_table(table, _choose_rule()),
+        *_tell_left_out(table.left_out, complete, width),
+    ]
+    print("\n".join([*map(escape_invisible, lines), ""]))
+
+
+def _find_shared(
+    rows: Sequence[Row], columns: Mapping[str, Column], fixed: Collection[str]
+) -> dict[str, str]:
+    """What all of several rows say, by column; not where nothing would be left to tell them by."""
+    shared = {}
+    for key, column in columns.items() if len(rows) > 1 else ():
+        values = [row.get(key) for row in rows]
+        known = [value for value in values if value is not None]
+        if len(set(column.cells)) == 1 and not isinstance(values[0], tuple):
+            shared[key] = _format_with_unit(key, values[0])
+        elif key in fixed and known and all(value == known[0] for value in known):
+            shared[key] = _format_with_unit(key, known[0])
+    return shared if len(shared) < len(columns) else {}
+
+
+def _measure_width() -> int | None:
+    """Characters of a line: of COLUMNS, of the terminal; None: a pipe has no width."""
+    if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return None
+
+
+def _choose_rule() -> str:
+    """The character under heads, which stdout has to have a code for."""
+    return "─" if (sys.stdout.encoding or "").lower().startswith("utf") else "-"
+
+
+def _tell_left_out(keys: Sequence[str], complete: Format, width: int | None) -> list[str]:
+    """Lines that name what a table has no room for, and where it is."""
+    told = f"left out for width: {', '.join(keys)}"
+    return _join_within([told, f"--format {complete} has all"], width) if keys else []
+
+
+def _join_within(parts: Sequence[str], width: int | None) -> list[str]:
+    """The parts, a semicolon between two, in lines of at most `width` characters."""
+    joined = "; ".join(parts)
+    if width is None:
+        return [joined] if joined else []
+    return textwrap.wrap(joined, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _format_column(key: str, rows: Sequence[Row]) -> Column:
+    """A column with its unit in its head, where one prefix suits all of its numbers."""
+    values = [row.get(key) for row in rows]
+    unit = PREFIXED.get(key)
+    size, prefix = _choose_prefix(values) if unit else (None, "")
+    if size is not None:
+        values = [value / size if is_number(value) else value for value in values]
+    told = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
+    return Column(
+        key,
+        (escape_invisible(key), *([] if told is None else [f"[{told}]"])),
+        tuple(_format_lines(value, unit if size is None else None) for value in values),
+        any(map(is_number, values)),
     )
-    keys = _list_columns(rows)
-    for key in keys:
-        head = escape_invisible(key) + (f"\n[{UNITS[key]}]" if key in UNITS else "")
-        numeric = any(isinstance(row.get(key), int | float) for row in rows)
-        # A Text is shown as it is: of a plain string rich would read what stands in brackets as
-        # markup.
-        table.add_column(Text(head), justify="right" if numeric else "left")
-    for row in rows:
-        table.add_row(*(_make_text(row.get(key), PREFIXED.get(key)) for key in keys))
-    console = Console()
-    if not console.is_terminal:  # a pipe has no width: columns keep theirs
-        console = Console(width=10_000, no_color=True)
-    console.print(table)
 
 
-def _make_text(value: object, unit: str | None) -> Text:
+def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
+    """The size and name of an SI prefix for all of the numbers; None: they lie too far apart."""
+    sizes = [abs(float(each)) for each in values if is_number(each) and each]
+    if not sizes or not max(sizes) < 1e4 * min(sizes):  # four digits are shown
+        return None, ""
+    return next((each for each in PREFIXES if max(sizes) >= each[0]), PREFIXES[-1])
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a number that is known; yes and no are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def _format_lines(value: object, unit: str | None) -> tuple[str, ...]:
     """A cell of a table: one line, of a tuple one line an item."""
     lines = value if isinstance(value, tuple) else (value,)
-    return Text("\n".join(escape_invisible(format_cell(each, unit)) for each in lines))
+    return tuple(escape_invisible(format_cell(each, unit)) for each in lines)
 
 
 def _list_columns(rows: Sequence[Row]) -> list[str]:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def make_figure(width: float, height: float) -> "Figure":
-    """An empty figure of that size [inch]. RunError: matplotlib is not installed."""
+def make_figure(width: float, height: float, dots: int = 150) -> "Figure":
+    """An empty figure of that size [inch], and `dots` an inch. RunError: no matplotlib."""
     try:
         # Figure, not pyplot: it needs no display, and nothing of it outlives the call.
         from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ def make_figure(width: float, height: float) -> "Figure":
         raise RunError(
             "pictures need matplotlib; install paradl with its extra: pip install '.[plot]'"
         ) from None
-    return Figure(figsize=(width, height))
+    return Figure(figsize=(width, height), dpi=dots)
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
@@ -29,7 +29,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
             "expected a suffix that names the format", where=str(path), advice="such as .png"
         )
     try:
-        figure.savefig(path, dpi=150)
+        figure.savefig(path, dpi=figure.dpi)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(

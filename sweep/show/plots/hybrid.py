@@ -1,13 +1,14 @@
 """Speed-up of the whole training over PEs: data parallelism, hybrids, and where they cross.
 
 After the figures of Pal et al., IEEE Micro 2019. Bands are 80 % intervals; batches beyond the
-measured ones are hollow. Colours are those of Okabe and Ito, which the colour-blind tell apart.
+measured ones are hollow. Strategies look as in every picture (`sweep.show.plots.colours`).
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweep.show.plots.colours import Look, choose_looks
 from sweep.show.plots.figures import make_figure, save_figure
 from sweep.show.visible import escape_lines
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-# Okabe and Ito, Color Universal Design, 2008: black for data, then blue, vermilion ...
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = "osD^vP*"
 WIDTH, HEIGHT = 6.0, 4.2  # [inch], 900 pixels wide
 SMALL, NORMAL = 8, 9  # [pt]
 MOST_TICKS = 15  # up to 16,384 PEs
@@ -32,26 +30,34 @@ def plot_hybrid(answer: Mapping[str, Any], path: Path) -> None:
     figure = make_figure(WIDTH, HEIGHT)
     axes = figure.add_axes((0.09, 0.12, 0.89, 0.78))
     names = list(dict.fromkeys(row["strategy"] for row in answer["rows"]))
-    for number, name in enumerate(names):
+    looks = choose_looks(names)
+    for name in names:
         rows = [row for row in answer["rows"] if row["strategy"] == name]
-        _draw_line(axes, [row for row in rows if row["speedup"]], name, number)
+        _draw_line(axes, [row for row in rows if row["speedup"]], name, looks[name])
     for crossover in answer["crossovers"]:
         if crossover["against"] == "same" and crossover["pe"] is not None:
-            _mark_crossover(axes, crossover, names.index(crossover["strategy"]))
+            name = crossover["strategy"]
+            _mark_crossover(axes, crossover, names.index(name), looks[name].colour)
     _label_axes(axes, answer)
     save_figure(figure, path)
 
 
-def _draw_line(axes: "Axes", rows: Sequence[Row], name: str, number: int) -> None:
+def _draw_line(axes: "Axes", rows: Sequence[Row], name: str, look: Look) -> None:
     """Draw speed-ups with their band; hollow where the batch was not measured."""
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    colour, marker = look.colour, look.marker
     counts = [row["pe"] for row in rows]
     low, high = ([row[end] for row in rows] for end in ("p10", "p90"))
     axes.fill_between(counts, low, high, color=colour, alpha=0.13, linewidth=0)
     # An underscore ahead would keep a name out of the legend.
     label = escape_lines(name) or " "
     axes.plot(
-        counts, [row["speedup"] for row in rows], color=colour, linewidth=1.4, label=label, zorder=3
+        counts,
+        [row["speedup"] for row in rows],
+        color=colour,
+        linestyle=look.dash,
+        linewidth=1.4,
+        label=label,
+        zorder=3,
     )
     for row in rows:
         face = "white" if row["extrapolated"] else colour
@@ -60,9 +66,8 @@ def _draw_line(axes: "Axes", rows: Sequence[Row], name: str, number: int) -> Non
         )
 
 
-def _mark_crossover(axes: "Axes", crossover: Row, number: int) -> None:
+def _mark_crossover(axes: "Axes", crossover: Row, number: int, colour: str) -> None:
     """Draw a line down from where the hybrid begins to win on as many PEs, with the count."""
-    colour = COLOURS[number % len(COLOURS)]
     count, height = crossover["pe"], crossover["speedup"]
     axes.vlines(count, 0, height, color=colour, linestyle=":", linewidth=1.2, zorder=2)
     axes.annotate(

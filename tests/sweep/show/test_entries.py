@@ -27,7 +27,7 @@ def test_the_catalogue_fits_a_screen():
 
 def test_levels_are_read_by_people_and_programs():
     table = printed("systems", "table")
-    assert "leaf, 68 PEs: 40.31 us, 12.5 GB/s " in table
+    assert "leaf, 68 PEs: 40.31 us, 12.5 GB/s\n" in table
     assert "rack, 136 PEs: 40.49 us, 12.5 GB/s, 3:1" in table  # oversubscribed
     (abci,) = [row for row in json.loads(printed("systems", "json")) if row["system"] == "abci"]
     level = {"name": "leaf", "pes": 68, "latency": 40.31e-6, "bandwidth": 12.5e9}

@@ -92,7 +92,7 @@ def test_a_table_has_units_in_its_heads(capsys):
     out = capsys.readouterr().out
     assert "[s/epoch]" in out
     assert "12.35" in out
-    assert "16 GB" in out
+    assert "[GB]" in out
     assert "\x1b" not in out
 
 

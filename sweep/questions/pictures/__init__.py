@@ -1,0 +1,1 @@
+"""What pictures show, as plain arrays: a file for each, without matplotlib."""

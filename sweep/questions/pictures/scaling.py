@@ -1,0 +1,113 @@
+"""Scaling: a time, a throughput or an efficiency over p, a curve for each strategy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from grids.models.layers import Floats
+from sweep.cube.derived import Paradl
+from sweep.questions.pictures.cells import (
+    describe_place,
+    expect_any,
+    expect_choice,
+    find_allowed,
+    name_reasons,
+    name_stop,
+    open_slice,
+    read_slice,
+)
+from sweep.questions.selection import Selection
+from sweep.questions.summary_table import Source
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Quantity = Literal["time", "throughput", "efficiency"]
+ENDS = ("epoch_time_p10", "epoch_time_p90")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One strategy at the PE counts that nothing forbids it, ascending.
+
+    values: by PE count. low, high: 10th and 90th percentiles, where the cube holds them. cause:
+    what forbids the next count; None: the axis ends.
+    """
+
+    strategy: str
+    pe: Floats
+    values: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Curves in the order of the cube, and the strategies without any, with why.
+
+    place: what all of it is about. known: all strategies of the cube, which colours go by.
+    """
+
+    quantity: Quantity
+    place: str
+    curves: tuple[Curve, ...]
+    known: tuple[str, ...]
+    forbidden: Mapping[str, str] = field(default_factory=dict)
+
+
+def describe_scaling(
+    source: Source, selection: Selection | None = None, quantity: Quantity = "time"
+) -> Scaling:
+    """The curves of a slice: seconds an epoch, samples a second, or speed-up a PE.
+
+    InputError: an axis beside strategy and pe with several values. NothingFeasibleError: no curve.
+    """
+    expect_choice(quantity, get_args(Quantity), "quantity")
+    cells = read_slice(open_slice(source, selection, ENDS), ("strategy", "pe"))
+    derived = Paradl(cells)
+    lines = cells.assign(
+        time=derived.epoch_time,
+        value=getattr(derived, {"time": "epoch_time"}.get(quantity, quantity)),
+    )
+    labels = [str(each) for each in cells["strategy"].values]
+    drawn = {label: _make_curve(lines.sel(strategy=label), quantity) for label in labels}
+    forbidden = {name: reason for name, reason in drawn.items() if isinstance(reason, str)}
+    curves = tuple(curve for curve in drawn.values() if isinstance(curve, Curve))
+    expect_any(curves, "; ".join(dict.fromkeys(forbidden.values())))
+    place = describe_place(cells, told=("strategy", "pe"))
+    return Scaling(quantity, place, curves, derived.grid.labels["strategy"], forbidden)
+
+
+def _make_curve(line: "xr.Dataset", quantity: Quantity) -> Curve | str:
+    """The curve of one strategy; why there is none."""
+    limit, time = _flatten(line, "limit"), _flatten(line, "time").astype(float)
+    allowed = find_allowed(limit) & np.isfinite(time)
+    if not allowed.any():
+        return name_reasons(limit)
+    return Curve(
+        str(line["strategy"].item()),
+        line["pe"].values.astype(float)[allowed],
+        _flatten(line, "value").astype(float)[allowed],
+        **{end: values[allowed] for end, values in _find_band(line, time, quantity).items()},
+        cause=name_stop(limit, int(np.flatnonzero(allowed)[-1])),
+    )
+
+
+def _flatten(line: "xr.Dataset", name: str) -> Any:
+    """A variable by PE count; every other dimension has the size 1."""
+    return line[name].values.reshape(-1)
+
+
+def _find_band(line: "xr.Dataset", time: Floats, quantity: Quantity) -> dict[str, Floats]:
+    """The ends of the 80 % interval by PE count; nothing where the cube holds none."""
+    if not all(name in line for name in ENDS):
+        return {}
+    early, late = (_flatten(line, name).astype(float) for name in ENDS)
+    if quantity == "time":
+        return {"low": early, "high": late}
+    # Inverse to the time: of the longest it is the least.
+    value = _flatten(line, "value").astype(float)
+    return {"low": value * time / late, "high": value * time / early}

@@ -1,0 +1,63 @@
+"""`paradl plot KIND STORE`: a file, or one message and an exit code."""
+
+import pytest
+
+import sweep
+
+pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+
+SEL = ("--sel", "model=alexnet", "--sel", "batch=16")
+SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "suffix"),
+    [
+        ("scaling", (*SEL, "--quantity", "efficiency"), "png"),
+        ("scaling", (*SEL, "--size", "paper"), "svg"),
+        ("map", SEL[:2], "pdf"),
+        ("memory", (*SEL, "--sel", "pe=4"), "png"),
+        ("breakdown", (*SEL, "--sel", "strategy=data+channel", "--size", "slide"), "png"),
+    ],
+)
+def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
+    path = tmp_path / f"picture.{suffix}"
+    assert paradl("plot", kind, small_url, "-o", path, *more) == (0, "", "")
+    assert path.read_bytes().startswith(SIGNATURES[suffix])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("scalin",), 2, "Did you mean 'scaling'?"),
+        (("scaling",), 2, "--sel model=alexnet --sel batch=16"),
+        (("scaling", "--sel", "batch=16"), 2, "add such as --sel model=alexnet (known"),
+        (("scaling", "--sel", "batsh=8"), 2, "batch"),
+        (("scaling", *SEL, "--quantity", "speed"), 2, "'efficiency'"),
+        (("map", *SEL), 2, "several values of another axis"),
+        (("map", "--sel", "model=alexnet", "--over", "bath"), 2, "'batch'"),
+        (("breakdown", *SEL), 2, "--sel strategy="),
+        (("memory", *SEL), 2, "--sel pe="),
+        (("scaling", *SEL, "--sel", "strategy=serial", "--sel", "pe=8"), 4, "too many PEs"),
+        (("scaling", *SEL, "-o", "none.xyz"), 2, "none.xyz"),
+    ],
+)
+def test_one_message_and_an_exit_code(arguments, code, told, paradl, small_url, tmp_path):
+    kind, *more = arguments
+    output = () if "-o" in more else ("-o", tmp_path / "picture.png")
+    ended, out, err = paradl("plot", kind, small_url, *output, *more)
+    assert (ended, out) == (code, "")
+    assert told in " ".join(err.split())
+    assert "Traceback" not in err
+    assert len(err) < 1000
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dataset_and_its_slices_draw(small_url):
+    cube = sweep.open_dataset(small_url)
+    part = cube.sel(model="alexnet", dataset="imagenet", batch=16)
+    figure = part.paradl.plot.scaling("throughput")
+    assert figure.axes[0].get_ylabel() == "samples a second"
+    assert cube.paradl.plot.map(selection={"model": "alexnet"}).axes
+    with pytest.raises(sweep.InputError, match="unknown size"):
+        part.paradl.plot.scaling(size="papyrus")
