@@ -23,6 +23,7 @@ def write_machine(folder: Path, **changes: Any) -> str:
     definition = find("system", "dgx1-v100", Path()).definition()
     definition |= {"name": "mine", "pes_per_node": 4, "links_per_node": 1, "software": "plain"}
     definition |= {"levels": LEVELS, "size": 48} | changes
+    del definition["mesh"]  # of eight
     path = folder / "mine.yaml"
     path.write_text(yaml.safe_dump(definition))
     return str(path)

@@ -53,7 +53,8 @@ def machines(draw: st.DrawFn, node: int | None = None) -> Definition:
         }
         for n, (count, latency, bandwidth) in enumerate(rows)
     ]
-    machine = {key: each for key, each in read_catalogue("dgx1-v100").items() if key != "size"}
+    whole = read_catalogue("dgx1-v100")
+    machine = {key: each for key, each in whole.items() if key not in ("size", "mesh")}
     return machine | {
         "name": "any",
         "pes_per_node": pes[0],
