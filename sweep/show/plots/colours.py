@@ -1,9 +1,9 @@
 """One table: how a strategy looks, in every picture.
 
 Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way to split a replica:
-blue spatial, vermilion pipeline, purple channel, green filter; dark alone, bright with data. They
-differ in lightness as well, by 6.7 of L* at least, so that they survive grey print, and are told
-apart under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009; the tests).
+blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
+with data. They differ in lightness as well, by 6.5 of L* at least, so that they survive grey print,
+and are told apart under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009; the tests).
 """
 
 from collections.abc import Sequence
@@ -45,6 +45,8 @@ LOOKS = {
     "data+pipeline": Look("#E56506", "v"),
     "data+filter": Look("#19CC8C", "D"),
     "data+channel": Look("#E879C2", "^"),
+    "placement": Look("#2B2400", "p", DASHED),
+    "data+placement": Look("#F0E442", "p"),
 }
 # Of a group that is split in a way nobody told, such as `2-way` of `paradl hybrid`.
 UNTOLD = Look("#6E6E6E", "s")
