@@ -32,7 +32,8 @@ def test_importing_sweep_is_enough(code: str, mixed_url: str) -> None:
 
 def test_xarray_is_itself(mixed_url: str) -> None:
     code = (
-        "import sys, sweep; import xarray; names = [type(each).__name__ for each in sys.meta_path]; "
+        "import sys, sweep; import xarray; "
+        "names = [type(each).__name__ for each in sys.meta_path]; "
         "print(xarray.__spec__.name, '_Watch' in names, xarray.__file__)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
