@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sweep.questions.best import best
     from sweep.questions.diff import diff
     from sweep.questions.explain import explain
+    from sweep.questions.grad import grad
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
     from sweep.questions.pareto import pareto
@@ -42,6 +43,7 @@ _HOMES = {
     "diff": "sweep.questions.diff",
     "explain": "sweep.questions.explain",
     "export": "sweep.exports.export",
+    "grad": "sweep.questions.grad",
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
     "open_dataset": "sweep.engine.run",
@@ -61,6 +63,7 @@ __all__ = [
     "diff",
     "explain",
     "export",
+    "grad",
     "hybrid",
     "limits",
     "open_dataset",

@@ -4,7 +4,7 @@ import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from grids.grid import Grid, Index
 from grids.reading.errors import InputError, shorten
@@ -22,6 +22,7 @@ from sweep.engine.compile_cache import keep_programs
 from sweep.questions.intervals import list_intervals
 from sweep.questions.memory_parts import list_memory_parts
 from sweep.questions.plain_numbers import finite, number
+from sweep.questions.several import has_several
 from sweep.questions.smallest_group import find_smallest_group
 
 ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
@@ -82,6 +83,7 @@ def _expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[s
     return given
 
 
+@overload
 def predict(
     model: str | dict[str, object],
     strategy: str,
@@ -92,11 +94,46 @@ def predict(
     dataset: str | None = None,
     parameters: Mapping[str, object] | None = None,
     settings: Mapping[str, object] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, Any]: ...
+@overload
+def predict(
+    model: Any,
+    strategy: Any,
+    pe: Any,
+    batch: Any,
+    *,
+    system: Any = "abci",
+    dataset: Any = None,
+    parameters: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Any: ...
+def predict(
+    model: Any,
+    strategy: Any,
+    pe: Any,
+    batch: Any,
+    *,
+    system: Any = "abci",
+    dataset: Any = None,
+    parameters: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Any:
     """Times [s], memory [bytes] and limits of one configuration, as `paradl predict` prints them.
 
-    The arguments are those of `Configuration`. InputError: an unknown name, a bad value.
+    The arguments are those of `Configuration`. Where one is several values (a list, a range, an
+    array; of parameters, too), the answer is a Dataset over all combinations, in memory: a cube as
+    `run` makes them. InputError: an unknown name, a bad value.
     """
+    named = {"model": model, "system": system, "strategy": strategy, "pe": pe, "batch": batch}
+    if dataset is not None:
+        named["dataset"] = dataset
+    fixed = _expect_mapping(parameters, "parameters")
+    several = [name for name, value in {**fixed, **named}.items() if has_several(value)]
+    # A mapping is one model, written out.
+    if several and not (several == ["model"] and isinstance(model, Mapping)):
+        from sweep.questions.predict_many import predict_many  # late: xarray comes with it
+
+        return predict_many(named, fixed, _expect_mapping(settings, "settings"))
     asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return answer_grid(asked.grid())
 

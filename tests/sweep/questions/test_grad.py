@@ -1,0 +1,87 @@
+"""Derivatives against central differences of many predictions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+
+PLACE: dict[str, Any] = {"dataset": "imagenet"}
+STRATEGIES = ["data", "data+filter"]
+NAMES = ["inter_bandwidth", "inter_latency", "efficiency_matmul", "layer_overhead"]
+VALUES = {
+    "inter_bandwidth": 5e9,
+    "inter_latency": 3e-6,
+    "efficiency_matmul": 0.5,
+    "layer_overhead": 1e-5,
+}
+STEP = 1e-4
+
+
+def time_at(changes: dict[str, Any]) -> Any:
+    """Epoch times in double precision, of other parameters."""
+    asked = {**VALUES, **changes}
+    slopes = sweep.grad("resnet50", STRATEGIES, [4, 16], [8, 32], NAMES, parameters=asked, **PLACE)
+    return slopes.epoch_time
+
+
+@pytest.fixture(scope="module")
+def slopes() -> Any:
+    return sweep.grad("resnet50", STRATEGIES, [4, 16], [8, 32], NAMES, parameters=VALUES, **PLACE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_derivatives_are_differences(name: str, slopes: Any) -> None:
+    more, less = (time_at({name: VALUES[name] * (1 + step)}) for step in (STEP, -STEP))
+    expected = (more - less).values / (2 * STEP * VALUES[name])
+    exists = np.isfinite(slopes.epoch_time.values)
+    assert exists.any()
+    scale = slopes.epoch_time.values[exists] / VALUES[name]
+    derivative = slopes[f"d_epoch_time_d_{name}"].values
+    assert np.abs(derivative - expected)[exists] / scale == pytest.approx(0, abs=1e-5)
+    elasticity = derivative * VALUES[name] / slopes.epoch_time.values
+    np.testing.assert_allclose(slopes[f"elasticity_epoch_time_{name}"].values, elasticity)
+    assert np.abs(elasticity[exists]).max() > 1e-6
+
+
+def test_times_are_those_of_predictions(slopes: Any) -> None:
+    many = sweep.predict("resnet50", STRATEGIES, [4, 16], [8, 32], parameters=VALUES, **PLACE)
+    np.testing.assert_allclose(many.paradl.epoch_time, slopes.epoch_time, rtol=1e-6)
+    one = sweep.predict("resnet50", "data", 16, 32, parameters=VALUES, **PLACE)
+    cell = {"strategy": "data", "pe": 16, "batch": 32}
+    assert slopes.epoch_time.sel(cell).item() == pytest.approx(one["epoch_time"], rel=1e-12)
+
+
+def test_an_axis_is_differentiated_where_it_stands() -> None:
+    values = np.array([1e9, 5e9])
+    slopes = sweep.grad(
+        "resnet50",
+        "data",
+        [4, 16],
+        32,
+        "inter_bandwidth",
+        parameters={**VALUES, "inter_bandwidth": values},
+        **PLACE,
+    )
+    assert slopes.sizes["inter_bandwidth"] == 2
+    product = slopes.d_epoch_time_d_inter_bandwidth * slopes.inter_bandwidth / slopes.epoch_time
+    np.testing.assert_allclose(product, slopes.elasticity_epoch_time_inter_bandwidth)
+
+
+def test_what_has_no_derivative() -> None:
+    with pytest.raises(
+        InputError, match="no derivative in 'inter_bandwith'; did you mean 'inter_b"
+    ):
+        sweep.grad("resnet50", "data", 4, 32, "inter_bandwith", **PLACE)
+    with pytest.raises(
+        InputError, match=r"'data.filter:group=best' chooses, which has no derivative"
+    ):
+        sweep.grad("resnet50", "data+filter:group=best", 4, 32, "peak_flops", **PLACE)
+
+
+def test_too_many_to_answer_in_memory() -> None:
+    axes = {"inter_bandwidth": np.linspace(1e9, 2e9, 10**6), "efficiency": [0.1, 0.2]}
+    with pytest.raises(InputError, match="102,000,000 configurations are too many"):
+        sweep.predict("resnet50", "data", range(1, 52), 32, parameters=axes, **PLACE)
