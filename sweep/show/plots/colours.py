@@ -3,7 +3,8 @@
 Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way to split a replica:
 blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
 with data. They differ in lightness as well, by 6.5 of L* at least, so that they survive grey print,
-and are told apart under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009; the tests).
+and are told apart under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009;
+the tests).
 """
 
 from collections.abc import Sequence
