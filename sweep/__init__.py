@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sweep.errors import RunError
     from sweep.measured.compare import compare
     from sweep.questions.best import best
+    from sweep.questions.cells import compute_space
     from sweep.questions.explain import explain
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
@@ -32,6 +33,7 @@ _HOMES = {
     "best": "sweep.questions.best",
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
+    "compute_space": "sweep.questions.cells",
     "explain": "sweep.questions.explain",
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
@@ -46,6 +48,7 @@ __all__ = [
     "best",
     "calibrate",
     "compare",
+    "compute_space",
     "explain",
     "hybrid",
     "limits",

@@ -2,23 +2,39 @@
 
 import sys
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from kernels.statistics import Objective
-from sweep.cli.assignments import parse_selection
+from grids.reading.errors import InputError
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
-from sweep.cli.shared_options import Form, ObjectiveOption, Store
+from sweep.cli.shared_options import Form, Store
+from sweep.cli.spaces import Asked, ask_space
 from sweep.show.visible import tell
 
-Sel = Annotated[
-    list[str] | None,
-    typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
-]
+if TYPE_CHECKING:
+    from sweep.questions.objectives import Goal, Price
 
-# As the cube calls what the command line spells with dashes.
-OBJECTIVES: dict[str, Objective] = {"epoch-time": "epoch_time", "train-time": "train_time"}
+# As answers call what the command line spells with dashes.
+OBJECTIVES: "dict[str, Goal]" = {
+    "epoch-time": "epoch_time",
+    "train-time": "train_time",
+    "pe-hours": "pe_hours",
+    "cost": "cost",
+}
+ObjectiveOption = Annotated[
+    Literal["epoch-time", "train-time", "pe-hours", "cost"],
+    typer.Option("--objective", help="What is to be small; cost needs --price."),
+]
+TimeOption = Annotated[
+    Literal["epoch-time", "train-time"],
+    typer.Option("--objective", help="The time of an epoch, or the time to the target."),
+]
+PriceOption = Annotated[
+    list[str] | None,
+    typer.Option("--price", metavar="[SYSTEM=]X", help="Of a PE-hour; may be repeated."),
+]
+All = Annotated[bool, typer.Option("--all", help="Every row, and not a screenful.")]
 
 
 def status(
@@ -44,57 +60,121 @@ def status(
         end(advise_on_damage(verdict), FAILED)
 
 
+@ask_space
 def limits(
-    store: Store,
+    asked: Asked,
     efficiency: Annotated[
         float, typer.Option(help="Parallel efficiency that counts as efficient.")
     ] = 0.5,
-    sel: Sel = None,
-    objective: ObjectiveOption = "epoch-time",
+    objective: TimeOption = "epoch-time",
+    crossovers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ALONG",
+            help="From where on strategies overtake others: pe, batch, inter_bandwidth ...",
+        ),
+    ] = None,
+    every: All = False,
     form: Form = "table",
 ) -> None:
-    """How far each strategy scales, and what stops it."""
+    """How far each strategy scales, and what stops it; or where one overtakes another."""
     from sweep.questions.limits import list_limits as ask
+    from sweep.show.answers import show_rows
 
+    if crossovers is not None:
+        _show_crossovers(asked, crossovers, every, form)
+        return
     by = OBJECTIVES[objective]
-    _show_cube(store, form, lambda: ask(store, efficiency, parse_selection(sel), by))
+    rows = ask_cube(
+        asked, lambda: ask(asked.source, efficiency, asked.selection, by, asked.max_global_batch)
+    )
+    show_rows(rows, form, every)
 
 
+def _show_crossovers(asked: Asked, along: str, every: bool, form: Any) -> None:
+    """Print from where on strategies overtake each other."""
+    from sweep.questions.crossovers import list_crossovers as ask
+    from sweep.show.crossovers import show_crossovers
+
+    bound = asked.max_global_batch
+    rows = ask_cube(
+        asked, lambda: ask(asked.source, along, asked.selection, max_global_batch=bound)
+    )
+    show_crossovers(rows, form, every)
+
+
+@ask_space
 def best(
-    store: Store,
-    sel: Sel = None,
+    asked: Asked,
     objective: ObjectiveOption = "epoch-time",
+    price: PriceOption = None,
+    across: Annotated[
+        bool, typer.Option("--across", help="One ranking over all systems, not one for each.")
+    ] = False,
     form: Form = "table",
 ) -> None:
-    """Strategies ranked for a slice of a cube, with what forbids the losers."""
+    """Strategies ranked, each with its best free parameters; and why not the losers."""
     from sweep.questions.best import rank_strategies as ask
+    from sweep.show.ranking import describe_losers, show_ranking
 
-    by = OBJECTIVES[objective]
-    table = _show_cube(store, form, lambda: ask(store, parse_selection(sel), by))
-    if not any(row["feasible"] for row in table):
-        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+    rows = ask_cube(
+        asked,
+        lambda: ask(
+            asked.source,
+            asked.selection,
+            OBJECTIVES[objective],
+            price=parse_price(price),
+            max_global_batch=asked.max_global_batch,
+            across=across,
+        ),
+    )
+    show_ranking(rows, form)
+    if not any(row["feasible"] for row in rows):
+        end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
 
 
 QUESTIONS = (status, limits, best)
 
 
-def _show_cube(store: str, form: Any, question: Any) -> Any:
-    """Ask a cube, print the rows, and say on stderr what they lack."""
+def parse_price(items: list[str] | None) -> "Price":
+    """The price of a PE-hour: one, or one for each system."""
+    if not items:
+        return None
+    pairs = [item.rpartition("=") for item in items]
+    try:
+        prices = {system.strip(): float(value) for system, _, value in pairs}
+    except ValueError:
+        raise InputError(
+            f"expected a number, got {', '.join(items)}",
+            where="--price",
+            advice="write it like 2.5",
+        ) from None
+    if len(prices) < len(items) or ("" in prices and len(prices) > 1):
+        raise InputError(
+            "expected one price, or one for each system",
+            where="--price",
+            advice="such as --price abci=0.6 --price dgx-a100=2.1",
+        )
+    return prices.get("", prices)
+
+
+def ask_cube(asked: Asked, question: Any) -> Any:
+    """The answer to a question; says on stderr what a store lacks of it."""
+    if asked.store is None:
+        return question()
     from sweep.engine.verify import tell_damage
     from sweep.questions.status import count_blocks
-    from sweep.show.tables import show
 
-    with tell_damage(store):
+    with tell_damage(asked.store):
         # Counted before: what a sweep finishes meanwhile is told as missing, and nothing missing as
         # done.
-        done, blocks = count_blocks(store)
-        table = question()
-    show(table, form)
-    if not len(table):
+        done, blocks = count_blocks(asked.store)
+        answer = question()
+    if not len(answer):
         tell("paradl: no samples of this slice fit its models")
     if done < blocks:
         tell(
             f"paradl: only {done} of {blocks} blocks are done; "
             "run the same paradl sweep again to finish"
         )
-    return table
+    return answer

@@ -1,0 +1,41 @@
+"""Rows of an answer: a screenful of them as a table, all of them as data."""
+
+from collections.abc import Sequence
+
+from grids.grid import LABELS
+from sweep.show.tables import Format, Row, format_cell, print_table, show
+from sweep.show.visible import escape_invisible, tell
+
+# Rows of a table that are shown unless all are asked for: with head and message a small terminal.
+SCREENFUL = 20
+
+
+def tell_constants(rows: Sequence[Row], keys: Sequence[str]) -> tuple[str, list[Row]]:
+    """A line of what all rows share of `keys`, and the rows without it."""
+    same = [key for key in keys if len({str(row.get(key)) for row in rows}) == 1]
+    told = [
+        str(rows[0][key]) if key in LABELS else f"{key} {format_cell(rows[0][key])}"
+        for key in same
+        if rows[0].get(key) is not None
+    ]
+    return ", ".join(told), [
+        {key: each for key, each in row.items() if key not in same} for row in rows
+    ]
+
+
+def print_headed(line: str, rows: Sequence[Row]) -> None:
+    """Print a table below a line, which may be longer than the table is wide."""
+    if line:
+        print(escape_invisible(line))
+    print_table(rows)
+
+
+def show_rows(rows: Sequence[Row], form: Format, every: bool = False, line: str = "") -> None:
+    """Print rows to stdout; of a table's more than a screenful say on stderr how many."""
+    if form != "table":
+        show(rows, form)
+        return
+    shown = rows if every else rows[:SCREENFUL]
+    print_headed(line, shown)
+    if len(shown) < len(rows):
+        tell(f"paradl: {len(rows) - len(shown):,} more: --all")
