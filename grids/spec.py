@@ -23,7 +23,7 @@ from grids.axes import Axis, AxisOf
 from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
-from grids.entries.parameters import FREE, PARAMETERS
+from grids.entries.parameters import FOLLOWS, FREE, PARAMETERS
 from grids.entries.strategies import MEANING, parse_strategy
 from grids.reading.errors import shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
@@ -121,6 +121,8 @@ def _read_parameters(value: object) -> object:
     for name in value:
         if name in PARAMETERS and name not in FREE:
             raise ValueError(f"{name!r} is always an axis; write it under 'axes'")
+        if name in FOLLOWS:
+            raise ValueError(f"{name!r} follows from other parameters; set {FOLLOWS[name]}")
         if name not in FREE:
             raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(str(name), FREE)}")
     return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}

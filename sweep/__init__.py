@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from sweep.errors import RunError
     from sweep.measured.compare import compare
     from sweep.questions.best import best
+    from sweep.questions.bottleneck import bottleneck
     from sweep.questions.cells import compute_space
+    from sweep.questions.crossovers import crossovers
     from sweep.questions.explain import explain
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
+    from sweep.questions.needs import needs
     from sweep.questions.predict import predict
+    from sweep.questions.provision import provision
+    from sweep.questions.sensitivity import sensitivity
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
@@ -31,30 +36,40 @@ _HOMES = {
     "InputError": "grids.reading.errors",
     "RunError": "sweep.errors",
     "best": "sweep.questions.best",
+    "bottleneck": "sweep.questions.bottleneck",
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
     "compute_space": "sweep.questions.cells",
+    "crossovers": "sweep.questions.crossovers",
     "explain": "sweep.questions.explain",
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
+    "needs": "sweep.questions.needs",
     "open_dataset": "sweep.engine.run",
     "predict": "sweep.questions.predict",
+    "provision": "sweep.questions.provision",
     "run": "sweep.engine.run",
+    "sensitivity": "sweep.questions.sensitivity",
 }
 
 __all__ = [
     "InputError",
     "RunError",
     "best",
+    "bottleneck",
     "calibrate",
     "compare",
     "compute_space",
+    "crossovers",
     "explain",
     "hybrid",
     "limits",
+    "needs",
     "open_dataset",
     "predict",
+    "provision",
     "run",
+    "sensitivity",
 ]
 
 

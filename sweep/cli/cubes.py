@@ -2,39 +2,14 @@
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from grids.reading.errors import InputError
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
+from sweep.cli.objectives import OBJECTIVES, ObjectiveOption, PriceOption, TimeOption, parse_price
 from sweep.cli.shared_options import Form, Store
-from sweep.cli.spaces import Asked, ask_space
-from sweep.show.visible import tell
-
-if TYPE_CHECKING:
-    from sweep.questions.objectives import Goal, Price
-
-# As answers call what the command line spells with dashes.
-OBJECTIVES: "dict[str, Goal]" = {
-    "epoch-time": "epoch_time",
-    "train-time": "train_time",
-    "pe-hours": "pe_hours",
-    "cost": "cost",
-}
-ObjectiveOption = Annotated[
-    Literal["epoch-time", "train-time", "pe-hours", "cost"],
-    typer.Option("--objective", help="What is to be small; cost needs --price."),
-]
-TimeOption = Annotated[
-    Literal["epoch-time", "train-time"],
-    typer.Option("--objective", help="The time of an epoch, or the time to the target."),
-]
-PriceOption = Annotated[
-    list[str] | None,
-    typer.Option("--price", metavar="[SYSTEM=]X", help="Of a PE-hour; may be repeated."),
-]
-All = Annotated[bool, typer.Option("--all", help="Every row, and not a screenful.")]
+from sweep.cli.spaces import All, Asked, ask_cube, ask_space, end_if_empty
 
 
 def status(
@@ -89,6 +64,7 @@ def limits(
         asked, lambda: ask(asked.source, efficiency, asked.selection, by, asked.max_global_batch)
     )
     show_rows(rows, form, every)
+    end_if_empty(asked, rows)
 
 
 def _show_crossovers(asked: Asked, along: str, every: bool, form: Any) -> None:
@@ -101,6 +77,7 @@ def _show_crossovers(asked: Asked, along: str, every: bool, form: Any) -> None:
         asked, lambda: ask(asked.source, along, asked.selection, max_global_batch=bound)
     )
     show_crossovers(rows, form, every)
+    end_if_empty(asked, rows)
 
 
 @ask_space
@@ -134,47 +111,3 @@ def best(
 
 
 QUESTIONS = (status, limits, best)
-
-
-def parse_price(items: list[str] | None) -> "Price":
-    """The price of a PE-hour: one, or one for each system."""
-    if not items:
-        return None
-    pairs = [item.rpartition("=") for item in items]
-    try:
-        prices = {system.strip(): float(value) for system, _, value in pairs}
-    except ValueError:
-        raise InputError(
-            f"expected a number, got {', '.join(items)}",
-            where="--price",
-            advice="write it like 2.5",
-        ) from None
-    if len(prices) < len(items) or ("" in prices and len(prices) > 1):
-        raise InputError(
-            "expected one price, or one for each system",
-            where="--price",
-            advice="such as --price abci=0.6 --price dgx-a100=2.1",
-        )
-    return prices.get("", prices)
-
-
-def ask_cube(asked: Asked, question: Any) -> Any:
-    """The answer to a question; says on stderr what a store lacks of it."""
-    if asked.store is None:
-        return question()
-    from sweep.engine.verify import tell_damage
-    from sweep.questions.status import count_blocks
-
-    with tell_damage(asked.store):
-        # Counted before: what a sweep finishes meanwhile is told as missing, and nothing missing as
-        # done.
-        done, blocks = count_blocks(asked.store)
-        answer = question()
-    if not len(answer):
-        tell("paradl: no samples of this slice fit its models")
-    if done < blocks:
-        tell(
-            f"paradl: only {done} of {blocks} blocks are done; "
-            "run the same paradl sweep again to finish"
-        )
-    return answer

@@ -17,6 +17,7 @@ from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, en
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
+from sweep.cli.planning import PLANNING
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -126,7 +127,7 @@ def sweep(
 
 
 # Here, and not below: `paradl --help` lists commands in the order in which they come.
-for question in QUESTIONS:
+for question in (*QUESTIONS, *PLANNING):
     app.command()(question)
 
 

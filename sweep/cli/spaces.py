@@ -6,12 +6,14 @@ With a store, options that name its axes choose a slice of it, as `--sel` does.
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import Parameter, signature
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.assignments import parse_selection, parse_settings
+from sweep.cli.exits import NOTHING_FEASIBLE, end
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import MaxGlobalBatch, Sel, Set, StoreOrNone, Target
 from sweep.show.visible import tell
@@ -37,6 +39,8 @@ class Asked:
     store: str | None
     max_global_batch: int | None
 
+
+All = Annotated[bool, typer.Option("--all", help="Every row, and not a screenful.")]
 
 # Each option of a question beside its own: what it is, and None where it is not given.
 AXES = {
@@ -164,3 +168,36 @@ def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
             "may not converge: give --batch, --max-global-batch, or --objective train-time"
         )
     return Asked(grid, {}, None, None)
+
+
+def ask_cube(asked: Asked, question: Any) -> Any:
+    """The answer to a question; says on stderr what a store lacks of it."""
+    if asked.store is None:
+        return question()
+    from sweep.engine.verify import tell_damage
+    from sweep.questions.status import count_blocks
+
+    with tell_damage(asked.store):
+        # Counted before: what a sweep finishes meanwhile is told as missing, and nothing missing as
+        # done.
+        done, blocks = count_blocks(asked.store)
+        answer = question()
+    if done < blocks:
+        tell(
+            f"paradl: only {done} of {blocks} blocks are done; "
+            "run the same paradl sweep again to finish"
+        )
+    return answer
+
+
+def end_if_empty(asked: Asked, rows: Any) -> None:
+    """End where nothing can be said, and say why."""
+    if len(rows):
+        return
+    from sweep.questions.space import open_space
+
+    space = open_space(asked.source, asked.selection)
+    pairs = product(space.places["model"], space.places["dataset"])
+    misfits = dict.fromkeys(filter(None, (space.grid.misfit(*pair) for pair in pairs)))
+    why = next(iter(misfits), "no such configuration exists")
+    end(f"no samples of this slice fit its models: {why}", NOTHING_FEASIBLE)

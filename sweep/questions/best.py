@@ -62,14 +62,13 @@ def rank_strategies(
     picks = list(pick_strategies(cube, selection, aim, max_global_batch))
     if not picks:
         return []
-    space = open_space(cube, selection)
+    space = open_space(cube, selection, max_global_batch)
     rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
     place = PLACE[:2] if across else PLACE
     ranked: list[Row] = []
     for some in _split_places(rows, place):
         ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim)
-    bounded = space if max_global_batch is None else space.bound_batches(max_global_batch)
-    return [_add_rejection(bounded, row) for row in ranked]
+    return [_add_rejection(space, row) for row in ranked]
 
 
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:

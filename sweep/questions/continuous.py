@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from kernels.arrays import Cells
@@ -58,8 +59,9 @@ SPOTS: dict[str, Spot] = {
 
 def read_spot(case: Case, name: str) -> float:
     """The value of a parameter in a case of one cell, of several levels the first."""
-    value = jnp.asarray(_get(case, SPOTS[name]))
-    return float(jnp.ravel(value)[0])
+    spot = SPOTS[name]
+    value = np.asarray(getattr(getattr(case, spot.part), spot.field))
+    return float(np.ravel(value if spot.levels is None else value[spot.levels])[0])
 
 
 def scale_case(case: Case, factors: Mapping[str, Cells]) -> Case:
@@ -78,11 +80,6 @@ def evaluate_scaled(case: Case, division: Division, factors: Mapping[str, Cells]
     asked = scale_case(case, factors)
     divided = replace(division, pe=asked.pe, delta=asked.run.delta)
     return evaluate(replace(asked, work=reduce_layers(divided)))
-
-
-def _get(case: Case, spot: Spot) -> Any:
-    value = getattr(getattr(case, spot.part), spot.field)
-    return value if spot.levels is None else jnp.asarray(value)[spot.levels]
 
 
 def _scale(part: Any, spot: Spot, factor: Cells) -> Array:

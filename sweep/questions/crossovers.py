@@ -79,9 +79,7 @@ def list_crossovers(
 ) -> list[Row]:
     """The rows of `crossovers` as plain data, those with crossovers first."""
     _check_parameter(along)
-    space = open_space(cube, selection)
-    if max_global_batch is not None:
-        space = space.bound_batches(max_global_batch)
+    space = open_space(cube, selection, max_global_batch)
     rows = [row for place in _list_places(space) for row in _compare_place(space, place, along)]
     return sorted(rows, key=lambda row: row["first"] is None)
 

@@ -30,7 +30,8 @@ class Fit:
     @property
     def allowed(self) -> NDArray[np.bool_]:
         """Which cells nothing forbids."""
-        return (self.limit & FORBIDS) == 0
+        allowed: NDArray[np.bool_] = (self.limit & FORBIDS) == 0
+        return allowed
 
     @property
     def reasons(self) -> NDArray[np.int64]:
@@ -105,7 +106,7 @@ def _pick_nearest(limit: NDArray[np.int64], memory: Floats) -> NDArray[np.intp]:
     reasons = count_reasons(limit)
     fewest = reasons == reasons.min(axis=0)
     weight = np.where(fewest, np.nan_to_num(memory, nan=np.inf, posinf=1e300), np.inf)
-    return weight.argmin(axis=0)[None]
+    return np.asarray(weight.argmin(axis=0)[None])
 
 
 def try_setting(grid: Grid, key: str, value: str) -> Grid:

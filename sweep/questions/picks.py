@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from grids.grid import LABELS, Grid
 from kernels.flags import FORBIDS, Limit
 from kernels.statistics import BEST, COUNT, Objective
+from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
 from sweep.questions.degrees import CHOSEN
 from sweep.questions.lines import Columns, split_groups
 from sweep.questions.objectives import Aim
 from sweep.questions.selection import Selection
 from sweep.questions.space import read_grid, write_axis
-from sweep.questions.summary_table import Cube, Source, open_source, read_cells, summarise_slice
+from sweep.questions.summary_table import Source, open_source, read_cells, summarise_slice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -113,10 +114,8 @@ def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> ND
     time = arrays["comp_time"] + arrays["comm_time"]
     if "epochs" in arrays:
         time = time * arrays["epochs"]
-    if aim.summarised:
-        return time
-    weighed: NDArray[Any] = time * pe.reshape(-1, *[1] * (time.ndim - 1))
-    return weighed
+    counts = 1.0 if aim.summarised else pe.reshape(-1, *[1] * (time.ndim - 1))
+    return np.asarray(time * counts)
 
 
 def _describe_cell(

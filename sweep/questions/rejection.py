@@ -55,7 +55,7 @@ def explain_rejection(space: Space, index: Index) -> Row:
         **{name: write_axis(name, value) for name, value in cell.items()},
         "limit": name_limits(int(fit.limit[at]) & FORBIDS),
         "memory": memory if np.isfinite(memory) else None,
-        "memory_capacity": _look_up_capacity(space.grid, index, cell),
+        "memory_capacity": look_up_capacity(space.grid, index, cell),
         "changes": {name: each for name, each in changes.items() if each is not None},
     }
 
@@ -63,7 +63,8 @@ def explain_rejection(space: Space, index: Index) -> Row:
 def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
     """The largest batch below the cell's that is allowed, else the smallest above it."""
     batch = cell["batch"]
-    below = list_allowed(grid, index, cell, "batch", np.floor(batch / 2.0 ** np.arange(41)).clip(1))
+    halves = np.array([max(1.0, float(batch // 2**n)) for n in range(41)])
+    below = list_allowed(grid, index, cell, "batch", halves)
     if below.size:
         return _bisect_batch(grid, index, cell, below[-1], min(2 * below[-1] + 1, batch))
     above = list_allowed(grid, index, cell, "batch", batch * 2.0 ** np.arange(1, 21))
@@ -97,10 +98,11 @@ def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
         [each for each in {*scale, float(most)} if 1 <= each <= most and each % 1 == 0]
     )
     allowed = list_allowed(grid, index, cell, "pe", rough)
-    if grid.strategies[index[3]].hybrid or not allowed.size:
-        return _take_nearest(allowed, count)
+    nearest = _take_nearest(allowed, count)
+    if grid.strategies[index[3]].hybrid or nearest is None:
+        return nearest
     # Between the nearest of a rough scale and the count itself there may be nearer ones.
-    near = abs(_take_nearest(allowed, count) - count)
+    near = abs(nearest - count)
     between = np.arange(max(1, count - near), min(most, count + near) + 1, dtype=float)
     return _take_nearest(list_allowed(grid, index, cell, "pe", between), count)
 
@@ -145,10 +147,11 @@ def _thin_axes(space: Space) -> dict[str, Floats]:
 def _thin(values: Floats, most: int) -> Floats:
     if values.size <= most:
         return values
-    return values[np.unique(np.linspace(0, values.size - 1, most).round().astype(int))]
+    kept: Floats = values[np.unique(np.linspace(0, values.size - 1, most).round().astype(int))]
+    return kept
 
 
-def _look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:
+def look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:
     """Memory of a PE [B], as an axis, the spec or the system has it."""
     stated = grid.systems[index[2]].pe.memory_capacity
     given = cell.get("memory_capacity", grid.spec.parameters.get("memory_capacity"))

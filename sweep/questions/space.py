@@ -43,6 +43,11 @@ class Space:
             if self.grid.table(model, dataset) is not None:
                 yield model, dataset, system, strategy
 
+    def list_cells(self) -> Iterator[dict[str, float]]:
+        """Every combination of the axes' values, PE counts slowest."""
+        for values in product(*self.axes.values()):
+            yield dict(zip(self.axes, map(float, values), strict=True))
+
     def name(self, index: Index) -> dict[str, str]:
         """The labels of an index."""
         return {dim: self.grid.labels[dim][at] for dim, at in zip(LABELS, index, strict=True)}
@@ -58,10 +63,12 @@ class Space:
         return self.grid.strategies[index[3]]
 
 
-def open_space(source: Source, selection: Selection | None = None) -> Space:
+def open_space(
+    source: Source, selection: Selection | None = None, max_global_batch: int | None = None
+) -> Space:
     """The space of a store, a Dataset, a slice of one, or a grid, of which `selection` is meant.
 
-    InputError: no cube, an unknown axis or value.
+    max_global_batch: beyond it cells are forbidden. InputError: no cube, an unknown axis or value.
     """
     source = open_source(source)
     grid = read_grid(source)
@@ -70,11 +77,12 @@ def open_space(source: Source, selection: Selection | None = None) -> Space:
         every = {dim: np.atleast_1d(source[dim].values) for dim in every if dim in source.coords}
     chosen = locate_values(every, selection or {})
     kept = {dim: values[chosen.get(dim, slice(None))] for dim, values in every.items()}
-    return Space(
+    space = Space(
         grid,
         {dim: _find_labels(grid, dim, kept) for dim in LABELS},
         {dim: np.asarray(kept[dim], float) for dim in grid.axes if dim in kept},
     )
+    return space if max_global_batch is None else space.bound_batches(max_global_batch)
 
 
 def read_grid(source: "Cube | xr.Dataset | Grid") -> Grid:

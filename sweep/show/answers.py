@@ -30,12 +30,18 @@ def print_headed(line: str, rows: Sequence[Row]) -> None:
     print_table(rows)
 
 
-def show_rows(rows: Sequence[Row], form: Format, every: bool = False, line: str = "") -> None:
-    """Print rows to stdout; of a table's more than a screenful say on stderr how many."""
+def show_rows(
+    rows: Sequence[Row], form: Format, every: bool = False, line: str = "", left_out: int = 0
+) -> None:
+    """Print rows to stdout; of a table's more than a screenful say on stderr how many.
+
+    left_out: rows that the caller has kept back already.
+    """
     if form != "table":
         show(rows, form)
         return
     shown = rows if every else rows[:SCREENFUL]
     print_headed(line, shown)
-    if len(shown) < len(rows):
-        tell(f"paradl: {len(rows) - len(shown):,} more: --all")
+    more = len(rows) - len(shown) + left_out
+    if more:
+        tell(f"paradl: {more:,} more: --all")
