@@ -195,16 +195,14 @@ def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
 def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
     """The distinct group sizes along the dimension of pe, and where each cell's is.
 
-    Of a few PE counts, or groups, there are always as many sizes, some of them twice: programs then
-    are shared, too.
+    Of few PE counts, or groups, there are as many sizes, some of them twice: programs then are
+    shared, too.
     """
     # Thousands of PE counts share the one size of a node's groups: layers are reduced once.
     sizes, position = np.unique(p2, return_inverse=True)
     asked = max(p2.shape)
     if asked <= FEW:
-        # One program for a single count, one for a few: `paradl best` without a store makes 9 in
-        # the place of 25, and to make one takes far longer than to reduce layers for 64 sizes.
-        sizes = np.pad(sizes, (0, (1 if asked == 1 else FEW) - sizes.size), "edge")
+        sizes = np.pad(sizes, (0, max(0, asked - sizes.size)), "edge")
     along_pe = [1] * p2.ndim
     along_pe[leading] = sizes.size
     return sizes.reshape(along_pe), position.reshape(p2.shape)

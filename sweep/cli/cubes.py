@@ -88,6 +88,9 @@ def best(
     across: Annotated[
         bool, typer.Option("--across", help="One ranking over all systems, not one for each.")
     ] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Of a store, too: what would make the losers feasible.")
+    ] = False,
     form: Form = "table",
 ) -> None:
     """Strategies ranked, each with its best free parameters; and why not the losers."""
@@ -103,9 +106,10 @@ def best(
             price=parse_price(price),
             max_global_batch=asked.max_global_batch,
             across=across,
+            why=why or None,
         ),
     )
-    show_ranking(rows, form)
+    show_ranking(rows, form, OBJECTIVES[objective])
     if not any(row["feasible"] for row in rows):
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
 

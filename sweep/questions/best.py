@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from grids.grid import Grid
+from sweep.cube.store import Cube
 from sweep.questions.degrees import list_degrees, locate_row
 from sweep.questions.objectives import Aim, Goal, Price, count_hours
 from sweep.questions.picks import PLACE, pick_strategies
 from sweep.questions.selection import Selection
-from sweep.questions.space import open_space
+from sweep.questions.space import Space, open_space
 from sweep.questions.summary_table import Source, open_source
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def best(
     price: Price = None,
     max_global_batch: int | None = None,
     across: bool = False,
+    why: bool | None = None,
 ) -> "pd.DataFrame":
     """A row for each strategy in each (model, dataset, system) of the slice, the best first.
 
@@ -37,12 +39,19 @@ def best(
     epoch_time_p90 (train_time_p10 ...), and in the first row `faster_than_next`: the probability
     that it takes less time than the second. A strategy that is nowhere allowed has no rank,
     `limit` lists why, the most frequent reason first, and `rejection` what of its nearest cell
-    would have to change (`sweep.questions.rejection`).
+    would have to change (`sweep.questions.rejection`): with `why`, which by default is so of all
+    but stores, whose summaries answer at once.
     """
     import pandas as pd
 
     rows = rank_strategies(
-        cube, selection, objective, price=price, max_global_batch=max_global_batch, across=across
+        cube,
+        selection,
+        objective,
+        price=price,
+        max_global_batch=max_global_batch,
+        across=across,
+        why=why,
     )
     return pd.DataFrame(rows, dtype=object)  # whole numbers stay, beside None
 
@@ -55,6 +64,7 @@ def rank_strategies(
     price: Price = None,
     max_global_batch: int | None = None,
     across: bool = False,
+    why: bool | None = None,
 ) -> list[Row]:
     """The rows of `best` as plain data, without pandas, which takes long to import."""
     aim = Aim(objective, price)
@@ -68,7 +78,8 @@ def rank_strategies(
     ranked: list[Row] = []
     for some in _split_places(rows, place):
         ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim)
-    return [_add_rejection(space, row) for row in ranked]
+    explains = not isinstance(cube, Cube) if why is None else why
+    return [_add_rejection(space, row, explains) for row in ranked]
 
 
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
@@ -141,9 +152,9 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
     return [row | chance for row, chance in zip(told, chances, strict=True)]
 
 
-def _add_rejection(space: Any, row: Row) -> Row:
+def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
     """The row, of a loser with its distance from what is allowed."""
-    if row["feasible"]:
+    if row["feasible"] or not explains:
         return row | {"rejection": None}
     from sweep.questions.rejection import explain_rejection  # late: JAX comes with it
 

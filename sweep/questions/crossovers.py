@@ -81,7 +81,7 @@ def list_crossovers(
     _check_parameter(along)
     space = open_space(cube, selection, max_global_batch)
     rows = [row for place in _list_places(space) for row in _compare_place(space, place, along)]
-    return sorted(rows, key=lambda row: row["first"] is None)
+    return sorted(rows, key=lambda row: (row["first"] is None, "nowhere" in str(row["reason"])))
 
 
 def _check_parameter(along: str) -> None:

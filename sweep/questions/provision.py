@@ -44,9 +44,9 @@ def provision(
     Every whole number of PEs is tried up to the least of the slice's counts that meets it, and the
     slice's values of the other axes. epochs: how many; None: to the target, of the law that the
     design space knows. Columns: labels and axes of that cell, replicas, group_size, segment_count,
-    global_batch, epochs, train_time [s] and its 10th and 90th percentile, pe_hours, with a price
-    cost, `holds`: the probability that the deadline holds (of the machine oracle), and `reason`
-    where none meets it. InputError: a deadline that is not above 0, epochs that nobody knows.
+    global_batch, epochs, train_time [s], pe_hours, with a price cost, `holds`: the probability that
+    the deadline holds (of the machine oracle), and `reason` where none meets it. InputError: a
+    deadline that is not above 0, epochs that nobody knows.
     """
     import pandas as pd
 

@@ -67,7 +67,8 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
     below = list_allowed(grid, index, cell, "batch", halves)
     if below.size:
         return _bisect_batch(grid, index, cell, below[-1], min(2 * below[-1] + 1, batch))
-    above = list_allowed(grid, index, cell, "batch", batch * 2.0 ** np.arange(1, 21))
+    doubles = np.array([batch * 2.0**n for n in range(1, 21)])
+    above = list_allowed(grid, index, cell, "batch", doubles)
     return int(_bisect_batch(grid, index, cell, above[0], above[0] / 2)) if above.size else None
 
 
@@ -88,18 +89,20 @@ def _bisect_batch(grid: Grid, index: Index, cell: Cell, allowed: float, forbidde
 def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
     """The allowed PE count nearest to the cell's, of two as near the smaller; None: none is.
 
-    Of hybrids the nearest by doubling and halving: which groups divide others is another question.
+    Of hybrids of the best group the nearest by doubling and halving: of each set of PE counts
+    that they choose groups for another program would be compiled.
     """
     count, most = int(cell["pe"]), grid.systems[index[2]].most_pes
     scale = [2.0**n for n in range(most.bit_length())]
-    if grid.strategies[index[3]].hybrid:
+    chooses = "group" in grid.strategies[index[3]].choices
+    if chooses:
         scale = [count * 2.0**n for n in range(-count.bit_length(), most.bit_length())]
     rough = np.array(
         [each for each in {*scale, float(most)} if 1 <= each <= most and each % 1 == 0]
     )
     allowed = list_allowed(grid, index, cell, "pe", rough)
     nearest = _take_nearest(allowed, count)
-    if grid.strategies[index[3]].hybrid or nearest is None:
+    if chooses or nearest is None:
         return nearest
     # Between the nearest of a rough scale and the count itself there may be nearer ones.
     near = abs(nearest - count)

@@ -8,14 +8,22 @@ from grids.reading.units import format_quantity
 from sweep.show.answers import print_headed, tell_constants
 from sweep.show.tables import Format, Row, show
 
-# Of a row, what people read; as JSON and CSV there is all of it.
-LEFT_OUT = (
-    *("comp_time", "comm_time", "feasible", "limit", "rejection", "replicas"),
-    *("faster_than_next",),
-)
+# Of a row, what people read beside what its aim is; as JSON and CSV there is all of it.
+SHOWN = {
+    "rank": "rank",
+    **{label: label for label in LABELS},
+    "group_size": "group",
+    "segment_count": "segments",
+    "global_batch": "global_batch",
+    "epochs": "epochs",
+    "train_time": "train_time",
+    "epoch_time": "epoch_time",
+    "cost": "cost",
+    "memory": "memory",
+}
 
 
-def show_ranking(rows: Sequence[Row], form: Format) -> None:
+def show_ranking(rows: Sequence[Row], form: Format, goal: str) -> None:
     """Print what `best` answers: a table of the allowed strategies, then the losers.
 
     What all share stands in a line above.
@@ -25,8 +33,9 @@ def show_ranking(rows: Sequence[Row], form: Format) -> None:
         return
     allowed = [row for row in rows if row["feasible"]]
     if allowed:
-        kept = [_drop(row, allowed) for row in allowed]
-        line, short = tell_constants(kept, [*LABELS[:3], *_axes(allowed[0])])
+        line, short = tell_constants(
+            _describe_winners(allowed, goal), [*LABELS[:3], *_axes(rows[0])]
+        )
         print_headed(line, short)
         for n, row in enumerate(rows):
             if row.get("faster_than_next") is not None:
@@ -34,23 +43,40 @@ def show_ranking(rows: Sequence[Row], form: Format) -> None:
     losers = [_describe_loser(row) for row in rows if not row["feasible"]]
     if losers:
         line, short = tell_constants(losers, [*LABELS[:3], *_axes(rows[0])])
-        print_headed(f"Not feasible, at the nearest cell: {line}", short)
+        explained = any(row["rejection"] for row in rows)
+        print_headed(f"Not feasible{', at the nearest cell' if explained else ''}: {line}", short)
+        if not explained:
+            print("By how much, and what would make them feasible: --why")
+
+
+def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
+    """Lines of allowed rows: axes behind the labels, no column that is empty throughout."""
+    heads = SHOWN | ({"pe_hours": "pe_hours"} if goal in ("pe_hours", "cost") else {})
+    axes = _axes(rows[0])
+    order = [*LABELS, *axes, *(key for key in heads if key not in LABELS)]
+    order = ["rank", *(key for key in order if key != "rank")]
+    kept = [key for key in order if any(row.get(key) is not None for row in rows)]
+    lines = []
+    for row in rows:
+        line = {heads.get(key, key): row.get(key) for key in kept}
+        strategy = {"strategy": shorten_label(row["strategy"])}
+        lines.append({**line, **strategy, **_tell_interval(row)})
+    return lines
+
+
+def _tell_interval(row: Row) -> Row:
+    """The 80 % interval of a row's time [s], where it is known."""
+    for time in ("train_time", "epoch_time"):
+        low, high = row.get(f"{time}_p10"), row.get(f"{time}_p90")
+        if low is not None and high is not None:
+            return {"80 % interval": f"{low:.4g} to {high:.4g}"}
+    return {}
 
 
 def describe_losers(rows: Sequence[Row]) -> str:
     """What forbids the losers together, the most frequent first."""
     reasons = dict.fromkeys(reason for row in rows for reason in row["limit"])
     return f": {', '.join(reasons)}" if reasons else ""
-
-
-def _drop(row: Row, rows: Sequence[Row]) -> Row:
-    """The row without what people need not read, and columns that are empty throughout."""
-    kept = {
-        key: value
-        for key, value in row.items()
-        if key not in LEFT_OUT and any(each.get(key) is not None for each in rows)
-    }
-    return kept | {"strategy": shorten_label(row["strategy"])}
 
 
 def shorten_label(label: str) -> str:
@@ -71,6 +97,9 @@ def _tell_chance(row: Row, second: Row) -> str:
 def _describe_loser(row: Row) -> Row:
     """A loser in a line: where it is nearest to being allowed, by what it fails, what would do."""
     rejection = row["rejection"]
+    if rejection is None:
+        labels = {name: row[name] for name in LABELS}
+        return labels | {"strategy": shorten_label(row["strategy"]), "why": ", ".join(row["limit"])}
     changes = [f"{name}={_write(name, each)}" for name, each in rejection["changes"].items()]
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
     axes = {name: each for name, each in rejection.items() if name in row and name in _axes(row)}

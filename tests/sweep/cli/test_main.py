@@ -310,7 +310,7 @@ def test_nothing_feasible(mixed_url, paradl):
     code, out, err = paradl("best", mixed_url, "--sel", "strategy=serial", "--sel", "pe=12")
     assert code == 4
     assert "too_many_pes" in out
-    assert err == "paradl: nothing in this slice is feasible\n"
+    assert err == "paradl: nothing in this slice is feasible: too_many_pes\n"
 
 
 def test_nothing_that_can_exist(mixed_url, paradl):

@@ -74,6 +74,14 @@ def test_pe_hours_and_cost_against_brute_force(mixed):
     assert [row["cost"] for row in rows] == sorted(row["cost"] for row in rows)
 
 
+def test_losers_of_a_store_are_explained_on_request(mixed_url):
+    selection = {"pe": 12, "model": "alexnet", "strategy": "serial"}
+    assert sweep.best(mixed_url, selection)["rejection"].tolist() == [None]
+    (rejection,) = sweep.best(mixed_url, selection, why=True)["rejection"]
+    assert rejection["limit"] == ["too_many_pes"]
+    assert rejection["changes"] == {"pe": 1}
+
+
 def test_degrees_add_up(mixed):
     for row in sweep.best(mixed, {"pe": 8, "model": "alexnet"}).to_dict("records"):
         if row["feasible"]:

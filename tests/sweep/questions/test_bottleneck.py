@@ -7,8 +7,9 @@ from sweep.questions.bottleneck import KINDS, PARTS, list_bottlenecks
 
 @pytest.fixture(scope="module")
 def rows():
-    fixed = {"dataset": "imagenet", "strategy": "data,data+filter:group=4", "batch": 32}
-    return list_bottlenecks(make_grid(Options("alexnet", pe="pow2:1..64", **fixed)))
+    strategies = "data,data+filter:group=4"
+    options = Options("alexnet", "pow2:1..64", 32, "imagenet", strategy=strategies)
+    return list_bottlenecks(make_grid(options))
 
 
 def test_each_term_is_somebodys():

@@ -14,10 +14,10 @@ PAPER = {"oracle": "paper"}
 STRATEGIES = ("data", "pipeline:segments=4", "data+filter:group=4")
 
 
-def read_grid(**options):
+def read_grid(pe, batch):
     strategy = ",".join(STRATEGIES)
-    fixed = {"dataset": "imagenet", "strategy": strategy, "settings": PAPER}
-    return make_grid(Options("alexnet", **fixed, **options))
+    options = Options("alexnet", pe, batch, "imagenet", strategy=strategy, settings=PAPER)
+    return make_grid(options)
 
 
 def list_changes(values, ours, theirs):

@@ -70,7 +70,7 @@ def test_a_group_that_does_not_divide():
     (row,) = rank(strategy="data+filter:group=8", pe=12, batch=8)
     changes = row["rejection"]["changes"]
     assert row["rejection"]["limit"] == ["group_does_not_divide"]
-    assert changes["group"] == 2
+    assert (changes["group"], changes["pe"]) == (2, 8)
     assert predict("data+filter:group=2", 12, 8)["feasible"]
     assert predict("data+filter:group=8", changes["pe"], 8)["feasible"]
 
