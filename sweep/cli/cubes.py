@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from grids.reading.errors import InputError
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
 from sweep.cli.objectives import OBJECTIVES, ObjectiveOption, PriceOption, TimeOption, parse_price
 from sweep.cli.shared_options import Form, Store
@@ -57,6 +58,12 @@ def limits(
     from sweep.show.answers import show_rows
 
     if crossovers is not None:
+        if objective != "epoch-time":
+            raise InputError(
+                "crossovers are those of an epoch's time",
+                where="--objective",
+                advice="leave it out; of trainings: paradl hybrid",
+            )
         _show_crossovers(asked, crossovers, every, form)
         return
     by = OBJECTIVES[objective]

@@ -34,6 +34,8 @@ Row = dict[str, Any]
 
 # Whole numbers along which crossovers are sought at once.
 MOST_COUNTS = 2**16
+# Combinations of the other axes: every pair of strategies is compared in each.
+MOST_CELLS = 256
 # Of a continuous parameter: how far on either side of the system's own, and in how many steps.
 FAR, STEPS = 1000.0, 240
 # A bracket is divided into so many parts, so often: ln 1.06 / 240 ** 4 is 2e-11.
@@ -80,6 +82,7 @@ def list_crossovers(
     """The rows of `crossovers` as plain data, those with crossovers first."""
     _check_parameter(along)
     space = open_space(cube, selection, max_global_batch)
+    space.expect_few(MOST_CELLS, along)
     rows = [row for place in _list_places(space) for row in _compare_place(space, place, along)]
     return sorted(rows, key=lambda row: (row["first"] is None, "nowhere" in str(row["reason"])))
 

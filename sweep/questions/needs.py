@@ -34,6 +34,9 @@ Row = dict[str, Any]
 
 # How far from the machine's own value a better one is sought: beyond, nothing changes any more.
 FAR, STEPS, ROUNDS = 1e6, 240, 4
+# Cells of a strategy that are asked about one by one.
+MOST_CELLS = 256
+LATENCIES = ("intra_latency", "inter_latency", "staging_latency")
 
 
 def needs(
@@ -77,6 +80,7 @@ def list_needs(
             advice=f"what is {parameter} needed for? Give --efficiency 0.8",
         )
     space = open_space(cube, selection)
+    space.expect_few(MOST_CELLS)
     rows = []
     for index in space.list_indices():
         for cell in space.list_cells():
@@ -173,12 +177,22 @@ def _answer(
 def _tell_never(space: Space, index: Index, cell: Cell, name: str, values: Floats) -> str:
     """What is reached at best, and what binds there."""
     answer = _answer(space, index, cell, name, values)
-    terms = {
-        each: float(np.broadcast_to(np.ravel(getattr(answer.terms, each)), values.shape)[-1])
-        for each in (*list_terms("compute"), *list_terms("communication"))
-        if each != "forward_backward"  # the work itself
-    }
+    terms = _read_last_terms(answer, values)
     binds = max(terms, key=terms.__getitem__)
+    # Without any start-ups: what then is gone were start-ups.
+    quick = {**cell, **{each: 0.0 for each in LATENCIES if each != name}}
+    without = _read_last_terms(_answer(space, index, quick, name, values), values)
+    if name not in LATENCIES and without[binds] < terms[binds] / 2:
+        binds = f"start-ups of {binds}"
     best = float(_find_efficiencies(space, index, cell, name, values)[-1])
     end = format_quantity(float(values[-1]), PARAMETERS[name].unit)
-    return f"never: {best:.0%} at best, with {end}; {binds} binds"
+    return f"never: {best:.0%} at best, with {end}; what binds: {binds}"
+
+
+def _read_last_terms(answer: Answer, values: Floats) -> dict[str, float]:
+    """The terms at the last value, but for the work itself."""
+    return {
+        each: float(np.broadcast_to(np.ravel(getattr(answer.terms, each)), values.shape)[-1])
+        for each in (*list_terms("compute"), *list_terms("communication"))
+        if each != "forward_backward"
+    }

@@ -16,7 +16,6 @@ from jax import Array
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid, Index
-from grids.reading.errors import InputError
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 NAMES = tuple(SPOTS)
-# Cells that are differentiated one by one, in a tenth of a second each.
-MOST_CELLS = 1000
+# Cells of a strategy that are differentiated one by one.
+MOST_CELLS = 256
 # What an upgrade makes of a parameter: less of a time, more of a rate.
 HALF, DOUBLE = 0.5, 2.0
 # Elasticities below it are rounding.
@@ -54,7 +53,7 @@ def sensitivity(
     `elasticity` d log T / d log x of the time T of an epoch, and what an upgrade would change:
     `upgrade`, halved where less is better, else doubled, and `change` of the time, (T' - T) / T;
     None where it cannot be so much, as of an efficiency of 0.9. The largest gain comes first in
-    each cell. InputError: more than 1,000 cells.
+    each cell. InputError: more than 256 cells a strategy.
     """
     import pandas as pd
 
@@ -66,13 +65,13 @@ def list_sensitivities(
 ) -> list[Row]:
     """The rows of `sensitivity` as plain data."""
     space = open_space(cube, selection, max_global_batch)
-    cells = [(index, cell) for index in space.list_indices() for cell in space.list_cells()]
-    if len(cells) > MOST_CELLS:
-        raise InputError(
-            f"{len(cells):,} cells are too many to differentiate one by one",
-            advice=f"select {MOST_CELLS:,} at most, such as one PE count and one batch",
-        )
-    return [row for index, cell in cells for row in _list_rows(space, index, cell)]
+    space.expect_few(MOST_CELLS)
+    return [
+        row
+        for index in space.list_indices()
+        for cell in space.list_cells()
+        for row in _list_rows(space, index, cell)
+    ]
 
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:

@@ -8,9 +8,11 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Strategy
@@ -48,6 +50,18 @@ class Space:
         for values in product(*self.axes.values()):
             yield dict(zip(self.axes, map(float, values), strict=True))
 
+    def expect_few(self, most: int, along: str = "") -> None:
+        """InputError: more cells of a strategy than a question answers one by one.
+
+        along: an axis that is no part of the question's cells.
+        """
+        count = prod(values.size for name, values in self.axes.items() if name != along)
+        if count > most:
+            raise InputError(
+                f"{count:,} cells are too many for this question, which asks the oracle of each",
+                advice=f"select {most:,} at most, such as one PE count and one batch",
+            )
+
     def name(self, index: Index) -> dict[str, str]:
         """The labels of an index."""
         return {dim: self.grid.labels[dim][at] for dim, at in zip(LABELS, index, strict=True)}
@@ -74,13 +88,13 @@ def open_space(
     grid = read_grid(source)
     every = list_coordinates(grid)
     if not isinstance(source, Cube | Grid):
-        every = {dim: np.atleast_1d(source[dim].values) for dim in every if dim in source.coords}
+        every = {dim: _read_coordinate(source, dim) for dim in every}
     chosen = locate_values(every, selection or {})
     kept = {dim: values[chosen.get(dim, slice(None))] for dim, values in every.items()}
     space = Space(
         grid,
         {dim: _find_labels(grid, dim, kept) for dim in LABELS},
-        {dim: np.asarray(kept[dim], float) for dim in grid.axes if dim in kept},
+        {dim: np.asarray(kept[dim], float) for dim in grid.axes},
     )
     return space if max_global_batch is None else space.bound_batches(max_global_batch)
 
@@ -99,13 +113,18 @@ def read_grid(source: "Cube | xr.Dataset | Grid") -> Grid:
     return Grid.from_definition(json.loads(source.attrs["paradl_spec"]))
 
 
-def _find_labels(grid: Grid, dim: str, kept: Mapping[str, Any]) -> tuple[int, ...]:
-    """Where the labels of a slice stand in its design space."""
-    if dim not in kept:
+def _read_coordinate(cube: "xr.Dataset", dim: str) -> NDArray[Any]:
+    """The values of a Dataset along an axis, one where it was selected."""
+    if dim not in cube.coords:
         raise InputError(
             f"the Dataset has no coordinate {dim!r}, which is an axis of a cube",
             advice="select without drop=True, and reduce over no axis",
         )
+    return np.atleast_1d(cube[dim].values)
+
+
+def _find_labels(grid: Grid, dim: str, kept: Mapping[str, Any]) -> tuple[int, ...]:
+    """Where the labels of a slice stand in its design space."""
     known = grid.labels[dim]
     for label in map(str, kept[dim]):
         if label not in known:

@@ -56,7 +56,7 @@ def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
     order = [*LABELS, *axes, *(key for key in heads if key not in LABELS)]
     order = ["rank", *(key for key in order if key != "rank")]
     kept = [key for key in order if any(row.get(key) is not None for row in rows)]
-    lines = []
+    lines: list[Row] = []
     for row in rows:
         line = {heads.get(key, key): row.get(key) for key in kept}
         strategy = {"strategy": shorten_label(row["strategy"])}

@@ -69,7 +69,12 @@ def test_never_tells_what_is_reached_at_best():
     grid = read_grid(pe=64, batch=1, strategy="data", settings=PAPER)
     (row,) = list_needs(grid, "inter_latency", efficiency=0.99)
     assert row["needed"] is None
-    assert row["reason"].endswith("gradient_exchange binds")
+    assert row["reason"].endswith("what binds: gradient_exchange")
+    (row,) = list_needs(grid, "inter_bandwidth", efficiency=0.99)
+    reached = predict("serial", 1, 1, PAPER)["epoch_time"] / 64
+    reached /= predict("data", 64, 1, PAPER, inter_bandwidth="12.5 PB/s")["epoch_time"]
+    assert row["reason"].startswith(f"never: {reached:.0%} at best, with 12.5 PB/s; ")
+    assert row["reason"].endswith("start-ups of gradient_exchange")
 
 
 def test_memory_and_batch():

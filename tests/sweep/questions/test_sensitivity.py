@@ -73,5 +73,5 @@ def test_only_the_paper_s_parameters_of_the_paper_s_oracle():
 
 def test_too_many_cells():
     grid = make_grid(Options("alexnet", pe="1..2000", dataset="imagenet", batch=8, strategy="data"))
-    with pytest.raises(InputError, match="2,000 cells are too many to differentiate"):
+    with pytest.raises(InputError, match="2,000 cells are too many for this question"):
         list_sensitivities(grid)
