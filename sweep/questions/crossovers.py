@@ -222,7 +222,7 @@ class Curves:
         if ahead.all():
             return "faster throughout"
         if ahead.any():
-            return f"faster at first, up to {self._write(values[both[np.flatnonzero(ahead)[-1]]])}"
+            return "faster at first, until it is overtaken"
         return f"never: {self._tell_best(values, ours, theirs, both)}"
 
     def _tell_best(self, values: Floats, ours: Curve, theirs: Curve, both: NDArray[np.intp]) -> str:

@@ -70,14 +70,16 @@ def show_provisions(rows: Sequence[Row], form: Format, every: bool) -> None:
         {
             **row,
             "strategy": shorten_label(row["strategy"]),
-            "time": _write_time(row["train_time"]),
+            "train_time": _write_time(row["train_time"]),
             "holds": None if row["holds"] is None else f"{row['holds']:.0%}",
         }
         for row in rows
     ]
     told = [key for key in lines[0] if any(line[key] is not None for line in lines)]
-    kept = [key for key in told if key not in ("replicas", "segment_count", "train_time")]
-    _show_lines([{key: line[key] for key in kept} for line in lines], every)
+    # The unit stands behind each time, and not in the head.
+    heads = {key: "time" if key == "train_time" else key for key in told}
+    kept = [key for key in told if key not in ("replicas", "segment_count")]
+    _show_lines([{heads[key]: line[key] for key in kept} for line in lines], every)
 
 
 def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:
