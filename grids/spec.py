@@ -23,7 +23,7 @@ from grids.axes import Axis, AxisOf
 from grids.entries.choices import Choices
 from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
-from grids.entries.parameters import FREE, PARAMETERS
+from grids.entries.parameters import FOLLOWS, FREE, PARAMETERS
 from grids.entries.strategies import TABLE_III, is_placed, parse_strategy
 from grids.placing.group import Placements
 from grids.reading.errors import shorten, suggest_name
@@ -122,6 +122,8 @@ def _read_parameters(value: object) -> object:
     for name in value:
         if name in PARAMETERS and name not in FREE:
             raise ValueError(f"{name!r} is always an axis; write it under 'axes'")
+        if name in FOLLOWS:
+            raise ValueError(f"{name!r} follows from other parameters; set {FOLLOWS[name]}")
         if name not in FREE:
             raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(str(name), FREE)}")
     return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}

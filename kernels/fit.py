@@ -1,6 +1,6 @@
 """Fit: what forbids configurations, without their times."""
 
-from kernels.arrays import Limits
+from kernels.arrays import Cells, Limits
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.limits import early, limits
@@ -13,3 +13,11 @@ def find_limits(case: Case) -> Limits:
     run = case.run
     memory, capacity = find_memory(case), case.pe.memory_capacity
     return limits(case.work, early(case.bounds, run, case.network), run, memory, capacity)
+
+
+@compiled()
+def find_fit(case: Case) -> tuple[Limits, Cells]:
+    """The flags of every cell and the memory that it needs [B], of each choice."""
+    run, memory = case.run, find_memory(case)
+    flags = early(case.bounds, run, case.network)
+    return limits(case.work, flags, run, memory, case.pe.memory_capacity), memory

@@ -21,15 +21,21 @@ if TYPE_CHECKING:
     from sweep.exports.export import export
     from sweep.measured.compare import compare
     from sweep.questions.best import best
+    from sweep.questions.bottleneck import bottleneck
+    from sweep.questions.cells import compute_space
+    from sweep.questions.crossovers import crossovers
     from sweep.questions.diff import diff
     from sweep.questions.explain import explain
     from sweep.questions.grad import grad
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
+    from sweep.questions.needs import needs
     from sweep.questions.pareto import pareto
     from sweep.questions.place import place
     from sweep.questions.predict import predict
+    from sweep.questions.provision import provision
     from sweep.questions.regret import regret
+    from sweep.questions.sensitivity import sensitivity
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
@@ -38,40 +44,52 @@ _HOMES = {
     "InputError": "grids.reading.errors",
     "RunError": "sweep.errors",
     "best": "sweep.questions.best",
+    "bottleneck": "sweep.questions.bottleneck",
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
     "diff": "sweep.questions.diff",
+    "compute_space": "sweep.questions.cells",
+    "crossovers": "sweep.questions.crossovers",
     "explain": "sweep.questions.explain",
     "export": "sweep.exports.export",
     "grad": "sweep.questions.grad",
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
+    "needs": "sweep.questions.needs",
     "open_dataset": "sweep.engine.run",
     "place": "sweep.questions.place",
     "pareto": "sweep.questions.pareto",
     "predict": "sweep.questions.predict",
     "regret": "sweep.questions.regret",
+    "provision": "sweep.questions.provision",
     "run": "sweep.engine.run",
+    "sensitivity": "sweep.questions.sensitivity",
 }
 
 __all__ = [
     "InputError",
     "RunError",
     "best",
+    "bottleneck",
     "calibrate",
     "compare",
+    "compute_space",
+    "crossovers",
     "diff",
     "explain",
     "export",
     "grad",
     "hybrid",
     "limits",
+    "needs",
     "open_dataset",
     "pareto",
     "place",
     "predict",
+    "provision",
     "regret",
     "run",
+    "sensitivity",
 ]
 
 

@@ -114,6 +114,17 @@ _ALL = (
     ),
 )
 
+# What `predict` prints of a configuration that follows from parameters: what to set in its place.
+FOLLOWS = {
+    "group_latency": "intra_latency or inter_latency",
+    "group_bandwidth": "intra_bandwidth or inter_bandwidth",
+    "replica_latency": "intra_latency or inter_latency",
+    "replica_bandwidth": "intra_bandwidth or inter_bandwidth",
+    "halo_latency": "staging_latency",
+    "halo_bandwidth": "staging_bandwidth",
+    "gradient_delta": "the precision: --system NAME:precision=amp",
+}
+
 PARAMETERS = {parameter.name: parameter for parameter in _ALL}
 
 # By one fact each, so that who asks for it names no parameter.

@@ -49,6 +49,16 @@ LIMIT = {
     "data+placement": "p1 <= B, p2 as placement",
 }
 
+# What others call them.
+ALSO = {
+    "tensor": "'filter' or 'channel', which divide the tensors of layers",
+    "tp": "'filter' or 'channel', which divide the tensors of layers",
+    "dp": "'data'",
+    "ddp": "'data'",
+    "pp": "'pipeline'",
+    "gpipe": "'pipeline'",
+}
+
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 
 Choice = Literal["group", "segments"]  # what may be left to each cell, in the order of choosing
@@ -137,13 +147,25 @@ def parse_strategy(text: object, where: str = "") -> Strategy:
     if not isinstance(text, str):
         raise InputError(f"expected a strategy's name, got {shorten(text)}", where=where)
     base, _, rest = (part.strip() for part in text.partition(":"))
+    base = _put_data_first(base)
     if base not in MEANING:
-        raise InputError(
-            f"unknown strategy {shorten(base)}", where=where, advice=suggest_name(base, MEANING)
-        )
+        raise InputError(f"unknown strategy {shorten(base)}", where=where, advice=_advise(base))
     whole = f"{where}: {shorten(text)}" if where else shorten(text)
     settings = split_settings(rest, whole, "data+filter:group=8")
     return _make_strategy(base, settings, where)
+
+
+def _put_data_first(base: str) -> str:
+    """`data+filter` of `filter+data`: which of the two is inside is no choice."""
+    parts = [part.strip() for part in base.split("+")]
+    turned = "+".join(reversed(parts))
+    return turned if len(parts) == 2 and turned in MEANING else base
+
+
+def _advise(base: str) -> str:
+    """What is meant by a name that is no strategy's."""
+    inner = next((part for part in base.casefold().split("+") if part in ALSO), None)
+    return suggest_name(base, MEANING) if inner is None else f"{inner} is {ALSO[inner]}"
 
 
 def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:

@@ -61,9 +61,18 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
     """Advice on a misspelt name: the nearest that exists, then all of them, or the first."""
     listed = sorted(islice(names, NAMES_COMPARED))
     folded = {each.casefold(): each for each in listed}
-    close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
+    # By their digits numbers are no neighbours: 200 is no slip of 2000.
+    close = [] if _is_number(name) else get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
     hint = f"did you mean {shorten(folded[close[0]])}? " if close else ""
     return f"{hint}known: {_cut_end(', '.join(listed), MOST_NAMES) or 'none'}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _cut_middle(text: str, most: int) -> str:

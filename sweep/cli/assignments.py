@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_quantity
 
 
 def parse_selection(sel: list[str] | None) -> dict[str, list[str]]:
@@ -25,17 +24,6 @@ def parse_settings(items: list[str] | None, option: str) -> dict[str, str]:
     if len(values) < len(pairs):
         raise InputError("expected each name once", where=option, advice="keep one value")
     return values
-
-
-def parse_prices(items: list[str] | None) -> float | dict[str, float] | None:
-    """The price of a PE-hour: of all systems, or of each by its name; None where none is given."""
-    if items is None or not items:
-        return None
-    if len(items) == 1 and "=" not in items[0]:
-        return parse_quantity(items[0], "1", "--price")
-    # The price stands last: a system's settings have equals signs of their own.
-    pairs = [each.rpartition("=") for each in items]
-    return {name.strip(): parse_quantity(price, "1", "--price") for name, _, price in pairs}
 
 
 def _split_pairs(items: list[str] | None, option: str) -> list[tuple[str, str]]:

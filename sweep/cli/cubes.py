@@ -1,30 +1,16 @@
 """Commands that ask a cube. As in `sweep.cli.main`, heavy imports are inside them."""
 
 import sys
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from kernels.statistics import Objective
-from sweep.cli.assignments import list_fixed, parse_prices, parse_selection
+from grids.reading.errors import InputError
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
-from sweep.cli.shared_options import Form, ObjectiveOption, Store
-from sweep.show.visible import tell
-
-Sel = Annotated[
-    list[str] | None,
-    typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
-]
-
-Price = Annotated[
-    list[str] | None,
-    typer.Option("--price", metavar="[SYSTEM=]PRICE", help="Of a PE-hour; may be repeated."),
-]
-
-# As the cube calls what the command line spells with dashes.
-OBJECTIVES: dict[str, Objective] = {"epoch-time": "epoch_time", "train-time": "train_time"}
+from sweep.cli.objectives import OBJECTIVES, ObjectiveOption, PriceOption, TimeOption, parse_price
+from sweep.cli.shared_options import Form, Store
+from sweep.cli.spaces import All, Asked, ask_cube, ask_space, end_if_empty
 
 
 def status(
@@ -50,99 +36,89 @@ def status(
         end(advise_on_damage(verdict), FAILED)
 
 
+@ask_space
 def limits(
-    store: Store,
+    asked: Asked,
     efficiency: Annotated[
         float, typer.Option(help="Parallel efficiency that counts as efficient.")
     ] = 0.5,
-    sel: Sel = None,
-    objective: ObjectiveOption = "epoch-time",
+    objective: TimeOption = "epoch-time",
+    crossovers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ALONG",
+            help="From where on strategies overtake others: pe, batch, inter_bandwidth ...",
+        ),
+    ] = None,
+    every: All = False,
     form: Form = "table",
 ) -> None:
-    """How far each strategy scales, and what stops it."""
+    """How far each strategy scales, and what stops it; or where one overtakes another."""
     from sweep.questions.limits import list_limits as ask
+    from sweep.show.answers import show_rows
 
-    by, chosen = OBJECTIVES[objective], parse_selection(sel)
-    _show_cube(store, form, chosen, lambda: ask(store, efficiency, chosen, by))
+    if crossovers is not None:
+        if objective != "epoch-time":
+            raise InputError(
+                "crossovers are those of an epoch's time",
+                where="--objective",
+                advice="leave it out; of trainings: paradl hybrid",
+            )
+        _show_crossovers(asked, crossovers, every, form)
+        return
+    by = OBJECTIVES[objective]
+    rows = ask_cube(
+        asked, lambda: ask(asked.source, efficiency, asked.selection, by, asked.max_global_batch)
+    )
+    show_rows(rows, form, every)
+    end_if_empty(asked, rows)
 
 
+def _show_crossovers(asked: Asked, along: str, every: bool, form: Any) -> None:
+    """Print from where on strategies overtake each other."""
+    from sweep.questions.crossovers import list_crossovers as ask
+    from sweep.show.crossovers import show_crossovers
+
+    bound = asked.max_global_batch
+    rows = ask_cube(
+        asked, lambda: ask(asked.source, along, asked.selection, max_global_batch=bound)
+    )
+    show_crossovers(rows, form, every)
+    end_if_empty(asked, rows)
+
+
+@ask_space
 def best(
-    store: Store,
-    sel: Sel = None,
+    asked: Asked,
     objective: ObjectiveOption = "epoch-time",
+    price: PriceOption = None,
+    across: Annotated[
+        bool, typer.Option("--across", help="One ranking over all systems, not one for each.")
+    ] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Of a store, too: what would make the losers feasible.")
+    ] = False,
     form: Form = "table",
 ) -> None:
-    """Strategies ranked for a slice of a cube, with what forbids the losers."""
+    """Strategies ranked, each with its best free parameters; and why not the losers."""
     from sweep.questions.best import rank_strategies as ask
+    from sweep.show.ranking import describe_losers, show_ranking
 
-    by, chosen = OBJECTIVES[objective], parse_selection(sel)
-    table = _show_cube(store, form, chosen, lambda: ask(store, chosen, by))
-    if not any(row["feasible"] for row in table):
-        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
-
-
-def pareto(
-    store: Store,
-    against: Annotated[
-        Literal["pe-hours", "cost", "memory"], typer.Option(help="What time is weighed against.")
-    ] = "pe-hours",
-    price: Price = None,
-    sel: Sel = None,
-    objective: ObjectiveOption = "epoch-time",
-    form: Form = "table",
-) -> None:
-    """Configurations of which none is both faster and cheaper."""
-    from sweep.questions.pareto import pareto as ask
-
-    by, chosen, prices = OBJECTIVES[objective], parse_selection(sel), parse_prices(price)
-    question = partial(ask, store, chosen, against=against, objective=by, price=prices)
-    if not _show_cube(store, form, question):
-        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+    rows = ask_cube(
+        asked,
+        lambda: ask(
+            asked.source,
+            asked.selection,
+            OBJECTIVES[objective],
+            price=parse_price(price),
+            max_global_batch=asked.max_global_batch,
+            across=across,
+            why=why or None,
+        ),
+    )
+    show_ranking(rows, form, OBJECTIVES[objective])
+    if not any(row["feasible"] for row in rows):
+        end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
 
 
-def regret(
-    store: Store,
-    over: Annotated[
-        str, typer.Option(help="What one does not know: system, draws, or an axis but pe.")
-    ] = "system",
-    sel: Sel = None,
-    objective: ObjectiveOption = "epoch-time",
-    form: Form = "table",
-) -> None:
-    """Strategies by what they lose at worst where one does not know the machine."""
-    from sweep.questions.regret import regret as ask
-
-    by, chosen = OBJECTIVES[objective], parse_selection(sel)
-    table = _show_cube(store, form, partial(ask, store, chosen, over=over, objective=by))
-    if not any(row["rank"] for row in table):
-        end("no strategy is feasible throughout", NOTHING_FEASIBLE)
-
-
-QUESTIONS = (status, limits, best, pareto, regret)
-
-
-def _show_cube(store: str, form: Any, chosen: Mapping[str, list[str]], question: Any) -> Any:
-    """Ask a cube, print the rows of the slice, and say on stderr what they lack."""
-    from sweep.engine.verify import tell_damage
-    from sweep.questions.status import count_blocks
-    from sweep.show.tables import show
-
-    with tell_damage(store):
-        # Counted before: what a sweep finishes meanwhile is told as missing, and nothing missing as
-        # done.
-        done, blocks = count_blocks(store)
-        table = question()
-    show(table, form, fixed=list_fixed(chosen))
-    if not len(table):
-        tell("paradl: no samples of this slice fit its models")
-    tell_missing(done, blocks)
-    return table
-
-
-def tell_missing(done: int, blocks: int) -> None:
-    """Say on stderr that a sweep was not finished, if so."""
-    if done < blocks:
-        tell(
-            f"paradl: only {done} of {blocks} blocks are done; "
-            "run the same paradl sweep again to finish"
-        )
+QUESTIONS = (status, limits, best)

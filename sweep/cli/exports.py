@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from sweep.cli.assignments import parse_selection
-from sweep.cli.cubes import Sel
 from sweep.cli.exits import INTERRUPTED, end
-from sweep.cli.shared_options import Store
+from sweep.cli.shared_options import Sel, Store
 from sweep.show.visible import tell
 
 Output = Annotated[

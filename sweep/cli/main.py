@@ -21,6 +21,7 @@ from sweep.cli.option_messages import speak_of_options
 from sweep.cli.pairs import diff
 from sweep.cli.pictures import KINDS
 from sweep.cli.place import place
+from sweep.cli.planning import PLANNING
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -46,6 +47,7 @@ from sweep.cli.shared_options import (
     Times,
     Version,
 )
+from sweep.cli.trades import TRADES
 from sweep.errors import RunError
 from sweep.show.visible import escape_lines, tell
 
@@ -130,7 +132,7 @@ def sweep(
 
 
 # Here, and not below: `paradl --help` lists commands in the order in which they come.
-for question in QUESTIONS:
+for question in (*QUESTIONS, *PLANNING, *TRADES):
     app.command()(question)
 
 

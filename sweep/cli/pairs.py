@@ -5,9 +5,8 @@ from typing import Annotated
 import typer
 
 from sweep.cli.assignments import parse_selection
-from sweep.cli.cubes import Sel
 from sweep.cli.exits import MISSED, end
-from sweep.cli.shared_options import Form, Store
+from sweep.cli.shared_options import Form, Sel, Store
 from sweep.show.visible import tell
 
 Tolerance = Annotated[

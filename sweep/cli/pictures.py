@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sweep.cli.assignments import parse_selection
-from sweep.cli.cubes import Sel, tell_missing
 from sweep.cli.exits import NOTHING_FEASIBLE, end
-from sweep.cli.shared_options import Store
+from sweep.cli.shared_options import Sel, Store
+from sweep.cli.spaces import tell_missing
 
 if TYPE_CHECKING:
     from sweep.show.plots.accessor import Plots

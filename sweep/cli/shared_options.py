@@ -7,6 +7,12 @@ import typer
 
 from sweep.cube.object_store import locate_store
 
+
+def locate_if_given(store: str | None) -> str | None:
+    """The place of a store, if a command is given one."""
+    return None if store is None else locate_store(store)
+
+
 Model = Annotated[str, typer.Option(help="A catalogue name or a file (.yaml, .net_sc ...).")]
 Strategy = Annotated[str, typer.Option(help="Such as data+filter:group=8.")]
 PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
@@ -68,12 +74,19 @@ Target = Annotated[
 MaxGlobalBatch = Annotated[
     int | None, typer.Option(help="Beyond it training is taken not to converge.")
 ]
-ObjectiveOption = Annotated[
-    Literal["epoch-time", "train-time"],
-    typer.Option("--objective", help="The time of an epoch, or the time to the target."),
-]
 Store = Annotated[
     str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
+]
+StoreOrNone = Annotated[
+    str | None,
+    typer.Argument(
+        help="A cube; without one, --model and others name a design space.",
+        callback=locate_if_given,
+    ),
+]
+Sel = Annotated[
+    list[str] | None,
+    typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
 Form = Annotated[
     Literal["table", "json", "csv"], typer.Option("--format", help="How to print the answer.")

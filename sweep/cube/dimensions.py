@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 AXES = (*LABELS, *PARAMETERS)  # all that there may be, in the order of a cube's dimensions
 ALWAYS = (*LABELS, "pe", "batch")
-CELLS = ("comp_time", "comm_time", "memory", "limit", "replicas", "epochs", SERIAL)
+CELLS = (
+    *("comp_time", "comm_time", "memory", "limit", "replicas", "group_size", "segment_count"),
+    *("epochs", SERIAL),
+)
 
 
 def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":

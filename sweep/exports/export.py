@@ -25,7 +25,7 @@ from sweep.questions.parts import (
     read_parts,
 )
 from sweep.questions.selection import Selection, select
-from sweep.questions.summary_table import Source, open_source
+from sweep.questions.summary_table import Source, open_computed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -67,7 +67,7 @@ def export(
     _check_options(target, undefined, partition_by)
     expect_engine() if target.suffix == ".nc" else expect_arrow()
     check_target(target, force=force)
-    source, chosen = open_source(cube), selection or {}
+    source, chosen = open_computed(cube), selection or {}
     axes = locate_slice(source, chosen)
     with write_beside(*_list_files(target), force=force) as folder:
         beside = folder / target.name

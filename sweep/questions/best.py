@@ -1,122 +1,162 @@
-"""Best: the strategies ranked for a slice of the cube, and what forbids the losers."""
+"""Best: the strategies ranked for a slice of a cube, and why not the losers."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from grids.grid import Grid
-from kernels.flags import FORBIDS
-from kernels.statistics import BEST, COUNT, Objective
-from sweep.cube.variables import name_limits
-from sweep.questions.lines import Columns, split_groups
+from sweep.cube.store import Cube
+from sweep.questions.degrees import list_degrees, locate_row
+from sweep.questions.objectives import Aim, Goal, Price, count_hours
+from sweep.questions.picks import PLACE, pick_strategies
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import (
-    Source,
-    expect_objective,
-    open_source,
-    read_machine_grid,
-    summarise_slice,
-)
+from sweep.questions.space import Space, open_space
+from sweep.questions.summary_table import Source, open_source
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Row = dict[str, Any]
 
-PLACE = ["model", "dataset", "system"]
-
 
 def best(
-    cube: Source, selection: Selection | None = None, objective: Objective = "epoch_time"
+    cube: Source,
+    selection: Selection | None = None,
+    objective: Goal = "epoch_time",
+    *,
+    price: Price = None,
+    max_global_batch: int | None = None,
+    across: bool = False,
+    why: bool | None = None,
 ) -> "pd.DataFrame":
-    """A row for each strategy in each (model, dataset, system) of the slice, the fastest first.
+    """A row for each strategy in each (model, dataset, system) of the slice, the best first.
 
-    `cube` is a Dataset or the place of a store. Each strategy with its fastest allowed cell of the
-    slice: pe, batch and any other axis, epoch_time, comp_time, comm_time [s per epoch], memory
-    [bytes a PE]; with the objective train_time the cell that is soonest at the target, and epochs
-    and train_time [s] besides. A strategy that is nowhere allowed has no rank, and `limit` lists
-    why, the most frequent reason first. Of a cube of the machine oracle, the first has
-    `faster_than_next`: the probability that it takes less time than the second.
+    `cube` is a Dataset, or a slice of one, or the place of a store. Each strategy with its best
+    allowed cell of the slice by the objective: pe, batch and any other axis; replicas,
+    group_size, segment_count, global_batch; epoch_time, comp_time, comm_time [s per epoch], memory
+    [bytes a PE], pe_hours of an epoch; epochs and train_time [s] too, and pe_hours to the target,
+    where the objective is train_time, or PE-hours or cost of what a law of epochs is known of;
+    with `price` the cost. across: systems compete. Of the machine oracle epoch_time_p10 and
+    epoch_time_p90 (train_time_p10 ...), and in the first row `faster_than_next`: the probability
+    that it takes less time than the second. A strategy that is nowhere allowed has no rank,
+    `limit` lists why, the most frequent reason first, and `rejection` what of its nearest cell
+    would have to change (`sweep.questions.rejection`): with `why`, which by default is so of all
+    but stores, whose summaries answer at once.
     """
     import pandas as pd
 
-    rows = rank_strategies(cube, selection, objective)
+    rows = rank_strategies(
+        cube,
+        selection,
+        objective,
+        price=price,
+        max_global_batch=max_global_batch,
+        across=across,
+        why=why,
+    )
     return pd.DataFrame(rows, dtype=object)  # whole numbers stay, beside None
 
 
 def rank_strategies(
-    cube: Source, selection: Selection | None = None, objective: Objective = "epoch_time"
+    cube: Source,
+    selection: Selection | None = None,
+    objective: Goal = "epoch_time",
+    *,
+    price: Price = None,
+    max_global_batch: int | None = None,
+    across: bool = False,
+    why: bool | None = None,
 ) -> list[Row]:
     """The rows of `best` as plain data, without pandas, which takes long to import."""
-    expect_objective(objective)
-    cube = open_source(cube)  # once for both: each opening reads and checks the root again
-    lines = summarise_slice(cube, selection, objective=objective)
-    others = list(lines.coordinates)[len(PLACE) + 1 :]
-    describe = partial(_summarise_strategy, others=others, objective=objective)
-    rows: list[Row] = []
-    grid = read_machine_grid(cube)
-    for place in split_groups(lines.list_columns(), PLACE):
-        ranked = list(_rank_rows(map(describe, split_groups(place, ["strategy"])), objective))
-        rows += ranked if grid is None else _add_chance(grid, ranked, objective)
-    return rows
+    aim = Aim(objective, price)
+    cube = open_source(cube)  # once for all: each opening reads and checks the root again
+    picks = list(pick_strategies(cube, selection, aim, max_global_batch))
+    if not picks:
+        return []
+    space = open_space(cube, selection, max_global_batch)
+    rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
+    place = PLACE[:2] if across else PLACE
+    ranked: list[Row] = []
+    for some in _split_places(rows, place):
+        ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim)
+    explains = not isinstance(cube, Cube) if why is None else why
+    return [_add_rejection(space, row, explains) for row in ranked]
 
 
-def _add_chance(grid: Grid, ranked: list[Row], objective: Objective) -> list[Row]:
-    """The rows, the first with the probability that it is faster than the second."""
-    from sweep.questions.probability import find_chance  # late: JAX comes with it
+def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
+    """A row of the best cell of a strategy; of one that is nowhere allowed with None throughout."""
+    feasible = pick["pe"] is not None
+    trains = pick["epochs"] is not None
+    cell = {name: pick[name] for name in grid.dims if name in pick}
+    degrees = list_degrees(grid, cell, pick["chosen"]) if feasible else _NO_DEGREES
+    times = _list_times(pick, aim) if feasible else _list_no_times(aim)
+    return {
+        **cell,
+        **{name: each for name, each in degrees.items() if name not in cell},
+        **times,
+        "memory": pick["memory"],
+        "feasible": feasible,
+        "limit": pick["limit"],
+        "trains": trains,
+    }
 
-    rivals = [row for row in ranked[:2] if row["feasible"]]
-    first = find_chance(grid, rivals[0], rivals[1], objective) if len(rivals) == 2 else None
-    return [row | {"faster_than_next": first if n == 0 else None} for n, row in enumerate(ranked)]
+
+_NO_DEGREES = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))
 
 
-def _rank_rows(rows: Iterable[Row], objective: Objective) -> Iterator[Row]:
-    """The rows of one place, the fastest first."""
+def _list_times(pick: Row, aim: Aim) -> Row:
+    """Times of an epoch [s], to the target where a law is known, and what they cost."""
+    epoch, epochs = pick["comp_time"] + pick["comm_time"], pick["epochs"]
+    hours = count_hours(pick["pe"], epoch * (epochs or 1.0))
+    price = aim.find_price(pick["system"])
+    return {
+        **({} if epochs is None else {"epochs": epochs, "train_time": epochs * epoch}),
+        "epoch_time": epoch,
+        "comp_time": pick["comp_time"],
+        "comm_time": pick["comm_time"],
+        "pe_hours": hours,
+        **({} if price is None else {"cost": hours * price}),
+    }
+
+
+def _list_no_times(aim: Aim) -> Row:
+    """The same keys where there is no cell."""
+    trains = ("epochs", "train_time") if aim.goal == "train_time" else ()
+    cost = () if aim.price is None else ("cost",)
+    return dict.fromkeys((*trains, "epoch_time", "comp_time", "comm_time", "pe_hours", *cost))
+
+
+def _split_places(rows: Iterable[Row], place: tuple[str, ...]) -> list[list[Row]]:
+    """The rows by the values of some labels, in the order in which these come first."""
+    places: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        places.setdefault(tuple(row[label] for label in place), []).append(row)
+    return list(places.values())
+
+
+def _rank_rows(rows: Iterable[Row], goal: Goal) -> Iterator[Row]:
+    """The rows of one place, the best first."""
     # Sorting is stable: strategies that nothing allows stay in the cube's order.
-    in_order = sorted(rows, key=lambda row: row[objective] or float("inf"))
+    in_order = sorted(rows, key=lambda row: float("inf") if row[goal] is None else row[goal])
     for rank, row in enumerate(in_order, 1):
         yield {"rank": rank if row["feasible"] else None} | row
 
 
-def _summarise_strategy(lines: Columns, others: list[str], objective: Objective) -> Row:
-    """The fastest of one strategy's lines of PE counts."""
-    names = BEST[objective]
-    times = lines[names["time"]]
-    feasible = not np.isnan(times).all()
-    # Of nothing but NaN nanargmin raises; a line that cannot be still has the labels.
-    fastest = int(np.nanargmin(times)) if feasible else 0
-    chosen = {name: values[fastest] for name, values in lines.items()}
-    answer = {
-        "pe": int(chosen[names["pe"]]),
-        **{axis: chosen[axis].item() for axis in others},
-        **_list_times({field: float(chosen[name]) for field, name in names.items()}, objective),
-        "memory": float(chosen[names["memory"]]),
-    }
-    return {
-        **{label: chosen[label] for label in (*PLACE, "strategy")},
-        **(answer if feasible else dict.fromkeys(answer)),
-        "feasible": feasible,
-        "limit": [] if feasible else _list_reasons(lines),
-    }
+def _add_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
+    """The rows with what is not known of their times; Table III knows of nothing such."""
+    told = [{name: each for name, each in row.items() if name != "trains"} for row in ranked]
+    if grid.spec.oracle != "machine":
+        return told
+    from sweep.questions.chances import list_chances  # late: JAX comes with it
+
+    chances = list_chances(grid, ranked, aim)
+    return [row | chance for row, chance in zip(told, chances, strict=True)]
 
 
-def _list_times(best: Mapping[str, float], objective: Objective) -> Row:
-    """Times of an epoch [s], and to the target where that is the objective."""
-    trains = objective == "train_time"
-    epoch = best["time"] / best["epochs"] if trains else best["time"]
-    times = {
-        "epoch_time": epoch,
-        "comp_time": best["comp_time"],
-        "comm_time": epoch - best["comp_time"],
-    }
-    return {"epochs": best["epochs"], "train_time": best["time"], **times} if trains else times
+def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
+    """The row, of a loser with its distance from what is allowed."""
+    if row["feasible"] or not explains:
+        return row | {"rejection": None}
+    from sweep.questions.rejection import explain_rejection  # late: JAX comes with it
 
-
-def _list_reasons(lines: Columns) -> list[str]:
-    """Names of what forbids the cells, the most frequent first."""
-    counts = {name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)}
-    # Of equal counts the first in the order of `Limit`.
-    frequent = sorted(counts.items(), key=lambda item: -item[1])
-    return [name for name, count in frequent if count]
+    index = locate_row(space.grid, row)
+    return row | {"rejection": explain_rejection(space, index)}

@@ -7,9 +7,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from grids.grid import LABELS
-from grids.reading.errors import InputError
 from kernels.compiled import compiled
-from kernels.statistics import STATISTICS, SUMMARISED, Objective
+from kernels.statistics import STATISTICS, Objective
 from kernels.summary import Line, tabulate_line
 from sweep.cube.derived import Paradl
 from sweep.cube.statistics import type_statistics
@@ -22,15 +21,9 @@ def summarise_cells(cube: xr.Dataset, efficiency: float, objective: Objective) -
 
     objective: epochs to a target are counted where it asks for them, and not else.
     """
-    missing = [name for name in SUMMARISED if name not in cube]
-    if missing:
-        raise InputError(
-            f"the cube has no variable {missing[0]!r}, and this question needs its cells",
-            advice=f"sweep with outputs: [{', '.join(SUMMARISED)}]",
-        )
     keep_programs()
     if objective == "train_time":
-        cube = _add_epochs(cube)
+        cube = add_epochs(cube)
     others = [str(dim) for dim in cube["limit"].dims if dim not in (*LABELS, "pe")]
     shape = [cube.sizes[dim] for dim in (*LABELS, *others)]
     tables = np.empty((len(STATISTICS), *shape))
@@ -43,7 +36,7 @@ def summarise_cells(cube: xr.Dataset, efficiency: float, objective: Objective) -
     return Lines(labels | {dim: cube[dim].values for dim in others}, type_statistics(tables))
 
 
-def _add_epochs(cube: xr.Dataset) -> xr.Dataset:
+def add_epochs(cube: xr.Dataset) -> xr.Dataset:
     """The cube with the epochs of its cells, and those of one PE."""
     derived = Paradl(cube)
     cells, alone = derived.epochs, derived.epochs_alone

@@ -26,7 +26,7 @@ from sweep.questions.parts import (
     read_versions,
 )
 from sweep.questions.selection import Positions, Selection
-from sweep.questions.summary_table import Source, open_source
+from sweep.questions.summary_table import Source, open_computed
 from sweep.questions.winners import Winners, list_changed_winners
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def diff(
 
     InputError: no cell in common; several values along an axis that only one cube has.
     """
-    cubes = open_source(first), open_source(second)
+    cubes = open_computed(first), open_computed(second)
     shared = share_cells(cubes, selection or {})
     mine, others = (set(list_variables(each)) for each in cubes)
     names = [name for name in list_variables(cubes[0]) if name in others and name != SERIAL]

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError
-from kernels.statistics import BEST, Objective
+from kernels.statistics import BEST
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import name_limits
 from sweep.questions.lines import Columns
+from sweep.questions.objectives import Aim, Goal
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, expect_objective, summarise_slice
+from sweep.questions.summary_table import Source, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,8 @@ def limits(
     cube: Source,
     efficiency: float = EFFICIENCY,
     selection: Selection | None = None,
-    objective: Objective = "epoch_time",
+    objective: Goal = "epoch_time",
+    max_global_batch: int | None = None,
 ) -> "pd.DataFrame":
     """One row for each strategy and slice of `cube`, a Dataset or the place of a store.
 
@@ -43,30 +45,41 @@ def limits(
     import pandas as pd
 
     # Objects: pandas would make floats of whole numbers that stand beside None.
-    return pd.DataFrame(_make_columns(cube, efficiency, selection, objective), dtype=object)
+    return pd.DataFrame(
+        _make_columns(cube, efficiency, selection, objective, max_global_batch), dtype=object
+    )
 
 
 def list_limits(
     cube: Source,
     efficiency: float = EFFICIENCY,
     selection: Selection | None = None,
-    objective: Objective = "epoch_time",
+    objective: Goal = "epoch_time",
+    max_global_batch: int | None = None,
 ) -> list[Row]:
     """The rows of `limits` as plain data, without pandas, which takes long to import."""
-    columns = _make_columns(cube, efficiency, selection, objective)
+    columns = _make_columns(cube, efficiency, selection, objective, max_global_batch)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in values]
 
 
 def _make_columns(
-    cube: Source, efficiency: float, selection: Selection | None, objective: Objective
+    cube: Source,
+    efficiency: float,
+    selection: Selection | None,
+    goal: Goal,
+    max_global_batch: int | None,
 ) -> Columns:
     """The columns of `limits`, of Python's own objects."""
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
-    expect_objective(objective)
+    objective = Aim(goal).summarised
+    if objective is None:
+        raise InputError(
+            f"no limits are kept of {goal}", where="objective", advice="epoch_time or train_time"
+        )
     names = BEST[objective]
-    lines = summarise_slice(cube, selection, efficiency, objective)
+    lines = summarise_slice(cube, selection, efficiency, objective, max_global_batch)
     columns = lines.list_columns()
     told = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
     return {

@@ -13,9 +13,9 @@ from kernels.memory import find_unit
 from sweep.questions.plain_numbers import number
 
 
-def list_memory_parts(grid: Grid, case: Case) -> dict[str, Any]:
+def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]:
     """`memory_parts` [B] of the fullest PE, by name, and `largest_batch`: samples a replica that
-    fit, 0 where none do.
+    fit, 0 where none do. system: the case's, by its position.
     """
     unit, reserved = map(number, find_unit(case))
     activations, parameters = (
@@ -30,7 +30,7 @@ def list_memory_parts(grid: Grid, case: Case) -> dict[str, Any]:
     return {
         "memory_parts": {
             "activations": float(batch * activations[fullest]),
-            **_part_states(grid, float(parameters[fullest])),
+            **_part_states(grid, system, float(parameters[fullest])),
             "reserved": reserved,
         },
         "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,
@@ -41,11 +41,11 @@ def _of_stages(values: Any) -> Floats:
     return np.asarray(values, float).reshape(np.shape(values)[0], -1)[:, 0]
 
 
-def _part_states(grid: Grid, states: float) -> dict[str, float]:
+def _part_states(grid: Grid, system: int, states: float) -> dict[str, float]:
     """What is there whatever the batch; Table III knows weights with their gradients alone."""
     if grid.spec.oracle == "paper":
         return {"parameters": states}
-    precision, optimizer = PRECISIONS[grid.systems[0].precision], grid.spec.optimizer
+    precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
     share = states / precision.count_state_bytes(optimizer)
     return {
         "weights": share * (precision.item + precision.master),

@@ -16,7 +16,7 @@ from sweep.questions.summary_table import (
     Source,
     expect_epochs,
     expect_objective,
-    open_source,
+    open_computed,
 )
 
 Row = dict[str, Any]
@@ -47,7 +47,7 @@ def pareto(
     InputError: an unknown name, a price that is missing, a cube without its cells.
     """
     _check(against, objective, price)
-    source, chosen = open_source(cube), selection or {}
+    source, chosen = open_computed(cube), selection or {}
     if objective == "train_time":
         expect_epochs(read_grid_of(source), objective)
     names = ["comp_time", "comm_time", "limit"]

@@ -13,16 +13,15 @@ from jax import Array
 from jax.scipy.stats import norm
 from numpy.typing import NDArray
 
-from grids.grid import LABELS, Grid
-from grids.reading.errors import InputError
+from grids.grid import Grid
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.convergence import spread_ratio
-from kernels.oracle import settle_choices
 from kernels.statistics import Objective
 from kernels.uncertainty import draw_times
 from sweep.questions.plain_numbers import number
+from sweep.questions.row_cases import build_row_case
 
 Row = dict[str, Any]
 
@@ -32,7 +31,7 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
 
     Of an epoch, or to the target.
     """
-    cases = [settle_choices(_build_case(grid.ask_intervals(), row)) for row in (first, second)]
+    cases = [build_row_case(grid.ask_intervals(), row) for row in (first, second)]
     unsure = 0.0
     if objective == "epoch_time":
         cases = [replace(each, training=None) for each in cases]
@@ -45,29 +44,11 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
 
 def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
     """What a row of `best` takes in each draw [s]: of an epoch, or to the target."""
-    case = settle_choices(_build_case(grid.ask_intervals(), row))
+    case = settle_choices(build_row_case(grid.ask_intervals(), row))
     if objective == "epoch_time":
         case = replace(case, training=None)
     seconds, _ = _draw_times(case)
     return np.asarray(seconds) * number(case.run.samples)
-
-
-def _build_case(grid: Grid, row: Row) -> Case:
-    """The one cell of a row."""
-    model, dataset, system, strategy = (_find_position(grid, label, row[label]) for label in LABELS)
-    axes = {name: np.array([row[name]], float) for name in grid.axes}
-    case = grid.case((model, dataset, system, strategy), axes)
-    assert case is not None  # it is one of the cube's
-    return case
-
-
-def _find_position(grid: Grid, dim: str, label: str) -> int:
-    if label not in grid.labels[dim]:
-        raise InputError(
-            f"{label!r} is no {dim} of the spec in the Dataset's attributes",
-            advice="ask each cube by itself",
-        )
-    return grid.labels[dim].index(label)
 
 
 @compiled()

@@ -17,7 +17,7 @@ from sweep.questions.selection import Selection
 from sweep.questions.summary_table import (
     Source,
     expect_objective,
-    open_source,
+    open_computed,
     read_machine_grid,
     summarise_slice,
 )
@@ -49,7 +49,7 @@ def regret(
     InputError: an unknown axis, or one over which every strategy chooses.
     """
     expect_objective(objective)
-    source = open_source(cube)
+    source = open_computed(cube)
     if over == DRAWS:
         return _regret_draws(source, selection, objective)
     lines = summarise_slice(source, selection, EFFICIENCY, objective)

@@ -82,7 +82,16 @@ def _advise_on_number(coordinate: NDArray[Any], number: float) -> str:
     """Advice on a value that an axis does not have: those that it has, or the ones about it."""
     nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
     known = ", ".join(f"{each:.10g}" for each in nearby.tolist())
+    nearest = coordinate[np.abs(coordinate - number).argmin()]
+    beyond = "" if coordinate.min() <= number <= coordinate.max() else _tell_end(float(nearest))
     if coordinate.size <= SHOWN:
-        return f"known: {known}"
+        return f"{beyond}the nearest is {nearest:.10g}; known: {known}"
     ends = f"{coordinate.min():.10g} to {coordinate.max():.10g}"
-    return f"known: {coordinate.size:,} values from {ends}, of which the nearest are {known}"
+    return (
+        f"{beyond}known: {coordinate.size:,} values from {ends}, of which the nearest are {known}"
+    )
+
+
+def _tell_end(last: float) -> str:
+    """How to get at what is beyond an axis."""
+    return f"the axis ends at {last:.10g}: add values to the spec and sweep with --extend; "

@@ -18,7 +18,7 @@ from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
 from sweep.errors import NothingFeasibleError
 from sweep.questions.selection import SHOWN, Selection, select
-from sweep.questions.summary_table import Source, open_cells, open_source
+from sweep.questions.summary_table import Source, open_cells, open_computed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,7 +32,7 @@ def open_slice(
     extra: variables that are wanted beside the usual ones, where the cube has them. Models and data
     sets that do not fit each other are left out. InputError: a store without cells.
     """
-    chosen, source = selection or {}, open_source(source)
+    chosen, source = selection or {}, open_computed(source)
     cells = open_cells(source, chosen, extra) if isinstance(source, Cube) else source
     _expect_cells(cells)
     return _drop_misfits(select(restore_axes(cells, (*CELLS, *extra)), chosen))

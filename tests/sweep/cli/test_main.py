@@ -157,7 +157,11 @@ def test_a_cube_that_cannot_be_read(command, tmp_path, paradl):
     [
         ("modl=alexnet", "no axis 'modl' in this cube; did you mean 'model'?"),
         ("model=alexnt", "did you mean 'alexnet'?"),
-        ("pe=5", "no pe '5' in this cube; known: "),
+        ("pe=5", "no pe '5' in this cube; the nearest is 4; known: "),
+        (
+            "pe=48",
+            "the axis ends at 12: add values to the spec and sweep with --extend; the nearest",
+        ),
         ("pe=x", "expected a number, got 'x'"),
         ("pe", "--sel: expected name=value, got 'pe'"),
         ("=4", "--sel: expected name=value"),
@@ -306,13 +310,14 @@ def test_nothing_feasible(mixed_url, paradl):
     code, out, err = paradl("best", mixed_url, "--sel", "strategy=serial", "--sel", "pe=12")
     assert code == 4
     assert "too_many_pes" in out
-    assert err == "paradl: nothing in this slice is feasible\n"
+    assert err == "paradl: nothing in this slice is feasible: too_many_pes\n"
 
 
 def test_nothing_that_can_exist(mixed_url, paradl):
     slice_ = ("--sel", "model=alexnet", "--sel", "dataset=cosmoflow-128")
     code, _, err = paradl("limits", mixed_url, *slice_)
-    assert (code, err) == (0, "paradl: no samples of this slice fit its models\n")
+    assert code == 4
+    assert err.startswith("paradl: no samples of this slice fit its models: alexnet")
     assert paradl("best", mixed_url, *slice_)[0] == 4
 
 

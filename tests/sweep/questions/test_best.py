@@ -59,3 +59,64 @@ def test_a_store_is_opened_once(small_url, monkeypatch):
     monkeypatch.setattr(summary_table, "open_cube", opened)
     assert len(sweep.best(small_url))
     opened.assert_called_once_with(small_url)
+
+
+def test_pe_hours_and_cost_against_brute_force(mixed):
+    alone = mixed.sel(model="alexnet", dataset="imagenet-226")
+    rows = sweep.best(alone, objective="cost", price=2.0).to_dict("records")
+    for row in rows:
+        cells = alone.sel(strategy=row["strategy"])
+        # A law of epochs is known: what is paid for is the way to the target.
+        time = (cells.comp_time.astype(float) + cells.comm_time.astype(float)) * cells.epochs
+        hours = (time * cells.pe / 3600).where((cells.limit & FORBIDS) == 0)
+        assert row["pe_hours"] == pytest.approx(float(hours.min()), rel=1e-6)
+        assert row["cost"] == pytest.approx(2 * row["pe_hours"])
+    assert [row["cost"] for row in rows] == sorted(row["cost"] for row in rows)
+
+
+def test_losers_of_a_store_are_explained_on_request(mixed_url):
+    selection = {"pe": 12, "model": "alexnet", "strategy": "serial"}
+    assert sweep.best(mixed_url, selection)["rejection"].tolist() == [None]
+    (rejection,) = sweep.best(mixed_url, selection, why=True)["rejection"]
+    assert rejection["limit"] == ["too_many_pes"]
+    assert rejection["changes"] == {"pe": 1}
+
+
+def test_degrees_add_up(mixed):
+    for row in sweep.best(mixed, {"pe": 8, "model": "alexnet"}).to_dict("records"):
+        if row["feasible"]:
+            assert row["replicas"] * row["group_size"] == row["pe"]
+            assert row["global_batch"] == row["replicas"] * row["batch"]
+            assert (row["segment_count"] == 8) == (row["strategy"] == "pipeline:segments=8")
+
+
+def test_the_largest_global_batch_bounds_a_store(mixed):
+    rows = sweep.best(mixed, {"model": "alexnet"}, max_global_batch=64).to_dict("records")
+    assert all(row["global_batch"] <= 64 for row in rows if row["feasible"])
+    data = next(row for row in rows if row["strategy"] == "data")
+    assert data["pe"] * data["batch"] <= 64
+
+
+def test_systems_compete():
+    cells = sweep.compute_space(
+        "alexnet",
+        dataset="imagenet",
+        pe=8,
+        batch=32,
+        system="abci,dgx-a100",
+        strategy="data,filter",
+        settings={"oracle": "paper"},
+    )
+    rows = sweep.best(cells, across=True)
+    assert rows["rank"].tolist() == [1, 2, 3, 4]
+    assert rows["epoch_time"].is_monotonic_increasing
+    assert sweep.best(cells)["rank"].tolist() == [1, 2, 1, 2]
+
+
+def test_a_cost_needs_a_price(mixed):
+    with pytest.raises(sweep.InputError, match="the cost needs the price"):
+        sweep.best(mixed, objective="cost")
+    with pytest.raises(sweep.InputError, match="no price of 'abci'"):
+        sweep.best(mixed, objective="cost", price={"dgx-a100": 2.0})
+    with pytest.raises(sweep.InputError, match="expected a price above 0, got -1"):
+        sweep.best(mixed, objective="cost", price=-1)

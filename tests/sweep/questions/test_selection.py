@@ -31,7 +31,7 @@ def test_a_label_may_have_commas(tmp_path, small):
         ({"modl": "alexnet"}, "no axis 'modl' in this cube; did you mean 'model'"),
         ({"model": "alexnt"}, "no model 'alexnt' in this cube; did you mean 'alexnet'"),
         ({"model": "alexnet,vgg"}, "no model 'vgg'"),
-        ({"pe": 5}, "no pe 5 in this cube; known:"),
+        ({"pe": 5}, "no pe 5 in this cube; the nearest is 4; known:"),
         ({"pe": "many"}, "expected a number, got 'many'"),
         ({"inter_bandwidth": "3 s"}, "expected a value in B/s"),
         ({"pe": []}, "--sel pe: expected at least one value, got none"),

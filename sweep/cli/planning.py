@@ -1,0 +1,103 @@
+"""Commands that plan: what binds, what to buy. As in `sweep.cli.main`, heavy imports are inside."""
+
+from typing import Annotated
+
+import typer
+
+from grids.reading.errors import InputError
+from sweep.cli.exits import NOTHING_FEASIBLE, end
+from sweep.cli.objectives import PriceOption, parse_price
+from sweep.cli.shared_options import Form
+from sweep.cli.spaces import All, Asked, ask_cube, ask_space
+
+
+@ask_space
+def bottleneck(asked: Asked, every: All = False, form: Form = "table") -> None:
+    """What an iteration waits for along the PE counts, and what fills the memory."""
+    from sweep.questions.bottleneck import list_bottlenecks as ask
+    from sweep.show.planning import show_bottlenecks
+
+    rows = ask_cube(asked, lambda: ask(asked.source, asked.selection, asked.max_global_batch))
+    show_bottlenecks(rows, form, every)
+    if not rows:
+        end("no such configuration exists: more PEs than the strategy can use", NOTHING_FEASIBLE)
+
+
+@ask_space
+def sensitivity(asked: Asked, every: All = False, form: Form = "table") -> None:
+    """Which upgrade pays: elasticities of the time of an epoch, exact by differentiation."""
+    from sweep.questions.sensitivity import list_sensitivities as ask
+    from sweep.show.planning import show_sensitivities
+
+    rows = ask_cube(asked, lambda: ask(asked.source, asked.selection, asked.max_global_batch))
+    show_sensitivities(rows, form, every)
+    if not rows:
+        end("nothing in this slice is feasible; why: paradl best", NOTHING_FEASIBLE)
+
+
+@ask_space
+def provision(
+    asked: Asked,
+    deadline: Annotated[
+        str | None, typer.Option(help="Of the training, such as '2 h': the fewest PEs for it.")
+    ] = None,
+    epochs: Annotated[
+        float | None, typer.Option(help="How many; else to the target of --convergence.")
+    ] = None,
+    need: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PARAMETER", help="What is sought: batch, memory_capacity, inter_bandwidth ..."
+        ),
+    ] = None,
+    efficiency: Annotated[
+        float | None, typer.Option(help="The parallel efficiency that it is needed for.")
+    ] = None,
+    price: PriceOption = None,
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """What to buy: the fewest PEs for a deadline, or what a goal needs of the machine."""
+    if (deadline is None) == (need is None):
+        raise InputError(
+            "expected one of --deadline and --need",
+            where="--deadline",
+            advice="such as --deadline '2 h' --epochs 90, or --need inter_bandwidth "
+            "--efficiency 0.8, or --need batch",
+        )
+    if need is not None:
+        _show_needs(asked, need, efficiency, every, form)
+        return
+    from grids.reading.units import parse_quantity
+    from sweep.questions.provision import list_provisions as ask
+    from sweep.show.planning import show_provisions
+
+    seconds = parse_quantity(deadline, "s", "--deadline")
+    rows = ask_cube(
+        asked,
+        lambda: ask(
+            asked.source,
+            seconds,
+            asked.selection,
+            epochs=epochs,
+            price=parse_price(price),
+            max_global_batch=asked.max_global_batch,
+        ),
+    )
+    show_provisions(rows, form, every)
+    if not any(row["pe"] is not None for row in rows):
+        end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
+
+
+def _show_needs(asked: Asked, need: str, efficiency: float | None, every: bool, form: Form) -> None:
+    """Print what a goal needs of one parameter."""
+    from sweep.questions.needs import list_needs as ask
+    from sweep.show.planning import show_needs
+
+    rows = ask_cube(asked, lambda: ask(asked.source, need, asked.selection, efficiency=efficiency))
+    show_needs(rows, form, every)
+    if all(str(row["reason"]).startswith("never") for row in rows):
+        end(f"no value of {need} will do", NOTHING_FEASIBLE)
+
+
+PLANNING = (bottleneck, sensitivity, provision)

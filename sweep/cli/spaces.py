@@ -1,0 +1,208 @@
+"""What every question takes: a store, or no store and the options of a design space.
+
+With a store, options that name its axes choose a slice of it, as `--sel` does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+
+import typer
+
+from grids.reading.errors import InputError
+from sweep.cli.assignments import parse_selection, parse_settings
+from sweep.cli.exits import NOTHING_FEASIBLE, end
+from sweep.cli.option_messages import speak_of_options
+from sweep.cli.shared_options import MaxGlobalBatch, Sel, Set, StoreOrNone, Target
+from sweep.show.visible import tell
+
+if TYPE_CHECKING:
+    from sweep.questions.selection import Selection
+    from sweep.questions.summary_table import Source
+
+Text = str | None
+Command = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command asks about: a source for the question's function, and what of it is meant.
+
+    store: its place, None of a design space of options. max_global_batch: beyond it a store's
+    cells are forbidden; a design space of options knows it itself.
+    """
+
+    source: "Source"
+    selection: "Selection"
+    store: str | None
+    max_global_batch: int | None
+
+
+All = Annotated[bool, typer.Option("--all", help="Every row, and not a screenful.")]
+
+# Each option of a question beside its own: what it is, and None where it is not given.
+AXES = {
+    "model": Annotated[Text, typer.Option(help="Without a store: names, or files.")],
+    "dataset": Annotated[Text, typer.Option(help="Names, or files.")],
+    "system": Annotated[Text, typer.Option(help="Names, or files; without a store abci.")],
+    "strategy": Annotated[
+        Text, typer.Option(help="Such as data,data+filter:group=8; else all, groups searched.")
+    ],
+    "pe": Annotated[Text, typer.Option(help="Such as 64,128 or 1..1024 or pow2:1..1024.")],
+    "batch": Annotated[Text, typer.Option(help="Samples a replica, such as 16,32; else searched.")],
+}
+SETTINGS = {
+    "oracle": Annotated[
+        Literal["paper", "machine"] | None,
+        typer.Option(help="Table III verbatim, or the machine as it is (default)."),
+    ],
+    "scaling": Annotated[
+        Literal["weak", "strong"] | None,
+        typer.Option(help="Whether --batch counts a replica's samples (default) or all."),
+    ],
+    "recompute": Annotated[
+        Literal["none", "full"] | None, typer.Option(help="Run layers forward again, keep less.")
+    ],
+    "calibration": Annotated[
+        Text, typer.Option(help="What measured runs told: a name, a file, none, or auto (default).")
+    ],
+    "convergence": Annotated[
+        Text, typer.Option(help="Epochs to a target: a file, none, or auto: the catalogue's.")
+    ],
+    "target": Target,
+}
+OPTIONS: dict[str, Any] = {
+    "store": StoreOrNone,
+    "sel": Sel,
+    **AXES,
+    "settings": Set,
+    "max_global_batch": MaxGlobalBatch,
+    **SETTINGS,
+}
+
+
+def ask_space(question: Command) -> Command:
+    """A command of a question about `Asked`: it takes these options, and the question's own."""
+    hints = get_type_hints(question, include_extras=True)
+    own = [
+        each.replace(annotation=hints[name])
+        for name, each in signature(question).parameters.items()
+        if name != "asked"
+    ]
+    shared = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=each)
+        for name, each in OPTIONS.items()
+    ]
+
+    def command(**given: Any) -> None:
+        own_values = {each.name: given.pop(each.name) for each in own}
+        asked = read_asked(given, own_values.get("objective"))
+        question(asked=asked, **own_values)
+
+    order = [shared[0], *(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own), *shared[1:]]
+    told = {
+        "__name__": question.__name__,
+        "__doc__": question.__doc__,
+        # What Typer reads the options of.
+        "__signature__": signature(question).replace(parameters=order),
+        "__annotations__": {each.name: each.annotation for each in order},
+    }
+    for name, value in told.items():
+        setattr(command, name, value)
+    return command
+
+
+def read_asked(given: dict[str, Any], objective: str | None) -> Asked:
+    """The store and its slice, or the design space, of a command's options."""
+    if given["store"] is not None:
+        return _read_store(given)
+    if given["model"] is None:
+        raise InputError(
+            "expected a store, or a model",
+            where="--model",
+            advice="name a cube's folder, or give --model, --dataset, --system and --pe",
+        )
+    if given["sel"]:
+        raise InputError(
+            "there is no store to slice", where="--sel", advice="give the values by --pe and others"
+        )
+    return _read_options(given, objective)
+
+
+def _read_store(given: dict[str, Any]) -> Asked:
+    """A store, and the slice that options name."""
+    for name in ("settings", *SETTINGS):
+        if given[name]:
+            option = "--set" if name == "settings" else f"--{name}"
+            raise InputError(
+                "a store has its own",
+                where=option,
+                advice="leave it out, or ask without a store: --model and others",
+            )
+    named = [f"{name}={given[name]}" for name in AXES if given[name] is not None]
+    selection = parse_selection([*(given["sel"] or []), *named])
+    return Asked(given["store"], selection, given["store"], given["max_global_batch"])
+
+
+def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
+    """A design space of options, what is not given searched."""
+    from sweep.questions.adhoc import Options, is_unbounded, make_grid
+
+    parameters: dict[str, Any] = dict(parse_settings(given["settings"], "--set"))
+    if given["max_global_batch"] is not None:
+        parameters["max_global_batch"] = given["max_global_batch"]
+    settings = {name: given[name] for name in SETTINGS if given[name] is not None}
+    if objective == "train-time":
+        settings = {"convergence": "auto"} | settings
+    axes = {name: given[name] for name in AXES if given[name] is not None}
+    options = Options(**axes, parameters=parameters, settings=settings)
+    with speak_of_options():
+        grid = make_grid(options)
+    for warning in grid.warnings:
+        tell(f"paradl: warning: {warning}")
+    if is_unbounded(options) and objective in ("epoch-time", "pe-hours", "cost"):
+        tell(
+            "paradl: nothing bounds the global batch but memory and the data set, and large ones "
+            "may not converge: give --batch, --max-global-batch, or --objective train-time"
+        )
+    return Asked(grid, {}, None, None)
+
+
+def ask_cube(asked: Asked, question: Any) -> Any:
+    """The answer to a question; says on stderr what a store lacks of it."""
+    if asked.store is None:
+        return question()
+    from sweep.engine.verify import tell_damage
+    from sweep.questions.status import count_blocks
+
+    with tell_damage(asked.store):
+        # Counted before: what a sweep finishes meanwhile is told as missing, and nothing missing as
+        # done.
+        done, blocks = count_blocks(asked.store)
+        answer = question()
+    tell_missing(done, blocks)
+    return answer
+
+
+def tell_missing(done: int, blocks: int) -> None:
+    """Say on stderr that a sweep was not finished, if so."""
+    if done < blocks:
+        tell(
+            f"paradl: only {done} of {blocks} blocks are done; "
+            "run the same paradl sweep again to finish"
+        )
+
+
+def end_if_empty(asked: Asked, rows: Any) -> None:
+    """End where nothing can be said, and say why."""
+    if len(rows):
+        return
+    from sweep.questions.space import open_space
+
+    space = open_space(asked.source, asked.selection)
+    pairs = product(space.places["model"], space.places["dataset"])
+    misfits = dict.fromkeys(filter(None, (space.grid.misfit(*pair) for pair in pairs)))
+    why = next(iter(misfits), "no such configuration exists")
+    end(f"no samples of this slice fit its models: {why}", NOTHING_FEASIBLE)

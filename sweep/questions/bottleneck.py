@@ -1,0 +1,162 @@
+"""Bottleneck: what an iteration waits for along the PE counts, and what fills the memory.
+
+In the paper's words: a limitation is inherent in the strategy, a bottleneck is of the framework or
+the system (ParaDL, section 5.3: what the oracle is to detect).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grids.grid import Index
+from grids.models.layers import Floats
+from kernels.flags import FORBIDS
+from kernels.oracle import answer_case
+from kernels.terms import list_terms
+from sweep.cube.variables import name_limits
+from sweep.questions.memory_parts import list_memory_parts
+from sweep.questions.row_cases import build_row_case
+from sweep.questions.selection import Selection
+from sweep.questions.space import Space, open_space, write_axis
+from sweep.questions.summary_table import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
+
+# PE counts of a line that are told, the ends among them, and values of each other axis.
+COUNTS, OTHERS = 8, 4
+PARTS = (*list_terms("compute"), *list_terms("communication"))
+
+# Of each term: whose it is, and what a student should know of it.
+KINDS: dict[str, tuple[str, str]] = {
+    "forward_backward": ("work", "PEs spend most of their time on arithmetic"),
+    "pipeline_bubble": (
+        "limitation",
+        "stages wait for their first and after their last segment: more segments fill the pipeline",
+    ),
+    "weight_update": (
+        "limitation",
+        "each PE updates all weights that it holds, however few samples it has",
+    ),
+    "pass_overhead": (
+        "bottleneck",
+        "reading weights and launching kernels takes as long for few samples as for many",
+    ),
+    "split_overhead": (
+        "bottleneck",
+        "putting the parts of divided layers together takes longer than their arithmetic",
+    ),
+    "gradient_packing": (
+        "bottleneck",
+        "gradients are copied through host memory before they are exchanged",
+    ),
+    "input_wait": ("bottleneck", "the hosts feed fewer samples a second than the PEs take"),
+    "gradient_exchange": (
+        "limitation",
+        "replicas exchange all gradients once an iteration, whatever the batch",
+    ),
+    "layer_collectives": (
+        "limitation",
+        "every divided layer gathers or reduces its activations, forward and backward",
+    ),
+    "halo_exchange": (
+        "limitation",
+        "PEs that divide samples swap their borders at every layer with a kernel",
+    ),
+    "split_gather": ("limitation", "samples are put together again where the split ends"),
+    "sample_scatter": (
+        "bottleneck",
+        "parts of samples are handed out through host memory",
+    ),
+    "point_to_point": ("limitation", "activations go from stage to stage"),
+    "straggler_wait": ("bottleneck", "all PEs wait for the slowest of them"),
+}
+
+
+def bottleneck(
+    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
+) -> "pd.DataFrame":
+    """A row for each strategy and PE count of the slice, eight of them a line.
+
+    Columns: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
+    `kind`: limitation, bottleneck or work, `sentence`, memory [B] and `memory_parts`, feasible,
+    limit. Of other axes than the PE counts four values at most; of `best` what was chosen.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(list_bottlenecks(cube, selection, max_global_batch), dtype=object)
+
+
+def list_bottlenecks(
+    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
+) -> list[Row]:
+    """The rows of `bottleneck` as plain data."""
+    space = open_space(cube, selection, max_global_batch)
+    return [row for index in space.list_indices() for row in _list_rows(space, index)]
+
+
+def _list_rows(space: Space, index: Index) -> list[Row]:
+    """The rows of a strategy, of cells that exist."""
+    axes = {
+        name: _thin(values, COUNTS if name == "pe" else OTHERS)
+        for name, values in space.axes.items()
+    }
+    case = space.grid.case(index, axes)
+    assert case is not None  # its samples fit
+    answer = answer_case(case)
+    shape = tuple(values.size for values in axes.values())
+    times = {
+        name: np.broadcast_to(getattr(answer.terms, name), shape).astype(float) for name in PARTS
+    }
+    limit, memory = (np.broadcast_to(each, shape) for each in (answer.limit, answer.memory))
+    rows = []
+    # PE counts run fastest: a row below another has more of them.
+    for others in np.ndindex(shape[1:]):
+        for pe in range(shape[0]):
+            at = (pe, *others)
+            cell = {name: write_axis(name, axes[name][n]) for name, n in zip(axes, at, strict=True)}
+            seconds = {name: float(values[at]) for name, values in times.items()}
+            told = space.name(index) | cell
+            rows.append(told | _describe_cell(seconds, int(limit[at]), float(memory[at])))
+    exist = [row for row in rows if row["binds"] is not None]
+    return [row | _list_parts(space, index, row) for row in exist]
+
+
+def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
+    """What binds one cell; None where no such configuration exists."""
+    total = sum(seconds.values())
+    if not np.isfinite(total):
+        return {"binds": None}
+    shares = {name: each / total for name, each in seconds.items()}
+    binds = max(shares, key=shares.__getitem__)
+    kind, why = KINDS[binds]
+    return {
+        "epoch_time": total,
+        "binds": binds,
+        "share": shares[binds],
+        "kind": kind,
+        "sentence": f"{shares[binds]:.0%} of the time is {binds.replace('_', ' ')}: {why}.",
+        "computing": sum(shares[name] for name in list_terms("compute")),
+        "shares": {name: each for name, each in shares.items() if each > 0},
+        "memory": memory,
+        "feasible": not flags & FORBIDS,
+        "limit": name_limits(flags),
+    }
+
+
+def _list_parts(space: Space, index: Index, row: Row) -> Row:
+    """Memory [B] by part."""
+    case = build_row_case(space.grid, row)
+    return {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
+
+
+def _thin(values: Floats, most: int) -> Floats:
+    """Some of an axis' values, evenly by their number; of many the powers of two alone."""
+    if values.size <= most:
+        return values
+    round_ones = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
+    kept = round_ones if round_ones.size > 2 else values
+    at = np.unique(np.linspace(0, kept.size - 1, most).round().astype(int))
+    return np.asarray(kept[at], float)

@@ -1,0 +1,101 @@
+"""Cells of a design space that no store has: swept in memory, as a labelled Dataset."""
+
+import json
+from collections.abc import Mapping
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grids.entries.strategies import Strategy
+from grids.grid import LABELS, Grid
+from grids.reading.errors import InputError
+from sweep.cube.coordinates import describe_coordinate, list_coordinates
+from sweep.cube.layout import NOT_SERIAL, SERIAL
+from sweep.cube.variables import VARIABLES, Arrays
+from sweep.questions.adhoc import Options, Values, make_grid
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Beyond, a sweep into a store takes less memory, and is there for the next question.
+MOST_CELLS = 10_000_000
+
+
+def compute_space(
+    model: Values,
+    *,
+    pe: Values | None = None,
+    batch: Values | None = None,
+    dataset: Values | None = None,
+    system: Values = "abci",
+    strategy: Values | None = None,
+    parameters: Mapping[str, Values] | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> "xr.Dataset":
+    """A cube in memory, of a design space that is not worth a store: every question takes it.
+
+    Values are one, a list, a spec's generator, or a text such as `64,128` or `1..1024`. Without a
+    strategy all ten; groups, segments and batches that are not given are searched. parameters:
+    the oracle's; settings: the spec's keys beside its axes. InputError: an unknown name, a bad
+    value, more than ten million cells.
+    """
+    options = Options(model, pe, batch, dataset, system, strategy, parameters or {}, settings or {})
+    return compute_cells(make_grid(options))
+
+
+def compute_cells(grid: Grid) -> "xr.Dataset":
+    """The cube of a grid in memory, numbers as a store would hold them."""
+    import xarray as xr
+
+    from sweep.cube.derived import register
+    from sweep.engine.compile_cache import keep_programs
+
+    if prod(grid.shape) > MOST_CELLS:
+        raise InputError(
+            f"{prod(grid.shape):,} cells are too many to hold in memory",
+            advice=f"give fewer values, {MOST_CELLS:,} cells at most, or sweep them into a store "
+            "with: paradl sweep",
+        )
+    register()
+    keep_programs()
+    arrays = _compute_arrays(grid)
+    coordinates = {
+        dim: (dim, values, describe_coordinate(dim, grid.spec.scaling))
+        for dim, values in list_coordinates(grid).items()
+    }
+    without = tuple(dim for dim in grid.dims if dim not in NOT_SERIAL)
+    variables = {
+        name: (without if name == SERIAL else grid.dims, values, VARIABLES[name].attributes)
+        for name, values in arrays.items()
+    }
+    attributes = {"title": grid.spec.name, "paradl_spec": json.dumps(grid.definition())}
+    return xr.Dataset(variables, coordinates, attributes)
+
+
+def _compute_arrays(grid: Grid) -> Arrays:
+    """Every output over all cells, and the time on one PE."""
+    from sweep.engine.evaluate import evaluate
+
+    shape, outputs = grid.shape, grid.spec.outputs
+    arrays = {
+        name: np.full(shape, VARIABLES[name].fill_value, VARIABLES[name].dtype) for name in outputs
+    }
+    sizes = zip(grid.dims, shape, strict=True)
+    serial = np.full([size for dim, size in sizes if dim not in NOT_SERIAL], np.nan, np.float32)
+    one = grid.axes | {"pe": np.ones(1)}
+    for model, dataset, system in product(*map(range, shape[: len(LABELS) - 1])):
+        if grid.table(model, dataset) is None:
+            continue
+        # The index' strategy is replaced by the serial one.
+        alone = evaluate(grid, (model, dataset, system, 0), one, ("comp_time",), Strategy("serial"))
+        assert alone is not None  # the samples fit
+        serial[model, dataset, system] = alone["comp_time"][0]
+        for strategy in range(shape[3]):
+            index = (model, dataset, system, strategy)
+            answers = evaluate(grid, index, grid.axes, outputs)
+            assert answers is not None
+            for name, values in answers.items():
+                arrays[name][index] = values
+    return arrays | {SERIAL: serial}

@@ -1,0 +1,92 @@
+"""Degrees: how the PEs of a row divide into replicas and groups, and its samples add up.
+
+By arithmetic where the strategy says it, without JAX; of `best` the kernels are asked.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from grids.entries.parameters import DEFAULTS
+from grids.entries.strategies import Strategy
+from grids.grid import LABELS, Grid, Index
+from grids.reading.errors import InputError
+
+Row = Mapping[str, Any]
+
+# What a cell of `best` chose, as a cube calls it: an axis may be called `group`.
+CHOSEN = {"group": "group_size", "segments": "segment_count"}
+
+
+def locate_row(grid: Grid, row: Row) -> Index:
+    """Where a row's labels stand in the design space."""
+    model, dataset, system, strategy = (_find_position(grid, dim, row[dim]) for dim in LABELS)
+    return model, dataset, system, strategy
+
+
+def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """`replicas` p1, `group_size` p2, `segment_count` of a pipeline, `global_batch` B of a row.
+
+    chosen: of `best` the group and the segments, where they are known; else they are found.
+    """
+    index = locate_row(grid, row)
+    strategy = grid.strategies[index[3]]
+    if strategy.choices and not chosen:
+        from sweep.questions.row_cases import choose_row  # late: JAX comes with it
+
+        chosen = choose_row(grid, row)
+    settled = strategy.settle(chosen or {})
+    group = _find_group(grid, settled, row, index)
+    replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
+    pipeline = settled.group_strategy == "pipeline"
+    return {
+        "replicas": replicas,
+        "group_size": group,
+        "segment_count": _find_segments(grid, settled, row) if pipeline else None,
+        "global_batch": _count_samples(grid, row, replicas),
+    }
+
+
+def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
+    """PEs that share a replica."""
+    pe = int(row["pe"])
+    if strategy.group_strategy == "none":
+        return 1
+    if not strategy.hybrid:
+        return pe
+    if isinstance(strategy.group, int):
+        return strategy.group
+    given = _read_value(grid, row, "group")
+    if given is not None:
+        return int(given)
+    node = grid.systems[index[2]].pes_per_node
+    # Fewer PEs than a node has are one group; by Table III the group would not divide them.
+    return node if grid.spec.oracle == "paper" else min(node, pe)
+
+
+def _find_segments(grid: Grid, strategy: Strategy, row: Row) -> int:
+    """Segments of a pipeline."""
+    if isinstance(strategy.segments, int):
+        return strategy.segments
+    return int(_read_value(grid, row, "segments") or DEFAULTS["segments"])
+
+
+def _count_samples(grid: Grid, row: Row, replicas: int) -> int:
+    """B: samples of an iteration."""
+    if grid.spec.scaling == "strong":
+        return int(row["batch"])
+    passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
+    return int(row["batch"] * passes * replicas)
+
+
+def _read_value(grid: Grid, row: Row, name: str) -> float | None:
+    """A parameter of the row: its axis', or what the spec fixes."""
+    return float(row[name]) if name in grid.axes else grid.spec.parameters.get(name)
+
+
+def _find_position(grid: Grid, dim: str, label: str) -> int:
+    if label not in grid.labels[dim]:
+        raise InputError(
+            f"{label!r} is no {dim} of the spec in the Dataset's attributes",
+            advice="ask each cube by itself",
+        )
+    return grid.labels[dim].index(label)

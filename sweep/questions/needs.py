@@ -1,0 +1,198 @@
+"""Needs: the value of one parameter that a goal takes, or why no value will do.
+
+The efficiency of a strategy against a bandwidth, a latency or another continuous parameter, from
+the machine's own value on towards the better end: closed in on to a relative 1e-9.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grids.entries.parameters import PARAMETERS
+from grids.entries.strategies import Strategy
+from grids.grid import Index
+from grids.models.layers import Floats
+from grids.reading.errors import InputError, suggest_name
+from grids.reading.units import format_quantity
+from kernels.flags import FORBIDS, Limit
+from kernels.oracle import Answer, answer_case
+from kernels.terms import list_terms
+from sweep.cube.variables import name_limits
+from sweep.questions.adhoc import MOST_BATCH
+from sweep.questions.continuous import SPOTS, read_spot
+from sweep.questions.fits import Cell, find_fits
+from sweep.questions.plain_numbers import number
+from sweep.questions.rejection import find_batch, look_up_capacity
+from sweep.questions.selection import Selection
+from sweep.questions.space import Space, open_space, write_axis
+from sweep.questions.summary_table import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
+
+# How far from the machine's own value a better one is sought: beyond, nothing changes any more.
+FAR, STEPS, ROUNDS = 1e6, 240, 4
+# Cells of a strategy that are asked about one by one.
+MOST_CELLS = 256
+LATENCIES = ("intra_latency", "inter_latency", "staging_latency")
+
+
+def needs(
+    cube: Source,
+    parameter: str,
+    selection: Selection | None = None,
+    *,
+    efficiency: float | None = None,
+) -> "pd.DataFrame":
+    """A row for each cell of the slice: the value of a parameter that it takes.
+
+    parameter: `memory_capacity` [B] with which it fits; `batch`, the largest that fits; or a
+    continuous one, such as `inter_bandwidth`, with which the parallel efficiency reaches a goal.
+    Columns: labels and axes, `own`: what the machine has, `needed`; `reason` where no value will
+    do, with the efficiency that is reached at best and what binds there. InputError: no such
+    parameter, an efficiency that is not more than 0 and at most 1.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(list_needs(cube, parameter, selection, efficiency=efficiency), dtype=object)
+
+
+def list_needs(
+    cube: Source,
+    parameter: str,
+    selection: Selection | None = None,
+    *,
+    efficiency: float | None = None,
+) -> list[Row]:
+    """The rows of `needs` as plain data."""
+    known = ("memory_capacity", "batch", *SPOTS)
+    if parameter not in known:
+        raise InputError(
+            f"nothing is known of {parameter!r} as a need",
+            where="need",
+            advice=suggest_name(parameter, known),
+        )
+    if parameter in SPOTS and (efficiency is None or not 0 < efficiency <= 1):
+        raise InputError(
+            f"efficiency: expected more than 0 and at most 1, got {efficiency}",
+            advice=f"what is {parameter} needed for? Give --efficiency 0.8",
+        )
+    space = open_space(cube, selection)
+    space.expect_few(MOST_CELLS)
+    rows = []
+    for index in space.list_indices():
+        for cell in space.list_cells():
+            axes = {name: write_axis(name, value) for name, value in cell.items()}
+            if parameter == "memory_capacity":
+                answer = _need_memory(space, index, cell)
+            elif parameter == "batch":
+                answer = _need_batch(space, index, cell)
+            else:
+                answer = _need_value(space, index, cell, parameter, efficiency or 1.0)
+            rows.append(space.name(index) | axes | {"parameter": parameter} | answer)
+    return rows
+
+
+def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
+    """The memory of a PE [B] with which a cell fits."""
+    fit = find_fits(space.grid, index, {name: np.array([each]) for name, each in cell.items()})
+    flags, needed = int(fit.limit.item()) & FORBIDS, float(fit.memory.item())
+    others = name_limits(flags & ~Limit.MEMORY)
+    own = look_up_capacity(space.grid, index, cell)
+    if others or not np.isfinite(needed):
+        return {"own": own, "needed": None, "reason": f"never: {', '.join(others)}"}
+    return {"own": own, "needed": needed, "reason": None}
+
+
+def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
+    """The largest batch that fits, whatever the cell's is."""
+    batch = find_batch(space.grid, index, {**cell, "batch": float(MOST_BATCH)})
+    reason = None if batch else "never: no batch fits"
+    return {"own": int(cell["batch"]), "needed": batch, "reason": reason}
+
+
+def _need_value(space: Space, index: Index, cell: Cell, name: str, goal: float) -> Row:
+    """The value of a continuous parameter with which the efficiency reaches a goal."""
+    grid = space.grid
+    case = grid.case(index, {axis: np.array([each]) for axis, each in cell.items()})
+    assert case is not None  # its samples fit
+    own = float(cell[name]) if name in cell else read_spot(case, name)
+    limit = int(number(answer_case(case).limit)) & FORBIDS
+    if limit:
+        return {"own": own, "needed": None, "reason": f"never: {', '.join(name_limits(limit))}"}
+    if not 0 < own < np.inf:
+        return {"own": None, "needed": None, "reason": f"the machine states no {name}"}
+    parameter = PARAMETERS[name]
+    values = np.geomspace(max(own / FAR, parameter.low), min(own * FAR, parameter.high), STEPS + 1)
+    reached = _find_efficiencies(space, index, cell, name, values)
+    if reached[0] > reached[-1]:  # less of it is better, as of a latency
+        values, reached = values[::-1], reached[::-1]
+    if reached[-1] < goal:
+        return {"own": own, "needed": None, "reason": _tell_never(space, index, cell, name, values)}
+    if reached.min() >= goal:
+        return {"own": own, "needed": None, "reason": "any value will do"}
+    needed = _close_in(space, index, cell, name, values, goal)
+    return {"own": own, "needed": needed, "reason": None}
+
+
+def _close_in(
+    space: Space, index: Index, cell: Cell, name: str, values: Floats, goal: float
+) -> float:
+    """The worst value from which on the goal is reached, values being from worse to better."""
+    for _ in range(ROUNDS):
+        below = _find_efficiencies(space, index, cell, name, values) < goal
+        last = int(np.flatnonzero(below)[-1]) if below.any() else 0
+        values = np.geomspace(values[last], values[min(last + 1, values.size - 1)], STEPS + 1)
+    return float(values[-1])
+
+
+def _find_efficiencies(space: Space, index: Index, cell: Cell, name: str, values: Floats) -> Floats:
+    """The parallel efficiency of a cell with each value of a parameter."""
+    together = _answer(space, index, cell, name, values)
+    alone = _answer(space, index, {**cell, "pe": 1.0}, name, values, Strategy("serial"))
+    times = (np.ravel(each.compute + each.communication) for each in (alone, together))
+    serial, parallel = (np.broadcast_to(each, values.shape) for each in times)
+    efficiencies: Floats = serial / parallel / cell["pe"]
+    return efficiencies
+
+
+def _answer(
+    space: Space,
+    index: Index,
+    cell: Cell,
+    name: str,
+    values: Floats,
+    strategy: Strategy | None = None,
+) -> Answer:
+    """The oracle's answer for a cell with each value of a parameter."""
+    given = {axis: np.array([each]) for axis, each in cell.items()} | {name: values}
+    axes = {each: given[each] for each in PARAMETERS if each in given}
+    case = space.grid.case(index, axes, strategy)
+    assert case is not None  # its samples fit
+    return answer_case(case)
+
+
+def _tell_never(space: Space, index: Index, cell: Cell, name: str, values: Floats) -> str:
+    """What is reached at best, and what binds there."""
+    answer = _answer(space, index, cell, name, values)
+    terms = _read_last_terms(answer, values)
+    binds = max(terms, key=terms.__getitem__)
+    # Without any start-ups: what then is gone were start-ups.
+    quick = {**cell, **{each: 0.0 for each in LATENCIES if each != name}}
+    without = _read_last_terms(_answer(space, index, quick, name, values), values)
+    if name not in LATENCIES and without[binds] < terms[binds] / 2:
+        binds = f"start-ups of {binds}"
+    best = float(_find_efficiencies(space, index, cell, name, values)[-1])
+    end = format_quantity(float(values[-1]), PARAMETERS[name].unit)
+    return f"never: {best:.0%} at best, with {end}; what binds: {binds}"
+
+
+def _read_last_terms(answer: Answer, values: Floats) -> dict[str, float]:
+    """The terms at the last value, but for the work itself."""
+    return {
+        each: float(np.broadcast_to(np.ravel(getattr(answer.terms, each)), values.shape)[-1])
+        for each in (*list_terms("compute"), *list_terms("communication"))
+        if each != "forward_backward"
+    }

@@ -1,0 +1,164 @@
+"""Picks: of each strategy in each place of a slice the best allowed cell, by an aim.
+
+From the summary, where a store keeps what is asked for; else from the cells.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.grid import LABELS, Grid
+from kernels.flags import FORBIDS, Limit
+from kernels.statistics import BEST, COUNT, Objective
+from sweep.cube.store import Cube
+from sweep.cube.variables import name_limits
+from sweep.questions.degrees import CHOSEN
+from sweep.questions.lines import Columns, split_groups
+from sweep.questions.objectives import Aim
+from sweep.questions.selection import Selection
+from sweep.questions.space import read_grid, write_axis
+from sweep.questions.summary_table import Source, open_source, read_cells, summarise_slice
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Row = dict[str, Any]
+
+PLACE = ("model", "dataset", "system")
+
+
+def pick_strategies(
+    source: Source, selection: Selection | None, aim: Aim, max_global_batch: int | None = None
+) -> Iterator[Row]:
+    """A row for each model, data set, system and strategy that can be, in the cube's order.
+
+    Its labels and axes, comp_time, comm_time [s an epoch], epochs (None unless the aim is to
+    train), memory [B], `limit`: what forbids all cells where none is allowed; `chosen`: the group
+    and the segments where cells tell them.
+    """
+    source = open_source(source)
+    whole = "pe" not in (selection or {}) and max_global_batch is None
+    if isinstance(source, Cube) and whole and aim.summarised:
+        lines = summarise_slice(source, selection, objective=aim.summarised)
+        others = list(lines.coordinates)[len(LABELS) :]
+        for columns in split_groups(lines.list_columns(), LABELS):
+            yield _pick_line(columns, others, aim.summarised)
+        return
+    cells = read_cells(source, selection, max_global_batch)
+    yield from _pick_cells(read_grid(source), cells, aim)
+
+
+def _pick_line(lines: Columns, others: list[str], objective: Objective) -> Row:
+    """The best of one strategy's lines of PE counts."""
+    names = BEST[objective]
+    times = lines[names["time"]]
+    feasible = not np.isnan(times).all()
+    # Of nothing but NaN nanargmin raises; a line that cannot be still has the labels.
+    fastest = int(np.nanargmin(times)) if feasible else 0
+    chosen = {name: values[fastest] for name, values in lines.items()}
+    labels = {label: chosen[label] for label in LABELS}
+    axes = {"pe": int(chosen[names["pe"]]), **{axis: chosen[axis].item() for axis in others}}
+    told = {field: float(chosen[name]) for field, name in names.items()}
+    if not feasible:
+        return labels | _pick_nothing([*axes], _count_reasons(lines))
+    trains = objective == "train_time"
+    epoch = told["time"] / told["epochs"] if trains else told["time"]
+    return {
+        **labels,
+        **axes,
+        "comp_time": told["comp_time"],
+        "comm_time": epoch - told["comp_time"],
+        "epochs": told["epochs"] if trains else None,
+        "memory": told["memory"],
+        "limit": [],
+        "chosen": None,
+    }
+
+
+def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
+    """The rows, from cells that are read a strategy at a time."""
+    axes = [str(dim) for dim in cells["limit"].dims if dim not in LABELS]
+    for index in product(*(range(cells.sizes[dim]) for dim in LABELS)):
+        part = cells.isel(dict(zip(LABELS, index, strict=True))).load()
+        labels = {dim: str(part[dim].item()) for dim in LABELS}
+        limit = part["limit"].transpose(*axes).values
+        if (limit == Limit.INCOMPATIBLE).all():
+            continue
+        trains = aim.trains(grid, labels["model"], labels["dataset"])
+        arrays = _read_arrays(part, axes, trains)
+        weight = _weigh(arrays, part["pe"].values, aim)
+        allowed = np.where((limit & FORBIDS) == 0, weight, np.nan)
+        if np.isnan(allowed).all():
+            yield labels | _pick_nothing(axes, _count_flags(limit))
+            continue
+        at = np.unravel_index(int(np.nanargmin(allowed)), allowed.shape)
+        yield labels | _describe_cell(part, axes, arrays, at)
+
+
+def _read_arrays(part: "xr.Dataset", axes: list[str], trains: bool) -> dict[str, NDArray[Any]]:
+    """Times, memory and what was chosen [axes], PE counts first; epochs where they are asked."""
+    from sweep.questions.computed import add_epochs
+
+    part = add_epochs(part) if trains else part.drop_vars("epochs", errors="ignore")
+    names = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
+    return {
+        name: part[name].transpose(*axes).values.astype(float) for name in names if name in part
+    }
+
+
+def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> NDArray[Any]:
+    """What the aim makes small, of each cell; prices differ between systems alone."""
+    time = arrays["comp_time"] + arrays["comm_time"]
+    if "epochs" in arrays:
+        time = time * arrays["epochs"]
+    counts = 1.0 if aim.summarised else pe.reshape(-1, *[1] * (time.ndim - 1))
+    return np.asarray(time * counts)
+
+
+def _describe_cell(
+    part: "xr.Dataset",
+    axes: list[str],
+    arrays: Mapping[str, NDArray[Any]],
+    at: tuple[np.intp, ...],
+) -> Row:
+    """One cell as a row."""
+    cell = {name: float(values[at]) for name, values in arrays.items()}
+    known = all(name in cell for name in CHOSEN.values())
+    return {
+        **{axis: write_axis(axis, part[axis].values[n]) for axis, n in zip(axes, at, strict=True)},
+        **{name: cell[name] for name in ("comp_time", "comm_time")},
+        "epochs": cell.get("epochs"),
+        "memory": cell["memory"],
+        "limit": [],
+        "chosen": {of: int(cell[name]) for of, name in CHOSEN.items()} if known else None,
+    }
+
+
+def _pick_nothing(axes: list[str], reasons: list[str]) -> Row:
+    """A row of a strategy that nothing allows."""
+    nothing = (*axes, "comp_time", "comm_time", "epochs", "memory", "chosen")
+    return dict.fromkeys(nothing) | {"limit": reasons}
+
+
+def _count_reasons(lines: Columns) -> list[str]:
+    """Names of what forbids the cells of lines, the most frequent first."""
+    return _sort_reasons(
+        {name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)}
+    )
+
+
+def _count_flags(limit: NDArray[Any]) -> list[str]:
+    """Names of what forbids cells, the most frequent first."""
+    flags = {name: Limit[name.upper()] for name in name_limits(FORBIDS)}
+    return _sort_reasons(
+        {name: int(((limit & flag.value) > 0).sum()) for name, flag in flags.items()}
+    )
+
+
+def _sort_reasons(counts: Mapping[str, int]) -> list[str]:
+    # Of equal counts the first in the order of `Limit`.
+    frequent = sorted(counts.items(), key=lambda item: -item[1])
+    return [name for name, count in frequent if count]

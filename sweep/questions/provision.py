@@ -1,0 +1,185 @@
+"""Provision: what to buy, the inverse questions.
+
+The fewest PEs that meet a deadline; the bandwidth, latency or memory that a goal needs; the largest
+batch that fits.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jax.scipy.stats import norm
+
+from grids.grid import Index
+from grids.models.layers import Floats
+from grids.reading.errors import InputError, shorten
+from kernels.flags import FORBIDS
+from kernels.oracle import answer_case
+from kernels.outputs import compute_outputs
+from sweep.cube.variables import name_limits
+from sweep.questions.degrees import list_degrees
+from sweep.questions.objectives import Aim, Price, count_hours
+from sweep.questions.plain_numbers import number
+from sweep.questions.row_cases import build_row_case
+from sweep.questions.selection import Selection
+from sweep.questions.space import Space, open_space, write_axis
+from sweep.questions.summary_table import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
+
+
+def provision(
+    cube: Source,
+    deadline: float,
+    selection: Selection | None = None,
+    *,
+    epochs: float | None = None,
+    price: Price = None,
+    max_global_batch: int | None = None,
+) -> "pd.DataFrame":
+    """A row for each strategy in each place: the fewest PEs that meet a deadline [s], fewest first.
+
+    Every whole number of PEs is tried up to the least of the slice's counts that meets it, and the
+    slice's values of the other axes. epochs: how many; None: to the target, of the law that the
+    design space knows. Columns: labels and axes of that cell, replicas, group_size, segment_count,
+    global_batch, epochs, train_time [s], pe_hours, with a price cost, `holds`: the probability that
+    the deadline holds (of the machine oracle), and `reason` where none meets it. InputError: a
+    deadline that is not above 0, epochs that nobody knows.
+    """
+    import pandas as pd
+
+    rows = list_provisions(
+        cube, deadline, selection, epochs=epochs, price=price, max_global_batch=max_global_batch
+    )
+    return pd.DataFrame(rows, dtype=object)
+
+
+def list_provisions(
+    cube: Source,
+    deadline: float,
+    selection: Selection | None = None,
+    *,
+    epochs: float | None = None,
+    price: Price = None,
+    max_global_batch: int | None = None,
+) -> list[Row]:
+    """The rows of `provision` as plain data."""
+    for name, value in {"deadline": deadline, "epochs": epochs}.items():
+        if value is not None and not value > 0:
+            raise InputError(f"expected more than 0, got {shorten(value)}", where=name)
+    space = open_space(cube, selection, max_global_batch)
+    if epochs is None and not space.grid.convergences:
+        raise InputError(
+            "nobody says how many epochs",
+            where="epochs",
+            advice="give --epochs 90, or epochs to a target: --convergence auto",
+        )
+    aim = Aim("pe_hours", price)
+    rows = [_find_fewest(space, index, deadline, epochs, aim) for index in space.list_indices()]
+    return sorted(rows, key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
+
+
+def _find_fewest(
+    space: Space, index: Index, deadline: float, epochs: float | None, aim: Aim
+) -> Row:
+    """The row of a strategy."""
+    rough = _Times(space, index, space.axes["pe"], epochs)
+    met = rough.list_met(deadline)
+    if not met.size:
+        return _describe_miss(space, index, rough, aim)
+    # Fewer than the slice's least may do: every count up to it.
+    every = _Times(space, index, np.arange(1.0, met.min() + 1), epochs)
+    at = every.find_first(deadline)
+    return space.name(index) | _describe_cell(space, index, every, at, deadline, aim)
+
+
+class _Times:
+    """Times of a whole training [s] over PE counts and the other axes, NaN where forbidden."""
+
+    def __init__(self, space: Space, index: Index, pe: Floats, epochs: float | None) -> None:
+        self.axes = {**space.axes, "pe": pe}
+        case = space.grid.case(index, self.axes)
+        assert case is not None  # its samples fit
+        names = ("comp_time", "comm_time", "limit", *(("epochs",) if epochs is None else ()))
+        shape = tuple(values.size for values in self.axes.values())
+        outputs = {
+            name: np.broadcast_to(np.asarray(each), shape)
+            for name, each in compute_outputs(case, names=names).items()
+        }
+        self.limit = outputs["limit"].astype(np.int64)
+        self.epochs = np.broadcast_to(outputs.get("epochs", np.float64(epochs or 0)), shape)
+        self.epoch_time = outputs["comp_time"].astype(float) + outputs["comm_time"]
+        forbidden = (self.limit & FORBIDS) > 0
+        self.times = np.where(forbidden, np.nan, self.epoch_time * self.epochs)
+
+    def list_met(self, deadline: float) -> Floats:
+        """PE counts with which some cell meets the deadline."""
+        meets = (self.times <= deadline).reshape(self.times.shape[0], -1).any(axis=1)
+        return self.axes["pe"][meets]
+
+    def find_first(self, deadline: float) -> tuple[int, ...]:
+        """The quickest cell of the fewest PEs that meet it."""
+        fewest = int(np.argmax((self.times <= deadline).reshape(self.times.shape[0], -1).any(1)))
+        quickest = np.unravel_index(int(np.nanargmin(self.times[fewest])), self.times.shape[1:])
+        return (fewest, *map(int, quickest))
+
+
+def _describe_cell(
+    space: Space, index: Index, times: _Times, at: tuple[int, ...], deadline: float, aim: Aim
+) -> Row:
+    """One cell: what it is, how long it takes, what it costs, how sure that is."""
+    cell = {
+        name: write_axis(name, values[n])
+        for (name, values), n in zip(times.axes.items(), at, strict=True)
+    }
+    labels = space.name(index)
+    degrees = list_degrees(space.grid, labels | cell)
+    seconds, epochs = float(times.times[at]), float(times.epochs[at])
+    hours = count_hours(cell["pe"], seconds)
+    price = aim.find_price(labels["system"])
+    return {
+        **cell,
+        **{name: each for name, each in degrees.items() if name not in cell},
+        "epochs": epochs,
+        "train_time": seconds,
+        "pe_hours": hours,
+        **({} if price is None else {"cost": hours * price}),
+        "holds": _find_chance(space, labels | cell | degrees, seconds, deadline),
+        "reason": None,
+    }
+
+
+def _find_chance(space: Space, row: Row, seconds: float, deadline: float) -> float | None:
+    """The probability that a cell keeps the deadline; None: Table III knows of no spread."""
+    if space.grid.spec.oracle == "paper":
+        return None
+    answer = answer_case(build_row_case(space.grid.ask_intervals(), row))
+    assert answer.spread is not None  # intervals were asked for
+    sigma = number(answer.spread.total)
+    if answer.epochs_spread is not None:
+        sigma = float(np.hypot(sigma, number(answer.epochs_spread)))
+    return float(norm.cdf(np.log(deadline / seconds) / sigma))
+
+
+def _describe_miss(space: Space, index: Index, times: _Times, aim: Aim) -> Row:
+    """Why none of the slice's PE counts meets the deadline."""
+    nothing = dict.fromkeys(
+        (
+            *times.axes,
+            *("replicas", "group_size", "segment_count", "global_batch"),
+            *("epochs", "train_time", "pe_hours"),
+            *(() if aim.price is None else ("cost",)),
+            "holds",
+        )
+    )
+    return space.name(index) | nothing | {"reason": _tell_miss(times)}
+
+
+def _tell_miss(times: _Times) -> str:
+    if np.isnan(times.times).all():
+        kinds, counts = np.unique(times.limit & FORBIDS, return_counts=True)
+        return f"nowhere feasible: {', '.join(name_limits(int(kinds[counts.argmax()])))}"
+    at = np.unravel_index(int(np.nanargmin(times.times)), times.times.shape)
+    return f"at best {times.times[at]:.4g} s, on {times.axes['pe'][at[0]]:,.0f} PEs"

@@ -1,0 +1,154 @@
+"""Sensitivity: which upgrade pays, by derivatives of the oracle itself.
+
+An elasticity is d log T / d log x, exact by automatic differentiation through both stages: 0.3 is
+0.3 % more time for 1 % more of x. Choices (groups, segments, stages, algorithms) stay as they are:
+at a kink between two of them the derivative is that of the side that was chosen.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import Grid, Index
+from kernels.arrays import Cells
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.division import Division
+from kernels.flags import FORBIDS
+from kernels.oracle import answer_case
+from sweep.questions.continuous import SPOTS, evaluate_scaled, read_spot
+from sweep.questions.degrees import list_degrees
+from sweep.questions.plain_numbers import number
+from sweep.questions.row_cases import build_row_case
+from sweep.questions.selection import Selection
+from sweep.questions.space import Space, open_space, write_axis
+from sweep.questions.summary_table import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[str, Any]
+
+NAMES = tuple(SPOTS)
+# Cells of a strategy that are differentiated one by one.
+MOST_CELLS = 256
+# What an upgrade makes of a parameter: less of a time, more of a rate.
+HALF, DOUBLE = 0.5, 2.0
+# Elasticities below it are rounding.
+NOTHING = 1e-12
+
+
+def sensitivity(
+    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
+) -> "pd.DataFrame":
+    """A row for each allowed cell of the slice and each parameter that its time depends on.
+
+    Columns: labels and axes, parameter, `value` in SI units (of several levels the first),
+    `elasticity` d log T / d log x of the time T of an epoch, and what an upgrade would change:
+    `upgrade`, halved where less is better, else doubled, and `change` of the time, (T' - T) / T;
+    None where it cannot be so much, as of an efficiency of 0.9. The largest gain comes first in
+    each cell. InputError: more than 256 cells a strategy.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(list_sensitivities(cube, selection, max_global_batch), dtype=object)
+
+
+def list_sensitivities(
+    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
+) -> list[Row]:
+    """The rows of `sensitivity` as plain data."""
+    space = open_space(cube, selection, max_global_batch)
+    space.expect_few(MOST_CELLS)
+    return [
+        row
+        for index in space.list_indices()
+        for cell in space.list_cells()
+        for row in _list_rows(space, index, cell)
+    ]
+
+
+def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
+    """The rows of one cell, none of one that is forbidden."""
+    told = space.name(index) | {name: write_axis(name, each) for name, each in cell.items()}
+    case, division = build_stages(space.grid, index, told)
+    if int(number(answer_case(case).limit)) & FORBIDS:
+        return
+    elasticities = find_elasticities(case, division)
+    rows = [
+        {
+            "parameter": name,
+            "value": read_spot(case, name),
+            "elasticity": elasticity,
+            **_try_upgrade(case, division, name, HALF if elasticity > 0 else DOUBLE),
+        }
+        for name, elasticity in elasticities.items()
+        # Of an oracle that does not know it nothing can be set.
+        if abs(elasticity) > NOTHING and PARAMETERS[name].oracle in (None, space.grid.spec.oracle)
+    ]
+    yield from (told | row for row in sorted(rows, key=lambda row: row["change"] or 0.0))
+
+
+def _try_upgrade(case: Case, division: Division, name: str, factor: float) -> Row:
+    """What half, or twice, a parameter changes; None where it cannot be so much."""
+    parameter, value = PARAMETERS[name], factor * read_spot(case, name)
+    if not parameter.low <= value <= parameter.high:
+        return {"upgrade": None, "change": None}
+    upgrade = "halved" if factor == HALF else "doubled"
+    return {"upgrade": upgrade, "change": find_change(case, division, {name: factor})}
+
+
+def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
+    """The one cell of a row as both stages take it, of `best` what was chosen."""
+    chosen = list_degrees(grid, row)
+    case = build_row_case(grid, row | chosen)
+    strategy = grid.strategies[index[3]].settle(
+        {"group": chosen["group_size"], "segments": chosen["segment_count"] or 1}
+    )
+    groups = grid.groups(
+        index, {name: np.array([row[name]], float) for name in grid.axes}, strategy
+    )
+    assert groups is not None  # its samples fit
+    return case, groups.divide(groups.place()[0])
+
+
+def find_elasticities(case: Case, division: Division) -> dict[str, float]:
+    """d log T / d log x of every continuous parameter, at one cell."""
+    slopes = np.asarray(_differentiate(case, division))
+    finite = {
+        name: float(slope) for name, slope in zip(NAMES, slopes, strict=True) if np.isfinite(slope)
+    }
+    # Of what is 0, or without bounds, no percentage is any change.
+    return {
+        name: slope for name, slope in finite.items() if 0 < abs(read_spot(case, name)) < np.inf
+    }
+
+
+def find_change(case: Case, division: Division, factors: dict[str, float]) -> float:
+    """What multiplying parameters changes of the time, (T' - T) / T."""
+    theta = np.array([factors.get(name, 1.0) for name in NAMES])
+    before, after = (float(_time(case, division, each)) for each in (np.ones(len(NAMES)), theta))
+    return float(np.expm1(after - before))
+
+
+def _log_time(case: Case, division: Division, theta: Cells) -> Array:
+    """The logarithm of the time of an epoch, each parameter times its factor."""
+    factors = {name: jnp.asarray(theta)[n] for n, name in enumerate(NAMES)}
+    return jnp.log(jnp.sum(jnp.asarray(evaluate_scaled(case, division, factors).epoch_time)))
+
+
+@compiled()
+def _time(case: Case, division: Division, theta: Cells) -> Array:
+    return _log_time(case, division, theta)
+
+
+@compiled()
+def _differentiate(case: Case, division: Division) -> Array:
+    slopes: Array = jax.grad(partial(_log_time, case, division))(jnp.ones(len(NAMES)))
+    return slopes

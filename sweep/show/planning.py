@@ -1,0 +1,137 @@
+"""Answers about what binds and what to buy, as text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import LABELS
+from grids.reading.units import format_quantity
+from sweep.show.answers import show_rows, tell_constants
+from sweep.show.ranking import shorten_label
+from sweep.show.tables import Format, Row, show
+
+# Parameters of a cell that are shown unless all are asked for: those of the largest effect.
+FIRST = 10
+
+
+def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
+    """Print a line a cell, then of each strategy what binds its last one, in a sentence."""
+    if form != "table" or not rows:
+        show(rows, form)
+        return
+    lines = [
+        {
+            **_take_place(row),
+            "epoch_time": row["epoch_time"],
+            "computing": f"{row['computing']:.0%}",
+            "binds": row["binds"],
+            "share": f"{row['share']:.0%}",
+            "memory": row["memory"],
+            "feasible": row["feasible"],
+        }
+        for row in rows
+    ]
+    _show_lines(lines, every)
+    for label, row in {row["strategy"]: row for row in rows if row["feasible"]}.items():
+        kind = "" if row["kind"] == "work" else f" It is a {row['kind']}."
+        print(f"{shorten_label(label)} on {row['pe']:,}: {row['sentence']}{kind}")
+        print(f"    memory: {_list_parts(row['memory_parts'])}")
+
+
+def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
+    """Print a line a parameter, the largest gain first; ten a cell unless all are asked for."""
+    if form != "table" or not rows:
+        show(rows, form)
+        return
+    shown: dict[str, list[Row]] = {}
+    for row in rows:
+        shown.setdefault(str(_take_place(row)), []).append(row)
+    kept = [row for cell in shown.values() for row in (cell if every else cell[:FIRST])]
+    lines = [
+        {
+            **_take_place(row),
+            "parameter": row["parameter"],
+            "value": _write(row["parameter"], row["value"]),
+            "elasticity": row["elasticity"],
+            "upgrade": row["upgrade"],
+            "time": None if row["change"] is None else f"{row['change']:+.1%}",
+        }
+        for row in kept
+    ]
+    _show_lines(lines, every, len(rows) - len(kept))
+
+
+def show_provisions(rows: Sequence[Row], form: Format, every: bool) -> None:
+    """Print a line a strategy, that of the fewest PEs first."""
+    if form != "table" or not rows:
+        show(rows, form)
+        return
+    lines = [
+        {
+            **row,
+            "strategy": shorten_label(row["strategy"]),
+            "train_time": _write_time(row["train_time"]),
+            "holds": None if row["holds"] is None else f"{row['holds']:.0%}",
+        }
+        for row in rows
+    ]
+    told = [key for key in lines[0] if any(line[key] is not None for line in lines)]
+    # The unit stands behind each time, and not in the head.
+    heads = {key: "time" if key == "train_time" else key for key in told}
+    kept = [key for key in told if key not in ("replicas", "segment_count")]
+    _show_lines([{heads[key]: line[key] for key in kept} for line in lines], every)
+
+
+def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:
+    """Print a line a cell: what the machine has, and what it takes."""
+    if form != "table" or not rows:
+        show(rows, form)
+        return
+    lines = [
+        {
+            **_take_place(row),
+            "own": _write(row["parameter"], row["own"]),
+            "needed": row["reason"] or _write(row["parameter"], row["needed"]),
+        }
+        for row in rows
+    ]
+    _show_lines(lines, every)
+
+
+def _take_place(row: Row) -> Row:
+    """Labels and axes of a row."""
+    kept = {key: row[key] for key in row if key in LABELS or key in PARAMETERS}
+    return kept | {"strategy": shorten_label(row["strategy"])}
+
+
+def _show_lines(lines: Sequence[Row], every: bool, left_out: int = 0) -> None:
+    """Print lines below what all of them share."""
+    axes = [key for key in lines[0] if key in PARAMETERS]
+    line, short = tell_constants(lines, [*LABELS, *axes])
+    show_rows(short, "table", every, line, left_out)
+
+
+def _list_parts(parts: dict[str, float]) -> str:
+    """Parts of the memory, the largest first."""
+    sizes = sorted(parts.items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {format_quantity(size, 'B')}" for name, size in sizes if size)
+
+
+def _write(name: str, value: Any) -> str:
+    """A value with its unit."""
+    if value is None:
+        return "-"
+    parameter = PARAMETERS[name]
+    if parameter.unit == "1":
+        return f"{value:,}" if parameter.whole else f"{value:.4g}"
+    return format_quantity(value, parameter.unit)
+
+
+def _write_time(seconds: float | None) -> str | None:
+    """A time as planners say it."""
+    if seconds is None:
+        return None
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

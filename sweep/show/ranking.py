@@ -1,0 +1,132 @@
+"""A ranking as text: what each strategy takes, and of the losers what would have to change."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from grids.grid import LABELS
+from grids.reading.units import format_quantity
+from sweep.show.answers import print_headed, tell_constants
+from sweep.show.tables import Format, Row, show
+
+# Of a row, what people read beside what its aim is; as JSON and CSV there is all of it.
+SHOWN = {
+    "rank": "rank",
+    **{label: label for label in LABELS},
+    "group_size": "group",
+    "segment_count": "segments",
+    "global_batch": "global_batch",
+    "epochs": "epochs",
+    "train_time": "train_time",
+    "epoch_time": "epoch_time",
+    "cost": "cost",
+    "memory": "memory",
+}
+
+
+def show_ranking(rows: Sequence[Row], form: Format, goal: str) -> None:
+    """Print what `best` answers: a table of the allowed strategies, then the losers.
+
+    What all share stands in a line above.
+    """
+    if form != "table" or not rows:
+        show(rows, form)
+        return
+    allowed = [row for row in rows if row["feasible"]]
+    if allowed:
+        line, short = tell_constants(
+            _describe_winners(allowed, goal), [*LABELS[:3], *_axes(rows[0])]
+        )
+        print_headed(line, short)
+        for n, row in enumerate(rows):
+            if row.get("faster_than_next") is not None:
+                print(_tell_chance(row, rows[n + 1]))
+    losers = [_describe_loser(row) for row in rows if not row["feasible"]]
+    if losers:
+        line, short = tell_constants(losers, [*LABELS[:3], *_axes(rows[0])])
+        explained = any(row["rejection"] for row in rows)
+        print_headed(f"Not feasible{', at the nearest cell' if explained else ''}: {line}", short)
+        if not explained:
+            print("By how much, and what would make them feasible: --why")
+
+
+def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
+    """Lines of allowed rows: axes behind the labels, no column that is empty throughout."""
+    heads = SHOWN | ({"pe_hours": "pe_hours"} if goal in ("pe_hours", "cost") else {})
+    axes = _axes(rows[0])
+    order = [*LABELS, *axes, *(key for key in heads if key not in LABELS)]
+    order = ["rank", *(key for key in order if key != "rank")]
+    kept = [key for key in order if any(row.get(key) is not None for row in rows)]
+    lines: list[Row] = []
+    for row in rows:
+        line = {heads.get(key, key): row.get(key) for key in kept}
+        strategy = {"strategy": shorten_label(row["strategy"])}
+        lines.append({**line, **strategy, **_tell_interval(row)})
+    return lines
+
+
+def _tell_interval(row: Row) -> Row:
+    """The 80 % interval of a row's time [s], where it is known."""
+    for time in ("train_time", "epoch_time"):
+        low, high = row.get(f"{time}_p10"), row.get(f"{time}_p90")
+        if low is not None and high is not None:
+            return {"80 % interval": f"{low:.4g} to {high:.4g}"}
+    return {}
+
+
+def describe_losers(rows: Sequence[Row]) -> str:
+    """What forbids the losers together, the most frequent first."""
+    reasons = dict.fromkeys(reason for row in rows for reason in row["limit"])
+    return f": {', '.join(reasons)}" if reasons else ""
+
+
+def shorten_label(label: str) -> str:
+    """A strategy without what was searched: columns tell what was chosen."""
+    base, _, settings = label.partition(":")
+    kept = [each for each in settings.split(",") if each and not each.endswith("=best")]
+    return f"{base}:{','.join(kept)}" if kept else base
+
+
+def _tell_chance(row: Row, second: Row) -> str:
+    """How sure the first place is, in a sentence."""
+    first, other = (shorten_label(each["strategy"]) for each in (row, second))
+    chance = row["faster_than_next"]
+    odds = f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
+    return f"{first} is faster than {other} with a probability of {odds} ({row['system']})."
+
+
+def _describe_loser(row: Row) -> Row:
+    """A loser in a line: where it is nearest to being allowed, by what it fails, what would do."""
+    rejection = row["rejection"]
+    if rejection is None:
+        labels = {name: row[name] for name in LABELS}
+        return labels | {"strategy": shorten_label(row["strategy"]), "why": ", ".join(row["limit"])}
+    changes = [f"{name}={_write(name, each)}" for name, each in rejection["changes"].items()]
+    labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
+    axes = {name: each for name, each in rejection.items() if name in row and name in _axes(row)}
+    return {**labels, **axes, "why": _tell_reasons(rejection), "feasible with": _join(changes)}
+
+
+def _axes(row: Row) -> list[str]:
+    """The names of a row's axes: what stands between its labels and how PEs divide."""
+    keys = list(row)
+    return keys[keys.index("strategy") + 1 : keys.index("replicas")]
+
+
+def _write(name: str, value: Any) -> str:
+    return format_quantity(value, "B") if name == "memory_capacity" else str(value)
+
+
+def _join(changes: Sequence[str]) -> str:
+    return " or ".join(changes) if changes else "-"
+
+
+def _tell_reasons(rejection: dict[str, Any]) -> str:
+    """What forbids a cell, memory with its numbers."""
+    return ", ".join(
+        _tell_memory(rejection) if reason == "memory" else reason for reason in rejection["limit"]
+    )
+
+
+def _tell_memory(rejection: dict[str, Any]) -> str:
+    needed, there = rejection["memory"], rejection["memory_capacity"]
+    return f"memory {format_quantity(needed, 'B')} of {format_quantity(there, 'B')}"

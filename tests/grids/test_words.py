@@ -1,0 +1,45 @@
+"""Suggestions: what a slip is told, and what is no slip."""
+
+import pytest
+
+from grids.entries.parameters import FOLLOWS, FREE
+from grids.entries.strategies import parse_strategy
+from grids.reading.errors import InputError, suggest_name
+from grids.spec import validate_spec
+
+
+def test_numbers_are_no_neighbours_by_their_digits():
+    assert suggest_name("2000", ["20", "200"]) == "known: 20, 200"
+    assert suggest_name("alexnt", ["alexnet"]) == "did you mean 'alexnet'? known: alexnet"
+
+
+def test_the_order_of_a_hybrid_is_ours():
+    assert parse_strategy("filter+data:group=4").label == "data+filter:group=4"
+    assert parse_strategy("spatial + data").label == "data+spatial"
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("tensor", "tensor is 'filter' or 'channel', which divide the tensors of layers"),
+        ("data+tensor", "tensor is 'filter' or 'channel'"),
+        ("ddp", "ddp is 'data'"),
+        ("filter+channel", "known: channel, data, data"),
+    ],
+)
+def test_other_names_of_strategies(name, advice):
+    with pytest.raises(InputError) as told:
+        parse_strategy(name)
+    assert advice in str(told.value)
+
+
+@pytest.mark.parametrize("name", FOLLOWS)
+def test_what_follows_from_other_parameters_names_them(name):
+    axes = {"model": "alexnet", "dataset": "imagenet", "system": "abci", "pe": 1, "batch": 1}
+    with pytest.raises(InputError, match=f"'{name}' follows from other parameters; set "):
+        validate_spec({"axes": axes, "parameters": {name: 1}}, "")
+
+
+def test_what_is_told_to_set_can_be_set():
+    named = {word for text in FOLLOWS.values() for word in text.split() if "_" in word}
+    assert named <= set(FREE)

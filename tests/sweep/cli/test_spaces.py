@@ -1,0 +1,66 @@
+"""Questions without a store, and options that slice one."""
+
+import json
+
+import pytest
+
+SPACE = ("--model", "alexnet", "--dataset", "imagenet", "--oracle", "paper")
+SMALL = (*SPACE, "--pe", "4,8", "--batch", "32", "--strategy", "data,filter")
+
+
+@pytest.mark.parametrize("command", ["best", "limits"])
+def test_a_question_without_a_store(command, paradl):
+    code, out, err = paradl(command, *SMALL, "--format", "json")
+    assert (code, err) == (0, "")
+    assert {row["strategy"] for row in json.loads(out)} == {"data", "filter"}
+
+
+def test_options_slice_a_store(mixed_url, paradl):
+    options = ("--format", "json", "--model", "alexnet", "--pe", "4,8")
+    _, out, _ = paradl("limits", mixed_url, *options)
+    _, same, _ = paradl(
+        "limits", mixed_url, *options[:2], "--sel", "model=alexnet", "--sel", "pe=4,8"
+    )
+    assert json.loads(out) == json.loads(same)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "--model: expected a store, or a model; name a cube's folder, or give --model"),
+        ((*SMALL, "--sel", "pe=4"), "--sel: there is no store to slice"),
+        ((*SMALL, "--pe", "0"), "--pe: expected at least 1 and at most"),
+        ((*SMALL, "--pe", "8..4"), "--pe: expected the first value not above the last"),
+        ((*SMALL, "--strategy", "dta"), "--strategy: unknown strategy 'dta'"),
+        ((*SMALL, "--set", "gama=1"), "--set: unknown parameter 'gama'"),
+        ((*SMALL, "--price", "x"), "--price: expected a number, got x"),
+        ((*SMALL, "--price", "1", "--price", "2"), "--price: expected one price"),
+        ((*SMALL, "--objective", "cost"), "the cost needs the price of a PE-hour; give --price"),
+    ],
+)
+def test_bad_options(options, message, paradl):
+    code, out, err = paradl("best", *options)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_store_has_its_own_settings(mixed_url, paradl):
+    code, _, err = paradl("best", mixed_url, "--oracle", "paper")
+    assert code == 2
+    assert "--oracle: a store has its own" in err
+
+
+def test_losers_are_told(paradl):
+    code, out, _ = paradl(
+        "best", *SPACE, "--pe", "100", "--batch", "8", "--strategy", "data,filter"
+    )
+    assert code == 0
+    assert "too_many_pes" in out
+    assert "pe=64" in out
+
+
+def test_a_batch_that_nothing_bounds_is_told(paradl):
+    options = (*SPACE, "--pe", "4", "--strategy", "data", "--format", "json")
+    assert "nothing bounds the global batch" in paradl("best", *options)[2]
+    assert paradl("best", *options, "--max-global-batch", "256")[2] == ""

@@ -1,0 +1,40 @@
+import pytest
+
+import sweep
+from sweep.questions.adhoc import Options, make_grid
+from sweep.questions.bottleneck import KINDS, PARTS, list_bottlenecks
+
+
+@pytest.fixture(scope="module")
+def rows():
+    strategies = "data,data+filter:group=4"
+    options = Options("alexnet", "pow2:1..64", 32, "imagenet", strategy=strategies)
+    return list_bottlenecks(make_grid(options))
+
+
+def test_each_term_is_somebodys():
+    assert set(KINDS) == set(PARTS)
+    assert {kind for kind, _ in KINDS.values()} == {"work", "limitation", "bottleneck"}
+
+
+def test_shares_are_those_of_a_prediction(rows):
+    row = next(row for row in rows if row["strategy"] == "data" and row["pe"] == 64)
+    predicted = sweep.predict("alexnet", "data", 64, 32, dataset="imagenet")
+    time = predicted["epoch_time"]
+    for name, share in row["shares"].items():
+        assert share == pytest.approx(predicted["terms"][name] / time, rel=1e-9)
+    assert row["memory_parts"] == pytest.approx(predicted["memory_parts"])
+    assert row["epoch_time"] == pytest.approx(time)
+
+
+def test_shares_add_up_and_the_largest_binds(rows):
+    for row in rows:
+        assert sum(row["shares"].values()) == pytest.approx(1)
+        assert row["share"] == max(row["shares"].values()) == row["shares"][row["binds"]]
+        assert sum(row["memory_parts"].values()) == pytest.approx(row["memory"])
+        assert row["sentence"].startswith(f"{row['share']:.0%} of the time is ")
+
+
+def test_what_does_not_exist_has_no_row(mixed):
+    rows = sweep.bottleneck(mixed, {"model": "alexnet", "strategy": "serial"})
+    assert set(rows["pe"]) == {1}

@@ -1,0 +1,93 @@
+"""The inverse questions, each answer put back into `predict`."""
+
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.questions.adhoc import Options, make_grid
+from sweep.questions.needs import list_needs
+from sweep.questions.provision import list_provisions
+
+PAPER = {"oracle": "paper"}
+
+
+def read_grid(**options):
+    return make_grid(Options("alexnet", dataset="imagenet", **options))
+
+
+def predict(strategy, pe, batch, settings=None, **parameters):
+    return sweep.predict(
+        "alexnet",
+        strategy,
+        pe,
+        batch,
+        dataset="imagenet",
+        parameters=parameters,
+        settings=settings,
+    )
+
+
+def test_the_fewest_pes_that_meet_a_deadline():
+    deadline = predict("data", 21, 64, PAPER)["epoch_time"] * 10.001
+    grid = read_grid(pe="pow2:1..64", batch=64, strategy="data,serial", settings=PAPER)
+    best, alone = list_provisions(grid, deadline, epochs=10, price=2.0)
+    assert (best["strategy"], best["pe"], best["global_batch"]) == ("data", 21, 21 * 64)
+    assert best["train_time"] <= deadline < 10 * predict("data", 20, 64, PAPER)["epoch_time"]
+    assert best["pe_hours"] == pytest.approx(21 * best["train_time"] / 3600)
+    assert best["cost"] == pytest.approx(2 * best["pe_hours"])
+    assert best["holds"] is None
+    assert alone["pe"] is None
+    assert alone["reason"].startswith("at best ")
+    assert alone["reason"].endswith(" s, on 1 PEs")
+
+
+def test_a_deadline_at_the_median_holds_in_half_of_the_cases():
+    grid = read_grid(pe=1, batch=32, strategy="data")
+    (row,) = list_provisions(grid, 5 * predict("data", 1, 32)["epoch_time"] * (1 + 1e-6), epochs=5)
+    assert row["pe"] == 1
+    assert row["holds"] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_deadlines_and_epochs_that_cannot_be(mixed):
+    with pytest.raises(InputError, match="deadline: expected more than 0, got 0"):
+        list_provisions(mixed, 0)
+    with pytest.raises(InputError, match="epochs: nobody says how many epochs; give --epochs"):
+        list_provisions(read_grid(pe=4, batch=8, strategy="data", settings=PAPER), 60)
+
+
+def test_a_bandwidth_that_a_goal_needs():
+    grid = read_grid(pe=64, batch=64, strategy="data", settings=PAPER)
+    (row,) = list_needs(grid, "inter_bandwidth", efficiency=0.8)
+    together = predict("data", 64, 64, PAPER, inter_bandwidth=f"{row['needed']!r} B/s")
+    alone = predict("serial", 1, 64, PAPER)
+    reached = alone["epoch_time"] / together["epoch_time"] / 64
+    assert reached == pytest.approx(0.8, rel=1e-7)
+    assert row["own"] == 12.5e9
+
+
+def test_never_tells_what_is_reached_at_best():
+    grid = read_grid(pe=64, batch=1, strategy="data", settings=PAPER)
+    (row,) = list_needs(grid, "inter_latency", efficiency=0.99)
+    assert row["needed"] is None
+    assert row["reason"].endswith("what binds: gradient_exchange")
+    (row,) = list_needs(grid, "inter_bandwidth", efficiency=0.99)
+    reached = predict("serial", 1, 1, PAPER)["epoch_time"] / 64
+    reached /= predict("data", 64, 1, PAPER, inter_bandwidth="12.5 PB/s")["epoch_time"]
+    assert row["reason"].startswith(f"never: {reached:.0%} at best, with 12.5 PB/s; ")
+    assert row["reason"].endswith("start-ups of gradient_exchange")
+
+
+def test_memory_and_batch():
+    grid = read_grid(pe=8, batch=100_000, strategy="data", settings=PAPER)
+    predicted = predict("data", 8, 100_000, PAPER)
+    (memory,) = list_needs(grid, "memory_capacity")
+    assert memory["needed"] == pytest.approx(predicted["memory"])
+    (batch,) = list_needs(grid, "batch")
+    assert batch["needed"] == predicted["largest_batch"]
+
+
+def test_a_need_without_a_goal(mixed):
+    with pytest.raises(InputError, match="inter_latency needed for"):
+        list_needs(mixed, "inter_latency")
+    with pytest.raises(InputError, match="nothing is known of 'inter_latncy' as a need; did you"):
+        list_needs(mixed, "inter_latncy")

@@ -1,0 +1,77 @@
+"""Elasticities against central differences of predictions, parameter by parameter."""
+
+import math
+
+import pytest
+
+import sweep
+from grids.entries.parameters import PARAMETERS
+from grids.reading.errors import InputError
+from sweep.questions.adhoc import Options, make_grid
+from sweep.questions.sensitivity import list_sensitivities
+
+STEP = 1e-4
+
+
+def ask(oracle, strategy):
+    """All elasticities of AlexNet on 16 PEs."""
+    settings = {"oracle": oracle}
+    options = Options("alexnet", 16, 32, "imagenet", strategy=strategy, settings=settings)
+    return list_sensitivities(make_grid(options))
+
+
+def predict(oracle, strategy, **parameters):
+    return sweep.predict(
+        "alexnet",
+        strategy,
+        16,
+        32,
+        dataset="imagenet",
+        parameters={
+            name: f"{value!r} {PARAMETERS[name].unit}".removesuffix(" 1")
+            for name, value in parameters.items()
+        },
+        settings={"oracle": oracle},
+    )["epoch_time"]
+
+
+# `inter_latency` sets all levels beyond the node to one value: on ABCI 16 PEs see the first alone.
+CASES = [
+    ("paper", "data", ("inter_bandwidth", "inter_latency", "memory_bandwidth")),
+    ("paper", "data+filter:group=4", ("inter_bandwidth", "intra_bandwidth", "intra_latency")),
+    ("machine", "data", ("inter_bandwidth", "flow", "jitter", "layer_overhead", "peak_flops")),
+]
+
+
+@pytest.mark.parametrize(("oracle", "strategy", "names"), CASES)
+def test_against_central_differences(oracle, strategy, names):
+    rows = {row["parameter"]: row for row in ask(oracle, strategy)}
+    for name in names:
+        value = rows[name]["value"]
+        up, down = (
+            predict(oracle, strategy, **{name: value * factor}) for factor in (1 + STEP, 1 - STEP)
+        )
+        slope = math.log(up / down) / math.log((1 + STEP) / (1 - STEP))
+        assert rows[name]["elasticity"] == pytest.approx(slope, rel=1e-5, abs=1e-9), name
+
+
+def test_upgrades_are_predictions():
+    rows = ask("paper", "data")
+    changes = [row["change"] for row in rows if row["change"] is not None]
+    assert changes == sorted(changes)
+    # No contention is less than 1.
+    assert next(row["change"] for row in rows if row["parameter"] == "phi") is None
+    row = next(row for row in rows if row["parameter"] == "inter_bandwidth")
+    doubled = predict("paper", "data", inter_bandwidth=2 * row["value"])
+    assert row["upgrade"] == "doubled"
+    assert row["change"] == pytest.approx(doubled / predict("paper", "data") - 1, rel=1e-6)
+
+
+def test_only_the_paper_s_parameters_of_the_paper_s_oracle():
+    assert all(PARAMETERS[row["parameter"]].oracle != "machine" for row in ask("paper", "data"))
+
+
+def test_too_many_cells():
+    grid = make_grid(Options("alexnet", pe="1..2000", dataset="imagenet", batch=8, strategy="data"))
+    with pytest.raises(InputError, match="2,000 cells are too many for this question"):
+        list_sensitivities(grid)
