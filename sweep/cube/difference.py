@@ -26,7 +26,7 @@ def describe_difference(stored: Grid, asked: Grid) -> str:
 
 def list_differences(stored: Grid, asked: Grid) -> list[tuple[str, str, str]]:
     """Each difference but of axes: its key, and both values in words."""
-    first, second = _spell_out(stored), _spell_out(asked)
+    first, second = _spell_out(stored, True), _spell_out(asked, True)
     return list(_walk_differences("", first | {"axes": {}}, second | {"axes": {}}))
 
 

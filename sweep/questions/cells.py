@@ -49,7 +49,6 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
     """The cube of a grid in memory, numbers as a store would hold them."""
     import xarray as xr
 
-    from sweep.cube.derived import register
     from sweep.engine.compile_cache import keep_programs
 
     if prod(grid.shape) > MOST_CELLS:
@@ -58,7 +57,6 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
             advice=f"give fewer values, {MOST_CELLS:,} cells at most, or sweep them into a store "
             "with: paradl sweep",
         )
-    register()
     keep_programs()
     arrays = _compute_arrays(grid)
     coordinates = {

@@ -51,6 +51,7 @@ SPOTS: dict[str, Spot] = {
     "half_channels": Spot("pe", "half_channels"),
     "elementwise_passes": Spot("pe", "elementwise_passes"),
     "layer_overhead": Spot("pe", "layer_overhead"),
+    "window_fetch": Spot("pe", "window_fetch"),
     **{each.name: Spot("software", each.name) for each in fields(Software)},
     "phi": Spot("run", "phi"),
     "delta": Spot("run", "delta"),

@@ -44,7 +44,7 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
 
 def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
     """What a row of `best` takes in each draw [s]: of an epoch, or to the target."""
-    case = settle_choices(build_row_case(grid.ask_intervals(), row))
+    case = build_row_case(grid.ask_intervals(), row)
     if objective == "epoch_time":
         case = replace(case, training=None)
     seconds, _ = _draw_times(case)
