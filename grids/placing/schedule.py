@@ -13,10 +13,16 @@ from grids.placing.problem import Placement, Problem
 Starts = list[float]
 
 
-def schedule_step(problem: Problem, placement: Placement) -> tuple[list[Starts], list[float]]:
-    """When operators begin in each pass, and how long each pass takes [s]."""
+def schedule_step(
+    problem: Problem, placement: Placement, runs: int = 1
+) -> tuple[list[Starts], list[float]]:
+    """When operators begin in each pass, and how long each pass takes [s].
+
+    runs: micro-batches, each an equal part of the operators; devices prefer the earlier ones.
+    """
     schedules = [
-        schedule_pass(problem, durations, placement) for durations in problem.durations.tolist()
+        schedule_pass(problem, durations, placement, runs)
+        for durations in problem.durations.tolist()
     ]
     return [starts for starts, _ in schedules], [length for _, length in schedules]
 
@@ -27,10 +33,10 @@ def time_step(problem: Problem, placement: Placement) -> float:
 
 
 def schedule_pass(
-    problem: Problem, durations: Sequence[float], placement: Placement
+    problem: Problem, durations: Sequence[float], placement: Placement, runs: int = 1
 ) -> tuple[Starts, float]:
     """The better of both orders, and its length [s]."""
-    ranks = rank_operators(problem, durations, placement)
+    ranks = _put_in_turn(rank_operators(problem, durations, placement), runs)
     order = sorted(range(len(ranks)), key=lambda each: (-ranks[each], each))
     by_rank = follow_order(problem, durations, placement, order)
     by_time = _dispatch(problem, durations, placement, ranks)
@@ -60,6 +66,12 @@ def rank_operators(
             after = max(after, edge.delays[here][placement[edge.taker]] + ranks[edge.taker])
         ranks[position] = durations[position] + after
     return ranks
+
+
+def _put_in_turn(ranks: list[float], runs: int) -> list[float]:
+    """Ranks by which an operator of an earlier run goes before all of later ones."""
+    size, apart = len(ranks) // runs, max(ranks)
+    return [rank + (runs - 1 - each // size) * apart for each, rank in enumerate(ranks)]
 
 
 def follow_order(

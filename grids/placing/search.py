@@ -5,6 +5,7 @@ Moves put a run of operators on another device: a chain, or one operator where a
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from grids.placing.problem import Placement, Problem
 from grids.placing.schedule import rank_operators, time_step
@@ -14,6 +15,7 @@ MOST_SEEN = 10_000_000
 
 Fixed = Mapping[int, int]  # operators whose device is given
 Tick = Callable[[], bool]  # whether there is time left
+Measure = Callable[[Placement], float]  # a step's time [s]
 
 
 def search(
@@ -24,13 +26,14 @@ def search(
     *,
     first: Sequence[Placement] = (),
     goal: float = 0.0,
+    measure: Measure | None = None,
 ) -> tuple[float, Placement] | None:
     """The best placement that was met, with its step's time [s]; None: none that fits was met.
 
     rounds: shaken so often, and made better again. first: placements to begin with, too. goal [s]:
-    a step below which there is none.
+    a step below which there is none. measure: a step's time, in place of its schedule's.
     """
-    search = _Search(problem, fixed, has_time)
+    search = _Search(problem, fixed, has_time, measure or partial(time_step, problem))
     for placement in (*first, *list_first(problem, fixed)):
         search.improve(placement)
     chance = random.Random(0)  # the same answer each time
@@ -99,8 +102,8 @@ def _place_greedily(problem: Problem, fixed: Fixed, whole: bool = True) -> Place
 class _Search:
     """The best placement so far, and the moves that lead from one to another."""
 
-    def __init__(self, problem: Problem, fixed: Fixed, has_time: Tick) -> None:
-        self.problem, self.has_time = problem, has_time
+    def __init__(self, problem: Problem, fixed: Fixed, has_time: Tick, measure: Measure) -> None:
+        self.problem, self.has_time, self.measure = problem, has_time, measure
         self.best: tuple[float, Placement] | None = None
         self.free = [each for each in range(problem.operators) if each not in fixed]
         chains = list_chains(problem)
@@ -148,7 +151,7 @@ class _Search:
         if problem.room < float("inf"):
             excess = problem.measure_memory(placement) - problem.room
             beyond = float(excess.clip(min=0.0).sum())
-        time = time_step(problem, placement)
+        time = self.measure(placement)
         if len(self.seen) * problem.operators > MOST_SEEN:
             self.seen.clear()
         self.seen[placement] = (beyond, time)

@@ -60,9 +60,12 @@ def solve(
     return solver.answer()
 
 
-def search_plan(problem: Problem) -> Plan:
-    """A good placement, without a proof and without looking at memory: the same one each time."""
-    solver = _Solver(problem, ENDLESS, Highs(), lambda best, bound: None)  # HiGHS is not asked
+def search_plan(problem: Problem, time_limit: float = ENDLESS) -> Plan:
+    """A good placement, without a proof and without looking at memory.
+
+    The same one each time, where there is time enough for it.
+    """
+    solver = _Solver(problem, time_limit, Highs(), lambda best, bound: None)  # HiGHS is not asked
     solver.search()
     assert solver.best is not None  # one device may hold all
     return solver.best
