@@ -99,6 +99,7 @@ def test_bounds_hold_for_every_placement_and_order(seed, highs):
     )
     answer = solve_piped(piped, highs, LIMIT)
     assert answer.plan is not None
+    assert least is not None
     assert answer.bounds.proven <= least * (1 + 1e-12)
     assert answer.bounds.critical_path <= answer.bounds.proven
     # Two orders are tried, not all: at most a fifth more than the least, of these.

@@ -1,6 +1,7 @@
 """Steps in micro-batches: how samples are divided, stages to begin with, times of models."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from placement_toys import diamond, join_devices
@@ -20,7 +21,7 @@ operators:
 tensors:
   - {maker: first, takers: second, bytes: 8 MB}
 """
-HERE = {"system": "dgx1-v100", "time_limit": 5}
+HERE: Any = {"system": "dgx1-v100", "time_limit": 5}
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_a_chain_by_hand(chain):
 
 
 def test_a_model_pays_launches_and_weights_each_time():
-    asked = {"batch": 32, "dataset": "imagenet", **HERE}
+    asked: Any = {"batch": 32, "dataset": "imagenet", **HERE}
     whole = sweep.place("alexnet", 1, **asked)
     part = sweep.place("alexnet", 1, **asked | {"batch": 8})
     answer = sweep.place("alexnet", 1, micro_batches=4, **asked)
