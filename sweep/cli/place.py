@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from grids.reading.errors import InputError, shorten
 from sweep.cli.exits import INTERRUPTED, NOTHING_FEASIBLE, end
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import Dataset, Form, System
@@ -23,6 +24,13 @@ Devices = Annotated[int, typer.Option(help="Devices of one node.")]
 StepBatch = Annotated[
     int | None, typer.Option("--batch", help="Samples of a step, of a model; a graph has its own.")
 ]
+MicroBatches = Annotated[
+    str | None,
+    typer.Option(
+        metavar="S|B,B[,B]",
+        help="So many micro-batches, or the samples of each; their steps overlap, as in GPipe.",
+    ),
+]
 Optimizer = Annotated[
     Literal["sgd", "adam", "none"], typer.Option(help="Whose states memory has to hold.")
 ]
@@ -38,6 +46,7 @@ def place(
     batch: StepBatch = None,
     dataset: Dataset = None,
     optimizer: Optimizer = "sgd",
+    micro_batches: MicroBatches = None,
     time_limit: TimeLimit = 60.0,
     plot: Plot = None,
     quiet: Quiet = False,
@@ -55,6 +64,7 @@ def place(
             batch=batch,
             dataset=dataset,
             optimizer=optimizer,
+            micro_batches=None if micro_batches is None else parse_micro_batches(micro_batches),
             time_limit=time_limit,
             tell=_ignore if quiet else _Progress(time_limit),
         )
@@ -67,6 +77,19 @@ def place(
         end(_explain_memory(answer["smallest_devices"]), NOTHING_FEASIBLE)
     if answer["interrupted"]:
         end("interrupted: this is the best so far", INTERRUPTED)
+
+
+def parse_micro_batches(text: str) -> int | list[int]:
+    """How many there are, or the samples of each of several."""
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"expected whole numbers, got {shorten(text)}",
+            where="--micro-batches",
+            advice="write 4, or the samples of each: 8,8,4,4",
+        ) from None
+    return sizes if len(sizes) > 1 else sizes[0]
 
 
 def _explain_memory(smallest: int | None) -> str:

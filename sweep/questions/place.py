@@ -12,11 +12,19 @@ from grids.graphs.links import Links, link_devices
 from grids.library import find
 from grids.placing.highs import Highs
 from grids.placing.packing import count_devices
-from grids.placing.problem import Problem, pose_problem
+from grids.placing.piped import solve_piped
+from grids.placing.problem import Problem
 from grids.placing.solve import Answer, Tell, solve
 from grids.reading.errors import InputError, shorten
 from sweep.errors import RunError
 from sweep.questions.graph_of import Asked, choose_graph
+from sweep.questions.micro_batches import (
+    Posed,
+    Sizes,
+    divide_samples,
+    place_stages,
+    pose_piped,
+)
 
 Row = dict[str, Any]
 MOST_SECONDS = 7 * 24 * 3600.0
@@ -32,39 +40,56 @@ def place(
     batch: int | None = None,
     dataset: str | None = None,
     optimizer: Optimizer = "sgd",
+    micro_batches: Sizes | None = None,
     time_limit: float = 60.0,
     tell: Tell = lambda best, bound: None,
 ) -> Row:
     """The best placement that is met in `time_limit` seconds, with its step's time and its proof.
 
     what: a model of the catalogue, or a file of one, with a batch; or a graph's name or file.
+    micro_batches: into how many the step is divided, or the samples of each; their steps overlap.
     Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap, the part of the
     step that a better placement could save at most; bounds [s]; memory [B] by device; operators and
-    messages, a row each. `feasible` is False where memory is proven not to do, with the fewest
-    devices that would.
+    messages, a row each and micro-batch. `feasible` is False where memory is proven not to do, with
+    the fewest devices that would.
     InputError: bad input, an operator that no device has room for. RunError: out of time without
     any placement that fits.
     """
     _expect_limit(time_limit)
     machine = find("system", system, Path())
     links = link_devices(machine, devices)
-    asked = choose_graph(what, machine, system, batch, dataset, optimizer)
-    problem = pose_problem(asked.graph, links, room=asked.room, states=asked.states)
-    _expect_problem(asked.graph, problem)
+
+    def ask(samples: int | None) -> Asked:
+        return choose_graph(what, machine, system, samples, dataset, optimizer)
+
+    asked = ask(batch)
+    division = divide_samples(micro_batches, asked.graph.batch)
+    posed = pose_piped(asked, division, links, ask)
+    _expect_problem(asked.graph, posed.piped.whole)
     head = {
         "graph": asked.graph.name,
         "system": machine.name,
         "devices": devices,
         "pes": list(links.pes),
         "batch": asked.graph.batch,
+        "micro_batches": len(division),
+        "samples": division.samples,
         "times": asked.times,
         "source": list(asked.graph.source),
     }
     with Highs() as highs:
-        answer = solve(problem, highs, time_limit, tell)
+        answer = _solve(posed, highs, time_limit, tell)
         if answer.plan is None:
-            return head | _explain_failure(problem, highs, answer, time_limit)
-    return head | _describe(asked, problem, links, answer)
+            return head | _explain_failure(posed.piped.whole, highs, answer, time_limit)
+    return head | _describe(asked.graph, posed, links, answer)
+
+
+def _solve(posed: Posed, highs: Highs, limit: float, tell: Tell) -> Answer:
+    """The best placement; of several micro-batches by a search alone."""
+    piped = posed.piped
+    if piped.runs == 1:
+        return solve(piped.whole, highs, limit, tell)
+    return solve_piped(piped, highs, limit, place_stages(piped.whole), tell)
 
 
 def _expect_limit(limit: float) -> None:
@@ -109,32 +134,33 @@ def _count_within(problem: Problem, highs: Highs, limit: float) -> int | None:
     return count_devices(problem, highs, lambda: end - time.monotonic())
 
 
-def _describe(asked: Asked, problem: Problem, links: Links, answer: Answer) -> Row:
-    """The plan and its proof as plain data."""
-    plan, graph = answer.plan, asked.graph
+def _describe(whole: Graph, posed: Posed, links: Links, answer: Answer) -> Row:
+    """The plan and its proof as plain data; whole: the graph of a step at once."""
+    plan, graph, problem = answer.plan, posed.graph, posed.piped.unrolled
     assert plan is not None
+    placement = plan.placement * posed.piped.runs
     lengths = [
         max(start + duration for start, duration in zip(starts, durations, strict=True))
         for starts, durations in zip(plan.starts, problem.durations.tolist(), strict=True)
     ]
     gap = max(0.0, 1 - answer.bounds.proven / plan.time)
     proven = gap <= PROVEN
-    operators = list(_list_operators(graph, links, plan.placement, plan.starts, lengths))
-    messages = list(_list_messages(graph, problem, links, plan.placement, operators))
+    operators = list(_list_operators(graph, links, placement, plan.starts, lengths, len(whole)))
+    messages = list(_list_messages(graph, problem, links, placement, operators))
     return {
         "feasible": True,
         "step_time": plan.time,
         "forward_time": lengths[0],
         "backward_time": lengths[1],
-        "serial_time": graph.serial_time,
-        "speedup": graph.serial_time / plan.time,
+        "serial_time": whole.serial_time,
+        "speedup": whole.serial_time / plan.time,
         "proven": proven,
         "gap": 0.0 if proven else gap,
         "bounds": answer.bounds._asdict(),
         "interrupted": answer.interrupted,
-        "memory": problem.measure_memory(plan.placement).tolist(),
-        "room": problem.room,
-        "fits_one": problem.fits((0,) * problem.operators),
+        "memory": posed.piped.whole.measure_memory(plan.placement).tolist(),
+        "room": posed.piped.whole.room,
+        "fits_one": posed.piped.whole.fits((0,) * len(whole)),
         "sent_bytes": math.fsum(each["bytes"] for each in messages),
         "busiest_link": _find_busiest(messages, plan.time),
         "operators": operators,
@@ -148,13 +174,19 @@ def _list_operators(
     placement: Iterable[int],
     starts: tuple[tuple[float, ...], ...],
     lengths: list[float],
+    size: int,
 ) -> Iterable[Row]:
-    """A row an operator: where it runs, and when, from the beginning of the step [s]."""
-    for operator, device, start, mirrored in zip(graph.operators, placement, *starts, strict=True):
+    """A row an operator: where it runs, and when, from the beginning of the step [s].
+
+    size: operators of a micro-batch.
+    """
+    rows = zip(graph.operators, placement, *starts, strict=True)
+    for position, (operator, device, start, mirrored) in enumerate(rows):
         # The backward pass is planned in reverse, from its end.
         backward = sum(lengths) - mirrored - operator.backward
         yield {
             "operator": operator.name,
+            "micro_batch": position // size,
             "device": device,
             "pe": links.pes[device],
             "forward_start": start,

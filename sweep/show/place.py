@@ -26,13 +26,16 @@ def show_placement(answer: Mapping[str, Any], form: Format) -> None:
     if answer["feasible"]:
         print_table([_lay_out_device(answer, each) for each in range(answer["devices"])])
         print(draw_timeline(answer))
-        print_table(_list_runs(answer["operators"]), "Operators, in an order in which they run")
+        first = [row for row in answer["operators"] if not row["micro_batch"]]
+        of_first = "" if answer["micro_batches"] == 1 else " of the first micro-batch"
+        print_table(_list_runs(first), f"Operators{of_first}, in an order in which they run")
 
 
 def _describe(answer: Mapping[str, Any]) -> list[str]:
     """Lines of what was asked, the step's time and its proof."""
     pes = ", ".join(map(str, answer["pes"]))
     batch = "" if answer["batch"] is None else f", {answer['batch']:,} samples"
+    batch += _describe_division(answer)
     head = f"{answer['graph']} on {answer['system']}, PEs {pes}{batch}; times: {answer['times']}"
     if not answer["feasible"]:
         return [head]
@@ -43,20 +46,36 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         else f"at most {format_percent(answer['gap'])} of it could be saved"
     )
     alone = "" if answer["fits_one"] else ", which has no room for it"
+    filled = " and fill" if answer["micro_batches"] > 1 else ""
     lines = [
         head,
         f"step: {_time(answer['step_time'])}, forward {_time(answer['forward_time'])} and backward "
         f"{_time(answer['backward_time'])}: {proof}",
         f"SU^{answer['devices']}: {answer['speedup']:.4g} over "
         f"{_time(answer['serial_time'])} on one device{alone}",
-        f"no step is below {_time(bounds['proven'])} (critical path "
+        f"no step is below {_time(bounds['proven'])} (critical path{filled} "
         f"{_time(bounds['critical_path'])}, work over devices {_time(bounds['work'])})",
         f"sent: {format_quantity(answer['sent_bytes'], 'B')}; the busiest link is busy "
         f"{format_percent(answer['busiest_link'])} of the step",
     ]
+    if answer["micro_batches"] > 1 and answer["times"] == "measured":
+        lines.append(
+            "a micro-batch takes its part of the measured times: launches it pays again are unknown"
+        )
     if answer["busiest_link"] > 1:
         lines.append("messages would queue: the step takes longer than this")
     return lines
+
+
+def _describe_division(answer: Mapping[str, Any]) -> str:
+    """Into which micro-batches the step is divided."""
+    count, samples = answer["micro_batches"], answer["samples"]
+    if count == 1:
+        return ""
+    if samples is None or len({*samples}) == 1:
+        each = "" if samples is None else f" of {samples[0]:,}"
+        return f" in {count:,} micro-batches{each}"
+    return f" in micro-batches of {', '.join(map(str, samples))}"
 
 
 def _time(seconds: float) -> str:
@@ -72,7 +91,7 @@ def _lay_out_device(answer: Mapping[str, Any], device: int) -> dict[str, Any]:
     }
     return {
         "PE": answer["pes"][device],
-        "operators": len(rows),
+        "operators": sum(not row["micro_batch"] for row in rows),
         **{
             f"{name} busy": format_percent(seconds / (answer[f"{name}_time"] or 1.0))
             for name, seconds in busy.items()

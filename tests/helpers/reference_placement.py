@@ -90,6 +90,28 @@ def replay_step(
     return _play(backward, back, placement, orders[1], delay, time)
 
 
+def replay_micro_batches(
+    steps: Sequence[tuple[Sequence[float], Sequence[float], Tensors]],
+    placement: Sequence[int],
+    orders: tuple[Sequence[int], Sequence[int]],
+    delay: Delay,
+) -> float:
+    """When a step ends whose micro-batches overlap: all forward passes, then all backward passes.
+
+    steps: forward and backward times and tensors of each micro-batch; orders: as of a step, of
+    operator i of micro-batch k as k n + i.
+    """
+    count = len(placement)
+    forward = [time for times, _, _ in steps for time in times]
+    backward = [time for _, times, _ in steps for time in times]
+    tensors = [
+        (number * count + maker, [number * count + each for each in takers], size)
+        for number, (_, _, some) in enumerate(steps)
+        for maker, takers, size in some
+    ]
+    return replay_step(forward, backward, tensors, [*placement] * len(steps), orders, delay)
+
+
 def _play(
     durations: Sequence[float],
     messages: Sequence[tuple[tuple[int, ...], tuple[int, ...], float]],

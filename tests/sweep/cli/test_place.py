@@ -48,6 +48,25 @@ def test_as_json_and_csv(diamond, paradl):
     assert {row["pe"] for row in rows} == {"0", "3"}
 
 
+def test_micro_batches(diamond, paradl):
+    asked = ("place", diamond, *ASKED, "--quiet", "--micro-batches")
+    code, out, err = paradl(*asked, "2")
+    assert (code, err) == (0, "")
+    assert "diamond on dgx1-v100, PEs 0, 3 in 2 micro-batches; times: measured" in out
+    assert "critical path and fill" in out
+    assert "launches it pays again are unknown" in out
+    assert "Operators of the first micro-batch" in out
+    diamond.write_text(f"batch: 16\n{DIAMOND}")
+    assert "16 samples in micro-batches of 4, 12" in paradl(*asked, "4,12")[1]
+    assert "16 samples in 2 micro-batches of 8" in paradl(*asked, "2")[1]
+    code, out, err = paradl(*asked, "4,x")
+    assert (code, out) == (2, "")
+    assert err == (
+        "paradl: --micro-batches: expected whole numbers, got '4,x'; write 4, or the samples of "
+        "each: 8,8,4,4\n"
+    )
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_the_picture(suffix, diamond, paradl, tmp_path):
     path = tmp_path / f"placement.{suffix}"

@@ -25,7 +25,12 @@ def answer(**more):
         "proven": False,
         "gap": 0.1,
         "operators": [
-            {"operator": name, "device": device, **dict(zip(times, own, strict=True))}
+            {
+                "operator": name,
+                "micro_batch": 0,
+                "device": device,
+                **dict(zip(times, own, strict=True)),
+            }
             for name, device, *own in rows
         ],
         "messages": [{"from": 0, "to": 5, "sent": 0.5, "come": 1.0}],

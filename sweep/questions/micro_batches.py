@@ -1,0 +1,146 @@
+"""Micro-batches of a step: how samples are divided, and the problem of steps that overlap."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.graphs.graph import MOST_OPERATORS, Graph
+from grids.graphs.links import Links
+from grids.inputs.partition import stage_ends
+from grids.models.layers import MOST_LAYERS
+from grids.placing.piped import Piped, divide_graph, unroll_graph
+from grids.placing.problem import Placement, Problem, pose_problem
+from grids.reading.errors import InputError, shorten
+from sweep.questions.graph_of import Asked
+
+Sizes = int | Sequence[int]  # how many there are; or the samples of each
+OPTION = "--micro-batches"
+
+
+@dataclass(frozen=True)
+class Division:
+    """A step in micro-batches: each one's part of the samples; samples, None: not known."""
+
+    shares: tuple[float, ...]
+    samples: tuple[int, ...] | None
+
+    def __len__(self) -> int:
+        return len(self.shares)
+
+
+def divide_samples(asked: Sizes | None, batch: int | None) -> Division:
+    """The micro-batches of a step of `batch` samples, None: not known.
+
+    InputError: none of them, one without samples, other samples than the step's, or a number that
+    does not divide them.
+    """
+    if isinstance(asked, int) or asked is None:
+        return _divide_equally(1 if asked is None else asked, batch)
+    sizes = tuple(asked)
+    if not sizes or min(sizes) < 1:
+        raise InputError(
+            f"expected at least one sample in each, got {shorten(list(sizes))}", where=OPTION
+        )
+    if batch is None:
+        raise InputError(
+            "the graph does not say how many samples its step has",
+            where=OPTION,
+            advice=f"give their number, {len(sizes)}, or write a batch into the graph",
+        )
+    if sum(sizes) != batch:
+        raise InputError(
+            f"expected the {batch:,} samples of the step, got {sum(sizes):,} in all",
+            where=OPTION,
+            advice="write the samples of each, such as 16,16; or their number alone",
+        )
+    return Division(tuple(size / batch for size in sizes), sizes)
+
+
+def _divide_equally(count: int, batch: int | None) -> Division:
+    """So many micro-batches of as many samples each."""
+    if count < 1:
+        raise InputError(f"expected at least 1, got {count}", where=OPTION)
+    if batch is None:
+        return Division((1 / count,) * count, None)
+    if batch % count:
+        sizes = [batch // count + (each < batch % count) for each in range(count)]
+        raise InputError(
+            f"{batch:,} samples are not {count:,} times as many",
+            where=OPTION,
+            advice=f"write the samples of each, {','.join(map(str, sizes))}"
+            if 1 < count <= min(batch, 16)
+            else "choose a number that divides them",
+        )
+    return Division((1 / count,) * count, (batch // count,) * count)
+
+
+@dataclass(frozen=True)
+class Posed:
+    """What is to be solved, and the graph of all its micro-batches, one after another."""
+
+    graph: Graph
+    piped: Piped
+
+
+def pose_piped(
+    asked: Asked, division: Division, links: Links, ask: Callable[[int], Asked]
+) -> Posed:
+    """The problem of a step in micro-batches; ask: what a model is for so many samples.
+
+    InputError: more operators in all than can be scheduled.
+    """
+    whole = pose_problem(asked.graph, links, room=asked.room, states=asked.states)
+    if len(division) == 1:
+        return Posed(asked.graph, Piped(whole, whole))
+    if len(division) * len(asked.graph) > MOST_OPERATORS:
+        raise InputError(
+            f"expected at most {MOST_OPERATORS:,} operators in all micro-batches, got "
+            f"{len(division) * len(asked.graph):,}",
+            where=OPTION,
+            advice="take fewer micro-batches",
+        )
+    graph = unroll_graph(_list_graphs(asked, division, ask))
+    return Posed(graph, Piped(whole, pose_problem(graph, links)))
+
+
+def _list_graphs(asked: Asked, division: Division, ask: Callable[[int], Asked]) -> list[Graph]:
+    """The graph of each micro-batch; those of as many samples are one."""
+    if asked.times == "oracle":
+        assert division.samples is not None  # a model's step has a batch
+        of_size = {size: ask(size).graph for size in {*division.samples}}
+        return [of_size[size] for size in division.samples]
+    of_share = {share: divide_graph(asked.graph, share) for share in {*division.shares}}
+    return [of_share[share] for share in division.shares]
+
+
+def place_stages(problem: Problem) -> list[Placement]:
+    """Contiguous stages of operators, balanced as a `pipeline`'s, on 2 devices and more.
+
+    Each stage is on the device next to the last one's, of those that are free.
+    """
+    most = min(problem.devices, problem.operators)
+    if most < 2 or problem.operators > MOST_LAYERS:
+        return []
+    devices = _line_up(problem.delays.sum(axis=0))
+    ends = stage_ends(problem.durations.sum(axis=0), np.arange(2, most + 1), _cross(problem))
+    stages = (ends[:, None] <= np.arange(problem.operators)[:, None]).sum(axis=0).T
+    return [tuple(devices[stage] for stage in row) for row in stages.tolist()]
+
+
+def _cross(problem: Problem) -> NDArray[np.float64]:
+    """Bytes that a cut behind each operator carries [n]."""
+    carried = np.zeros(problem.operators)
+    for tensor in problem.tensors:
+        carried[tensor.maker : max(tensor.takers)] += tensor.bytes
+    return carried
+
+
+def _line_up(delays: NDArray[np.float64]) -> list[int]:
+    """Devices from the first on, each the nearest of those that are left."""
+    line, left = [0], [*range(1, len(delays))]
+    while left:
+        left.remove(nearest := min(left, key=lambda each: (delays[line[-1], each], each)))
+        line.append(nearest)
+    return line

@@ -1,0 +1,158 @@
+"""Steps that overlap: against pipeline's formula, a replay, everything, and what bounds allow."""
+
+import itertools
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from placement_toys import draw_graph, draw_links, join_devices
+from reference_placement import brute_force, replay_micro_batches
+
+from grids.graphs.graph import NamedTensor, Operator, link_operators
+from grids.placing.piped import Piped, divide_graph, solve_piped, unroll_graph
+from grids.placing.problem import pose_problem
+from grids.placing.schedule import time_step
+
+LIMIT = 30.0  # [s]; none of these needs a tenth of it
+
+
+def make_chain(times, size=0.0):
+    """Operators one after the other, of so many seconds forward, and twice that backward."""
+    return link_operators(
+        "chain",
+        [Operator(f"o{n}", time, 2 * time, kept=4.0) for n, time in enumerate(times)],
+        [NamedTensor(f"o{n}", (f"o{n + 1}",), size) for n in range(len(times) - 1)],
+    )
+
+
+def pose(graph, links, shares, room=math.inf):
+    """The problem of a step whose samples are divided so, and the micro-batches' graphs."""
+    graphs = [divide_graph(graph, share) for share in shares]
+    whole = pose_problem(graph, links, room=room)
+    return Piped(whole, pose_problem(unroll_graph(graphs), links)), graphs
+
+
+def unpack(graph):
+    """What the reference takes: times and tensors without classes."""
+    tensors = [(each.maker, each.takers, each.bytes) for each in graph.tensors]
+    forward = [each.forward for each in graph.operators]
+    return forward, [each.backward for each in graph.operators], tensors
+
+
+def wire(links):
+    """What a message takes, for the reference."""
+    return lambda here, to, size: float(
+        links.latency[here, to] + size * links.seconds_per_byte[here, to]
+    )
+
+
+@pytest.mark.parametrize(("devices", "segments"), list(itertools.product([1, 2, 3], [1, 2, 4, 8])))
+def test_equal_stages_and_free_links_are_a_pipeline_to_the_last_bit(devices, segments, highs):
+    # ParaDL, Table III: (p2 + S - 1) / S times the largest stage, of both passes.
+    graph = make_chain([1.0, 2.0, 1.0] * devices)
+    stages = tuple(n // 3 for n in range(3 * devices))
+    piped, _ = pose(graph, join_devices(devices), [1 / segments] * segments)
+    expected = (devices + segments - 1) / segments * (4.0 + 8.0)
+    assert piped.schedule(stages).time == expected
+    answer = solve_piped(piped, highs, LIMIT, [stages])
+    assert answer.plan is not None
+    assert answer.bounds.proven <= answer.plan.time <= expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_micro_batch_is_the_plain_placement(seed):
+    chance = random.Random(seed)
+    graph, links = draw_graph(chance, 9), draw_links(chance, 3)
+    piped, _ = pose(graph, links, [1.0])
+    placement = tuple(chance.randrange(3) for _ in range(9))
+    assert piped.runs == 1
+    assert piped.schedule(placement).time == time_step(piped.whole, placement)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_time_is_that_of_a_replay(seed):
+    chance = random.Random(seed)
+    graph, links = draw_graph(chance, 6), draw_links(chance, 2)
+    piped, graphs = pose(graph, links, chance.choice([[0.5, 0.5], [0.25, 0.5, 0.25], [0.125] * 8]))
+    placement = tuple(chance.randrange(2) for _ in range(6))
+    plan = piped.schedule(placement)
+
+    def order(number):
+        # Of two that begin together on a device, one takes no time, and is first.
+        starts, durations = plan.starts[number], piped.unrolled.durations[number]
+        return sorted(range(len(starts)), key=lambda n: (starts[n], durations[n] > 0, n))
+
+    steps = [unpack(each) for each in graphs]
+    replayed = replay_micro_batches(steps, placement, (order(0), order(1)[::-1]), wire(links))
+    assert plan.time == pytest.approx(replayed, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_hold_for_every_placement_and_order(seed, highs):
+    chance = random.Random(seed)
+    graph, links = draw_graph(chance, 3), draw_links(chance, 2)
+    piped, graphs = pose(graph, links, chance.choice([[0.5, 0.5], [0.25, 0.75]]))
+    forward, backward, tensors = unpack(unroll_graph(graphs))
+    least = brute_force(
+        forward, backward, tensors, 2, wire(links), lambda placed: placed[:3] == placed[3:]
+    )
+    answer = solve_piped(piped, highs, LIMIT)
+    assert answer.plan is not None
+    assert least is not None
+    assert answer.bounds.proven <= least * (1 + 1e-12)
+    assert answer.bounds.critical_path <= answer.bounds.proven
+    # Two orders are tried, not all: at most a fifth more than the least, of these.
+    assert least * (1 - 1e-12) <= answer.plan.time <= 1.2 * least
+
+
+def test_an_operator_runs_its_micro_batches_one_by_one(highs):
+    # Fill 1/4, four times 1/2 on the second device, and 1/4 behind it; twice that on the way back.
+    piped, _ = pose(make_chain([1.0, 2.0, 1.0]), join_devices(3), [0.25] * 4)
+    answer = solve_piped(piped, highs, LIMIT)
+    assert answer.plan is not None
+    assert answer.bounds.critical_path == answer.plan.time == 2.5 + 5.0
+
+
+def test_unequal_micro_batches_help_where_stages_are_unequal():
+    # The second device begins the sooner, the smaller the first micro-batch.
+    graph = make_chain([1.0, 3.0])
+
+    def time(*shares):
+        return pose(graph, join_devices(2), shares)[0].schedule((0, 1)).time
+
+    assert time(0.5, 0.5) == 3 * 3.5
+    assert time(0.25, 0.75) == 3 * 3.25
+    assert time(0.75, 0.25) == 3 * 3.75
+
+
+def test_memory_holds_all_micro_batches(highs):
+    # Four operators keep 4 B each, whatever the micro-batches: three of them fit a device.
+    graph, links = make_chain([1.0, 1.0, 1.0, 1.0]), join_devices(2)
+    piped, graphs = pose(graph, links, [0.5, 0.5], room=12.0)
+    assert sum(each.kept for each in graphs[0].operators) == 8.0
+    answer = solve_piped(piped, highs, LIMIT)
+    assert answer.plan is not None
+    assert piped.whole.fits(answer.plan.placement)
+    assert not solve_piped(pose(graph, links, [0.5, 0.5], room=7.0)[0], highs, LIMIT).plan
+    assert solve_piped(pose(graph, links, [0.5, 0.5], room=7.0)[0], highs, LIMIT).impossible
+
+
+def test_ctrl_c_keeps_the_best_so_far(highs):
+    piped, _ = pose(make_chain([1.0, 1.0]), join_devices(2), [0.5, 0.5])
+
+    def interrupt(best, bound):
+        raise KeyboardInterrupt
+
+    answer = solve_piped(piped, highs, LIMIT, [(0, 1)], interrupt)
+    assert answer.interrupted
+    assert answer.plan is not None
+    assert answer.plan.time == 1.5 * 3.0
+
+
+def test_a_part_of_the_samples_has_all_the_weights():
+    graph = make_chain([1.0, 2.0], size=8.0)
+    graph = replace(graph, operators=tuple(replace(o, weights=6.0) for o in graph.operators))
+    part = divide_graph(graph, 0.25)
+    assert (part.forward, part.backward, part.tensors[0].bytes) == (0.75, 1.5, 2.0)
+    assert [each.weights for each in part.operators] == [6.0, 6.0]

@@ -1,0 +1,111 @@
+"""Steps in micro-batches: how samples are divided, stages to begin with, times of models."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from placement_toys import diamond, join_devices
+
+import sweep
+from grids.graphs.links import link_devices
+from grids.library import find
+from grids.placing.problem import pose_problem
+from grids.reading.errors import InputError
+from sweep.questions.micro_batches import divide_samples, place_stages
+
+CHAIN = """name: chain
+batch: 32
+operators:
+  first:  {forward: 1 ms, backward: 2 ms, kept: 8 MB}
+  second: {forward: 1 ms, backward: 2 ms, kept: 8 MB}
+tensors:
+  - {maker: first, takers: second, bytes: 8 MB}
+"""
+HERE: Any = {"system": "dgx1-v100", "time_limit": 5}
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> str:
+    path = tmp_path / "chain.yaml"
+    path.write_text(CHAIN)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "batch", "shares", "samples"),
+    [
+        (None, 32, (1.0,), (32,)),
+        (4, 32, (0.25,) * 4, (8,) * 4),
+        (4, None, (0.25,) * 4, None),
+        ([8, 8, 16], 32, (0.25, 0.25, 0.5), (8, 8, 16)),
+    ],
+)
+def test_samples_are_divided(asked, batch, shares, samples):
+    division = divide_samples(asked, batch)
+    assert (division.shares, division.samples) == (shares, samples)
+
+
+@pytest.mark.parametrize(
+    ("asked", "batch", "message"),
+    [
+        (0, 32, "expected at least 1, got 0"),
+        (5, 32, "32 samples are not 5 times as many; write the samples of each, 7,7,6,6,6"),
+        (64, 32, "32 samples are not 64 times as many; choose a number that divides them"),
+        ([8, 8], 32, "expected the 32 samples of the step, got 16 in all"),
+        ([32, 0], 32, "expected at least one sample in each, got [32, 0]"),
+        ([], 32, "expected at least one sample in each, got []"),
+        ([8, 8], None, "the graph does not say how many samples its step has"),
+    ],
+)
+def test_what_divides_nothing_is_refused(asked, batch, message):
+    with pytest.raises(InputError) as error:
+        divide_samples(asked, batch)
+    assert str(error.value).startswith("--micro-batches: ")
+    assert message in str(error.value)
+
+
+def test_stages_are_balanced_and_their_devices_next_to_each_other():
+    problem = pose_problem(diamond(branch=2.0), join_devices(3))
+    assert place_stages(problem) == [(0, 0, 1, 1), (0, 0, 1, 2)]
+    assert place_stages(pose_problem(diamond(), join_devices(1))) == []
+    # PEs 0 to 3 of a DGX-1: two links join 0 and 3, 1 and 2, 2 and 3; from 0 on that is 3, 2, 1.
+    links = link_devices(find("system", "dgx1-v100", Path()), 4)
+    assert links.pes == (0, 1, 2, 3)
+    assert place_stages(pose_problem(diamond(), links))[-1] == (0, 3, 2, 1)
+
+
+def test_a_chain_by_hand(chain):
+    plain = sweep.place(chain, 2, **HERE)
+    assert plain["micro_batches"] == 1
+    assert plain["speedup"] == pytest.approx(1.0)
+    answer = sweep.place(chain, 2, micro_batches=4, **HERE)
+    message = 3.4e-6 + 2e6 / 50e9
+    assert answer["step_time"] == pytest.approx(5 * 0.75e-3 + 2 * message)
+    assert answer["serial_time"] == pytest.approx(6e-3)
+    assert answer["speedup"] == pytest.approx(6e-3 / answer["step_time"])
+    assert (answer["micro_batches"], answer["samples"]) == (4, (8, 8, 8, 8))
+    assert answer["bounds"]["critical_path"] == pytest.approx(5 * 0.75e-3)
+    assert sum(answer["memory"]) == pytest.approx(16e6 + 8e6)
+    assert answer["sent_bytes"] == pytest.approx(2 * 8e6)
+    rows = [(row["operator"], row["micro_batch"]) for row in answer["operators"]]
+    assert rows == [(name, number) for number in range(4) for name in ("first", "second")]
+    # GPipe: the micro-batch that came last goes back first.
+    back = {row["micro_batch"]: row["backward_start"] for row in answer["operators"][1::2]}
+    assert sorted(back, key=back.__getitem__) == [3, 2, 1, 0]
+
+
+def test_a_model_pays_launches_and_weights_each_time():
+    asked: Any = {"batch": 32, "dataset": "imagenet", **HERE}
+    whole = sweep.place("alexnet", 1, **asked)
+    part = sweep.place("alexnet", 1, **asked | {"batch": 8})
+    answer = sweep.place("alexnet", 1, micro_batches=4, **asked)
+    assert answer["step_time"] == pytest.approx(4 * part["step_time"])
+    assert answer["serial_time"] == pytest.approx(whole["step_time"])
+    assert answer["step_time"] > 1.05 * answer["serial_time"]
+
+
+def test_operators_of_all_micro_batches_are_counted(chain):
+    text = Path(chain).read_text().replace("batch: 32", "batch: 20480")
+    Path(chain).write_text(text)
+    with pytest.raises(InputError, match="at most 20,000 operators in all micro-batches"):
+        sweep.place(chain, 2, micro_batches=10240, **HERE)
