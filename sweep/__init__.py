@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sweep.questions.hybrid.question import hybrid
     from sweep.questions.limits import limits
     from sweep.questions.predict import predict
+    from sweep.samples.read import open_samples
+    from sweep.samples.sample import sample
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
@@ -36,8 +38,10 @@ _HOMES = {
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
     "open_dataset": "sweep.engine.run",
+    "open_samples": "sweep.samples.read",
     "predict": "sweep.questions.predict",
     "run": "sweep.engine.run",
+    "sample": "sweep.samples.sample",
 }
 
 __all__ = [
@@ -50,8 +54,10 @@ __all__ = [
     "hybrid",
     "limits",
     "open_dataset",
+    "open_samples",
     "predict",
     "run",
+    "sample",
 ]
 
 

@@ -52,6 +52,7 @@ FLOORS = (
     "sweep.questions",
     "sweep.measured",
     "sweep.calibration",
+    "sweep.samples",
     "sweep.show",
     "sweep.cli",
 )

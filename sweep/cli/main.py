@@ -17,6 +17,7 @@ from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, en
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
+from sweep.cli.samples import SAMPLES
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -242,6 +243,8 @@ def schema() -> None:
 
 for listing in LISTINGS:
     app.command()(listing)
+for command in SAMPLES:
+    app.command()(command)
 app.command()(compare)
 app.command()(calibrate)
 app.add_typer(plot, name="plot")

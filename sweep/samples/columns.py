@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from kernels.labels import EPOCH, TARGETS
+from kernels.labels import EPOCH
 from sweep.samples.features import FEATURES
 from sweep.samples.splits import AXES, SPLITS
 
@@ -39,7 +39,11 @@ LABELS = (
     Column("strategy", "label", "", "strategy", "text"),
     Column("slice", "label", "", "number of the point that all strategies are asked at", "count"),
 )
-CHOSEN = {"replicas": "replicas, p1", "group_size": "PEs of a group, p2", "segment_count": "segments"}
+CHOSEN = {
+    "replicas": "replicas, p1",
+    "group_size": "PEs of a group, p2",
+    "segment_count": "segments",
+}
 MEANT = {
     EPOCH: Column(EPOCH, "target", "s", "time of an epoch", "single"),
     "comp_time": Column("comp_time", "target", "s", "time computing, per epoch", "single"),
@@ -50,7 +54,10 @@ ANSWERS = (
     Column("feasible", "target", "", "whether nothing forbids the configuration", "flag"),
     Column("defined", "mark", "", "whether there is such a configuration at all", "flag"),
     Column("limit_names", "answer", "", "what forbids or marks it, with ',' between", "text"),
-    *(Column(name, "answer", "1", f"{words}, as the oracle has it", "single") for name, words in CHOSEN.items()),
+    *(
+        Column(name, "answer", "1", f"{words}, as the oracle has it", "single")
+        for name, words in CHOSEN.items()
+    ),
     Column("global_batch", "answer", "1", "samples an iteration", "single"),
 )
 MARKS = (
@@ -95,7 +102,11 @@ def name_split(split: str) -> str:
 
 def _describe_slope(target: str, parameter: str) -> Column:
     return Column(
-        name_slope(target, parameter), "gradient", "1", f"d log {target} / d log {parameter}", "single"
+        name_slope(target, parameter),
+        "gradient",
+        "1",
+        f"d log {target} / d log {parameter}",
+        "single",
     )
 
 

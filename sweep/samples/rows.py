@@ -1,7 +1,6 @@
 """Rows: slices of a problem with everything that a learner is given of them, column by column."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 
 import numpy as np
@@ -33,7 +32,7 @@ class Request:
 
     rows: int
     seed: int = 0
-    shares: Shares = Shares()
+    shares: Shares = field(default_factory=Shares)
     gradients: bool = True
     marked: bool = True
 
@@ -114,7 +113,9 @@ def _read_answers(answers: Columns) -> Columns:
     """Targets, what forbids a row, and what the oracle chose."""
     flags = np.asarray(answers["limit"])
     times = {name: answers[name].astype(np.float32) for name in (EPOCH, *TARGETS)}
-    chosen = {name: answers[name].astype(np.float32) for name in ANSWERS if name not in (*times, "limit")}
+    chosen = {
+        name: answers[name].astype(np.float32) for name in ANSWERS if name not in (*times, "limit")
+    }
     return {
         **times,
         "feasible": (flags & FORBIDS) == 0,

@@ -27,7 +27,7 @@ Source = str | Path | Mapping[str, object]
 Problem = tuple[int, int, int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Space:
     """grid: the design space with one value in the place of each range. inputs: continuous
     parameters in which there are slopes, those of ranges first, then the batch.

@@ -61,7 +61,9 @@ class Splits:
         """The side [row] of each row, `train` or `test`, by split."""
         return {name: np.where(self._is_tested(name, columns), TEST, TRAIN) for name in self.names}
 
-    def _is_tested(self, name: str, columns: Mapping[str, NDArray[np.generic]]) -> NDArray[np.bool_]:
+    def _is_tested(
+        self, name: str, columns: Mapping[str, NDArray[np.generic]]
+    ) -> NDArray[np.bool_]:
         if name == "random":
             return hash_problems(columns, self.seed) < TESTED
         if name in AXES:
@@ -106,7 +108,7 @@ def hash_problems(columns: Mapping[str, NDArray[np.generic]], seed: int) -> Floa
     """
     with np.errstate(over="ignore"):
         state = np.full(len(columns["pe"]), np.uint64(seed) * GOLDEN + GOLDEN, np.uint64)
-        for name, values in keep_what_matters(columns).items():
+        for values in keep_what_matters(columns).values():
             # Minus zero is zero.
             bits = (np.asarray(values, float) + 0.0).view(np.uint64)
             state = _mix(state ^ _mix(bits + GOLDEN))

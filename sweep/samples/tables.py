@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.stats import qmc
@@ -39,6 +39,7 @@ class Tables:
         return max(1, *(values.size for values in self.machines.values())) if self.machines else 1
 
 
+@lru_cache(maxsize=2)  # the chunks of a problem, and the batches of a stream, share them
 def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
     """The tables of one problem; its machines are the same for the same seed."""
     axes = {name: values for name, values in space.tabled.items() if name not in space.drawn}
