@@ -11,7 +11,7 @@ from benchmarks import spaces
 from benchmarks.effort import Effort
 from benchmarks.endtoend import clear
 from benchmarks.kernel import Block
-from benchmarks.report import Report, Row, at_least
+from benchmarks.report import Report, Row, compare_rates
 from benchmarks.timing import Action, Timing, interleaved
 from grids.grid import Grid
 from grids.inputs.uncertainty import DRAWS
@@ -38,7 +38,7 @@ def measure(effort: Effort) -> Report:
         for position, name in enumerate(spaces.EIGHT):
             actions = {"paper": Block(paper, position), "machine": Block(machine, position)}
             timings = interleaved(actions, effort.short_rounds)
-            rows.append(_row(f"{name}, {kind}", cells, timings))
+            rows.append(_compare_oracles(f"{name}, {kind}", cells, timings))
     unsure = [_compare_percentiles(effort, name) for name in spaces.STRATEGIES]
     rows += [*unsure, _sweep(effort)]
     return Report("oracles", "the machine oracle, against Table III", tuple(rows), NOTE)
@@ -52,10 +52,8 @@ def _compare_percentiles(effort: Effort, strategy: str) -> Row:
     with_them = replace(plain, spec=plain.spec.model_copy(update={"outputs": asked}))
     actions = {"plain": Block(plain, 0), "percentiles": Block(with_them, 0)}
     timings = interleaved(actions, effort.short_rounds)
-    share = timings["percentiles"].rate_against(timings["plain"])
-    rate = int(np.prod(plain.shape[4:])) / timings["percentiles"].median
-    what, goal = f"{strategy}, with percentiles", at_least(share, UNSURE)
-    return Row(what, rate, "cells/s", share, "without", (goal,))
+    what, cells = f"{strategy}, with percentiles", int(np.prod(plain.shape[4:]))
+    return compare_rates(what, cells, timings["percentiles"], timings["plain"], "without", UNSURE)
 
 
 def _sweep(effort: Effort) -> Row:
@@ -67,14 +65,12 @@ def _sweep(effort: Effort) -> Row:
             grid.spec.oracle: partial(_write, grid, target) for grid in grids
         }
         timings = interleaved(actions, effort.rounds, partial(clear, target))
-    return _row("sweep to disk", int(np.prod(grids[0].shape)), timings)
+    return _compare_oracles("sweep to disk", int(np.prod(grids[0].shape)), timings)
 
 
 def _write(grid: Grid, target: Path) -> None:
     sweep(grid, str(target), False, Where(), silent)
 
 
-def _row(what: str, cells: int, timings: dict[str, Timing]) -> Row:
-    share = timings["machine"].rate_against(timings["paper"])
-    rate = cells / timings["machine"].median
-    return Row(what, rate, "cells/s", share, "oracle: paper", (at_least(share, SHARE),))
+def _compare_oracles(what: str, cells: int, timings: dict[str, Timing]) -> Row:
+    return compare_rates(what, cells, timings["machine"], timings["paper"], "oracle: paper", SHARE)

@@ -5,8 +5,8 @@ import numpy as np
 from benchmarks import spaces
 from benchmarks.effort import Effort
 from benchmarks.kernel import Block
-from benchmarks.report import Report, Row, at_least
-from benchmarks.timing import Timing, interleaved
+from benchmarks.report import Report, compare_rates
+from benchmarks.timing import interleaved
 from grids.grid import Grid
 from sweep.engine.run import read_grid
 
@@ -28,7 +28,8 @@ def measure(effort: Effort) -> Report:
             }
             timings = interleaved(actions, effort.short_rounds)
             for how, goal in (("summarised", SUMMARISED), ("stored", STORED)):
-                rows.append(_row(f"{name}, {kind}, {how}", cells, timings[how], timings, goal))
+                what, plainly = f"{name}, {kind}, {how}", timings["plain"]
+                rows.append(compare_rates(what, cells, timings[how], plainly, "no epochs", goal))
     return Report("training", "times to a target, against none", tuple(rows))
 
 
@@ -37,8 +38,3 @@ def add_epochs(grid: Grid, *outputs: str) -> Grid:
     plain = grid.spec.model_dump(mode="json", exclude_unset=True)
     asked = [*grid.spec.outputs, *outputs]
     return read_grid({**plain, "convergence": "auto", "outputs": asked})
-
-
-def _row(what: str, cells: int, timing: Timing, timings: dict[str, Timing], goal: float) -> Row:
-    share = timing.rate_against(timings["plain"])
-    return Row(what, cells / timing.median, "cells/s", share, "no epochs", (at_least(share, goal),))

@@ -1,5 +1,6 @@
 """Which law of epochs each model and data set of a spec has."""
 
+import os
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
@@ -58,7 +59,8 @@ def _look_up(
         }
         return {pair: each for pair, each in shipped.items() if each is not None}
     if isinstance(reference, str) and reference.endswith(".csv"):
-        return _fit_file((base / reference).expanduser(), target, pairs)
+        # No shell has been here to expand "~"; an absolute path leaves `base` aside.
+        return _fit_file(base / os.path.expanduser(reference), target, pairs)
     entry = find("convergence", reference, base)
     return {
         (model, data.name): entry
@@ -71,9 +73,10 @@ def _fit_file(
     path: Path, target: str | None, pairs: list[tuple[str, Dataset]]
 ) -> dict[Pair, Convergence]:
     """The laws of a file's series, one of each pair that it has any of."""
-    known = {(each.model, each.dataset) for each in read_points(path)}
+    series = read_points(path)
+    known = {(each.model, each.dataset) for each in series}
     return {
-        (model, data.name): fit(pick_series(path, model, data.name, target), data.samples)
+        (model, data.name): fit(pick_series(series, path, model, data.name, target), data.samples)
         for model, data in pairs
         if any(model == own and is_same_data(data.name, measured) for own, measured in known)
     }

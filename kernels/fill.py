@@ -102,7 +102,7 @@ class Block:
         line = Line(
             p=cut.cut(self.p, starts),
             enough=cut.cut(self.enough, starts),
-            **{name: outputs[name] for name in self.summarised},
+            **{name: outputs[name] for name in list_summarised(self.case)},
             epochs_alone=self._count_alone(case),
         )
         if cut.overlap:
@@ -122,11 +122,6 @@ class Block:
             return None
         epochs = jnp.asarray(case.training.count_epochs(case.run.batch_alone))
         return epochs.reshape(epochs.shape[epochs.ndim - len(self.cut.shape) :])
-
-    @property
-    def summarised(self) -> tuple[str, ...]:
-        """The outputs that a line has."""
-        return list_summarised(self.case)
 
     @cached_property
     def limits(self) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ class Answer:
     compute, communication: sums of terms. replicas: p1; group: p2; segments: S, 1 where nothing is
     a pipeline; batch: b; global_batch: B; iterations: I, an epoch. spread: how far times may be
     off; None where nobody asked. epochs: to the target; None where no law is
-    known. epochs_spread: of their logarithm.
+    known. epochs_spread: of their logarithm. train_spread: of that of the time to the target.
     """
 
     terms: Terms
@@ -54,6 +54,7 @@ class Answer:
     spread: Spread | None = None
     epochs: Cells | None = None
     epochs_spread: Cells | None = None
+    train_spread: Cells | None = None
 
     @property
     def epoch_time(self) -> Cells:
@@ -151,6 +152,8 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     work, run, exists, training = case.work, case.run, invariants.exists, case.training
     needed = jnp.where(exists, find_memory(case), jnp.nan)
     times = extend_to_epoch(_find_times(case, invariants), run, case.options)
+    unsure = None if case.uncertainty is None else spread(case)
+    epochs_spread = training.spread_epochs(run.global_batch) if training else None
     return Answer(
         terms=times.terms,
         compute=times.compute,
@@ -163,10 +166,16 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
-        spread=None if case.uncertainty is None else spread(case),
+        spread=unsure,
         epochs=training.count_epochs(run.global_batch) if training else None,
-        epochs_spread=training.spread_epochs(run.global_batch) if training else None,
+        epochs_spread=epochs_spread,
+        train_spread=_add_spreads(unsure, epochs_spread),
     )
+
+
+def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:
+    """Of the time to the target: how long an epoch takes tells nothing of how many it takes."""
+    return None if times is None or epochs is None else jnp.hypot(times.total, epochs)
 
 
 def _find_times(case: Case, invariants: Invariants) -> Times:

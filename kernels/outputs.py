@@ -49,10 +49,8 @@ def _percentile(answer: Answer, time: str, percent: int) -> Cells:
         "comm_time": (answer.communication, answer.spread.communication),
         "epoch_time": (answer.epoch_time, answer.spread.total),
     }
-    if answer.epochs_spread is not None:
-        # How long an epoch takes tells nothing of how many it takes.
-        both = jnp.hypot(answer.spread.total, answer.epochs_spread)
-        times["train_time"] = (answer.train_time, both)
+    if answer.train_spread is not None:
+        times["train_time"] = (answer.train_time, answer.train_spread)
     return quantile(*times[time], percent)
 
 

@@ -25,6 +25,7 @@ from kernels.terms import Terms
 # Of the time computing, and of links: no more than all of it is there.
 PARTS = ("overlap", "rail", "flow")
 Sums = tuple[Array, Array]  # of values, and of their squares
+Draws = tuple[Software, Cells]  # factors of parameters, and of a model's time on one PE
 # [s] stands for no time, which has no logarithm.
 NOTHING = 1e-30
 
@@ -93,12 +94,12 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
         parts = (times.compute, times.communication, times.compute + times.communication)
         return [jnp.maximum(jnp.asarray(part), NOTHING) for part in parts]
 
+    draws, count = (uncertainty.factors, uncertainty.serial), jnp.shape(uncertainty.serial)[0]
     # From where no parameter is moved: differences of logarithms, whose squares lose no digits.
-    centre = list_times(jax.tree.map(jnp.ones_like, _take_draw(uncertainty.factors)), jnp.ones(()))
+    centre = list_times(*jax.tree.map(jnp.ones_like, _take_draw(draws, 0)))
 
     def add(number: Array, sums: list[Sums]) -> list[Sums]:
-        factors, serial = jax.tree.map(lambda leaf: jnp.asarray(leaf)[number], draws)
-        drawn = list_times(factors, serial)
+        drawn = list_times(*_take_draw(draws, number))
         off = [jnp.log(each / at) for each, at in zip(drawn, centre, strict=True)]
         # Three arrays: stacked to one, each cell took thirteen times as long.
         return [
@@ -106,11 +107,7 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
             for each, (first, second) in zip(off, sums, strict=True)
         ]
 
-    draws, count = (uncertainty.factors, uncertainty.serial), jnp.shape(uncertainty.serial)[0]
-    shapes = jax.eval_shape(
-        lambda: list_times(*jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], draws))
-    )
-    nothing = [(jnp.zeros(each.shape), jnp.zeros(each.shape)) for each in shapes]
+    nothing = [(jnp.zeros_like(each), jnp.zeros_like(each)) for each in centre]
     sums = jax.lax.fori_loop(0, count, add, nothing)
     compute, communication, total = (
         jnp.maximum(second / count - jnp.square(first / count), 0.0) for first, second in sums
@@ -118,10 +115,10 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
     return compute, communication, total
 
 
-def _take_draw(factors: Software) -> Software:
-    """The first of the draws."""
-    first: Software = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], factors)
-    return first
+def _take_draw(draws: Draws, number: Array | int) -> Draws:
+    """One of the draws [draw, ...]."""
+    drawn: Draws = jax.tree.map(lambda leaf: jnp.asarray(leaf)[number], draws)
+    return drawn
 
 
 def time_iteration(case: Case) -> Times:

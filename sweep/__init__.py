@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sweep.calibration.calibrate import calibrate
     from sweep.engine.run import open_dataset, run
     from sweep.errors import RunError
+    from sweep.exports.export import export
     from sweep.measured.compare import compare
     from sweep.questions.best import best
     from sweep.questions.explain import explain
@@ -35,6 +36,7 @@ _HOMES = {
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
     "explain": "sweep.questions.explain",
+    "export": "sweep.exports.export",
     "hybrid": "sweep.questions.hybrid.question",
     "limits": "sweep.questions.limits",
     "open_dataset": "sweep.engine.run",
@@ -51,6 +53,7 @@ __all__ = [
     "calibrate",
     "compare",
     "explain",
+    "export",
     "hybrid",
     "limits",
     "open_dataset",

@@ -50,6 +50,7 @@ FLOORS = (
     "sweep.cube",
     "sweep.engine",
     "sweep.questions",
+    "sweep.exports",
     "sweep.measured",
     "sweep.calibration",
     "sweep.samples",

@@ -1,6 +1,5 @@
 """The measured convergence of the catalogue's models."""
 
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -24,20 +23,13 @@ MEASURED_AS = {
 def find_convergence(model: str, dataset: str, target: str | None = None) -> Convergence | None:
     """The law of the longest measured series of a model and data set, None where there is none.
 
-    target: one that was measured; None takes the longest series whatever its target.
-    """
-    chosen = choose_series(_read_catalogue(), model, dataset, target)
-    return None if chosen is None else _fit(chosen)
-
-
-def choose_series(
-    series: Iterable[Series], model: str, dataset: str, target: str | None
-) -> Series | None:
-    """The longest of a model and data set, None where there is none.
-
     target: None takes the longest whatever its target; InputError: one that nobody measured.
     """
-    ours = [each for each in series if each.model == model and is_same_data(dataset, each.dataset)]
+    ours = [
+        each
+        for each in _read_catalogue()
+        if each.model == model and is_same_data(dataset, each.dataset)
+    ]
     targets = {each.target for each in ours}
     if targets and target is not None and target not in targets:
         raise InputError(
@@ -46,7 +38,7 @@ def choose_series(
         )
     matches = [each for each in ours if target in (None, each.target)]
     # The first of several as long.
-    return max(matches, key=lambda each: len(each.points)) if matches else None
+    return _fit(max(matches, key=lambda each: len(each.points))) if matches else None
 
 
 def is_same_data(dataset: str, measured: str) -> bool:

@@ -4,13 +4,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grids.convergence.catalogue import MEASURED_AS
-from grids.convergence.points import Series, read_points
+from grids.convergence.points import Series
 from grids.reading.errors import InputError, shorten, suggest_name
 
 
-def pick_series(path: Path, model: str, dataset: str | None, target: str | None) -> Series:
-    """The only series of a file that the names choose."""
-    ours = _pick("model", model, read_points(path), path)
+def pick_series(
+    series: Iterable[Series], path: Path, model: str, dataset: str | None, target: str | None
+) -> Series:
+    """The only one that the names choose of the series that `path` holds."""
+    ours = _pick("model", model, series, path)
     if dataset is not None:
         measured = MEASURED_AS.get(dataset, dataset)
         named = any(each.dataset == dataset for each in ours)

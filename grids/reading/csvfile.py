@@ -13,11 +13,12 @@ Record = dict[str, str]
 
 
 def read_records(
-    path: Path, required: Sequence[str], optional: Sequence[str]
+    path: Path, required: Sequence[str], optional: Sequence[str] | None
 ) -> Iterator[tuple[str, Record]]:
     """Each row's place, "file:line", and its fields by column; blank lines are none.
 
-    A column that is neither required nor optional is refused: a misspelt one would go unread.
+    A column that is neither required nor optional is refused: a misspelt one would go unread. With
+    None all others are optional, as of a file that other programs write to.
     """
     rows = _read_rows(path)
     where, names = next(rows, (str(path), []))
@@ -49,24 +50,38 @@ def _read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _check_header(
-    names: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str]
+    names: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
     """InputError where a column is unknown, stands twice or is missing."""
-    known = (*required, *optional)
-    unknown = next((each for each in names if each not in known), None)
-    if unknown is not None:
-        raise InputError(
-            f"unknown column {shorten(unknown)}", where=where, advice=suggest_name(unknown, known)
-        )
-    twice = next((each for each, count in Counter(names).items() if count > 1), None)
+    if optional is not None:
+        _refuse_unknown(names, where, (*required, *optional))
+    counts = Counter(filter(None, names))
+    twice = next((each for each, count in counts.items() if count > 1), None)
     if twice is not None:
         raise InputError(
             f"the column {shorten(twice)} stands twice", where=where, advice="keep one"
         )
     missing = next((each for each in required if each not in names), None)
     if missing is not None:
+        raise _report_missing(missing, names, where, required, is_open=optional is None)
+
+
+def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> None:
+    unknown = next((each for each in names if each not in known), None)
+    if unknown is not None:
         raise InputError(
-            f"the column {missing} is missing",
-            where=where,
-            advice=f"required: {', '.join(required)}",
+            f"unknown column {shorten(unknown)}", where=where, advice=suggest_name(unknown, known)
         )
+
+
+def _report_missing(
+    missing: str, names: Sequence[str], where: str, required: Sequence[str], *, is_open: bool
+) -> InputError:
+    """What to say of a column that is missing; `is_open`: others may stand there, misspelt ones."""
+    if names and is_open:
+        advice = suggest_name(missing, names)
+        return InputError(f"the column {shorten(missing)} is missing", where=where, advice=advice)
+    problem = f"the column {missing} is missing"
+    if is_open:
+        problem = "expected a line of column names, got an empty file"
+    return InputError(problem, where=where, advice=f"required: {', '.join(required)}")

@@ -14,6 +14,7 @@ from sweep.cli.assignments import parse_settings
 from sweep.cli.catalogue import LISTINGS
 from sweep.cli.cubes import QUESTIONS
 from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, end
+from sweep.cli.exports import export
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
 from sweep.cli.option_messages import speak_of_options
@@ -243,6 +244,7 @@ def schema() -> None:
 
 for listing in LISTINGS:
     app.command()(listing)
+app.command()(export)
 for command in SAMPLES:
     app.command()(command)
 app.command()(compare)

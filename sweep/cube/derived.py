@@ -24,6 +24,7 @@ from kernels import batches
 from kernels.flags import FORBIDS
 from kernels.terms import list_terms
 from sweep.cube.dimensions import expect_flags
+from sweep.cube.laws import expect_laws
 from sweep.cube.variables import name_limits
 
 # What a law of epochs is of.
@@ -86,14 +87,7 @@ class Paradl:
 
     def _count_epochs(self, global_batch: xr.DataArray) -> xr.DataArray:
         """Epochs by the law of each model and data set."""
-        laws = self.grid.convergences
-        if not laws:
-            raise InputError(
-                "this cube knows no epochs to a target",
-                advice="sweep with 'convergence: auto', or with epochs of your own",
-            )
-
-        return self._count_pairs(global_batch, {}, laws)
+        return self._count_pairs(global_batch, {}, expect_laws(self.grid))
 
     def _count_pairs(
         self, batch: xr.DataArray, pair: Mapping[str, str], laws: Mapping[Pair, Convergence]

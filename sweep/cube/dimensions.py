@@ -6,6 +6,7 @@ counts ascending.
 """
 
 import json
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +24,10 @@ ALWAYS = (*LABELS, "pe", "batch")
 CELLS = ("comp_time", "comm_time", "memory", "limit", "replicas", "epochs", SERIAL)
 
 
-def restore_axes(cube: object) -> "xr.Dataset":
+def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
     """What questions read of a Dataset, with a cube's dimensions; a scalar's has the size 1.
+
+    names: of variables, as far as it has them.
 
     InputError: no Dataset, an axis whose values are gone, another dimension, no `serial_time`, or
     a `limit` that is no flags any more.
@@ -39,7 +42,7 @@ def restore_axes(cube: object) -> "xr.Dataset":
     _check_axes(cube)
     _check_variables(cube)
     axes = [name for name in AXES if name in cube.coords]
-    arrays = {name: _expand_array(cube[name], axes) for name in CELLS if name in cube}
+    arrays = {name: _expand_array(cube[name], axes) for name in names if name in cube}
     values = {name: np.atleast_1d(cube[name].values) for name in axes}
     restored = xr.Dataset(arrays, coords=values, attrs=cube.attrs)
     # Cubes have them so. `sortby` copies every array: only where it must.

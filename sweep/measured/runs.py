@@ -4,22 +4,16 @@ The columns are those of grids/catalogue/measured/README.md: p PEs; samples_per_
 samples of a PE (data), of a group (hybrids) or of the whole mini-batch (group strategies).
 """
 
-import csv
-import io
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from grids.entries.parameters import PARAMETERS, SECONDS
-from grids.reading.errors import InputError, shorten, suggest_name
-from grids.reading.textfile import read_text
+from grids.reading.csvfile import Record, read_records
+from grids.reading.errors import InputError, shorten
 from grids.reading.units import parse_quantity
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")
-
-Record = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -59,70 +53,12 @@ class MeasuredRun:
 
 def read_runs(path: Path) -> tuple[MeasuredRun, ...]:
     """All rows in their order; InputError tells file and line of what is wrong."""
-    runs = tuple(_parse_run(where, record) for where, record in _read_records(path))
+    runs = tuple(_parse_run(where, record) for where, record in read_records(path, REQUIRED, None))
     if not runs:
         raise InputError(
             "expected a row for each run, got none", where=str(path), advice="is it the right file?"
         )
     return runs
-
-
-def _read_records(path: Path) -> Iterator[tuple[str, Record]]:
-    """Each row by column, with its place; blank lines are none."""
-    # csv wants the line ends as they are: a quoted field may hold some.
-    lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    header: list[str] | None = None
-    before = 0
-    try:
-        for fields in lines:
-            # csv counts lines that it has read: a quoted field may span several, and a row begins
-            # after the last one's end.
-            first, before = before + 1, lines.line_num
-            if not any(map(str.strip, fields)):
-                continue
-            where = f"{path}:{first}"
-            if header is None:
-                header = _read_header(fields, where)
-            else:
-                yield where, _match_fields(header, fields, where)
-    except csv.Error as error:
-        raise InputError(f"no CSV: {error}", where=f"{path}:{before + 1}") from None
-    if header is None:
-        raise InputError(
-            "expected a line of column names, got an empty file",
-            where=str(path),
-            advice=f"required: {', '.join(REQUIRED)}",
-        )
-
-
-def _read_header(fields: list[str], where: str) -> list[str]:
-    """The names of the columns; InputError where one is missing or stands twice."""
-    names = [each.strip() for each in fields]
-    for name in REQUIRED:
-        if name not in names:
-            raise InputError(
-                f"the column {shorten(name)} is missing",
-                where=where,
-                advice=suggest_name(name, names),
-            )
-    counts = Counter(filter(None, names))
-    twice = next((each for each, count in counts.items() if count > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"the column {shorten(twice)} stands twice", where=where, advice="keep one"
-        )
-    return names
-
-
-def _match_fields(header: list[str], fields: list[str], where: str) -> Record:
-    """The fields of a row by their columns."""
-    if len(fields) != len(header):
-        raise InputError(
-            f"expected {len(header)} fields, as many as columns, got {len(fields)}",
-            where=where,
-            advice="quote a field that has a comma in it",
-        )
-    return dict(zip(header, map(str.strip, fields), strict=True))
 
 
 def _parse_run(where: str, record: Record) -> MeasuredRun:

@@ -30,7 +30,7 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
             name: _list_percentiles(number(time) / number(answer.iterations), number(sigma))
             for name, (time, sigma) in times.items()
         }
-        | _list_training(answer, number(answer.spread.total)),
+        | _list_training(answer),
         "extrapolation": [*_list_extrapolation(grid, answer), *_list_far_batches(grid, answer)],
     }
 
@@ -51,16 +51,15 @@ def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
     )
 
 
-def _list_training(answer: Answer, unsure: float) -> dict[str, dict[str, float | None]]:
+def _list_training(answer: Answer) -> dict[str, dict[str, float | None]]:
     """Percentiles of the epochs and of the time to the target [s], where a law is known."""
-    if answer.epochs is None or answer.epochs_spread is None:
+    if answer.epochs is None or answer.epochs_spread is None or answer.train_spread is None:
         return {}
-    epochs, sigma = number(answer.epochs), number(answer.epochs_spread)
-    # How long an epoch takes tells nothing of how many it takes.
-    both, time = float(np.hypot(sigma, unsure)), epochs * number(answer.epoch_time)
+    epochs = number(answer.epochs)
+    time = epochs * number(answer.epoch_time)
     return {
-        "epochs": _list_percentiles(epochs, sigma),
-        "train_time": _list_percentiles(time, both),
+        "epochs": _list_percentiles(epochs, number(answer.epochs_spread)),
+        "train_time": _list_percentiles(time, number(answer.train_spread)),
     }
 
 

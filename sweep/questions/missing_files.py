@@ -21,7 +21,7 @@ def check_files(
 
     chosen: positions along the dimensions of the cube; all along those that are not in it.
     """
-    for block in _list_finished(cube, chosen):
+    for block in list_finished(cube, chosen):
         for name in cube.list_arrays(block):
             # A request a file, of the slice's blocks alone: to list a store is to list all of its
             # blocks.
@@ -34,7 +34,7 @@ def check_files(
                 )
 
 
-def _list_finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[int]:
+def list_finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[int]:
     """The blocks that hold a part of a slice and are done."""
     plan = cube.plan
     sizes = zip(plan.dims, plan.shape, plan.shard, strict=True)

@@ -9,6 +9,7 @@ from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.statistics import BEST, SUMMARISED, Objective
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.dimensions import restore_axes
+from sweep.cube.laws import expect_laws
 from sweep.cube.layout import SERIAL
 from sweep.cube.object_store import locate_store
 from sweep.cube.statistics import EFFICIENCY
@@ -64,12 +65,8 @@ def expect_objective(objective: str) -> None:
 
 def expect_epochs(grid: Grid, objective: Objective) -> None:
     """InputError: times to the target are asked for, and the cube knows no epochs."""
-    if objective == "train_time" and not grid.convergences:
-        raise InputError(
-            "this cube knows no epochs to a target",
-            where="objective",
-            advice="sweep with 'convergence: auto', or with epochs of your own",
-        )
+    if objective == "train_time":
+        expect_laws(grid, "objective")
 
 
 def read_machine_grid(source: Source) -> Grid | None:

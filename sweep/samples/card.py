@@ -110,10 +110,7 @@ def _tell_columns(facts: Mapping[str, Any], columns: Sequence[Column]) -> str:
     for role in ROLES:
         some = [each for each in columns if each.role == role]
         if some:
-            rows = [
-                _tell_column(facts, each)
-                for each in some
-            ]
+            rows = [_tell_column(facts, each) for each in some]
             head = ["| column | units | range | meaning |", "|---|---|---|---|"]
             blocks.append("\n".join([f"### {WORDS[role]}", "", *head, *rows]))
     return "\n\n".join(blocks)

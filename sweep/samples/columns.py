@@ -15,6 +15,8 @@ from kernels.labels import EPOCH
 from sweep.samples.features import FEATURES
 from sweep.samples.splits import AXES, SPLITS
 
+# The file of a data set's facts, and the version of what stands where.
+FACTS, FORMAT = "dataset.json", 1
 Role = Literal["label", "feature", "target", "gradient", "answer", "mark", "split"]
 ROLES: tuple[Role, ...] = ("label", "feature", "target", "gradient", "answer", "mark", "split")
 SLOPE = "elasticity"

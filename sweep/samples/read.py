@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, shorten, suggest_name
-from sweep.samples.columns import ROLES, Role, name_split
-from sweep.samples.sample import FORMAT, expect_arrow
+from sweep.exports.export import expect_arrow
+from sweep.samples.columns import FACTS, FORMAT, ROLES, Role, name_split
 from sweep.samples.splits import TEST, TRAIN
-from sweep.samples.target import FACTS
 
 if TYPE_CHECKING:
     import pandas as pd

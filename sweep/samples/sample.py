@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,14 +14,14 @@ import numpy as np
 from grids.reading.errors import InputError, shorten, suggest_name
 from sweep.cube.provenance import list_versions
 from sweep.engine.compile_cache import keep_programs
-from sweep.errors import RunError
+from sweep.exports.export import expect_arrow
+from sweep.exports.target import write_beside
 from sweep.samples.card import write_card
-from sweep.samples.columns import Column, list_columns, name_split
+from sweep.samples.columns import FACTS, FORMAT, Column, list_columns, name_split
 from sweep.samples.edges import Shares
 from sweep.samples.rows import Chunk, Columns, Request, list_chunks, make_rows
 from sweep.samples.space import Source, Space, read_space
 from sweep.samples.splits import TEST, TRAIN, Splits, choose_splits
-from sweep.samples.target import FACTS, write_beside
 
 # Rows that may be left out, and which those are.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
@@ -31,8 +30,6 @@ LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
     "kinks": lambda rows: rows["near_kink"],
 }
 MOST_ROWS = 10**10
-# Of the folder: what stands where, and what columns are called.
-FORMAT = 1
 Advance = Callable[[int], None]
 
 
@@ -79,16 +76,17 @@ def sample(
     space = read_space(spec, tuple(gradients or ()))
     request = Request(rows, seed, shares, gradients is not None)
     chosen = choose_splits(space, seed, splits)
-    with write_beside(Path(path), force=force) as folder:
-        return _write(folder, Path(path), space, request, chosen, leave_out, workers, advance)
+    target = Path(path)
+    with write_beside(target, force=force, is_ours=is_dataset) as folder:
+        made = folder / target.name
+        made.mkdir()
+        return _write(made, target, space, request, chosen, leave_out, workers, advance)
 
 
-def expect_arrow() -> None:
-    """RunError: the library that writes tables is not installed."""
-    if find_spec("pyarrow") is None:
-        raise RunError(
-            "samples need pyarrow; install paradl with its extra: pip install '.[export]'"
-        )
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder holds a data set and nothing else."""
+    own = {FACTS, "README.md", "data"}
+    return (folder / FACTS).is_file() and {each.name for each in folder.iterdir()} <= own
 
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from grids.convergence.catalogue import find_convergence
 from grids.convergence.choice import pick_series
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
+from grids.convergence.points import read_points
 from grids.convergence.table import interpolate_epochs
 from grids.library import find, list_names
 from grids.models.layers import Floats
@@ -51,7 +52,8 @@ def _read_file(
                 where=reference,
             )
         return entry
-    series = pick_series(Path(reference), model, dataset, target)
+    path = Path(reference)
+    series = pick_series(read_points(path), path, model, dataset, target)
     return fit(series, samples or count_samples(dataset or series.dataset))
 
 

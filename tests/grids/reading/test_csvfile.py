@@ -48,3 +48,12 @@ def test_what_is_wrong_is_told_by_line(text, message, read):
     assert message in str(told.value)
     assert "\n" not in str(told.value)
     assert len(str(told.value)) < 1000
+
+
+def test_other_columns_where_any_may_stand(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("weather,a,,\nfair,1,,\n")
+    assert [record["a"] for _, record in read_records(path, ("a",), None)] == ["1"]
+    path.write_text("weather,aa\nfair,1\n")
+    with pytest.raises(InputError, match=r"csv:1: the column 'a' is missing; did you mean 'aa'"):
+        list(read_records(path, ("a",), None))

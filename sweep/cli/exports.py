@@ -1,0 +1,63 @@
+"""The command that exports a cube. As in `sweep.cli.main`, heavy imports are inside it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sweep.cli.assignments import parse_selection
+from sweep.cli.cubes import Sel
+from sweep.cli.exits import INTERRUPTED, end
+from sweep.cli.shared_options import Store
+from sweep.show.visible import tell
+
+Output = Annotated[
+    Path, typer.Argument(metavar="OUTPUT", help="A file: .parquet, .csv or .nc (netCDF).")
+]
+All = Annotated[bool, typer.Option("--all", help="Rows of configurations that cannot exist, too.")]
+PartitionBy = Annotated[
+    str,
+    typer.Option(metavar="LABEL[,LABEL]", help="A folder for each, such as model,system."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what stands at OUTPUT.")]
+
+
+def export(
+    store: Store,
+    output: Output,
+    sel: Sel = None,
+    everything: All = False,
+    partition_by: PartitionBy = "",
+    force: Force = False,
+) -> None:
+    """A cube's cells as a table or netCDF, for those who have no paradl."""
+    from grids.reading.units import format_quantity
+    from sweep.engine.verify import tell_damage
+    from sweep.exports.export import export as write
+    from sweep.questions.status import count_blocks
+
+    labels = [each.strip() for each in partition_by.split(",") if each.strip()]
+    try:
+        with tell_damage(store):
+            done, blocks = count_blocks(store)
+            written = write(
+                store,
+                output,
+                parse_selection(sel),
+                undefined=everything,
+                partition_by=labels,
+                force=force,
+            )
+    except KeyboardInterrupt:
+        end("interrupted; nothing was written", INTERRUPTED)
+    rows = "" if output.suffix == ".nc" else f"{written.rows:,} rows of "
+    files = "" if written.files == 1 else f" in {written.files:,} files"
+    tell(
+        f"paradl: {rows}{written.cells:,} cells in {output} "
+        f"({format_quantity(written.bytes, 'B')}{files})"
+    )
+    if done < blocks:
+        tell(
+            f"paradl: only {done} of {blocks} blocks are done, and the others left out; "
+            "run the same paradl sweep again to finish"
+        )

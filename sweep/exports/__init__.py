@@ -1,0 +1,1 @@
+"""Exports: a cube's cells as files that others read without paradl."""

@@ -1,0 +1,87 @@
+"""The file or folder that an export makes: whole, or not there at all."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+from grids.reading.errors import InputError
+from sweep.errors import RunError
+
+PART = "cells.parquet"  # the file in each folder of a partitioned table
+
+
+def is_partitioned(folder: Path) -> bool:
+    """Whether a folder holds a partitioned table and nothing else."""
+    if folder.is_symlink():
+        return False
+    return all(
+        each.name == PART
+        if each.is_file()
+        else "=" in each.name and not each.is_symlink() and each.is_dir()
+        for each in folder.rglob("*")
+    )
+
+
+def check_target(
+    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
+) -> None:
+    """InputError: there is no such folder, or something stands there that would be lost.
+
+    is_ours: whether a folder is nothing but what such a command made.
+    """
+    if not target.parent.is_dir():
+        raise InputError("no such folder", where=str(target.parent), advice="make it first")
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise InputError(
+            "is there already", where=str(target), advice="name another file, or give --force"
+        )
+    if target.is_dir() and not is_ours(target):
+        raise InputError(
+            "a folder that holds more than an export; nothing was removed",
+            where=str(target),
+            advice="name another file",
+        )
+
+
+@contextmanager
+def write_beside(
+    *targets: Path, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
+) -> Iterator[Path]:
+    """A folder beside the targets to write files of their names to, which then take their places.
+
+    Whatever fails leaves the targets as they were. A kill leaves the folder, `.NAME.*.partial`.
+    """
+    folder: Path | None = None
+    try:
+        for target in targets:
+            check_target(target, force=force, is_ours=is_ours)
+        first = targets[0]
+        # In the same folder, and so on the same disk: only there is renaming one step.
+        folder = Path(mkdtemp(prefix=f".{first.name}.", suffix=".partial", dir=first.parent))
+        yield folder
+        for target in targets:
+            # Once more: somebody may have made one meanwhile.
+            check_target(target, force=force, is_ours=is_ours)
+            if target.is_dir() and not target.is_symlink():
+                # Of folders, a rename replaces only empty ones.
+                os.rename(target, folder / "before")
+            os.replace(folder / target.name, target)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
+        raise RunError(f"{targets[0]}: {what}; nothing was written") from error
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def measure_bytes(target: Path) -> tuple[int, int]:
+    """How many files an export has, and their bytes in all."""
+    files = [each for each in target.rglob("*") if each.is_file()] if target.is_dir() else [target]
+    return len(files), sum(each.stat().st_size for each in files)

@@ -1,0 +1,22 @@
+"""Laws of a spec's models: where the file that it names is looked for."""
+
+from pathlib import Path
+
+from grids.convergences import look_up_convergences
+from grids.library import find
+
+ROWS = (
+    "model,dataset,target,global_batch,epochs",
+    "toy,cifar10,90 %,64,7",
+    "toy,cifar10,90 %,512,9",
+)
+
+
+def test_a_file_at_home_behind_a_spec_s_folder(tmp_path, monkeypatch):
+    (tmp_path / "mine.csv").write_text("\n".join(ROWS) + "\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    data = find("dataset", "cifar10", Path())
+    laws = look_up_convergences(
+        ("~/mine.csv",), None, ["toy"], [data], tmp_path / "specs", lambda place: str(place)
+    )
+    assert set(laws) == {("toy", "cifar10")}

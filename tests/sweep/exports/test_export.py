@@ -1,0 +1,315 @@
+"""Exports as others read them, none of whom knows paradl: pandas, Polars, DuckDB, xarray."""
+
+import errno
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tracemalloc
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import xarray as xr
+from cubes import MIXED, unmark
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.cube.create import create_cube
+from sweep.cube.plan import make_plan
+from sweep.cube.store import count_cell_bytes
+from sweep.engine.block import run_blocks
+from sweep.engine.run import read_grid
+from sweep.errors import RunError
+from sweep.exports.columns import RENAMED, list_columns
+from sweep.exports.tables import write_parquet
+from sweep.questions.cells import read_parts
+
+KEYS = ["model", "dataset", "system_name", "strategy", "pe", "batch", "inter_bandwidth"]
+
+
+@pytest.fixture(scope="module")
+def table(mixed_url, tmp_path_factory) -> Path:
+    """All that exists of MIXED as Parquet."""
+    path = tmp_path_factory.mktemp("export") / "cells.parquet"
+    sweep.export(mixed_url, path)
+    return path
+
+
+def ask(query: str) -> duckdb.DuckDBPyRelation:
+    """What DuckDB answers."""
+    answer = duckdb.sql(query)
+    assert answer is not None
+    return answer
+
+
+def flatten(cube: xr.Dataset) -> pd.DataFrame:
+    """A cube's cells as xarray makes a table of them, named as ours."""
+    return cube.to_dataframe().reset_index().rename(columns=RENAMED)
+
+
+def test_every_row_is_a_cell_that_can_exist(table, mixed):
+    ours = pd.read_parquet(table)
+    expected = flatten(mixed.load())
+    expected = expected[(expected["comp_time"] + expected["comm_time"]).notna()]
+    for name in KEYS[:4]:
+        ours[name] = ours[name].astype(expected[name].dtype)
+    merged = ours.merge(expected, on=KEYS, suffixes=("", "_stored"), validate="one_to_one")
+    assert len(merged) == len(ours) == len(expected)
+    for name in (each for each in expected.columns if each not in KEYS):
+        np.testing.assert_array_equal(merged[name], merged[f"{name}_stored"], err_msg=name)
+    np.testing.assert_array_equal(ours["epoch_time"], ours["comp_time"] + ours["comm_time"])
+
+
+def test_limits_have_names(table, mixed):
+    rows = pd.read_parquet(table)
+    for flags, names in zip(rows["limit_flags"], rows["limit_names"], strict=True):
+        assert names == ", ".join(mixed.paradl.reasons(flags))
+    forbidding = {"memory", "too_many_pes", "batch_too_small", "group_does_not_divide"}
+    told = rows["limit_names"].map(lambda names: not forbidding & set(names.split(", ")))
+    assert not rows["feasible"][~told].any()
+    assert 0 < rows["feasible"].sum() < len(rows)
+
+
+def test_pandas_polars_and_duckdb_read_the_same(table):
+    query = "SELECT count(*), sum(memory), max(epoch_time) FROM cells"
+    rows = pd.read_parquet(table)
+    expected = (len(rows), rows["memory"].astype(float).sum(), rows["epoch_time"].max())
+    polars = pl.read_parquet(table).select(
+        pl.len(), pl.col("memory").cast(pl.Float64).sum(), pl.col("epoch_time").max()
+    )
+    (told,) = ask(query.replace("cells", f"'{table}'")).fetchall()
+    assert polars.row(0) == pytest.approx(expected, rel=1e-6)
+    assert told == pytest.approx(expected, rel=1e-6)
+    types = {name: str(kind) for name, kind in pl.read_parquet(table).schema.items()}
+    assert (types["pe"], types["batch"], types["feasible"]) == ("Int64", "Int64", "Boolean")
+    assert (types["comp_time"], types["limit_flags"]) == ("Float32", "UInt16")
+
+
+def test_units_and_the_spec_are_in_the_metadata(table, mixed):
+    schema = pa.parquet.read_schema(table)
+    assert schema.field("memory").metadata == {
+        b"units": b"byte",
+        b"long_name": b"memory of the fullest PE",
+    }
+    assert json.loads(schema.metadata[b"paradl_spec"]) == json.loads(mixed.attrs["paradl_spec"])
+    query = f"SELECT decode(value) FROM parquet_kv_metadata('{table}') WHERE decode(key) = "
+    ((columns,),) = ask(query + "'paradl_columns'").fetchall()
+    assert json.loads(columns)["comp_time"]["units"] == "s"
+
+
+def test_no_column_needs_quotes():
+    from grids.entries.parameters import PARAMETERS
+    from sweep.cube.variables import VARIABLES
+
+    dims = ["model", "dataset", "system", "strategy", *PARAMETERS]
+    names = [each.name for each in list_columns(dims, list(VARIABLES), "weak", marked=True)]
+    assert len(names) == len(set(names))
+    keywords = "SELECT keyword_name FROM duckdb_keywords()"
+    assert not set(names) & {word for (word,) in ask(keywords).fetchall()}
+    # SQLite knows others, such as LIMIT without quotes nowhere.
+    base = sqlite3.connect(":memory:")
+    base.execute(f"CREATE TABLE cells ({', '.join(names)})")
+    base.execute(f"SELECT {', '.join(names)} FROM cells GROUP BY {', '.join(names)}")
+    base.close()
+
+
+def test_all_marks_what_cannot_exist(mixed_url, mixed, tmp_path):
+    sweep.export(mixed_url, tmp_path / "all.parquet", undefined=True)
+    rows = pd.read_parquet(tmp_path / "all.parquet")
+    assert len(rows) == mixed["limit"].size
+    exists = rows["comp_time"].notna()
+    assert (rows["defined"] == exists).all()
+    assert 0 < exists.sum() < len(rows)
+    assert (rows["limit_names"][~exists] != "").all()
+    (nulls,) = ask(
+        f"SELECT count(*) FROM '{tmp_path}/all.parquet' WHERE comp_time IS NULL"
+    ).fetchall()
+    assert nulls == ((~exists).sum(),)
+
+
+def test_partitions(mixed_url, table, tmp_path):
+    path = tmp_path / "parts.parquet"
+    export = sweep.export(mixed_url, path, partition_by=["model", "system", "strategy"])
+    whole = pd.read_parquet(table)
+    assert export.rows == len(whole)
+    assert export.files == len(whole[["model", "strategy"]].drop_duplicates())
+    for rows in (
+        pd.read_parquet(path),
+        pl.read_parquet(path, hive_partitioning=True).to_pandas(),
+        ask(f"FROM read_parquet('{path}/**/*.parquet', hive_partitioning=true)").df(),
+    ):
+        assert set(rows.columns) == set(whole.columns)
+        counts = rows.groupby(["model", "strategy"], observed=True)["memory"].sum()
+        expected = whole.groupby(["model", "strategy"], observed=True)["memory"].sum()
+        assert counts.to_dict() == pytest.approx(expected.to_dict(), rel=1e-5)
+
+
+def test_csv(mixed_url, table, tmp_path):
+    sweep.export(mixed_url, tmp_path / "cells.csv")
+    whole = pd.read_parquet(table)
+    rows = pd.read_csv(tmp_path / "cells.csv", keep_default_na=False, na_values=[""])
+    assert list(rows.columns) == list(whole.columns)
+    for name in whole.select_dtypes("number"):
+        np.testing.assert_array_equal(rows[name].astype(whole[name].dtype), whole[name])
+    assert pl.read_csv(tmp_path / "cells.csv")["comm_time"].dtype == pl.Float64
+    described = json.loads((tmp_path / "cells.csv.json").read_text())
+    units = {each["name"]: each["units"] for each in described["schema"]["fields"]}
+    assert (units["memory"], units["epoch_time"]) == ("byte", "s")
+    assert "paradl_spec" in described
+
+
+def test_netcdf_is_the_cube(mixed_url, mixed, tmp_path):
+    sweep.export(mixed_url, tmp_path / "cube.nc")
+    with xr.open_dataset(tmp_path / "cube.nc", engine="h5netcdf") as read:
+        xr.testing.assert_identical(read.load(), mixed.load())
+        assert "memory" in read["limit"].attrs["flag_meanings"].split()
+
+
+def test_slices(mixed_url, mixed, tmp_path):
+    chosen = {"model": "alexnet", "pe": [4, 8]}
+    sweep.export(mixed_url, tmp_path / "a.parquet", chosen)
+    sweep.export(mixed.sel(model="alexnet", pe=[4, 8]), tmp_path / "b.parquet")
+    first, second = (pd.read_parquet(tmp_path / f"{each}.parquet") for each in "ab")
+    pd.testing.assert_frame_equal(first, second)
+    assert set(first["pe"]) == {4, 8}
+    sweep.export(mixed_url, tmp_path / "c.nc", chosen)
+    with xr.open_dataset(tmp_path / "c.nc", engine="h5netcdf") as read:
+        assert read["pe"].values.tolist() == [4, 8]
+
+
+def test_blocks_that_are_not_done(tmp_path, small):
+    sweep.run(small, tmp_path / "cube.zarr")
+    sweep.export(tmp_path / "cube.zarr", tmp_path / "whole.parquet")
+    unmark(tmp_path / "cube.zarr", 1)
+    export = sweep.export(tmp_path / "cube.zarr", tmp_path / "some.parquet", undefined=True)
+    whole = sweep.export(tmp_path / "cube.zarr", tmp_path / "left.parquet").rows
+    assert whole < pa.parquet.read_metadata(tmp_path / "whole.parquet").num_rows
+    assert export.rows < export.cells
+    with pytest.raises(RunError, match="1 of 4 blocks are not done, and netCDF would show"):
+        sweep.export(tmp_path / "cube.zarr", tmp_path / "cube.nc")
+    assert sorted(os.listdir(tmp_path)) == [
+        "cube.zarr",
+        "left.parquet",
+        "some.parquet",
+        "whole.parquet",
+    ]
+
+
+def test_memory_does_not_grow_with_the_cube(tmp_path):
+    peaks = {}
+    for blocks in (4, 24):
+        values = np.linspace(1e9, 2e9, 64 * blocks).tolist()
+        axes = {**MIXED["axes"], "model": "alexnet", "dataset": "imagenet-226", "strategy": "data"}
+        grid = read_grid({"oracle": "paper", "axes": {**axes, "inter_bandwidth": values}})
+        plan = make_plan(grid.dims, grid.shape, count_cell_bytes(grid), 2, 640, 640)
+        cube = create_cube(str(tmp_path / f"{blocks}.zarr"), grid, plan)
+        for block in run_blocks(cube, range(plan.blocks)):
+            cube.mark([block])
+        assert plan.blocks == blocks
+        names = [*grid.spec.outputs, "serial_time"]
+        columns = list_columns(grid.dims, names, "weak", marked=False)
+        pool = pa.default_memory_pool()
+        before = pool.max_memory()
+        tracemalloc.start()
+        path, read = tmp_path / f"{blocks}.parquet", partial(read_parts, cube, names)
+        write_parquet(path, read, columns, {}, 640)
+        peaks[blocks] = tracemalloc.get_traced_memory()[1] + pool.max_memory() - before
+        tracemalloc.stop()
+    assert peaks[24] < 1.3 * peaks[4]
+
+
+def test_a_file_is_kept_unless_forced(mixed_url, tmp_path):
+    path = tmp_path / "cells.parquet"
+    path.write_text("mine")
+    with pytest.raises(InputError, match=r"cells.parquet: is there already; .* --force"):
+        sweep.export(mixed_url, path)
+    assert path.read_text() == "mine"
+    sweep.export(mixed_url, path, force=True)
+    assert pa.parquet.read_metadata(path).num_rows
+    sweep.export(mixed_url, tmp_path / "parts.parquet", partition_by=["model"])
+    sweep.export(mixed_url, tmp_path / "parts.parquet", partition_by=["strategy"], force=True)
+    assert all("strategy=" in each for each in os.listdir(tmp_path / "parts.parquet"))
+    (tmp_path / "parts.parquet" / "diary.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds more than an export; nothing was removed"):
+        sweep.export(mixed_url, tmp_path / "parts.parquet", force=True)
+
+
+@pytest.mark.parametrize("name", ["cells.parquet", "cells.csv", "cells.nc"])
+def test_nothing_is_half_written(name, mixed_url, tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sweep.exports.tables.make_batches", fail)
+    monkeypatch.setattr("sweep.exports.export.write_netcdf", fail)
+    with pytest.raises(RunError, match="the disk is full; nothing was written"):
+        sweep.export(mixed_url, tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+LIMITED = """
+import resource, sys
+from sweep.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+main()
+"""
+
+
+def test_a_file_that_the_system_cuts_short(mixed_url, tmp_path):
+    # HDF5 ends the process with a segmentation fault where it cannot write what it closes.
+    path = tmp_path / "cube.nc"
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, "export", mixed_url, str(path)],
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stderr == f"paradl: {path}: writing failed (File too large); nothing was written\n"
+    assert (ended.returncode, os.listdir(tmp_path)) == (1, [])
+
+
+BAD = [
+    (("cells.xlsx",), {}, "expected a file that ends in .parquet, .csv, .nc, got 'cells.xlsx'"),
+    (("no/cells.csv",), {}, "no such folder"),
+    (("cells.csv",), {"partition_by": ["model"]}, "only Parquet has partitions"),
+    (("cells.nc",), {"undefined": True}, "netCDF holds every cell already"),
+    (("cells.parquet",), {"partition_by": ["pe"]}, "expected labels, got 'pe'"),
+    (("cells.parquet", {"model": "alexnot"}), {}, "no model 'alexnot' in this cube"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "message"), BAD)
+def test_bad_input(arguments, options, message, mixed_url, tmp_path):
+    path, *rest = arguments
+    with pytest.raises(InputError, match=message):
+        sweep.export(mixed_url, tmp_path / path, *rest, **options)
+    assert os.listdir(tmp_path) == []
+
+
+def test_summaries_alone_have_no_cells(small, tmp_path):
+    sweep.run(small, tmp_path / "cube.zarr", reduce_only=True)
+    with pytest.raises(InputError, match="keeps no cells"):
+        sweep.export(tmp_path / "cube.zarr", tmp_path / "cells.csv")
+
+
+def test_a_library_that_is_missing(mixed_url, tmp_path, monkeypatch):
+    for home in ("export", "netcdf"):
+        monkeypatch.setattr(f"sweep.exports.{home}.find_spec", lambda name: None)
+    for name in ("cells.parquet", "cells.nc"):
+        with pytest.raises(RunError, match=r"pip install '.\[export\]'"):
+            sweep.export(mixed_url, tmp_path / name)
+
+
+def test_the_command(mixed_url, tmp_path, paradl):
+    path = tmp_path / "cells.parquet"
+    code, out, told = paradl("export", mixed_url, path, "--sel", "model=alexnet")
+    rows = pa.parquet.read_metadata(path).num_rows
+    assert (code, out) == (0, "")
+    assert f"{rows:,} rows of 240 cells in {path}" in told
+    code, _, told = paradl("export", mixed_url, path)
+    assert (code, "is there already" in told) == (2, True)
