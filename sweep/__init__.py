@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from sweep.questions.predict import predict
     from sweep.samples.read import open_samples
     from sweep.samples.sample import sample
+    from sweep.samples.stream import batches
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
 # 2026-11-20).
 _HOMES = {
+    "batches": "sweep.samples.stream",
     "InputError": "grids.reading.errors",
     "RunError": "sweep.errors",
     "best": "sweep.questions.best",
@@ -49,6 +51,7 @@ _HOMES = {
 __all__ = [
     "InputError",
     "RunError",
+    "batches",
     "best",
     "calibrate",
     "compare",
