@@ -19,6 +19,7 @@ from benchmarks import (
     gains,
     kernel,
     kill,
+    labels,
     memory,
     oracles,
     priors,
@@ -55,6 +56,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "ablation": ablation.measure,
     "convergence": convergence.measure,
     "training": training.measure,
+    "labels": labels.measure,
 }
 
 

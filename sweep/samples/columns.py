@@ -55,7 +55,7 @@ MEANT = {
 ANSWERS = (
     Column("feasible", "target", "", "whether nothing forbids the configuration", "flag"),
     Column("defined", "mark", "", "whether there is such a configuration at all", "flag"),
-    Column("limit_names", "answer", "", "what forbids or marks it, with ',' between", "text"),
+    Column("limit_names", "answer", "", "what forbids or marks it, with ', ' between", "text"),
     *(
         Column(name, "answer", "1", f"{words}, as the oracle has it", "single")
         for name, words in CHOSEN.items()

@@ -128,4 +128,4 @@ def _read_answers(answers: Columns) -> Columns:
 def _name_flags(flags: NDArray[np.generic]) -> NDArray[np.str_]:
     """The names of each row's limits, in one text."""
     values, at = np.unique(flags, return_inverse=True)
-    return np.array([",".join(name_limits(int(each))) for each in values])[at]
+    return np.array([", ".join(name_limits(int(each))) for each in values])[at]

@@ -5,6 +5,7 @@ over ranges, labels and listed values; nothing is written.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import jax
@@ -19,15 +20,16 @@ from kernels.compiled import put_on_device
 from kernels.points import Points
 from kernels.streams import STREAMED, Law, draw_stripe
 from sweep.engine.compile_cache import keep_programs
+from sweep.engine.resources import cores
 from sweep.samples.draw import Draw
 from sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
 from sweep.samples.space import Problem, Source, Space, read_space
 from sweep.samples.tables import make_tables
 
-# Of a batch: as many kinds of points are in each.
+# Stripes of a batch that there are at least, if they are no smaller than it pays to start programs
+# for; beyond the largest, programs leave the processor's cache.
 STRIPES = 16
-# Points below which to start a program costs more than it does.
-LEAST_STRIPE = 1024
+LEAST_STRIPE, LARGEST_STRIPE = 1024, 4096
 MOST_ROWS = 2**26
 
 
@@ -63,6 +65,7 @@ class Stream(Iterator[Batch]):
             for strategy in range(len(space.grid.strategies))
         ]
         self._ready: dict[int, _Stripe] = {}
+        self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
         shared = make_tables(space, space.problems[0], 0).machines
         self._laws = tuple(
             _describe_law(name, drawn) for name, drawn in space.drawn.items() if name not in shared
@@ -76,13 +79,15 @@ class Stream(Iterator[Batch]):
         self._number += 1
         chosen, *keys = jax.random.split(key, self._stripes + 1)
         kinds = np.asarray(jax.random.randint(chosen, (self._stripes,), 0, len(self._kinds)))
-        made = [self._draw(int(kind), one) for kind, one in zip(kinds, keys, strict=True)]
+        # Prepared one after the other, then drawn side by side: else several would compile alike.
+        for kind in set(kinds.tolist()) - set(self._ready):
+            self._ready[kind] = self._prepare(*self._kinds[kind])
+            jax.block_until_ready(self._draw(kind, self._key))
+        made = list(self._pool.map(self._draw, kinds.tolist(), keys))
         return Batch(*(jnp.concatenate(parts) for parts in zip(*made, strict=True)))
 
     def _draw(self, kind: int, key: Array) -> tuple[Array, Array, Array]:
         """One stripe."""
-        if kind not in self._ready:
-            self._ready[kind] = self._prepare(*self._kinds[kind])
         table, described, machines = self._ready[kind]
         return draw_stripe(
             table,
@@ -126,11 +131,9 @@ def batches(
 
 
 def _cut_stripes(batch_size: int) -> int:
-    """Rows of a stripe, as many as divide a batch into at most so many stripes."""
-    for stripes in range(min(STRIPES, max(1, batch_size // LEAST_STRIPE)), 0, -1):
-        if batch_size % stripes == 0:
-            return batch_size // stripes
-    return batch_size
+    """Rows of a stripe: the most, up to what is wanted, that divide a batch."""
+    wanted = min(max(batch_size // STRIPES, LEAST_STRIPE), LARGEST_STRIPE)
+    return max(each for each in range(1, min(wanted, batch_size) + 1) if batch_size % each == 0)
 
 
 def _describe_law(name: str, drawn: Range | Floats) -> Law:
