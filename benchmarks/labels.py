@@ -48,7 +48,9 @@ def measure(effort: Effort) -> Report:
     kinds = len(space.problems) * len(space.grid.strategies)
     for _ in range(kinds):  # all of them prepared, as far as chance has it
         next(stream)
-    timing = interleaved({"stream": lambda: jax.block_until_ready(next(stream))}, effort.short_rounds)
+    timing = interleaved(
+        {"stream": lambda: jax.block_until_ready(next(stream))}, effort.short_rounds
+    )
     rows.append(Row("a stream without slopes", STREAMED / timing["stream"].median, "rows/s"))
     return Report("labels", "times of values alone that slopes of four targets take", tuple(rows))
 

@@ -37,6 +37,8 @@ def find_elasticities(points: Points, field: str, parameters: tuple[str, ...]) -
     `kernels.places.PLACES`; for those that layers depend on, points need a division. NaN where the
     field is 0 or not defined: its logarithm has no slope.
     """
+    layered = any(PLACES[name].layered for name in parameters)
+    assert points.division is not None or not layered, "layers would be taken for constant"
     shape = jnp.shape(points.case.run.p)
     reduced, changes = reduce_points(points), _change_work(points, parameters)
 

@@ -77,17 +77,11 @@ def test_a_value_that_is_set_is_the_value_of_an_axis(oracle, strategy, system) -
     for name in list_known(oracle):
         value = choose_value(name, float(np.ravel(before[name])[0]))
         asked = make_table(read_grid(strategy, oracle, system, **{name: value}), layered=False).case
-        count = len(PES)
-        set_here = fetch(set_parameters(plain, {name: jnp.full(count, value)}))
-        parts = ["run", "network", "pe", "software"]
-        for part in parts:
-            jax.tree.map(
-                lambda here, there: np.testing.assert_array_equal(
-                    *np.broadcast_arrays(here, there)
-                ),
-                getattr(set_here, part),
-                getattr(asked, part),
-            )
+        here = fetch(set_parameters(plain, {name: jnp.full(len(PES), value)}))
+        for part in ("run", "network", "pe", "software"):
+            pairs = (jax.tree.leaves(getattr(each, part)) for each in (here, asked))
+            for leaf, expected in zip(*pairs, strict=True):
+                np.testing.assert_array_equal(*np.broadcast_arrays(leaf, expected), err_msg=name)
 
 
 @pytest.mark.parametrize(
