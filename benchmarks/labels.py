@@ -59,7 +59,7 @@ def _compare(space: Space, strategy: int, name: str, effort: Effort) -> list[Row
     tables = make_tables(space, space.problems[0], 0)
     draw = draw_slices(space, tables, space.problems[0], 0, 0, POINTS)
     asked = put_on_device((tables.points[strategy], draw.rows, dict(draw.values)))
-    ways = {
+    ways: dict[str, dict[str, Any]] = {
         "values": {},
         "slopes": {"parameters": space.inputs},
         "slopes and kinks": {"parameters": space.inputs, "marked": True},

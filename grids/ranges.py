@@ -43,7 +43,7 @@ class Range:
             values = low + parts * (high - low)
         if self.whole:
             values = np.round(values)
-        return np.clip(values, self.low, self.high)
+        return np.asarray(np.clip(values, self.low, self.high))
 
 
 def is_range(form: object) -> bool:

@@ -46,7 +46,8 @@ def label_points(
     slopes = {name: find_elasticities(points, field, parameters) for name, field in TARGETS.items()}
     kinks = jnp.zeros(shape, bool)
     if marked:
-        kinks = find_kinks(points, {field: slopes[name] for name, field in TARGETS.items()})
+        of_fields = {field: slopes[name] for name, field in TARGETS.items()}
+        kinks = jnp.asarray(find_kinks(points, of_fields))
     return answers, {EPOCH: _add_slopes(answers, slopes), **slopes}, kinks
 
 

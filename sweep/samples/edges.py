@@ -7,6 +7,7 @@ where nothing changes along it stay where they are.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ class Walk:
         draw = self.move(places)
         answers = [_answer(points, draw) for points in draw.tables.points]
         slices = np.arange(len(draw))
-        feasible = np.stack([(each["limit"] & FORBIDS) == 0 for each in answers])
+        feasible = np.stack([is_feasible(each["limit"]) for each in answers])
         times = np.stack([each[EPOCH] for each in answers])
         first, second = (times[rival, slices] for rival in self.rivals)
         told = ~self.crosses | (np.isfinite(first) & np.isfinite(second))
@@ -128,8 +129,14 @@ def _halve(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
     return np.where(inner, low, high), (before != after) & told
 
 
-def _answer(points: Points, draw: Draw) -> dict[str, Floats]:
-    return fetch(label_points(points, draw.rows, dict(draw.values)))[0]
+def is_feasible(flags: NDArray[Any]) -> Flags:
+    """Whether no limit forbids each row."""
+    return np.asarray((flags & (int(FORBIDS) & 0xFFFF)) == 0)
+
+
+def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:
+    answers = label_points(points, draw.rows, dict(draw.values))[0]
+    return {name: np.asarray(each) for name, each in fetch(answers).items()}
 
 
 def _list_batches(space: Space) -> Floats:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
@@ -16,7 +17,7 @@ from grids.entries.systems import System
 from grids.grid import Grid
 from grids.models.kinds import KINDS
 from grids.models.layers import Floats, LayerTable
-from kernels.arrays import AnyArray
+from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.places import ENDLESS, PLACES, read_parameters
 from sweep.samples.draw import Draw
@@ -59,9 +60,9 @@ def _rank(column: str, percent: int) -> Callable[[LayerTable], float]:
     return read
 
 
-def _find_least(values: Floats, chosen: Floats) -> float:
+def _find_least(values: Floats, chosen: NDArray[np.bool_]) -> float:
     """The least of the chosen values; 0 where there are none."""
-    return float(values[chosen.astype(bool)].min(initial=np.inf)) if chosen.any() else 0.0
+    return float(values[chosen].min(initial=np.inf)) if chosen.any() else 0.0
 
 
 def _find_least_channels(table: LayerTable) -> float:
@@ -224,7 +225,7 @@ def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
     """The values of all continuous parameters, and of the outer levels, which follow them."""
     own = draw.values
     values = {
-        name: own[name] if name in own else _take(value, draw)
+        name: own[name] if name in own else _take(np.asarray(value), draw)
         for name, value in read_parameters(case).items()
         if name in INPUTS
     }
@@ -241,7 +242,7 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, 
     run, ones = case.run, np.ones(len(draw))
     left = {name: np.zeros(len(draw)) for name in strategy.choices}
 
-    def take(choice: str, leaf: AnyArray) -> Floats:
+    def take(choice: str, leaf: Cells) -> Floats:
         return left[choice] if choice in left else _take(np.asarray(leaf), draw)
 
     group = strategy.group_strategy

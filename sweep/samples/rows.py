@@ -1,24 +1,25 @@
 """Rows: slices of a problem with everything that a learner is given of them, column by column."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernels.compiled import fetch
-from kernels.flags import FORBIDS
 from kernels.labels import ANSWERS, EPOCH, TARGETS, label_points
 from kernels.points import Points
 from sweep.cube.variables import name_limits
 from sweep.samples.columns import name_label, name_slope
 from sweep.samples.draw import Draw, draw_slices
-from sweep.samples.edges import Shares, move_to_edges
+from sweep.samples.edges import Shares, is_feasible, move_to_edges
 from sweep.samples.features import describe_rows
 from sweep.samples.space import Problem, Space
 from sweep.samples.tables import make_tables
 
-Columns = dict[str, NDArray[np.generic]]
+Columns = dict[str, NDArray[Any]]
 # Slices that are evaluated at once: beyond it programs are no faster (docs/surrogates.md).
 CHUNK = 4096
 
@@ -101,7 +102,7 @@ def _label_strategy(
         **describe_rows(space.grid, problem, strategy, draw),
         **_read_answers(answers),
         **{
-            name_slope(target, parameter): slope.astype(np.float32)
+            name_slope(target, parameter): np.asarray(slope, np.float32)
             for target, of_target in slopes.items()
             for parameter, slope in of_target.items()
         },
@@ -109,16 +110,17 @@ def _label_strategy(
     }
 
 
-def _read_answers(answers: Columns) -> Columns:
+def _read_answers(fetched: Mapping[str, Any]) -> Columns:
     """Targets, what forbids a row, and what the oracle chose."""
-    flags = np.asarray(answers["limit"])
+    answers: dict[str, NDArray[Any]] = {name: np.asarray(each) for name, each in fetched.items()}
+    flags = answers["limit"]
     times = {name: answers[name].astype(np.float32) for name in (EPOCH, *TARGETS)}
     chosen = {
         name: answers[name].astype(np.float32) for name in ANSWERS if name not in (*times, "limit")
     }
     return {
         **times,
-        "feasible": (flags & FORBIDS) == 0,
+        "feasible": is_feasible(flags),
         "defined": np.isfinite(answers[EPOCH]) & np.isfinite(answers["memory"]),
         "limit_names": _name_flags(flags),
         **chosen,

@@ -6,7 +6,7 @@ over ranges, labels and listed values; nothing is written.
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -107,7 +107,7 @@ class Stream(Iterator[Batch]):
         values = {name: np.zeros(positions.shape[1]) for name in self._space.drawn}
         rows = describe_rows(self._space.grid, problem, strategy, Draw(tables, positions, values))
         described = np.stack([rows[name] for name in self._described], axis=1)
-        stripe = tables.points[strategy], described.astype(np.float32), tables.machines
+        stripe: Any = tables.points[strategy], described.astype(np.float32), tables.machines
         ready: _Stripe = put_on_device(stripe)
         return ready
 
@@ -123,7 +123,7 @@ def batches(
     """
     if not isinstance(batch_size, int) or not 1 <= batch_size <= MOST_ROWS:
         raise InputError(
-            f"expected 1 to {MOST_ROWS:,} rows, got {shorten(batch_size)}", "batch_size"
+            f"expected 1 to {MOST_ROWS:,} rows, got {shorten(batch_size)}", where="batch_size"
         )
     keep_programs()
     start = jax.random.key(key) if isinstance(key, int) else key

@@ -82,4 +82,4 @@ def read_parts(drawn: Range | Floats, parts: Floats) -> Floats:
     """Values at such parts, in [0, 1), of a range or of listed values."""
     if isinstance(drawn, Range):
         return drawn.read_quantiles(parts)
-    return drawn[(parts * drawn.size).astype(int)]
+    return np.asarray(drawn[(parts * drawn.size).astype(int)])

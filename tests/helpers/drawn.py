@@ -17,4 +17,4 @@ SPACE: dict[str, Any] = {
     },
 }
 ROWS = 1001
-SHARES = {"near_limits": 0.2, "near_crossovers": 0.2}
+SHARES: dict[str, Any] = {"near_limits": 0.2, "near_crossovers": 0.2}

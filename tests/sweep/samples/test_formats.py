@@ -20,13 +20,15 @@ def test_pandas_polars_and_duckdb_read_all_rows(drawn) -> None:
     assert len(pd.read_parquet(drawn.path / "data")) == ROWS
     assert pl.scan_parquet(files).select(pl.len()).collect().item() == ROWS
     query = f"select split_model, count(*) from '{files}' where feasible group by all"
-    counted = dict(duckdb.sql(query).fetchall())
+    counted = dict(duckdb.execute(query).fetchall())
     assert set(counted) == {"train", "test"}
 
 
 def test_no_column_is_a_reserved_word(drawn) -> None:
     names = [each["name"] for each in drawn.facts["columns"]]
-    duckdb.sql(f"select {', '.join(names)} from '{drawn.path}/data/*/*.parquet' limit 1").fetchall()
+    duckdb.execute(
+        f"select {', '.join(names)} from '{drawn.path}/data/*/*.parquet' limit 1"
+    ).fetchall()
     assert not {"system", "limit", "group", "size", "order"} & set(names)
 
 
