@@ -20,6 +20,7 @@ from benchmarks import (
     grouped,
     kernel,
     kill,
+    labels,
     memory,
     oracles,
     priors,
@@ -57,6 +58,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "ablation": ablation.measure,
     "convergence": convergence.measure,
     "training": training.measure,
+    "labels": labels.measure,
 }
 
 

@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from grids.entries.quantity import Parameter
 from grids.models.layers import Floats
+from grids.ranges import LAWS, Range, is_range, read_range
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import parse_quantity
 
@@ -65,11 +66,17 @@ class AxisOf:
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        # An Axis passes as it is: its form has been read before.
+        # What has been read before passes as it is.
         return core_schema.no_info_plain_validator_function(
-            lambda form: form if isinstance(form, Axis) else expand_axis(form, self.parameter),
+            lambda form: form if isinstance(form, Axis | Range) else self._read(form),
             serialization=core_schema.plain_serializer_function_ser_schema(lambda axis: axis.form),
         )
+
+    def _read(self, form: object) -> Axis | Range:
+        """The values of a user's list, or the range that they are drawn from."""
+        if is_range(form):
+            return read_range(form, self.parameter)
+        return expand_axis(form, self.parameter)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -78,8 +85,9 @@ class AxisOf:
             _describe_generator(name, each.fewest, each.most) for name, each in GENERATORS.items()
         ]
         item = {"anyOf": [_SCALAR, *generators]}
+        ranges = [_describe_generator(law, 2, 2) for law in LAWS]
         return {
-            "anyOf": [{"type": "array", "items": item, "minItems": 1}, item],
+            "anyOf": [{"type": "array", "items": item, "minItems": 1}, item, *ranges],
             "description": f"{self.parameter.meaning} [{self.parameter.unit}]",
         }
 
@@ -106,6 +114,11 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
         return np.array([parameter.read(item)])
     if len(item) != 1 or next(iter(item)) not in GENERATORS:
         name = str(next(iter(item), ""))
+        if name in LAWS:
+            raise InputError(
+                f"{name}: a range stands alone, and not among values, got {shorten(item)}",
+                advice="write it without the brackets around it",
+            )
         raise InputError(
             f"expected a value or one generator, got {shorten(item)}",
             advice=suggest_name(name, GENERATORS),

@@ -29,6 +29,7 @@ from grids.lookup import (
     join_keys,
     look_up,
     look_up_calibrations,
+    refuse_ranges,
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
@@ -74,6 +75,7 @@ class Grid:
 
         InputError tells the place of a key, as `where` gives it, that names what is not there.
         """
+        refuse_ranges(spec, where)
         models = look_up("model", spec.axes.model, base, where)
         systems = look_up("system", spec.axes.system, base, where)
         datasets = (
@@ -236,7 +238,7 @@ class Grid:
         """
         from grids.inputs.case import build_case
 
-        return self._build(build_case, index, axes, strategy)
+        return self.build(build_case, index, axes, strategy)
 
     def groups(
         self,
@@ -247,9 +249,9 @@ class Grid:
         """The layers of a case in its groups, before they are reduced; None: it cannot exist."""
         from grids.inputs.case import build_groups
 
-        return self._build(build_groups, index, axes, strategy)
+        return self.build(build_groups, index, axes, strategy)
 
-    def _build(
+    def build(
         self,
         build: "Callable[[Workload, Strategy, Mapping[str, Floats], Settings], Built]",
         index: Index,

@@ -13,7 +13,7 @@ from grids.entries.systems import System
 from grids.library import Model, find, list_names
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
-from grids.spec import Reference
+from grids.spec import Reference, Spec
 
 Where = Callable[[KeyPath], str]
 References = tuple[Reference, ...]
@@ -153,6 +153,16 @@ def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, 
             )
         own[each.name] = each
     return tuple(own.values())
+
+
+def refuse_ranges(spec: Spec, where: Where) -> None:
+    """InputError for an axis that is a range: a grid has listed values."""
+    for name, drawn in spec.axes.ranges.items():
+        raise InputError(
+            f"a range is sampled, and no axis of a grid, got {shorten(drawn.form)}",
+            where=where(("axes", name)),
+            advice="draw from it with 'paradl sample', or list values, as {geomspace: [..., 50]}",
+        )
 
 
 def refuse_twins(labels: tuple[str, ...], where: str) -> None:

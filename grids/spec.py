@@ -26,6 +26,7 @@ from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import FOLLOWS, FREE, PARAMETERS
 from grids.entries.strategies import TABLE_III, is_placed, parse_strategy
 from grids.placing.group import Placements
+from grids.ranges import Range
 from grids.reading.errors import shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
 from kernels.percentiles import PERCENTILES
@@ -88,9 +89,9 @@ def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
     """The form with an axis for each oracle parameter, required where it cannot be fixed."""
     # As a decorator, type checkers take the class for the one that is written below.
     numeric: dict[str, Any] = {
-        name: (Annotated[Axis | None, AxisOf(parameter)], None)
+        name: (Annotated[Axis | Range | None, AxisOf(parameter)], None)
         if parameter.free
-        else (Annotated[Axis, AxisOf(parameter)], ...)
+        else (Annotated[Axis | Range, AxisOf(parameter)], ...)
         for name, parameter in PARAMETERS.items()
     }
     return create_model(
@@ -113,6 +114,12 @@ class Axes(Record):
         # One order for all cubes: what a user reorders in a file is the same space.
         axes = {name: getattr(self, name) for name in PARAMETERS}
         return {name: axis for name, axis in axes.items() if isinstance(axis, Axis)}
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The axes whose values are drawn: of a space to sample, which is no grid."""
+        axes = {name: getattr(self, name) for name in PARAMETERS}
+        return {name: axis for name, axis in axes.items() if isinstance(axis, Range)}
 
 
 def _read_parameters(value: object) -> object:
@@ -163,7 +170,7 @@ class _Space(Record):
     def _refuse_fixed_axes(cls, fixed: dict[str, float], info: ValidationInfo) -> dict[str, float]:
         """The fixed parameters, none of which may be an axis, too."""
         axes = info.data.get("axes")  # None where the axes have mistakes of their own
-        both = sorted(set(fixed) & set(axes.numeric)) if axes else []
+        both = sorted(set(fixed) & {*axes.numeric, *axes.ranges}) if axes else []
         if both:
             raise ValueError(f"{both[0]!r} is an axis too; keep one of the two")
         return fixed
@@ -210,7 +217,7 @@ class Spec(Choices, _Space):
     @model_validator(mode="after")
     def _check_oracle(self) -> Self:
         """The spec, if its oracle knows what it asks for."""
-        for name in (*self.parameters, *self.axes.numeric):
+        for name in (*self.parameters, *self.axes.numeric, *self.axes.ranges):
             owner = PARAMETERS[name].oracle
             if owner not in (None, self.oracle):
                 reason = REFUSED.get(name, f"only 'oracle: {owner}' knows it: write that, or omit")

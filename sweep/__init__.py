@@ -36,11 +36,15 @@ if TYPE_CHECKING:
     from sweep.questions.provision import provision
     from sweep.questions.regret import regret
     from sweep.questions.sensitivity import sensitivity
+    from sweep.samples.read import open_samples
+    from sweep.samples.sample import sample
+    from sweep.samples.stream import batches
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
 # 2026-11-20).
 _HOMES = {
+    "batches": "sweep.samples.stream",
     "InputError": "grids.reading.errors",
     "RunError": "sweep.errors",
     "best": "sweep.questions.best",
@@ -59,16 +63,19 @@ _HOMES = {
     "open_dataset": "sweep.engine.run",
     "place": "sweep.questions.place",
     "pareto": "sweep.questions.pareto",
+    "open_samples": "sweep.samples.read",
     "predict": "sweep.questions.predict",
     "regret": "sweep.questions.regret",
     "provision": "sweep.questions.provision",
     "run": "sweep.engine.run",
     "sensitivity": "sweep.questions.sensitivity",
+    "sample": "sweep.samples.sample",
 }
 
 __all__ = [
     "InputError",
     "RunError",
+    "batches",
     "best",
     "bottleneck",
     "calibrate",
@@ -83,12 +90,14 @@ __all__ = [
     "limits",
     "needs",
     "open_dataset",
+    "open_samples",
     "pareto",
     "place",
     "predict",
     "provision",
     "regret",
     "run",
+    "sample",
     "sensitivity",
 ]
 

@@ -57,6 +57,7 @@ FLOORS = (
     "sweep.measured",
     "sweep.calibration",
     "sweep.accessor",
+    "sweep.samples",
     "sweep.show",
     "sweep.cli",
 )

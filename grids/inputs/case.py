@@ -129,9 +129,16 @@ def build_groups(
     workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
 ) -> Groups:
     """The layers of the same case in its groups, before they are reduced."""
+    return distinguish_groups(workload, strategy, axes, settings)[0]
+
+
+def distinguish_groups(
+    workload: Workload, strategy: Strategy, axes: Mapping[str, Floats], settings: Settings
+) -> tuple[Groups, NDArray[np.int64]]:
+    """The groups of the distinct sizes, and where each cell's size is among these [cells]."""
     values = _look_up(strategy, axes, settings)
     run = _run(strategy, values, workload, settings)
-    return _distinguish(strategy, workload, values, run, settings)[0]
+    return _distinguish(strategy, workload, values, run, settings)
 
 
 def _run(strategy: Strategy, values: Values, workload: Workload, settings: Settings) -> Run:
@@ -172,7 +179,7 @@ def _spread_over_p(
     """What was found for each group size, for each PE count."""
 
     def spread(leaf: Floats) -> Floats:
-        return _broadcast_like_p(_take_at_cells(leaf, position, leading), run)
+        return _broadcast_like_p(take_at_cells(leaf, position, leading), run)
 
     work, bounds = jax.tree.map(spread, reduced)
     return work, bounds
@@ -237,7 +244,7 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
 
 
-def _take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
+def take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
     """What was found for each group size, for each cell.
 
     values [..., cells with sizes in the place of pe]; `leading` dimensions of choices come first.

@@ -22,6 +22,7 @@ from sweep.cli.pairs import diff
 from sweep.cli.pictures import KINDS
 from sweep.cli.place import place
 from sweep.cli.planning import PLANNING
+from sweep.cli.samples import SAMPLES
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -257,6 +258,8 @@ for listing in LISTINGS:
     app.command()(listing)
 app.command()(diff)
 app.command()(export)
+for command in SAMPLES:
+    app.command()(command)
 app.command()(compare)
 app.command()(calibrate)
 for kind, draw in KINDS.items():

@@ -3,7 +3,7 @@
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -14,8 +14,25 @@ from sweep.errors import RunError
 PART = "cells.parquet"  # the file in each folder of a partitioned table
 
 
-def check_target(target: Path, *, force: bool) -> None:
-    """InputError: there is no such folder, or something stands there that would be lost."""
+def is_partitioned(folder: Path) -> bool:
+    """Whether a folder holds a partitioned table and nothing else."""
+    if folder.is_symlink():
+        return False
+    return all(
+        each.name == PART
+        if each.is_file()
+        else "=" in each.name and not each.is_symlink() and each.is_dir()
+        for each in folder.rglob("*")
+    )
+
+
+def check_target(
+    target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
+) -> None:
+    """InputError: there is no such folder, or something stands there that would be lost.
+
+    is_ours: whether a folder is nothing but what such a command made.
+    """
     if not target.parent.is_dir():
         raise InputError("no such folder", where=str(target.parent), advice="make it first")
     if not os.path.lexists(target):
@@ -24,7 +41,7 @@ def check_target(target: Path, *, force: bool) -> None:
         raise InputError(
             "is there already", where=str(target), advice="name another file, or give --force"
         )
-    if target.is_dir() and not _is_partitioned(target):
+    if target.is_dir() and not is_ours(target):
         raise InputError(
             "a folder that holds more than an export; nothing was removed",
             where=str(target),
@@ -33,7 +50,9 @@ def check_target(target: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def write_beside(*targets: Path, force: bool) -> Iterator[Path]:
+def write_beside(
+    *targets: Path, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
+) -> Iterator[Path]:
     """A folder beside the targets to write files of their names to, which then take their places.
 
     Whatever fails leaves the targets as they were. A kill leaves the folder, `.NAME.*.partial`.
@@ -41,13 +60,14 @@ def write_beside(*targets: Path, force: bool) -> Iterator[Path]:
     folder: Path | None = None
     try:
         for target in targets:
-            check_target(target, force=force)
+            check_target(target, force=force, is_ours=is_ours)
         first = targets[0]
         # In the same folder, and so on the same disk: only there is renaming one step.
         folder = Path(mkdtemp(prefix=f".{first.name}.", suffix=".partial", dir=first.parent))
         yield folder
         for target in targets:
-            check_target(target, force=force)  # somebody may have made one meanwhile
+            # Once more: somebody may have made one meanwhile.
+            check_target(target, force=force, is_ours=is_ours)
             if target.is_dir() and not target.is_symlink():
                 # Of folders, a rename replaces only empty ones.
                 os.rename(target, folder / "before")
@@ -65,15 +85,3 @@ def measure_bytes(target: Path) -> tuple[int, int]:
     """How many files an export has, and their bytes in all."""
     files = [each for each in target.rglob("*") if each.is_file()] if target.is_dir() else [target]
     return len(files), sum(each.stat().st_size for each in files)
-
-
-def _is_partitioned(folder: Path) -> bool:
-    """Whether a folder holds a partitioned table and nothing else."""
-    if folder.is_symlink():
-        return False
-    return all(
-        each.name == PART
-        if each.is_file()
-        else "=" in each.name and not each.is_symlink() and each.is_dir()
-        for each in folder.rglob("*")
-    )

@@ -1,0 +1,83 @@
+"""Tables: all cells of a case in one dimension, out of which the kernels take points.
+
+What is discrete (PEs, groups, segments) is laid out here, once; values of continuous parameters are
+each point's own (`kernels.points`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import jax
+import numpy as np
+
+from grids.entries.strategies import Strategy
+from grids.inputs.case import Workload, build_case, distinguish_groups, take_at_cells
+from grids.inputs.values import Settings
+from grids.models.layers import Floats
+from kernels.group import Placement
+from kernels.points import Points
+
+Tree = TypeVar("Tree")
+
+
+def build_table(
+    workload: Workload,
+    strategy: Strategy,
+    axes: Mapping[str, Floats],
+    settings: Settings,
+    *,
+    layered: bool = False,
+) -> Points:
+    """The cells of the outer product of `axes`, in C order along one dimension.
+
+    layered: whether points have values of their own of what layers depend on, so that the layers
+    are reduced anew for each.
+    """
+    case = build_case(workload, strategy, axes, settings)
+    shape = tuple(values.size for values in axes.values())
+    table = Points(_flatten(case, shape))
+    if not layered:
+        return table
+    groups, position = distinguish_groups(workload, strategy, axes, settings)
+    placement: Placement = jax.tree.map(
+        lambda leaf: take_at_cells(leaf, position, len(strategy.choices)), groups.place()[0]
+    )
+    division = replace(groups.divide(placement), p2=case.run.p2)
+    return replace(table, division=_flatten(division, shape))
+
+
+def join_tables(tables: Sequence[Points], cells: int) -> Points:
+    """Tables of `cells` each, with divisions, in a row: the first one's cells, then the next's."""
+
+    def join(*leaves: Floats) -> Floats:
+        first = leaves[0]
+        if first.ndim == 0 or all(np.array_equal(first, each) for each in leaves[1:]):
+            return first if first.ndim == 0 or first.shape[-1] == 1 else np.tile(first, len(leaves))
+        whole = (np.broadcast_to(each, (*each.shape[:-1], cells)) for each in leaves)
+        return np.concatenate(tuple(whole), axis=-1)
+
+    # Found anew for each point: of how many stages it is here does not matter.
+    work = tables[0].case.work
+    same = [replace(each, case=replace(each.case, work=work)) for each in tables]
+    joined: Points = jax.tree.map(join, *same)
+    return replace(joined, case=replace(joined.case, work=work))
+
+
+def _flatten(tree: Tree, shape: tuple[int, ...]) -> Tree:
+    """Arrays [..., cells of `shape`] with the cells in one dimension, of size 1 where all agree."""
+
+    def lay_out(leaf: Floats) -> Floats:
+        array, rank = np.asarray(leaf), len(shape)
+        if array.ndim == 0:
+            return array
+        if array.ndim < rank:  # of levels, and the same in all cells
+            return array[..., None]
+        leading, cells = array.shape[: array.ndim - rank], array.shape[array.ndim - rank :]
+        if math.prod(cells) > 1:
+            array = np.broadcast_to(array, leading + shape)
+        return array.reshape(*leading, math.prod(array.shape[len(leading) :]))
+
+    flat: Tree = jax.tree.map(lay_out, tree)
+    return flat

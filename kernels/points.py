@@ -1,0 +1,79 @@
+"""Points: configurations one by one, and not on a grid, each with values of its own.
+
+Cells have one dimension, that of the points. What is discrete is looked up in a table, whose cells
+are all PE counts (and groups, segments) of one model, data set, system and strategy; continuous
+parameters take each point's values (`kernels.places`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from kernels.arrays import AnyArray, Cells
+from kernels.case import Case
+from kernels.division import Division
+from kernels.group import GroupWork
+from kernels.oracle import Answer, evaluate
+from kernels.own_part import time_own_part
+from kernels.places import set_parameters
+from kernels.strategy import group_work
+
+Tree = TypeVar("Tree")
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Points:
+    """Cases in one dimension: rows of a table, or points that were taken of one.
+
+    division: the layers in their groups, where they are to be reduced anew for each point; None
+    where the case's work holds for all of them.
+    """
+
+    case: Case
+    division: Division | None = None
+
+
+def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> Points:
+    """The points at `rows` [point] of a table, with values [point] of parameters, by name."""
+
+    def take(leaf: AnyArray) -> Array:
+        whole = jnp.asarray(leaf)
+        # The last dimension is that of the cells; of size 1, and of constants, there is one value.
+        return whole if whole.ndim == 0 or whole.shape[-1] == 1 else whole[..., rows]
+
+    taken: Points = jax.tree.map(take, table)
+    return replace(taken, case=set_parameters(taken.case, values))
+
+
+def evaluate_points(points: Points) -> Answer:
+    """The answer [point]; differentiable in every parameter that has a place, also in those that
+    layers depend on where the points have a division.
+    """
+    return evaluate(reduce_points(points).case)
+
+
+def reduce_points(points: Points) -> Points:
+    """The points with their layers reduced, each by its own values, and no division."""
+    case, division = points.case, points.division
+    if division is None:
+        return points
+    asked = replace(division, pe=case.pe, p2=case.run.p2, delta=case.run.delta)
+    work = _keep_fullest(group_work(asked, time_own_part(asked)), case.run.batch)
+    return Points(replace(case, work=work))
+
+
+def _keep_fullest(work: GroupWork, batch: Cells) -> GroupWork:
+    """The work with the stage alone that is the fullest: the batch of each point is known."""
+    both = jnp.broadcast_arrays(work.activations, work.parameters, jnp.asarray(batch)[None])
+    activations, parameters, samples = both
+    fullest = jnp.argmax(samples * activations + parameters, axis=0)[None]
+    return replace(
+        work,
+        activations=jnp.take_along_axis(activations, fullest, axis=0),
+        parameters=jnp.take_along_axis(parameters, fullest, axis=0),
+    )

@@ -1,0 +1,1 @@
+"""Samples: rows drawn over a design space, with features, labels, slopes and splits."""

@@ -1,0 +1,130 @@
+"""Columns: what each column of a data set is, one table for its files, its card and its readers.
+
+No column is named by a reserved word of SQL. A column's role says what a learner may do with it:
+`feature` is known of any model, machine and strategy ahead; `target` and `gradient` are to be
+learnt; `answer` is what the oracle chose; `label` names; `split` and `mark` divide.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from kernels.labels import EPOCH
+from sweep.samples.features import FEATURES
+from sweep.samples.splits import AXES, SPLITS
+
+# The file of a data set's facts, and the version of what stands where.
+FACTS, FORMAT = "dataset.json", 1
+Role = Literal["label", "feature", "target", "gradient", "answer", "mark", "split"]
+ROLES: tuple[Role, ...] = ("label", "feature", "target", "gradient", "answer", "mark", "split")
+SLOPE = "elasticity"
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds. units: as CF writes them, empty for texts and flags."""
+
+    name: str
+    role: Role
+    units: str
+    meaning: str
+    kind: Literal["text", "flag", "count", "single", "double"] = "double"
+
+
+LABELS = (
+    Column("model", "label", "", "network", "text"),
+    Column("dataset", "label", "", "data set", "text"),
+    # SQL reserves SYSTEM and LIMIT.
+    Column("system_name", "label", "", "machine, with its precision and software", "text"),
+    Column("strategy", "label", "", "strategy", "text"),
+    Column("slice", "label", "", "number of the point that all strategies are asked at", "count"),
+)
+CHOSEN = {
+    "replicas": "replicas, p1",
+    "group_size": "PEs of a group, p2",
+    "segment_count": "segments",
+}
+MEANT = {
+    EPOCH: Column(EPOCH, "target", "s", "time of an epoch", "single"),
+    "comp_time": Column("comp_time", "target", "s", "time computing, per epoch", "single"),
+    "comm_time": Column("comm_time", "target", "s", "time communicating, per epoch", "single"),
+    "memory": Column("memory", "target", "byte", "memory of the fullest PE", "single"),
+}
+ANSWERS = (
+    Column("feasible", "target", "", "whether nothing forbids the configuration", "flag"),
+    Column("defined", "mark", "", "whether there is such a configuration at all", "flag"),
+    Column("limit_names", "answer", "", "what forbids or marks it, with ', ' between", "text"),
+    *(
+        Column(name, "answer", "1", f"{words}, as the oracle has it", "single")
+        for name, words in CHOSEN.items()
+    ),
+    Column("global_batch", "answer", "1", "samples an iteration", "single"),
+)
+MARKS = (
+    Column(
+        "near_kink",
+        "mark",
+        "",
+        "whether a kink is within 1 % of one of the inputs: slopes are one-sided there",
+        "flag",
+    ),
+    Column("origin", "mark", "", "drawn over the space, or moved to a limit or crossover", "text"),
+)
+
+
+def list_columns(inputs: Iterable[str], splits: Iterable[str]) -> tuple[Column, ...]:
+    """All columns in their order. inputs: parameters that there are slopes in, none without."""
+    return (
+        *LABELS,
+        *(Column(name, "feature", each.unit, each.meaning) for name, each in FEATURES.items()),
+        *MEANT.values(),
+        *ANSWERS,
+        *(_describe_slope(target, parameter) for target in MEANT for parameter in inputs),
+        *MARKS,
+        *(_describe_split(name) for name in splits),
+    )
+
+
+def name_label(dim: str) -> str:
+    """The column of a labelled dimension of a cube."""
+    return "system_name" if dim == "system" else dim
+
+
+def name_slope(target: str, parameter: str) -> str:
+    """The column of d log target / d log parameter."""
+    return f"{SLOPE}_{target}_{parameter}"
+
+
+def name_split(split: str) -> str:
+    """The column of a split."""
+    return f"split_{split}"
+
+
+def _describe_slope(target: str, parameter: str) -> Column:
+    return Column(
+        name_slope(target, parameter),
+        "gradient",
+        "1",
+        f"d log {target} / d log {parameter}",
+        "single",
+    )
+
+
+def _describe_split(name: str) -> Column:
+    assert name in SPLITS
+    words = {
+        "random": "by a hash of the problem, all but the strategy and the batch",
+        **{axis: f"by whole values of {axis}" for axis in ("model", "system", "strategy")},
+        **{split: f"the largest values of {axis} are tested" for split, axis in AXES.items()},
+    }
+    return Column(name_split(name), "split", "", f"train or test, {words[name]}", "text")
+
+
+DTYPES: dict[str, np.dtype[np.generic]] = {
+    "flag": np.dtype(bool),
+    "count": np.dtype(np.int64),
+    "single": np.dtype(np.float32),
+    "double": np.dtype(np.float64),
+}

@@ -1,0 +1,71 @@
+"""Draws: where in the space each slice lies, by low-discrepancy sequences (Sobol, scrambled).
+
+A slice is one point of a problem (PEs, batch, bandwidths ...) under every strategy, so that what is
+the fastest there is known. Each problem has a sequence of its own, which follows from the seed and
+its place alone: rows are the same whoever draws them, and in which order.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import qmc
+
+from grids.models.layers import Floats
+from sweep.samples.space import Problem, Space
+from sweep.samples.tables import Tables, read_parts
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Slices of one problem: positions along the tables' machines and axes [axis, slice], and
+    values [slice] of what slices have their own of, by parameter.
+    """
+
+    tables: Tables
+    positions: Integers
+    values: Mapping[str, Floats]
+
+    def __len__(self) -> int:
+        return int(self.positions.shape[1])
+
+    @property
+    def rows(self) -> Integers:
+        """Rows of the tables' points [slice]."""
+        return np.asarray(np.ravel_multi_index(tuple(self.positions), self.tables.shape))
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """Values of every axis [slice], by name."""
+        along = zip(self.tables.axes.items(), self.positions[1:], strict=True)
+        return {name: values[at] for (name, values), at in along} | dict(self.values)
+
+    def take(self, chosen: Integers) -> "Draw":
+        """Some of the slices."""
+        values = {name: each[chosen] for name, each in self.values.items()}
+        return replace(self, positions=self.positions[:, chosen], values=values)
+
+
+def draw_slices(
+    space: Space, tables: Tables, problem: Problem, seed: int, first: int, count: int
+) -> Draw:
+    """Slices `first` to `first + count` of the problem's sequence."""
+    shape, drawn = tables.shape, space.drawn
+    rng = np.random.default_rng([seed, *problem, 1])
+    sequence = qmc.Sobol(len(shape) + len(drawn), rng=rng)
+    if first:
+        sequence.fast_forward(first)
+    # A power of two: what scipy advises for a sequence's first points.
+    parts = np.minimum(sequence.random(1 << (count - 1).bit_length())[:count].T, BELOW_ONE)
+    sizes = np.array(shape)[:, None]
+    positions = (parts[: len(shape)] * sizes).astype(np.int64)
+    own = zip(drawn.items(), parts[len(shape) :], strict=True)
+    values = {name: read_parts(each, part) for (name, each), part in own}
+    shared = {name: each[positions[0]] for name, each in tables.machines.items()}
+    return Draw(tables, positions, values | shared)
+
+
+BELOW_ONE = np.nextafter(1.0, 0.0)

@@ -1,0 +1,147 @@
+"""Edges: where surrogates fail, to which a share of the slices is moved.
+
+Limits: of one strategy, two neighbouring PE counts (or batches), the last feasible and the first
+forbidden. Crossovers: of two strategies, neighbours between which another one is the faster. Both
+are found by halving, on the same kernels, along one axis with all else as it was drawn; slices
+where nothing changes along it stay where they are.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.models.layers import Floats
+from grids.ranges import Range
+from grids.reading.errors import InputError
+from kernels.compiled import fetch
+from kernels.flags import FORBIDS
+from kernels.labels import EPOCH, label_points
+from kernels.points import Points
+from sweep.samples.draw import Draw, Integers
+from sweep.samples.space import Problem, Space
+
+Flags = NDArray[np.bool_]
+ORIGINS = ("space", "limit", "crossover")
+# Values of a range of batches that are tried: between neighbours of so many lie few.
+TRIED = 1024
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of the slices near limits, and near crossovers of strategies."""
+
+    limits: float = 0.0
+    crossovers: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, share in (("--near-limits", self.limits), ("--near-crossovers", self.crossovers)):
+            if not 0 <= share <= 1:
+                raise InputError(f"expected a share from 0 to 1, got {share:g}", where=name)
+        if self.limits + self.crossovers > 1:
+            raise InputError(
+                f"expected shares of 1 at most together, got {self.limits + self.crossovers:g}",
+                where="--near-limits, --near-crossovers",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Slices that move along an axis each: what moves there, by whether it is PEs, and where to.
+
+    rivals [2, slice]: strategies, of which the first has the limit. crosses: whether it is a
+    crossover that is sought, else a limit.
+    """
+
+    draw: Draw
+    batches: Floats
+    along_pe: Flags
+    rivals: Integers
+    crosses: Flags
+
+    @property
+    def ends(self) -> Integers:
+        """The last position along each slice's axis."""
+        return np.where(self.along_pe, self.draw.tables.axes["pe"].size, self.batches.size) - 1
+
+    def move(self, places: Integers) -> Draw:
+        """The slices at such positions along their axes."""
+        positions = self.draw.positions.copy()
+        row = 1 + list(self.draw.tables.axes).index("pe")
+        positions[row] = np.where(self.along_pe, places, positions[row])
+        batch = self.batches[np.where(self.along_pe, 0, places)]
+        own = np.where(self.along_pe, self.draw.values["batch"], batch)
+        return replace(self.draw, positions=positions, values={**self.draw.values, "batch": own})
+
+    def look(self, places: Integers) -> tuple[Flags, Flags]:
+        """Whether each slice is beyond its edge there, and whether that can be told."""
+        draw = self.move(places)
+        answers = [_answer(points, draw) for points in draw.tables.points]
+        slices = np.arange(len(draw))
+        feasible = np.stack([is_feasible(each["limit"]) for each in answers])
+        times = np.stack([each[EPOCH] for each in answers])
+        first, second = (times[rival, slices] for rival in self.rivals)
+        told = ~self.crosses | (np.isfinite(first) & np.isfinite(second))
+        return np.where(self.crosses, first > second, ~feasible[self.rivals[0], slices]), told
+
+
+def move_to_edges(
+    space: Space, draw: Draw, problem: Problem, seed: tuple[int, ...], shares: Shares
+) -> tuple[Draw, NDArray[np.str_]]:
+    """The slices, of which shares lie at edges, and where each comes from (`ORIGINS`)."""
+    rng = np.random.default_rng([*seed, *problem, 2])
+    part, origin = rng.random(len(draw)), np.zeros(len(draw), np.int64)
+    origin[part < shares.limits + shares.crossovers] = 2
+    origin[part < shares.limits] = 1
+    if not origin.any():
+        return draw, np.array(ORIGINS)[origin]
+    count = len(space.grid.strategies)
+    first = rng.integers(count, size=len(draw))
+    second = (first + rng.integers(1, max(2, count), size=len(draw))) % count
+    walk = Walk(
+        draw,
+        _list_batches(space),
+        along_pe=rng.random(len(draw)) < 0.5,
+        rivals=np.stack([first, second]),
+        crosses=origin == 2,
+    )
+    places, there = _halve(walk, rng.random(len(draw)) < 0.5)
+    origin[~there] = 0
+    moved, at = walk.move(places), origin > 0
+    values = {name: np.where(at, moved.values[name], each) for name, each in draw.values.items()}
+    positions = np.where(at, moved.positions, draw.positions)
+    return replace(draw, positions=positions, values=values), np.array(ORIGINS)[origin]
+
+
+def _halve(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
+    """A position beside each slice's edge, the one before it where `inner`; and whether there is
+    an edge at all.
+    """
+    low, high = np.zeros_like(walk.ends), walk.ends
+    (before, _), (after, _) = walk.look(low), walk.look(high)
+    for _ in range(int(walk.ends.max() + 1).bit_length()):
+        middle = (low + high) // 2
+        beyond = walk.look(middle)[0] != before
+        # Neighbours stay as they are: their middle is the lower one.
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    told = walk.look(low)[1] & walk.look(high)[1]
+    return np.where(inner, low, high), (before != after) & told
+
+
+def is_feasible(flags: NDArray[Any]) -> Flags:
+    """Whether no limit forbids each row."""
+    return np.asarray((flags & (int(FORBIDS) & 0xFFFF)) == 0)
+
+
+def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:
+    answers = label_points(points, draw.rows, dict(draw.values))[0]
+    return {name: np.asarray(each) for name, each in fetch(answers).items()}
+
+
+def _list_batches(space: Space) -> Floats:
+    """The batches of a list, or out of a range."""
+    drawn = space.drawn["batch"]
+    if isinstance(drawn, Range):
+        return np.unique(drawn.read_quantiles(np.linspace(0, 1, TRIED)))
+    return drawn

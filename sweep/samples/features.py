@@ -1,0 +1,262 @@
+"""Features: numbers of a model, a machine and a strategy that a new one has, too.
+
+None of them is an answer, a term or a time of an oracle: sizes of layers, what the machine is
+stated to do, how a strategy divides. What has no bound (no staging, no limit of the input) is 0.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.parameters import PARAMETERS
+from grids.entries.precision import PRECISIONS
+from grids.entries.strategies import Strategy
+from grids.entries.systems import System
+from grids.grid import Grid
+from grids.models.kinds import KINDS
+from grids.models.layers import Floats, LayerTable
+from kernels.arrays import Cells
+from kernels.case import Case
+from kernels.places import ENDLESS, PLACES, read_parameters
+from sweep.samples.draw import Draw
+from sweep.samples.space import Problem
+
+GROUPS = ("spatial", "pipeline", "filter", "channel")
+# Levels of a network beyond the first two, whose links are `intra_` and `inter_`: as many as the
+# kernels have at least.
+OUTER = (2, 3)
+# Of layers' sizes.
+QUANTILES = (10, 50, 90)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a feature is: its unit, its meaning."""
+
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class ModelFeature(Feature):
+    """A number of a network's layers, for samples of one shape."""
+
+    read: Callable[[LayerTable], float]
+
+
+def _count_kind(kind: str) -> Callable[[LayerTable], float]:
+    return lambda table: float(table.kinds.count(kind))
+
+
+def _rank(column: str, percent: int) -> Callable[[LayerTable], float]:
+    """A percentile of the layers that multiply by weights; 0 where none does."""
+
+    def read(table: LayerTable) -> float:
+        values = getattr(table, column)[table.multiplying]
+        return float(np.percentile(values, percent)) if values.size else 0.0
+
+    return read
+
+
+def _find_least(values: Floats, chosen: NDArray[np.bool_]) -> float:
+    """The least of the chosen values; 0 where there are none."""
+    return float(values[chosen].min(initial=np.inf)) if chosen.any() else 0.0
+
+
+def _find_least_channels(table: LayerTable) -> float:
+    # The first layer has the sample's few channels, and is not split (grids/inputs/placement.py).
+    later = np.arange(len(table)) != int(np.argmax(table.convolutions))
+    return _find_least(table.channels, table.convolutions & later)
+
+
+def _measure_intensity(table: LayerTable) -> float:
+    moved = table.x.sum() + table.y.sum() + table.w.sum()
+    return float(table.flops.sum() / moved)
+
+
+SIZES = {"flops": "operations a sample, forward", "w": "weights", "y": "items of output a sample"}
+MODEL: dict[str, ModelFeature] = {
+    "layer_count": ModelFeature("1", "layers", lambda table: float(len(table))),
+    **{
+        f"{kind}_layers": ModelFeature("1", f"layers of the kind {kind}", _count_kind(kind))
+        for kind in KINDS
+    },
+    "parameter_count": ModelFeature(
+        "1", "weights and biases", lambda table: float(table.parameters)
+    ),
+    "macs": ModelFeature("1", "multiply-accumulates a sample, forward", lambda table: table.macs),
+    "activations": ModelFeature(
+        "1", "items of all layers' outputs a sample", lambda table: float(table.y.sum())
+    ),
+    "kept_activations": ModelFeature(
+        "1", "items a sample that the backward pass reads", lambda table: table.kept_items.sum()
+    ),
+    "largest_activation": ModelFeature(
+        "1", "items a sample of the largest output", lambda table: float(table.y.max())
+    ),
+    "largest_weights": ModelFeature(
+        "1", "weights of the layer that has the most", lambda table: float(table.w.max())
+    ),
+    "largest_crossing": ModelFeature(
+        "1", "items a sample of the largest cut", lambda table: float(table.crossing.max())
+    ),
+    "intensity": ModelFeature(
+        "1", "operations an item that is read or written", _measure_intensity
+    ),
+    "depth": ModelFeature(
+        "1", "layers that multiply, on the longest way", lambda table: float(table.depth)
+    ),
+    "sample_items": ModelFeature("1", "items of a sample", lambda table: float(table.x[0])),
+    "dimensions": ModelFeature(
+        "1", "spatial dimensions", lambda table: 3.0 if table.volumetric else 2.0
+    ),
+    "least_filters": ModelFeature(
+        "1",
+        "filters of the convolution that has the fewest",
+        lambda table: _find_least(table.filters, table.convolutions),
+    ),
+    "least_channels": ModelFeature(
+        "1", "channels of the convolution that has the fewest, but the first", _find_least_channels
+    ),
+    **{
+        f"layer_{column}_p{percent}": ModelFeature(
+            "1",
+            f"{percent}th percentile over layers that multiply of {words}",
+            _rank(column, percent),
+        )
+        for column, words in SIZES.items()
+        for percent in QUANTILES
+    },
+}
+
+
+@dataclass(frozen=True)
+class SystemFeature(Feature):
+    """A number of a machine."""
+
+    read: Callable[[System], float]
+
+
+def _read_level(system: System, number: int, name: str) -> float:
+    """A number of a level; of one beyond the last, the last one's: nothing more is in the way."""
+    return float(getattr(system.levels[min(number, len(system.levels) - 1)], name))
+
+
+def _level_feature(number: int, name: str, unit: str, words: str) -> SystemFeature:
+    meaning = f"{words}, level {number} of the network (0 is a node)"
+    return SystemFeature(unit, meaning, lambda system: _read_level(system, number, name))
+
+
+SYSTEM: dict[str, SystemFeature] = {
+    "pes_per_node": SystemFeature("1", "PEs of a node", lambda system: float(system.pes_per_node)),
+    "links_per_node": SystemFeature(
+        "1", "adapters of a node", lambda system: float(system.links_per_node)
+    ),
+    "machine_pes": SystemFeature("1", "PEs of the machine", lambda system: float(system.most_pes)),
+    "item_bytes": SystemFeature(
+        "B", "bytes of an item", lambda system: float(PRECISIONS[system.precision].item)
+    ),
+    "gradient_bytes": SystemFeature(
+        "B", "bytes of a gradient", lambda system: float(PRECISIONS[system.precision].gradient)
+    ),
+    **{f"level{n}_pes": _level_feature(n, "pes", "1", "PEs that it spans") for n in (1, *OUTER)},
+    **{
+        f"level{n}_oversubscription": _level_feature(
+            n, "oversubscription", "1", "links of its nodes over what leaves it"
+        )
+        for n in (1, *OUTER)
+    },
+}
+OUTER_LINKS = {
+    f"level{n}_{name}": Feature(unit, f"{words}, level {n} of the network; 0: no such level")
+    for n in OUTER
+    for name, unit, words in (("latency", "s", "start-up"), ("bandwidth", "B/s", "bandwidth"))
+}
+STRATEGY: dict[str, Feature] = {
+    "degree_data": Feature("1", "replicas; 0: left to the oracle (group=best)"),
+    **{
+        f"degree_{group}": Feature("1", f"PEs of a group by {group}, else 1; 0: left to the oracle")
+        for group in GROUPS
+    },
+    "segments": Feature("1", "segments of a pipeline, else 1; 0: left to the oracle"),
+    "splits_all_layers": Feature("1", "whether a group splits every layer, else some of them"),
+}
+FACTS: dict[str, Feature] = {
+    "pe": Feature("1", "processing elements (PEs)"),
+    "dataset_samples": Feature("1", "samples of an epoch"),
+    "is_profiled": Feature(
+        "1", "whether the layers' times were measured on such a PE, or follow from the roofline"
+    ),
+    "is_calibrated": Feature("1", "whether runs of this machine narrowed its parameters"),
+}
+INPUTS: dict[str, Feature] = {
+    name: Feature(PARAMETERS[name].unit, PARAMETERS[name].meaning)
+    for name in PLACES
+    if name in PARAMETERS
+}
+FEATURES: dict[str, Feature] = {**FACTS, **INPUTS, **STRATEGY, **OUTER_LINKS, **SYSTEM, **MODEL}
+
+
+def describe_rows(grid: Grid, problem: Problem, strategy: int, draw: Draw) -> dict[str, Floats]:
+    """All features [slice] of slices of a problem under one strategy, by name."""
+    model, dataset, system = problem
+    table, workload = grid.fitting[model, dataset], grid.workload(model, dataset, system)
+    assert workload is not None
+    constant = {
+        "dataset_samples": float(grid.datasets[dataset].samples),
+        "is_profiled": float(workload.seconds is not None),
+        "is_calibrated": float(workload.calibrated is not None),
+        **{name: each.read(grid.systems[system]) for name, each in SYSTEM.items()},
+        **{name: each.read(table) for name, each in MODEL.items()},
+    }
+    case = draw.tables.points[strategy].case
+    varying = _describe_inputs(case, draw) | _describe_strategy(
+        grid.strategies[strategy], case, draw
+    )
+    count = len(draw)
+    spread = {name: np.full(count, value) for name, value in constant.items()}
+    every = {"pe": draw.columns["pe"], **varying, **spread}
+    return {name: every[name] for name in FEATURES}
+
+
+def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
+    """The values of all continuous parameters, and of the outer levels, which follow them."""
+    own = draw.values
+    values = {
+        name: own[name] if name in own else _take(np.asarray(value), draw)
+        for name, value in read_parameters(case).items()
+        if name in INPUTS
+    }
+    for name in OUTER_LINKS:
+        level, field = int(name[len("level")]), name.rpartition("_")[2]
+        stated = _take(np.asarray(getattr(case.network, field))[level], draw)
+        drawn = own.get(f"inter_{field}")
+        values[name] = stated if drawn is None else np.where(stated >= ENDLESS, 0.0, drawn)
+    return {name: np.where(each >= ENDLESS, 0.0, each) for name, each in values.items()}
+
+
+def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, Floats]:
+    """How a strategy divides; what it leaves to the oracle is an answer, and no feature."""
+    run, ones = case.run, np.ones(len(draw))
+    left = {name: np.zeros(len(draw)) for name in strategy.choices}
+
+    def take(choice: str, leaf: Cells) -> Floats:
+        return left[choice] if choice in left else _take(np.asarray(leaf), draw)
+
+    group = strategy.group_strategy
+    replicas, size = take("group", run.p1), take("group", run.p2)
+    segments = take("segments", run.segments)
+    return {
+        "degree_data": replicas,
+        **{f"degree_{each}": size if each == group else ones for each in GROUPS},
+        "segments": segments if group == "pipeline" else ones,
+        "splits_all_layers": ones * float(strategy.layers == "all"),
+    }
+
+
+def _take(leaf: Floats, draw: Draw) -> Floats:
+    """The values [slice] of a table's leaf, which has those of all rows or one for all of them."""
+    values = np.asarray(leaf, float).reshape(-1)
+    return values[draw.rows] if values.size > 1 else np.full(len(draw), float(values[0]))

@@ -1,0 +1,138 @@
+"""Reading a data set: columns by their roles, and sides of splits, all at once or in batches."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.reading.errors import InputError, shorten, suggest_name
+from sweep.exports.export import expect_arrow
+from sweep.samples.columns import FACTS, FORMAT, ROLES, Role, name_split
+from sweep.samples.splits import TEST, TRAIN
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow.dataset as pads
+    import xarray as xr
+
+Columns = dict[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A data set on disk. facts: those of its `dataset.json`.
+
+    >>> samples = open_samples("rows")  # doctest: +SKIP
+    >>> samples.read(samples.list_columns("feature"), {"model": "train"})  # doctest: +SKIP
+    """
+
+    path: Path
+    facts: Mapping[str, Any]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that there are."""
+        return tuple(self.facts["splits"])
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Parameters that there are gradients in: `elasticity_{target}_{input}`."""
+        return tuple(self.facts["inputs"])
+
+    def list_columns(self, role: Role, *, constants: bool = False) -> list[str]:
+        """The columns of a role; those of one value in all rows only where they are asked for."""
+        if role not in ROLES:
+            raise InputError(f"unknown role {shorten(role)}", advice=suggest_name(role, ROLES))
+        dropped = () if constants else self.facts["constants"]
+        named = (each["name"] for each in self.facts["columns"] if each["role"] == role)
+        return [name for name in named if name not in dropped]
+
+    def read(
+        self, columns: Sequence[str], sides: Mapping[str, str] | None = None
+    ) -> "pd.DataFrame":
+        """Columns of the rows that lie on all of these sides, by split; all rows by default."""
+        found: pd.DataFrame = (
+            self.open_files().to_table(list(columns), filter=self._choose(sides or {})).to_pandas()
+        )
+        return found
+
+    def read_batches(
+        self, columns: Sequence[str], sides: Mapping[str, str] | None = None
+    ) -> Iterator[Columns]:
+        """The same, some rows at a time, as numpy's arrays; null is NaN."""
+        for batch in self.open_files().to_batches(
+            columns=list(columns), filter=self._choose(sides or {})
+        ):
+            yield {
+                name: batch.column(name).to_numpy(zero_copy_only=False)
+                for name in batch.schema.names
+            }
+
+    def to_xarray(self, columns: Sequence[str] | None = None) -> "xr.Dataset":
+        """All rows, or some of their columns, along the dimension `row`, with units and roles."""
+        import xarray as xr
+
+        described = {each["name"]: each for each in self.facts["columns"]}
+        frame = self.read(list(columns or described))
+        variables = {
+            name: (
+                "row",
+                frame[name].to_numpy(),
+                {
+                    "long_name": described[name]["meaning"],
+                    "units": described[name]["units"],
+                    "role": described[name]["role"],
+                },
+            )
+            for name in frame
+        }
+        return xr.Dataset(variables, attrs={"paradl_spec": json.dumps(self.facts["spec"])})
+
+    def open_files(self) -> "pads.Dataset":
+        """All files, as pyarrow has them."""
+        import pyarrow.dataset as pads
+
+        return pads.dataset(sorted(map(str, self.path.glob("data/*/*.parquet"))), format="parquet")
+
+    def _choose(self, sides: Mapping[str, str]) -> Any:
+        import pyarrow.dataset as pads
+
+        chosen = None
+        for split, side in sides.items():
+            if split not in self.splits:
+                why = self.facts["missing_splits"].get(split)
+                raise InputError(
+                    f"no split {shorten(split)} here" + (f": {why}" if why else ""),
+                    advice=suggest_name(split, self.splits),
+                )
+            if side not in (TRAIN, TEST):
+                raise InputError(f"expected {TRAIN} or {TEST}, got {shorten(side)}", where=split)
+            one = pads.field(name_split(split)) == side
+            chosen = one if chosen is None else chosen & one
+        return chosen
+
+
+def open_samples(path: str | Path) -> Samples:
+    """The data set in a folder. InputError: there is none, or of another format."""
+    expect_arrow()
+    file = Path(path) / FACTS
+    try:
+        facts = json.loads(file.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(
+            f"no data set here: {FACTS} is missing or damaged",
+            where=str(path),
+            advice="make one with 'paradl sample'",
+        ) from error
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise InputError(
+            f"expected a data set of format {FORMAT}, got "
+            f"{shorten(facts.get('format') if isinstance(facts, dict) else facts)}",
+            where=str(file),
+            advice="sample it again with this paradl",
+        )
+    return Samples(Path(path), facts)

@@ -1,0 +1,238 @@
+"""Sample: rows over a design space, made chunk by chunk and written as a data set."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grids.reading.errors import InputError, shorten, suggest_name
+from sweep.cube.provenance import list_versions
+from sweep.engine.compile_cache import keep_programs
+from sweep.exports.export import expect_arrow
+from sweep.exports.target import write_beside
+from sweep.samples.card import write_card
+from sweep.samples.columns import FACTS, FORMAT, Column, list_columns, name_split
+from sweep.samples.edges import Shares
+from sweep.samples.rows import Chunk, Columns, Request, list_chunks, make_rows
+from sweep.samples.space import Source, Space, read_space
+from sweep.samples.splits import TEST, TRAIN, Splits, choose_splits
+
+# Rows that may be left out, and which those are.
+LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
+    "undefined": lambda rows: ~rows["defined"],
+    "infeasible": lambda rows: ~rows["feasible"],
+    "kinks": lambda rows: rows["near_kink"],
+}
+MOST_ROWS = 10**10
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What was written: rows, by the sides of the splits; columns of one value; why splits lack."""
+
+    path: Path
+    rows: int
+    drawn: int
+    constants: tuple[str, ...]
+    missing: dict[str, str]
+
+
+def sample(
+    spec: Source,
+    path: str | Path,
+    rows: int,
+    *,
+    seed: int = 0,
+    near_limits: float = 0.0,
+    near_crossovers: float = 0.0,
+    gradients: Sequence[str] | None = (),
+    splits: Sequence[str] = (),
+    leave_out: Sequence[str] = (),
+    force: bool = False,
+    workers: int = 0,
+    advance: Advance = lambda rows: None,
+) -> Sampled:
+    """Draw rows over a spec's space, or a cube's, into the folder `path`; what was written.
+
+    Parquet files, a data card (README.md) and its facts (dataset.json): docs/surrogates.md. The
+    same rows for the same seed, whatever the workers (0: this process). near_limits,
+    near_crossovers: shares of the slices that are moved there. gradients: inputs that there are
+    slopes in beside those of ranges and the batch; None: no slopes. splits: those that have to be,
+    all that can by default. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
+
+    InputError: a bad spec, no continuous axis, a split that leaves nothing to test, a folder that
+    is there. RunError: pyarrow is missing, the disk is full; then nothing was written.
+    """
+    shares = Shares(near_limits, near_crossovers)
+    _check(rows, seed, leave_out)
+    expect_arrow()
+    space = read_space(spec, tuple(gradients or ()))
+    request = Request(rows, seed, shares, gradients is not None)
+    chosen = choose_splits(space, seed, splits)
+    target = Path(path)
+    with write_beside(target, force=force, is_ours=is_dataset) as folder:
+        made = folder / target.name
+        made.mkdir()
+        return _write(made, target, space, request, chosen, leave_out, workers, advance)
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder holds a data set and nothing else."""
+    own = {FACTS, "README.md", "data"}
+    return (folder / FACTS).is_file() and {each.name for each in folder.iterdir()} <= own
+
+
+def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
+    """InputError: what no sample can have."""
+    if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+        raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="--rows")
+    if not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="--seed")
+    for each in leave_out:
+        if each not in LEAVE_OUT:
+            advice = suggest_name(each, LEAVE_OUT)
+            raise InputError(f"unknown rows {shorten(each)}", where="--leave-out", advice=advice)
+
+
+def _write(
+    folder: Path,
+    target: Path,
+    space: Space,
+    request: Request,
+    splits: Splits,
+    leave_out: Sequence[str],
+    workers: int,
+    advance: Advance,
+) -> Sampled:
+    """Write the data set into a folder that is then put in its place."""
+    from sweep.samples.write import Writer, make_schema  # late: pyarrow need not be there
+
+    inputs = space.inputs if request.gradients else ()
+    columns = list_columns(inputs, splits.names)
+    facts = describe(space, request, splits, leave_out)
+    chunks = _order_chunks(space, list_chunks(space, request.rows), splits)
+    writer = Writer(
+        folder / "data", make_schema(columns, _write_texts(facts, columns)), splits.names
+    )
+    with writer:
+        for made in _make_all(space, chunks, request, workers):
+            advance(len(made["slice"]))
+            rows = leave_rows_out(made, leave_out)
+            sides = {name_split(name): side for name, side in splits.divide(rows).items()}
+            writer.write(rows | sides)
+    constants = tuple(writer.list_constants())
+    written = sum(writer.counts.values())
+    if not written:
+        raise InputError("no row is left", where="--leave-out", advice="leave fewer rows out")
+    facts |= {"rows": written, "constants": constants, "columns": _list_facts(columns)}
+    facts |= {"sides": _count_sides(writer.counts, splits), "ranges": writer.ends}
+    (folder / FACTS).write_text(json.dumps(facts, indent=1))
+    write_card(folder / "README.md", facts, columns)
+    return Sampled(target, written, request.rows, constants, dict(splits.missing))
+
+
+def describe(
+    space: Space, request: Request, splits: Splits, leave_out: Sequence[str]
+) -> dict[str, Any]:
+    """What a data set is, as plain data: all that its rows follow from."""
+    return {
+        "format": FORMAT,
+        "name": space.grid.spec.name,
+        "drawn": request.rows,
+        "seed": request.seed,
+        "near_limits": request.shares.limits,
+        "near_crossovers": request.shares.crossovers,
+        "inputs": list(space.inputs if request.gradients else ()),
+        "leave_out": list(leave_out),
+        "splits": {
+            name: {
+                "tested": sorted(splits.tested[name]) if name in splits.tested else None,
+                "trained_to": splits.most.get(name),
+            }
+            for name in splits.names
+        },
+        "missing_splits": dict(splits.missing),
+        "versions": list_versions(),
+        "spec": space.describe(),
+    }
+
+
+def leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
+    """The rows but for those kinds."""
+    if not kinds:
+        return rows
+    dropped = np.any([LEAVE_OUT[kind](rows) for kind in kinds], axis=0)
+    return {name: each[~dropped] for name, each in rows.items()}
+
+
+def _write_texts(facts: dict[str, Any], columns: Sequence[Column]) -> dict[str, str]:
+    """The facts as texts, as Parquet's metadata have them."""
+    texts = {
+        key: each if isinstance(each, str) else json.dumps(each) for key, each in facts.items()
+    }
+    return {f"paradl_{key}": text for key, text in texts.items()} | {
+        "paradl_columns": json.dumps(_list_facts(columns))
+    }
+
+
+def _list_facts(columns: Sequence[Column]) -> list[dict[str, str]]:
+    return [
+        {"name": each.name, "role": each.role, "units": each.units, "meaning": each.meaning}
+        for each in columns
+    ]
+
+
+def _count_sides(counts: dict[tuple[str, ...], int], splits: Splits) -> dict[str, dict[str, int]]:
+    """Rows on both sides of each split."""
+    return {
+        name: {
+            side: sum(rows for sides, rows in counts.items() if sides[number] == side)
+            for side in (TRAIN, TEST)
+        }
+        for number, name in enumerate(splits.names)
+    }
+
+
+def _order_chunks(space: Space, chunks: list[Chunk], splits: Splits) -> list[Chunk]:
+    """The chunks, those together whose rows lie in the same folders: few files are open at once."""
+    labels = space.grid.labels
+
+    def find_sides(chunk: Chunk) -> tuple[bool, bool]:
+        model, _, system = chunk.problem
+        return (
+            labels["model"][model] in splits.tested.get("model", ()),
+            labels["system"][system] in splits.tested.get("system", ()),
+        )
+
+    return sorted(chunks, key=find_sides)
+
+
+def _make_all(
+    space: Space, chunks: list[Chunk], request: Request, workers: int
+) -> Iterator[Columns]:
+    """The rows of each chunk, in their order."""
+    if not workers:
+        keep_programs()
+        yield from (make_rows(space, chunk, request) for chunk in chunks)
+        return
+    # Spawned: a fork of a process that has run JAX may hang.
+    with ProcessPoolExecutor(workers, get_context("spawn"), _start_worker) as pool:
+        waiting, running = iter(chunks), list[Future[Columns]]()
+        for chunk in islice(waiting, 2 * workers):
+            running.append(pool.submit(make_rows, space, chunk, request))
+        while running:
+            made = running.pop(0).result()
+            for chunk in islice(waiting, 1):
+                running.append(pool.submit(make_rows, space, chunk, request))
+            yield made
+
+
+def _start_worker() -> None:
+    keep_programs()

@@ -1,0 +1,174 @@
+"""Space: what rows are drawn over, of a spec with ranges, or of a cube.
+
+A grid of listed values stands for what is discrete; of a range it has one value, which each row
+replaces by its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from grids.axes import Axis
+from grids.entries.parameters import PARAMETERS
+from grids.grid import Grid
+from grids.lookup import Where, join_keys
+from grids.models.layers import Floats
+from grids.ranges import Law, Range
+from grids.reading.errors import InputError, shorten, suggest_name
+from grids.spec import Spec, read_spec, validate_spec
+from kernels.places import PLACES
+from sweep.cube.store import open_cube
+
+Source = str | Path | Mapping[str, object]
+Problem = tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """grid: the design space with one value in the place of each range. inputs: continuous
+    parameters in which there are slopes, those of ranges first, then the batch.
+    """
+
+    grid: Grid
+    ranges: Mapping[str, Range]
+    inputs: tuple[str, ...]
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """Positions of (model, dataset, system) whose samples fit their model."""
+        pairs = product(self.grid.fitting, range(len(self.grid.systems)))
+        return tuple((*pair, system) for pair, system in pairs)
+
+    @cached_property
+    def layered(self) -> bool:
+        """Whether layers are reduced anew for each row, as one of the inputs says."""
+        return any(PLACES[name].layered for name in self.inputs)
+
+    @cached_property
+    def shares_machines(self) -> bool:
+        """Whether rows have PEs in common: which layers make a pipeline's stage follows from their
+        speed, and is found ahead.
+        """
+        return self.layered and any(
+            each.group_strategy == "pipeline" for each in self.grid.strategies
+        )
+
+    @cached_property
+    def drawn(self) -> dict[str, Range | Floats]:
+        """What each row has a value of its own of: ranges, and listed values of what has a place.
+
+        Every other axis is a dimension of the tables.
+        """
+        listed = {
+            name: values
+            for name, values in self.grid.axes.items()
+            if name in PLACES and (self.layered or not PLACES[name].layered)
+        }
+        return {name: self.ranges.get(name, listed[name]) for name in listed}
+
+    @cached_property
+    def tabled(self) -> dict[str, Floats]:
+        """The axes of the tables, and one value of what rows have their own of."""
+        # The largest batch bounds the segments that a strategy may choose.
+        return {
+            name: values[-1:] if name in self.drawn else values
+            for name, values in self.grid.axes.items()
+        }
+
+    def describe(self) -> dict[str, object]:
+        """The spec as plain data, complete, with its ranges as they were written."""
+        definition = self.grid.definition()
+        axes = definition["axes"]
+        assert isinstance(axes, dict)
+        axes |= {name: drawn.form for name, drawn in self.ranges.items()}
+        return definition
+
+
+def read_space(source: Source, inputs: tuple[str, ...] = ()) -> Space:
+    """The space of a spec file, a mapping, or a cube; slopes in its ranges, the batch and `inputs`.
+
+    Of a cube, listed values of continuous parameters become ranges. InputError: a bad spec, no
+    continuous axis, an unknown input.
+    """
+    if isinstance(source, Mapping):
+        return _make_space(validate_spec(dict(source), "spec"), inputs, "spec")
+    if not isinstance(source, str | Path):
+        raise InputError(f"expected a YAML file or a cube, got {shorten(source)}", where="spec")
+    if _is_spec(source):
+        spec, document = read_spec(Path(source))
+        return _make_space(spec, inputs, str(source), Path(source).parent, document.where)
+    spec = open_cube(str(source)).grid.spec
+    return _make_space(_open_ranges(spec), inputs, str(source))
+
+
+def _is_spec(source: str | Path) -> bool:
+    """Whether a path names a file; what ends otherwise may be a cube's folder, or its URL."""
+    return str(source).endswith((".yaml", ".yml")) or Path(source).is_file()
+
+
+def _make_space(
+    spec: Spec, inputs: tuple[str, ...], name: str, base: Path = Path(), where: Where = join_keys
+) -> Space:
+    ranges = spec.axes.ranges
+    for each in ranges:
+        _expect_place(each, where(("axes", each)))
+    if not ranges:
+        raise InputError(
+            "no axis is continuous: rows would be cells of a grid, many of them twice",
+            where=name,
+            advice="write an axis such as 'inter_bandwidth: {loguniform: [1e9, 1e11]}', or sweep",
+        )
+    settled = {each: Axis(drawn.form, _settle(drawn)) for each, drawn in ranges.items()}
+    axes = spec.axes.model_copy(update=settled)
+    grid = Grid.from_spec(spec.model_copy(update={"axes": axes}), base, where)
+    if not grid.fitting:
+        raise InputError("no samples of its data sets fit its models", where=name)
+    for each in inputs:
+        _expect_input(each, spec)
+    # In their own order, each once: the batch is an input in any case.
+    return Space(grid, ranges, tuple(dict.fromkeys((*ranges, "batch", *inputs))))
+
+
+def _settle(drawn: Range) -> Floats:
+    """One value in the place of a range; its largest, which bounds what is chosen by it."""
+    return np.array([drawn.high])
+
+
+def _expect_place(name: str, where: str) -> None:
+    """InputError: rows cannot have values of their own of it."""
+    if name not in PLACES:
+        raise InputError(
+            f"{name!r} is not drawn from a range: it is part of how layers are laid out or counted",
+            where=where,
+            advice="list its values",
+        )
+
+
+def _expect_input(name: str, spec: Spec) -> None:
+    """InputError: no continuous parameter of the spec's oracle."""
+    known = [each for each in PLACES if PARAMETERS[each].oracle in (None, spec.oracle)]
+    if name not in known:
+        raise InputError(
+            f"unknown input {shorten(name)}", where="--gradient", advice=suggest_name(name, known)
+        )
+
+
+def _open_ranges(spec: Spec) -> Spec:
+    """The spec with a range, from first to last, for each list of a continuous parameter."""
+    opened = {
+        name: _open_range(name, axis.values)
+        for name, axis in spec.axes.numeric.items()
+        if name in PLACES and not PARAMETERS[name].whole and axis.values.size > 1
+    }
+    return spec.model_copy(update={"axes": spec.axes.model_copy(update=opened)})
+
+
+def _open_range(name: str, values: Floats) -> Range:
+    low, high = float(values[0]), float(values[-1])
+    law: Law = "loguniform" if low > 0 else "uniform"
+    write = PARAMETERS[name].write
+    return Range(law, low, high, form={law: [write(low), write(high)]})

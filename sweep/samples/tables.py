@@ -1,0 +1,85 @@
+"""Tables: of each problem and strategy, its cases on every PE count, from which rows are taken."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+from scipy.stats import qmc
+
+from grids.inputs.tables import build_table, join_tables
+from grids.models.layers import Floats
+from grids.ranges import Range
+from kernels.places import PLACES
+from kernels.points import Points
+from sweep.samples.space import Problem, Space
+
+# PEs that the rows of a problem share, where they have to (`Space.shares_machines`): to find the
+# stages of ResNet-50's pipelines on one of them takes 30 ms.
+MACHINES = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """points: by strategy, one for each combination of the values of `axes` (C order). machines:
+    values [machine] by parameter; points are then those of the first, of the second ...
+    """
+
+    points: tuple[Points, ...]
+    axes: dict[str, Floats]
+    machines: dict[str, Floats]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Machines, and sizes of the axes."""
+        return self.count_machines(), *(values.size for values in self.axes.values())
+
+    def count_machines(self) -> int:
+        """How many machines there are, 1 where rows have PEs of their own."""
+        return max(1, *(values.size for values in self.machines.values())) if self.machines else 1
+
+
+@lru_cache(maxsize=2)  # the chunks of a problem, and the batches of a stream, share them
+def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
+    """The tables of one problem; its machines are the same for the same seed."""
+    axes = {name: values for name, values in space.tabled.items() if name not in space.drawn}
+    rng = np.random.default_rng([seed, *problem])
+    machines = _draw_machines(space, rng) if space.shares_machines else {}
+    strategies = range(len(space.grid.strategies))
+    points = tuple(_tabulate(space, problem, strategy, machines) for strategy in strategies)
+    return Tables(points, axes, machines)
+
+
+def _tabulate(space: Space, problem: Problem, strategy: int, machines: dict[str, Floats]) -> Points:
+    """The points of a strategy, on each of the machines where their speed matters to it."""
+    count = MACHINES if machines else 1
+    pipeline = space.grid.strategies[strategy].group_strategy == "pipeline"
+    each = []
+    # Other strategies lay layers out by counts alone: one machine's table serves all.
+    for number in range(count if pipeline else 1):
+        own = {name: values[number : number + 1] for name, values in machines.items()}
+        build = partial(build_table, layered=space.layered)
+        table = space.grid.build(build, (*problem, strategy), space.tabled | own, None)
+        assert table is not None  # problems are of what fits
+        each.append(table)
+    cells = math.prod(values.size for values in space.tabled.values())
+    return join_tables(each * (count // len(each)), cells) if count > 1 else each[0]
+
+
+def _draw_machines(space: Space, rng: np.random.Generator) -> dict[str, Floats]:
+    """Values of what layers depend on [machine], by parameter."""
+    drawn = {name: drawn for name, drawn in space.drawn.items() if PLACES[name].layered}
+    if not drawn:
+        return {}
+    parts = qmc.Sobol(len(drawn), rng=rng).random(MACHINES).T
+    return {
+        name: read_parts(each, part)
+        for (name, each), part in zip(drawn.items(), parts, strict=True)
+    }
+
+
+def read_parts(drawn: Range | Floats, parts: Floats) -> Floats:
+    """Values at such parts, in [0, 1), of a range or of listed values."""
+    if isinstance(drawn, Range):
+        return drawn.read_quantiles(parts)
+    return np.asarray(drawn[(parts * drawn.size).astype(int)])

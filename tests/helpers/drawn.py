@@ -1,0 +1,20 @@
+"""A small space with ranges, of which tests draw samples."""
+
+from typing import Any
+
+# Two networks, machines of one and of two levels, and strategies that share a compiled program.
+SPACE: dict[str, Any] = {
+    "name": "drawn",
+    "axes": {
+        "model": ["alexnet", "resnet50"],
+        "dataset": "imagenet-226",
+        "system": ["dgx1-v100", "dgx-a100"],
+        "strategy": ["serial", "data", "data+spatial", "data+pipeline"],
+        "pe": {"pow2": [1, 256]},
+        "batch": {"loguniform": [8, 256]},
+        "inter_bandwidth": {"loguniform": [1e9, 1e11]},
+        "inter_latency": {"uniform": [0, 1e-4]},
+    },
+}
+ROWS = 1001
+SHARES: dict[str, Any] = {"near_limits": 0.2, "near_crossovers": 0.2}

@@ -1,0 +1,85 @@
+"""The files are read by the libraries that people have, with no code of ours."""
+
+import json
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from drawn import ROWS
+
+from grids.entries.parameters import PARAMETERS
+from sweep.samples.columns import ROLES
+from sweep.samples.features import FEATURES
+
+
+def test_pandas_polars_and_duckdb_read_all_rows(drawn) -> None:
+    files = f"{drawn.path}/data/*/*.parquet"
+    assert len(pd.read_parquet(drawn.path / "data")) == ROWS
+    assert pl.scan_parquet(files).select(pl.len()).collect().item() == ROWS
+    query = f"select split_model, count(*) from '{files}' where feasible group by all"
+    counted = dict(duckdb.execute(query).fetchall())
+    assert set(counted) == {"train", "test"}
+
+
+def test_no_column_is_a_reserved_word(drawn) -> None:
+    names = [each["name"] for each in drawn.facts["columns"]]
+    duckdb.execute(
+        f"select {', '.join(names)} from '{drawn.path}/data/*/*.parquet' limit 1"
+    ).fetchall()
+    assert not {"system", "limit", "group", "size", "order"} & set(names)
+
+
+def test_units_roles_and_the_spec_are_in_the_metadata(drawn) -> None:
+    file = pq.ParquetFile(next(drawn.path.glob("data/*/*.parquet")))
+    schema = file.schema_arrow
+    assert schema.field("inter_bandwidth").metadata[b"units"] == b"B/s"
+    assert schema.field("epoch_time").metadata[b"role"] == b"target"
+    spec = json.loads(schema.metadata[b"paradl_spec"])
+    assert spec["axes"]["inter_bandwidth"] == {"loguniform": [1e9, 1e11]}
+    assert spec["axes"]["model"][0]["name"] == "alexnet"
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_the_card_tells_each_column_and_a_configuration_for_each_split(drawn) -> None:
+    _, header, body = (drawn.path / "README.md").read_text().split("---\n", 2)
+    configured = {each["config_name"]: each for each in yaml.safe_load(header)["configs"]}
+    assert set(configured) == {"default", *drawn.splits}
+    for name in drawn.splits:
+        for side in configured[name]["data_files"]:
+            files = list(drawn.path.glob(side["path"]))
+            rows = sum(pq.read_metadata(file).num_rows for file in files)
+            assert rows == drawn.facts["sides"][name][side["split"]]
+    for each in drawn.facts["columns"]:
+        assert f"| `{each['name']}` |" in body
+
+
+def test_the_datasets_library_has_the_splits(drawn, tmp_path) -> None:
+    datasets = pytest.importorskip("datasets")
+    datasets.disable_progress_bars()
+    loaded = datasets.load_dataset(str(drawn.path), "model", cache_dir=str(tmp_path))
+    assert {side: each.num_rows for side, each in loaded.items()} == drawn.facts["sides"]["model"]
+
+
+def test_reading_by_role_and_side(drawn) -> None:
+    features = drawn.list_columns("feature")
+    assert set(features) < set(drawn.list_columns("feature", constants=True)) == set(FEATURES)
+    assert not set(features) & set(drawn.facts["constants"])
+    train = drawn.read(["model"], {"model": "train", "scale": "test"})
+    assert set(train.model).isdisjoint(drawn.facts["splits"]["model"]["tested"])
+    batches = list(drawn.read_batches(["epoch_time"]))
+    assert sum(len(each["epoch_time"]) for each in batches) == ROWS
+    cube = drawn.to_xarray(["epoch_time", "pe"])
+    assert cube.sizes == {"row": ROWS}
+    assert cube["epoch_time"].attrs["units"] == "s"
+
+
+def test_roles_leave_no_answer_among_the_features(drawn) -> None:
+    by_role = {role: drawn.list_columns(role, constants=True) for role in ROLES}
+    assert sum(map(len, by_role.values())) == len(drawn.facts["columns"])
+    told = {*by_role["target"], *by_role["gradient"], *by_role["answer"]}
+    assert not told & set(by_role["feature"])
+    assert {name for name in by_role["feature"] if "time" in name} == set()
+    assert set(drawn.inputs) <= set(PARAMETERS)

@@ -1,0 +1,172 @@
+"""Rows are what the oracle says of them, with slopes that are its differences."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import ROWS, SHARES, SPACE
+
+from grids.reading.errors import InputError
+from sweep.questions.predict import predict
+from sweep.samples.columns import FACTS
+from sweep.samples.read import Samples, open_samples
+from sweep.samples.sample import sample
+
+TARGETS = ("epoch_time", "comp_time", "comm_time", "memory")
+
+
+@pytest.fixture(scope="module")
+def rows(drawn: Samples) -> pd.DataFrame:
+    return drawn.read([each["name"] for each in drawn.facts["columns"]])
+
+
+def ask(row, **changed: float) -> dict[str, float]:
+    """The oracle's answer for a row, of which something is changed."""
+    names = ("pe", "batch", "inter_bandwidth", "inter_latency")
+    given = {name: float(row[name]) for name in names} | changed
+    answer = predict(
+        row["model"],
+        row["strategy"],
+        int(given.pop("pe")),
+        int(given.pop("batch")),
+        system=row["system_name"],
+        dataset=row["dataset"],
+        parameters=given,
+    )
+    return {name: np.nan if answer[name] is None else answer[name] for name in TARGETS}
+
+
+def test_rows_are_what_is_predicted(rows) -> None:
+    for _, row in rows.sample(12, random_state=0).iterrows():
+        told = ask(row)
+        for name in TARGETS:
+            np.testing.assert_allclose(row[name], told[name], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["inter_bandwidth", "inter_latency"])
+def test_slopes_are_central_differences_away_from_kinks(rows, name) -> None:
+    felt = rows[rows.defined & ~rows.near_kink & (rows.pe > 64) & (rows.strategy != "serial")]
+    step = 1e-4
+    for _, row in felt.sample(6, random_state=1).iterrows():
+        sides = [ask(row, **{name: row[name] * np.exp(sign * step)}) for sign in (1, -1)]
+        for target in TARGETS:
+            slope = (np.log(sides[0][target]) - np.log(sides[1][target])) / (2 * step)
+            np.testing.assert_allclose(row[f"elasticity_{target}_{name}"], slope, atol=2e-6)
+
+
+def test_there_are_as_many_rows_as_asked_each_once(rows) -> None:
+    assert len(rows) == ROWS
+    assert not rows.duplicated(["slice", "strategy"]).any()
+    # A slice is one point under every strategy, but for the last one.
+    sizes = rows.groupby("slice").size()
+    assert (sizes == 4).sum() == len(sizes) - 1
+    assert (rows.groupby("slice")[["model", "pe", "batch", "inter_bandwidth"]].nunique() == 1).all(
+        axis=None
+    )
+
+
+def test_undefined_rows_have_a_reason_and_no_targets(rows) -> None:
+    undefined = rows[~rows.defined]
+    assert len(undefined) > 0
+    assert (undefined.limit_names != "").all()
+    assert undefined["epoch_time"].isna().all()
+    assert not undefined.feasible.any()
+
+
+def test_shares_lie_at_limits_and_crossovers(rows) -> None:
+    assert {"space", "limit", "crossover"} == set(rows.origin)
+    limits = rows[rows.origin == "limit"]
+    # Of one strategy the last that is feasible, or the first that is not: of neighbours.
+    assert 0 < limits.feasible.mean() < 1
+
+
+def test_the_same_rows_for_the_same_seed_on_any_number_of_workers(drawn, tmp_path) -> None:
+    names = ["slice", "strategy", "batch", "inter_bandwidth", "epoch_time", "split_random"]
+    expected = drawn.read(names).sort_values(["slice", "strategy"], ignore_index=True)
+    for seed, workers in ((7, 1), (8, 0)):
+        path = tmp_path / str(seed)
+        sample(SPACE, path, ROWS, seed=seed, workers=workers, **SHARES)
+        again = open_samples(path).read(names).sort_values(["slice", "strategy"], ignore_index=True)
+        assert again.equals(expected) == (seed == 7)
+
+
+def test_rows_are_left_out_on_request(tmp_path) -> None:
+    written = sample(SPACE, tmp_path / "rows", 400, leave_out=["undefined", "kinks"])
+    rows = open_samples(tmp_path / "rows").read(["defined", "near_kink"])
+    assert written.rows == len(rows) < written.drawn == 400
+    assert rows.defined.all()
+    assert not rows.near_kink.any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rows": 0}, "--rows: expected 1 to 10,000,000,000 rows, got 0"),
+        ({"near_limits": 1.5}, "--near-limits: expected a share from 0 to 1, got 1.5"),
+        ({"near_limits": 0.6, "near_crossovers": 0.6}, "expected shares of 1 at most together"),
+        ({"leave_out": ["feasible"]}, "unknown rows 'feasible'; did you mean 'infeasible'"),
+        ({"splits": ["models"]}, "unknown split 'models'; did you mean 'model'"),
+        ({"gradients": ["bandwidth"]}, "--gradient: unknown input 'bandwidth'"),
+    ],
+)
+def test_bad_arguments_are_one_message_and_leave_nothing(arguments, message, tmp_path) -> None:
+    with pytest.raises(InputError) as error:
+        sample(SPACE, tmp_path / "rows", **({"rows": 10} | arguments))
+    assert message in str(error.value)
+    assert len(str(error.value)) < 1000
+    assert not list(tmp_path.iterdir())
+
+
+def replace_axes(**axes: object) -> dict[str, object]:
+    return SPACE | {"axes": SPACE["axes"] | axes}
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            replace_axes(batch=[8], inter_bandwidth="1 GB/s", inter_latency=["1 us", "2 us"]),
+            "spec: no axis is continuous: rows would be cells of a grid, many of them twice; write",
+        ),
+        (replace_axes(pe={"uniform": [1, 64]}), "pe decides how layers are laid out"),
+        (replace_axes(batch={"loguniform": [8]}), "expected loguniform: [first, last], got [8]"),
+        (replace_axes(batch={"uniform": [9, 8]}), "expected the first value below the last"),
+        (replace_axes(inter_latency={"loguniform": [0, 1e-3]}), "expected a first value above 0"),
+        (replace_axes(batch=[8, {"uniform": [1, 9]}]), "uniform: a range stands alone"),
+        (replace_axes(segments={"uniform": [1, 9]}), "'segments' is not drawn from a range"),
+        (replace_axes(dataset="cosmoflow-128"), "no samples of its data sets fit its models"),
+    ],
+)
+def test_bad_specs_are_one_message(spec, message, tmp_path) -> None:
+    with pytest.raises(InputError) as error:
+        sample(spec, tmp_path / "rows", 10)
+    assert message in str(error.value)
+    assert len(str(error.value)) < 1000
+
+
+def test_a_split_that_leaves_nothing_to_test(tmp_path) -> None:
+    one = replace_axes(model="alexnet", system="dgx-a100", pe=8)
+    with pytest.raises(InputError, match="--split model: model has one value, and nothing is left"):
+        sample(one, tmp_path / "rows", 10, splits=["model"])
+
+
+def test_what_stands_there_is_kept(drawn, tmp_path) -> None:
+    with pytest.raises(InputError, match="is there already; name another file, or give --force"):
+        sample(SPACE, drawn.path, 10)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(InputError, match="nothing was removed"):
+        sample(SPACE, tmp_path / "mine", 10, force=True)
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_a_folder_without_a_data_set_and_another_format(drawn, tmp_path) -> None:
+    with pytest.raises(InputError, match="no data set here"):
+        open_samples(tmp_path)
+    (tmp_path / FACTS).write_text(json.dumps({"format": 99}))
+    with pytest.raises(InputError, match="expected a data set of format 1, got 99"):
+        open_samples(Path(tmp_path))
+    with pytest.raises(InputError, match="no split 'speed' here"):
+        drawn.read(["epoch_time"], {"speed": "train"})

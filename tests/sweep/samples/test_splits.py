@@ -1,0 +1,126 @@
+"""Splits leak nothing, by the command and by a look of our own; and the command finds leaks."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from drawn import SPACE
+from typer.testing import CliRunner
+
+from sweep.cli.main import app
+from sweep.samples.leakage import check_leakage
+from sweep.samples.read import Samples
+from sweep.samples.space import read_space
+from sweep.samples.splits import SPLITS, choose_splits, hash_problems, keep_what_matters
+
+
+@pytest.fixture(scope="module")
+def rows(drawn: Samples) -> pd.DataFrame:
+    return drawn.read([each["name"] for each in drawn.facts["columns"]])
+
+
+def test_every_split_has_both_sides(drawn, rows) -> None:
+    assert drawn.splits == SPLITS
+    for split in SPLITS:
+        sides = rows[f"split_{split}"].value_counts()
+        assert set(sides.index) == {"train", "test"}
+        assert dict(sides) == drawn.facts["sides"][split]
+
+
+@pytest.mark.parametrize("split", ["model", "system", "strategy"])
+def test_no_tested_value_is_trained_on(rows, split) -> None:
+    column = "system_name" if split == "system" else split
+    train, test = (set(rows[rows[f"split_{split}"] == side][column]) for side in ("train", "test"))
+    assert train
+    assert test
+    assert not train & test
+
+
+@pytest.mark.parametrize(("split", "column"), [("scale", "pe"), ("size", "batch")])
+def test_tested_values_lie_above_those_trained_on(rows, split, column) -> None:
+    train, test = (rows[rows[f"split_{split}"] == side][column] for side in ("train", "test"))
+    assert train.max() < test.min()
+
+
+def test_problems_lie_on_one_side(drawn, rows) -> None:
+    """Rows that are equal in all features but the batch, and in all that one PE depends on."""
+    features = [*drawn.list_columns("feature", constants=True)]
+    problem = [name for name in features if name != "batch"]
+    assert (rows.groupby(problem)["split_random"].nunique() == 1).all()
+    alone = rows[rows.pe == 1]
+    assert (alone.groupby(["model", "system_name"])["split_random"].nunique() == 1).all()
+    # Inside a node the links beyond it do not matter.
+    inside = rows[(rows.pe > 1) & (rows.pe <= rows.pes_per_node)]
+    assert len(inside) > 50
+    assert (inside.groupby(["model", "system_name", "pe"])["split_random"].nunique() == 1).all()
+
+
+def test_what_does_not_matter_has_no_slope(rows) -> None:
+    defined = rows[rows.defined]
+    inside = defined[defined.pe <= defined.pes_per_node]
+    for name in ("inter_bandwidth", "inter_latency"):
+        assert (inside[f"elasticity_epoch_time_{name}"] == 0).all()
+        beyond = defined[(defined.pe > defined.pes_per_node) & (defined.strategy == "data")]
+        assert (beyond[f"elasticity_epoch_time_{name}"] != 0).any()
+
+
+def test_hashes_are_of_what_matters(rows) -> None:
+    columns = {name: rows[name].to_numpy() for name in rows}
+    numbers = hash_problems(columns, 3)
+    kept = pd.DataFrame(keep_what_matters(columns))
+    distinct = kept.groupby(list(kept)).ngroup()
+    assert len(np.unique(numbers)) == distinct.nunique()
+    assert numbers.min() >= 0
+    assert numbers.max() < 1
+    assert abs(np.unique(numbers).mean() - 0.5) < 0.1
+
+
+def test_settings_of_a_machine_are_held_out_together() -> None:
+    axes = SPACE["axes"] | {"system": ["dgx-a100", "dgx-a100:precision=tf32", "dgx1-v100"]}
+    for seed in range(4):
+        held = choose_splits(read_space(SPACE | {"axes": axes}), seed).tested["system"]
+        assert held in ({"dgx-a100", "dgx-a100:precision=tf32"}, {"dgx1-v100"})
+
+
+def test_the_command_says_that_nothing_leaks(drawn) -> None:
+    assert not any(row["leaks"] for row in check_leakage(drawn.path))
+    told = CliRunner().invoke(app, ["leakage", str(drawn.path), "--format", "json"])
+    assert told.exit_code == 0
+    assert {row["split"] for row in json.loads(told.stdout)} == set(SPLITS)
+
+
+@pytest.mark.parametrize(
+    ("split", "words"),
+    [
+        ("model", "on both sides: "),
+        ("scale", "tested from "),
+        ("random", " problems on both sides"),
+    ],
+)
+def test_the_command_finds_a_leak(drawn, tmp_path, split, words) -> None:
+    path = tmp_path / "rows"
+    shutil.copytree(drawn.path, path)
+    # The rows of one file change sides, and their folder its name.
+    file = next(path.glob(f"data/*{split}-test*/*.parquet"))
+    table = pq.read_table(file)
+    column = table.column_names.index(f"split_{split}")
+    half = pa.array(["train"] * table.num_rows)
+    pq.write_table(table.set_column(column, table.schema.field(column), half), file)
+    file.parent.rename(str(file.parent).replace(f"{split}-test", f"{split}-train") + ",moved")
+    leaks = {row["split"]: row["what"] for row in check_leakage(path) if row["leaks"]}
+    assert words in leaks[split]
+
+
+def test_the_command_finds_a_row_in_another_folder(drawn, tmp_path) -> None:
+    path = tmp_path / "rows"
+    shutil.copytree(drawn.path, path)
+    file = next(path.glob("data/*model-test*/*.parquet"))
+    file.rename(next(path.glob("data/*model-train*")) / "part-99999.parquet")
+    assert (
+        "rows of another side"
+        in {row["split"]: row["what"] for row in check_leakage(path)}["model"]
+    )

@@ -1,0 +1,80 @@
+"""Streams: every batch another, of the same numbers as the oracle's, over the whole space."""
+
+import jax
+import numpy as np
+import pytest
+from drawn import SPACE
+
+from grids.reading.errors import InputError
+from sweep.questions.predict import predict
+from sweep.samples.features import FEATURES
+from sweep.samples.stream import Stream, batches
+
+SYSTEMS = {16: "dgx1-v100", 40: "dgx-a100"}  # by their memory [GB]
+
+
+@pytest.fixture(scope="module")
+def stream() -> Stream:
+    return batches(SPACE, 4096, 1)
+
+
+def test_batches_have_the_shapes_that_their_names_tell(stream) -> None:
+    batch = next(stream)
+    assert batch.features.shape == (4096, len(stream.features))
+    assert batch.targets.shape == (4096, len(stream.targets))
+    assert batch.gradients.shape == (4096, 4, 0)
+    assert {each.dtype for each in batch} == {np.dtype(np.float32)}
+    assert set(stream.features) <= set(FEATURES)
+
+
+def test_rows_are_what_is_predicted(stream) -> None:
+    batch = next(stream)
+    frame = dict(zip(stream.features, np.asarray(batch.features, float).T, strict=True))
+    targets = dict(zip(stream.targets, np.asarray(batch.targets).T, strict=True))
+    data = (frame["degree_data"] == frame["pe"]) & (frame["pe"] > 8)
+    rows = np.flatnonzero(data)[:: max(1, int(data.sum()) // 5)]
+    assert len(rows) >= 3
+    for row in rows:
+        model = "alexnet" if frame["layer_count"][row] < 50 else "resnet50"
+        told = predict(
+            model,
+            "data",
+            int(frame["pe"][row]),
+            int(frame["batch"][row]),
+            system=SYSTEMS[round(frame["memory_capacity"][row] / 1e9)],
+            dataset="imagenet-226",
+            parameters={name: frame[name][row] for name in ("inter_bandwidth", "inter_latency")},
+        )
+        # Single precision of what was asked.
+        np.testing.assert_allclose(targets["epoch_time"][row], told["epoch_time"], rtol=1e-5)
+        assert targets["feasible"][row] == told["feasible"]
+
+
+def test_batches_differ_and_follow_from_the_key() -> None:
+    first, again = (batches(SPACE, 1024, jax.random.key(5)) for _ in range(2))
+    one, other = next(first), next(first)
+    np.testing.assert_array_equal(one.features, next(again).features)
+    assert not np.array_equal(one.features, other.features)
+
+
+def test_draws_cover_the_space(stream) -> None:
+    batch = np.concatenate([np.asarray(next(stream).features) for _ in range(4)])
+    frame = dict(zip(stream.features, batch.T, strict=True))
+    logarithms = np.log10(frame["inter_bandwidth"])
+    assert 9 <= logarithms.min() < 9.01
+    assert 10.99 < logarithms.max() <= 11.0001
+    assert abs(logarithms.mean() - 10) < 0.05
+    assert set(frame["pe"]) == {2.0**n for n in range(9)}
+    assert frame["batch"].min() == 8
+    assert (frame["batch"] == np.round(frame["batch"])).all()
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match="batch_size: expected 1 to"):
+        batches(SPACE, 0)
+    with pytest.raises(InputError, match="no axis is continuous"):
+        batches(
+            SPACE
+            | {"axes": SPACE["axes"] | {"batch": 8, "inter_bandwidth": [1e9], "inter_latency": 0}},
+            8,
+        )

@@ -1,0 +1,180 @@
+"""Points with values of their own are the cells of a grid that has these values; and their slopes.
+
+AlexNet on two machines. Elasticities against central differences in double precision.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import Grid
+from grids.inputs.tables import build_table
+from grids.spec import Spec
+from kernels.compiled import compiled, fetch
+from kernels.elasticities import find_elasticities, find_kinks
+from kernels.oracle import answer_case
+from kernels.places import PLACES, read_parameters, scale_parameters, set_parameters
+from kernels.points import Points, evaluate_points, take_points
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+PES = [1, 4, 8, 64]
+TARGETS = ("epoch_time", "compute", "communication", "memory")
+
+
+def read_grid(strategy: str, oracle: str, system: str = "abci", **axes: Any) -> Grid:
+    """AlexNet on some PEs."""
+    labels = {"model": "alexnet", "dataset": "imagenet-226", "system": system}
+    spec = {
+        "oracle": oracle,
+        "axes": labels | {"strategy": strategy, "pe": PES, "batch": 16} | axes,
+    }
+    return Grid.from_spec(Spec.model_validate(spec))
+
+
+def make_table(grid: Grid, *, layered: bool) -> Points:
+    table = grid.build(partial(build_table, layered=layered), (0, 0, 0, 0), None, None)
+    assert table is not None
+    return table
+
+
+def list_known(oracle: str) -> list[str]:
+    return [name for name in PLACES if PARAMETERS[name].oracle in (None, oracle)]
+
+
+def choose_value(name: str, value: float) -> float:
+    """Another value than what stands there, which the parameter may have."""
+    parameter = PARAMETERS[name]
+    if not np.isfinite(value):
+        return {"B/s": 7e9, "B": 5e7}.get(parameter.unit, 0.7 if parameter.high == 1 else 3000.0)
+    if parameter.whole:
+        return value + 1
+    other = 0.8 * value if value else 0.3
+    return other if other >= parameter.low else 1.3 * value
+
+
+def test_every_place_is_a_parameter_and_those_without_are_counts() -> None:
+    assert set(PLACES) <= set(PARAMETERS)
+    apart = {name for name, each in PARAMETERS.items() if name not in PLACES}
+    assert apart == {"pe", "group", "segments", "max_global_batch", "delta"}
+    layered = {name for name, place in PLACES.items() if place.layered}
+    assert layered == {name for name in PLACES if PARAMETERS[name].layered}
+
+
+@pytest.mark.parametrize("oracle", ["paper", "machine"])
+@pytest.mark.parametrize("strategy", ["data", "data+spatial:group=4"])
+@pytest.mark.parametrize("system", ["abci", "dgx1-v100"])
+def test_a_value_that_is_set_is_the_value_of_an_axis(oracle, strategy, system) -> None:
+    """All numbers of the cases, whatever kernels make of them."""
+    plain = make_table(read_grid(strategy, oracle, system), layered=False).case
+    before = read_parameters(plain)
+    for name in list_known(oracle):
+        value = choose_value(name, float(np.ravel(before[name])[0]))
+        asked = make_table(read_grid(strategy, oracle, system, **{name: value}), layered=False).case
+        here = fetch(set_parameters(plain, {name: jnp.full(len(PES), value)}))
+        for part in ("run", "network", "pe", "software"):
+            pairs = (jax.tree.leaves(getattr(each, part)) for each in (here, asked))
+            for leaf, expected in zip(*pairs, strict=True):
+                one, other = np.broadcast_arrays(leaf, expected)
+                np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "strategy", ["data", "data+filter:group=4", "data+pipeline:group=4,segments=2"]
+)
+def test_points_are_the_cells_of_a_grid(strategy) -> None:
+    """Also where layers are reduced anew for each point."""
+    peaks = [1e13, 2e13]
+    grid = read_grid(strategy, "machine", peak_flops=peaks, inter_latency=[1e-6, 1e-5])
+    case = grid.case((0, 0, 0, 0))
+    assert case is not None
+    cells = answer_case(case)
+    for layered in (False, True):
+        table = make_table(grid, layered=layered)
+        rows = np.arange(len(PES) * 4)
+        answer = fetch(compiled()(evaluate_points)(take_points(table, rows, {})))
+        for name in TARGETS:
+            asked = np.broadcast_to(getattr(cells, name), (len(PES), 1, 2, 2)).ravel()
+            np.testing.assert_allclose(getattr(answer, name), asked, rtol=1e-12)
+        np.testing.assert_array_equal(
+            answer.limit, np.broadcast_to(cells.limit, (len(PES), 1, 2, 2)).ravel()
+        )
+
+
+# Felt by something each; peak_flops and memory_bandwidth by the layers.
+INPUTS = (
+    *("batch", "inter_bandwidth", "intra_bandwidth", "inter_latency", "intra_latency", "overlap"),
+    *("bucket", "jitter", "rail", "phi", "peak_flops", "memory_bandwidth"),
+)
+# As tests/test_gradients.py has them.
+STEP, TOLERANCE = 1e-5, 1e-5
+
+
+@pytest.mark.parametrize("strategy", ["data", "data+filter:group=4"])
+def test_elasticities_are_central_differences_but_at_kinks(strategy) -> None:
+    table = make_table(read_grid(strategy, "machine", "dgx1-v100"), layered=True)
+    count = 64
+    rng = np.random.default_rng(5)
+    values = {
+        "batch": rng.uniform(8, 128, count),
+        "inter_bandwidth": 10 ** rng.uniform(9, 11, count),
+    }
+    values["peak_flops"] = 10 ** rng.uniform(12.5, 14, count)
+    points = take_points(table, rng.integers(len(PES), size=count), values)
+
+    @compiled()
+    def differentiate(points: Points) -> Any:
+        slopes = {name: find_elasticities(points, name, INPUTS) for name in TARGETS[1:]}
+        return slopes, find_kinks(points, slopes)
+
+    @compiled()
+    def answer(points: Points, factors: dict[str, Any]) -> Any:
+        scaled = replace(points, case=scale_parameters(points.case, factors))
+        said = evaluate_points(scaled)
+        return {name: jnp.broadcast_to(getattr(said, name), (count,)) for name in TARGETS[1:]}
+
+    slopes, kinks = fetch(differentiate(points))
+    assert 0 < kinks.mean() < 0.5
+    felt = set()
+    for name in INPUTS:
+        ones = dict.fromkeys(INPUTS, 1.0)
+        more, less = (fetch(answer(points, ones | {name: np.exp(sign * STEP)})) for sign in (1, -1))
+        for target, of_target in slopes.items():
+            # Of what is 0 there is no slope.
+            there = ~kinks & (more[target] > 0)
+            expected = (np.log(more[target][there]) - np.log(less[target][there])) / (2 * STEP)
+            np.testing.assert_allclose(
+                of_target[name][there], expected, rtol=TOLERANCE, atol=3e-8, err_msg=name
+            )
+            assert np.isnan(of_target[name][more[target] == 0]).all()
+            felt |= {name} if (expected != 0).any() else set()
+    assert felt >= set(INPUTS) - ({"overlap", "bucket"} if "filter" in strategy else set())
+
+
+def test_kinks_are_found_where_slopes_jump() -> None:
+    """Just hidden communication, 0.5 % beside the kink, and 5 %."""
+    grid = read_grid("data", "machine", "dgx1-v100", pe=[64])
+    table = make_table(grid, layered=False)
+    wide = 10 ** np.linspace(9, 12, 20_001)
+    rows = np.zeros(wide.size, int)
+
+    @compiled()
+    def look(points: Points) -> Any:
+        slopes = {"communication": find_elasticities(points, "communication", ("inter_bandwidth",))}
+        return slopes["communication"]["inter_bandwidth"], find_kinks(points, slopes)
+
+    slopes, kinks = fetch(look(take_points(table, rows, {"inter_bandwidth": wide})))
+    # In steps of 0.035 %, over which smooth slopes hardly change.
+    jumps = np.flatnonzero(np.abs(np.diff(slopes)) > 0.02)
+    assert jumps.size
+    for jump in jumps:
+        near = np.abs(np.log(wide / wide[jump])) < 0.005
+        assert kinks[near].all()
+    away = np.all([np.abs(np.log(wide / wide[jump])) > 0.02 for jump in jumps], axis=0)
+    assert kinks[away].mean() < 0.2
