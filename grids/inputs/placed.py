@@ -45,8 +45,8 @@ def _place_alone(layers: int) -> PlacedGroup:
 
 def _mark_runs(group: PlacedGroup, devices: int) -> Floats:
     """1 where a device runs a layer [device, G]."""
-    runs = np.arange(devices)[:, None] == np.array(group.device)
-    return runs.astype(np.float64)
+    runs: Floats = np.equal(np.arange(devices)[:, None], np.array(group.device)).astype(np.float64)
+    return runs
 
 
 def count_received(table: LayerTable, group: PlacedGroup, devices: int) -> Floats:
