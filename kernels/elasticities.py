@@ -115,7 +115,11 @@ def _find_bends(
     signs = jnp.tile(jnp.array([1.0, -1.0]), len(names))
     aside: Array = jax.lax.map(step_aside, (numbers, signs))
     both = aside.reshape(len(names), 2, *slopes.shape[1:])
-    bends = jnp.abs(both.sum(axis=1) - 2 * slopes) > BEND  # NaN, of what is 0, is no bend
+    # NaN, of what is 0, is no bend.
+    bends = jnp.abs(both.sum(axis=1) - 2 * slopes) > BEND
+    # Just at a kink, as of two parameters that are equal by default, the slope is the sides' mean.
+    curved = jnp.abs(step) * (0.25 + jnp.abs(slopes) * (1 + jnp.abs(slopes)))
+    bends |= (jnp.abs(both - slopes[:, None]) > curved[:, None]).any(axis=1)
     return bends.any(axis=(0, 1))
 
 

@@ -47,7 +47,10 @@ def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> P
         return whole if whole.ndim == 0 or whole.shape[-1] == 1 else whole[..., rows]
 
     taken: Points = jax.tree.map(take, table)
-    return replace(taken, case=set_parameters(taken.case, values))
+    # Of a table of one row, too, there are as many points as were asked for.
+    p = jnp.broadcast_to(taken.case.run.p, jnp.shape(rows))
+    case = replace(taken.case, run=replace(taken.case.run, p=p))
+    return replace(taken, case=set_parameters(case, values))
 
 
 def evaluate_points(points: Points) -> Answer:
