@@ -1,6 +1,7 @@
 """What every test runs under: shapes checked, JAX strict, random examples."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import jax
 import pytest
@@ -19,6 +20,20 @@ settings.register_profile("paradl", deadline=None, derandomize=True)
 # Other examples in each run, and more (budgets.py): what fails is kept, and tried first next time.
 settings.register_profile("explore", deadline=None, derandomize=False, max_examples=1000)
 settings.load_profile("paradl")
+
+
+# Linux gives a process 65,530 maps of memory, and a compiled program takes about ten. A process with
+# all tests' programs ends in a segmentation fault inside XLA.
+MOST_MAPS = 30_000
+MAPS = Path("/proc/self/maps")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drop_programs() -> Iterator[None]:
+    """Forget compiled programs between files, once there are many."""
+    yield
+    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
 
 
 @pytest.fixture(scope="module")
