@@ -22,8 +22,8 @@ settings.register_profile("explore", deadline=None, derandomize=False, max_examp
 settings.load_profile("paradl")
 
 
-# Linux gives a process 65,530 maps of memory, and a compiled program takes about ten. A process with
-# all tests' programs ends in a segmentation fault inside XLA.
+# Linux gives a process 65,530 maps of memory, and each compiled program takes some. A process with
+# the programs of all tests ended in a segmentation fault inside XLA.
 MOST_MAPS = 30_000
 MAPS = Path("/proc/self/maps")
 
