@@ -1,5 +1,6 @@
 """What every test runs under: shapes checked, JAX strict, random examples."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,9 @@ settings.register_profile("paradl", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, derandomize=False, max_examples=1000)
 settings.load_profile("paradl")
 
+
+# pytest-xdist tells its workers how wide its terminal is: tables would be that narrow.
+os.environ.pop("COLUMNS", None)
 
 # Linux gives a process 65,530 maps of memory, and each compiled program takes some. A process with
 # the programs of all tests ended in a segmentation fault inside XLA.

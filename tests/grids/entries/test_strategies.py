@@ -99,7 +99,7 @@ def test_every_strategy_is_explained() -> None:
         (None, "expected a strategy's name, got None"),
         ("dta", "unknown strategy 'dta'; did you mean 'data'? known: channel, data, data+channel"),
         ("", "unknown strategy ''; known: channel, data"),
-        ("filter+data", "unknown strategy 'filter+data'; did you mean"),
+        ("filter+channel", "unknown strategy 'filter+channel'"),
         ("data+filter:gruop=8", "has no setting 'gruop'; did you mean 'group'? known: group, lay"),
         ("data:group=8", "strategy 'data' has no setting 'group'; data has no settings"),
         ("filter:group=8", "strategy 'filter' has no setting 'group'; known: layers, split"),

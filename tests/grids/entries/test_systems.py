@@ -82,7 +82,7 @@ def changed(**changes: object) -> dict[str, Any]:
         ({"contention": {"halo": 0.5}}, "contention.halo", "should be greater than or equal to 1"),
         ({"links_per_node": True}, "links_per_node", "expected a number, got True"),
         ({"precision": "ampp"}, "precision", "unknown precision 'ampp'; did you mean 'amp'?"),
-        ({"precision": 16}, "precision", "unknown precision 16; did you mean 'bf16'? known: "),
+        ({"precision": 16}, "precision", "unknown precision 16; known: amp, bf16"),
         ({"precision": "amp"}, "", "write 'tensor_peaks: {amp: ... TFLOP/s}' under 'pe'"),
         ({"precision": "amp"}, "", "plain fp16 without any: 21.2 TFLOP/s on a P100"),
         ({"precision": "bf16", "pe__tensor_peaks": {"amp": 1e14}}, "", "only for fp32, amp; "),
