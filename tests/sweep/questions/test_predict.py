@@ -169,13 +169,25 @@ def test_bad_names_are_told():
         ({"batch": (8,)}, "batch: expected one value"),
         ({"parameters": {"gamma": [0.5, 1]}}, "gamma: expected one value"),
         ({"parameters": {"phi": {"linspace": [1, 2, 3]}}}, "phi: expected one value"),
+    ],
+)
+def test_one_explanation_is_of_one_value_of_each(asked, message):
+    given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
+    with pytest.raises(InputError, match=message) as error:
+        sweep.explain("alexnet", **given | asked)
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
         ({"parameters": [("gamma", 1)]}, "parameters: expected names and values"),
         ({"settings": {"axes": {"pe": 1}}}, "settings: 'axes' is no setting"),
         ({"settings": {"parameters": {"gamma": 1}}}, "settings: 'parameters' is no setting"),
     ],
 )
 @pytest.mark.parametrize("question", [sweep.predict, sweep.explain])
-def test_one_configuration_has_one_value_of_each(question, asked, message):
+def test_what_is_no_parameter_and_no_setting(question, asked, message):
     given = {"strategy": "data", "pe": 8, "batch": 32, "dataset": "imagenet"}
     with pytest.raises(InputError, match=message) as error:
         question("alexnet", **given | asked)
@@ -185,5 +197,5 @@ def test_one_configuration_has_one_value_of_each(question, asked, message):
 def test_many_values_are_told_in_short():
     many: Any = list(range(10_000))
     with pytest.raises(InputError, match="expected one value") as error:
-        sweep.predict("alexnet", "data", many, 32, dataset="imagenet")
+        sweep.explain("alexnet", "data", many, 32, dataset="imagenet")
     assert len(str(error.value)) < 1000
