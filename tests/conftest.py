@@ -1,6 +1,5 @@
 """What every test runs under: shapes checked, JAX strict, random examples."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,9 +22,6 @@ settings.register_profile("explore", deadline=None, derandomize=False, max_examp
 settings.load_profile("paradl")
 
 
-# pytest-xdist tells its workers how wide its terminal is: tables would be that narrow.
-os.environ.pop("COLUMNS", None)
-
 # Linux gives a process 65,530 maps of memory, and each compiled program takes some. A process with
 # the programs of all tests ended in a segmentation fault inside XLA.
 MOST_MAPS = 30_000
@@ -38,6 +34,12 @@ def drop_programs() -> Iterator[None]:
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are as wide as they like, whatever the terminal that tests run in."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 @pytest.fixture(scope="module")
