@@ -14,12 +14,20 @@ from sweep.cube.derived import Paradl, name_array
 from sweep.cube.dimensions import AXES
 from sweep.exports.export import export
 from sweep.questions.best import best
+from sweep.questions.crossovers import crossovers
 from sweep.questions.diff import diff
 from sweep.questions.limits import limits
+from sweep.questions.needs import needs
 from sweep.questions.pareto import look_up_prices, pareto
+from sweep.questions.provision import provision
 from sweep.questions.regret import regret
+from sweep.questions.sensitivity import sensitivity
 
-QUESTIONS = {each.__name__: each for each in (best, diff, export, limits, pareto, regret)}
+ASKED = (
+    *(best, crossovers, diff, export, limits, needs),
+    *(pareto, provision, regret, sensitivity),
+)
+QUESTIONS = {each.__name__: each for each in ASKED}
 DERIVED = (
     *("epoch_time", "iteration_time", "train_time", "throughput", "speedup", "efficiency"),
     *("pe_hours", "memory_share", "global_batch", "replicas", "iterations", "epochs"),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grids.axes import GENERATORS, Axis, expand_axis
 from grids.entries.parameters import PARAMETERS
-from grids.entries.strategies import MEANING, Strategy, parse_strategy
+from grids.entries.strategies import TABLE_III, Strategy, parse_strategy
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import MAIN_OUTPUTS, validate_spec
@@ -113,7 +113,7 @@ def _is_several(values: object) -> bool:
 
 def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> list[str]:
     """Labels of strategies, each with what it leaves open to be searched."""
-    names = tuple(MEANING) if given is None else split_labels(given)
+    names = TABLE_III if given is None else split_labels(given)
     listed = names if isinstance(names, list | tuple) else [names]
     return [_open_choices(parse_strategy(each, "--strategy"), parameters) for each in listed]
 

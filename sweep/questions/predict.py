@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
-from grids.grid import Grid, Index
+from grids.grid import LABELS, Grid, Index
 from grids.reading.errors import InputError, shorten
 from grids.spec import Spec, validate_spec
 from kernels.case import Case
@@ -125,14 +125,17 @@ def predict(
     if dataset is not None:
         named["dataset"] = dataset
     fixed = _expect_mapping(parameters, "parameters")
-    several = [name for name, value in {**fixed, **named}.items() if has_several(value)]
-    # A mapping is one model, written out.
-    if several and not (several == ["model"] and isinstance(model, Mapping)):
+    if any(_is_several(name, value) for name, value in {**fixed, **named}.items()):
         from sweep.questions.predict_many import predict_many  # late: xarray comes with it
 
         return predict_many(named, fixed, _expect_mapping(settings, "settings"))
     asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return answer_grid(asked.grid())
+
+
+def _is_several(name: str, value: object) -> bool:
+    """Whether it is several values; a mapping is one entry of a label, written out."""
+    return has_several(value) and not (name in LABELS and isinstance(value, Mapping))
 
 
 def answer_grid(grid: Grid) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def test_a_store_is_ranked_at_80_columns(monkeypatch, paradl, small_url):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = paradl("best", small_url, "--sel", "model=alexnet", "--sel", "pe=4")
     assert code == 0
-    assert "model: alexnet; dataset: imagenet; system: abci; pe: 4" in " ".join(out.split())
+    assert "alexnet, imagenet, abci, pe 4, batch 32" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 80
     assert "data+channel" in out
 
