@@ -57,7 +57,7 @@ def parameters(form: Form = "table") -> None:
 
 
 def strategies(form: Form = "table") -> None:
-    """The ten strategies."""
+    """Strategies, what each divides, and how far it goes."""
     _show_list("strategies", form)
 
 

@@ -98,7 +98,7 @@ def list_systems(reference: str | None = None) -> list[Row]:
 
 
 def list_strategies() -> list[Row]:
-    """The ten strategies, what each divides, and its limit."""
+    """The strategies, what each divides, and its limit."""
     return [
         {"strategy": name, "meaning": meaning, "limit": LIMIT[name]}
         for name, meaning in MEANING.items()
