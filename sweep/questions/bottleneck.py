@@ -4,6 +4,7 @@ In the paper's words: a limitation is inherent in the strategy, a bottleneck is 
 the system (ParaDL, section 5.3: what the oracle is to detect).
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,19 +131,29 @@ def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
     if not np.isfinite(total):
         return {"binds": None}
     shares = {name: each / total for name, each in seconds.items()}
-    binds = max(shares, key=shares.__getitem__)
-    kind, why = KINDS[binds]
     return {
         "epoch_time": total,
-        "binds": binds,
-        "share": shares[binds],
-        "kind": kind,
-        "sentence": f"{shares[binds]:.0%} of the time is {binds.replace('_', ' ')}: {why}.",
+        **tell_what_binds(shares),
         "computing": sum(shares[name] for name in list_terms("compute")),
         "shares": {name: each for name, each in shares.items() if each > 0},
         "memory": memory,
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
+    }
+
+
+def tell_what_binds(shares: Mapping[str, float]) -> Row:
+    """The term that takes most of a time, its part of it, whose it is, and all that in a sentence.
+
+    shares: of each term of the time.
+    """
+    binds = max(shares, key=shares.__getitem__)
+    kind, why = KINDS[binds]
+    return {
+        "binds": binds,
+        "share": shares[binds],
+        "kind": kind,
+        "sentence": f"{shares[binds]:.0%} of the time is {binds.replace('_', ' ')}: {why}.",
     }
 
 

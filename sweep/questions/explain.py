@@ -18,6 +18,7 @@ from kernels.group import GroupWork, Placement, share
 from kernels.own_part import time_own_part
 from kernels.spatial import layer_halo
 from kernels.terms import TERMS
+from sweep.questions.bottleneck import tell_what_binds
 from sweep.questions.formulas import Formula, select_formulas
 from sweep.questions.predict import ONLY, Configuration, choose_case, describe_case
 from sweep.questions.smallest_group import find_smallest_group
@@ -43,7 +44,7 @@ def explain(
 
 
 def explain_grid(grid: Grid) -> Row:
-    """The prediction, with `formulas` a term and `layers` a row each.
+    """The prediction, with what binds in a `sentence`, `formulas` a term and `layers` a row each.
 
     `hidden` has a row for what passes while PEs compute: it is no part of the whole.
     """
@@ -51,14 +52,16 @@ def explain_grid(grid: Grid) -> Row:
     predicted = describe_case(grid, case)
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
-        return predicted | {"formulas": [], "hidden": [], "layers": []}
+        return predicted | {"sentence": None, "formulas": [], "hidden": [], "layers": []}
     # The case has sums over layers alone: layers are divided once more, by what was chosen.
     strategy = grid.strategies[0].settle(predicted)
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
     rows = _list_formulas(grid, case, predicted)
     hidden = [row for row in rows if TERMS[row["term"]].part == "hidden"]
+    shares = {row["term"]: row["part"] for row in rows if row not in hidden}
     return predicted | {
+        "sentence": tell_what_binds(shares)["sentence"],
         "formulas": [row for row in rows if row not in hidden],
         "hidden": hidden,
         "layers": _list_layers(grid, groups),

@@ -34,6 +34,8 @@ def show_explanation(explanation: dict[str, Any], form: Format) -> None:
     if form == "csv":
         show(explanation["layers"], "csv")
         return
+    if explanation["sentence"]:
+        print(explanation["sentence"], end="\n\n")
     print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
     print_record(explanation["parameters"], "Parameters")
     if explanation["formulas"]:

@@ -129,6 +129,13 @@ def test_another_algorithm_is_named():
     assert named["gradient_exchange"].startswith("[tree]")
 
 
+def test_what_binds_is_told_in_a_sentence():
+    found = sweep.explain("alexnet", "data+filter:group=4", 8, 64, dataset="imagenet")
+    largest = max(found["formulas"], key=lambda row: row["part"])
+    term = largest["term"].replace("_", " ")
+    assert found["sentence"].startswith(f"{largest['part']:.0%} of the time is {term}: ")
+
+
 def test_the_best_group_is_explained():
     found = sweep.explain("alexnet", "data+filter:group=best", 8, 64, dataset="imagenet")
     assert sum(row["part"] for row in found["formulas"]) == pytest.approx(1)
