@@ -118,7 +118,7 @@ class Grid:
         if self._has_placed:
             from grids.workloads import define_placements
 
-            plain["placements"] = define_placements(self)
+            plain["placements"] = define_placements(self.labels, self.fitting, self.workload)
         return plain
 
     @property

@@ -1,9 +1,8 @@
 """Workloads: a model on a data set and a system, with what was measured of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 from grids.convergence.entry import Convergence
 from grids.entries.calibration import CalibrationFile
@@ -18,9 +17,6 @@ from grids.models.layers import Floats, LayerTable
 from grids.placing.group import KnownGroups, PlacedGroup, Placements
 from grids.reading.errors import InputError
 from grids.spec import Spec
-
-if TYPE_CHECKING:
-    from grids.grid import Grid
 
 
 def make_workload(
@@ -56,16 +52,23 @@ def place_workload(
     return replace(workload, placed=FoundGroups.from_workload(workload, settings))
 
 
-def define_placements(grid: "Grid") -> list[dict[str, object]]:
-    """The placed groups of a design space, found by now, as plain data."""
+def define_placements(
+    labels: Mapping[str, tuple[str, ...]],
+    fitting: Iterable[tuple[int, int]],
+    find_workload: Callable[[int, int, int], Workload | None],
+) -> list[dict[str, object]]:
+    """The placed groups of a design space, found by now, as plain data.
+
+    fitting: the positions of models and data sets that fit each other.
+    """
     placements = []
-    for pair, system in product(grid.fitting, range(len(grid.systems))):
-        workload = grid.workload(*pair, system)
+    for (model, dataset), system in product(fitting, range(len(labels["system"]))):
+        workload = find_workload(model, dataset, system)
         assert workload is not None  # the samples fit
         entry = Placements(
-            model=grid.models[pair[0]].name,
-            dataset=grid.datasets[pair[1]].name,
-            system=workload.system.name,
+            model=labels["model"][model],
+            dataset=labels["dataset"][dataset],
+            system=labels["system"][system],
             groups={each: workload.placed.find(each) for each in workload.placed.sizes},
         )
         placements.append(entry.model_dump(mode="json"))

@@ -22,6 +22,7 @@ from sweep.questions.pareto import look_up_prices, pareto
 from sweep.questions.provision import provision
 from sweep.questions.regret import regret
 from sweep.questions.sensitivity import sensitivity
+from sweep.show.plots.accessor import Plots
 
 ASKED = (
     *(best, crossovers, diff, export, limits, needs),
@@ -70,6 +71,11 @@ class Accessor(Paradl):
             return fixed
         machines = {each.name: each.pe.memory_capacity for each in self.grid.systems}
         return self._map_labels("system", machines)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: scaling, map, memory, breakdown."""
+        return Plots(self._ds)
 
     def __getattr__(self, name: str) -> Any:
         """A question, about this Dataset."""

@@ -56,9 +56,9 @@ FLOORS = (
     "sweep.exports",
     "sweep.measured",
     "sweep.calibration",
-    "sweep.accessor",
     "sweep.samples",
     "sweep.show",
+    "sweep.accessor",
     "sweep.cli",
 )
 

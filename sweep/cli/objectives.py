@@ -7,15 +7,12 @@ import typer
 from grids.reading.errors import InputError
 
 if TYPE_CHECKING:
+    from kernels.statistics import Objective
     from sweep.questions.objectives import Goal, Price
 
 # As answers call what the command line spells with dashes.
-OBJECTIVES: "dict[str, Goal]" = {
-    "epoch-time": "epoch_time",
-    "train-time": "train_time",
-    "pe-hours": "pe_hours",
-    "cost": "cost",
-}
+TIMES: "dict[str, Objective]" = {"epoch-time": "epoch_time", "train-time": "train_time"}
+OBJECTIVES: "dict[str, Goal]" = {**TIMES, "pe-hours": "pe_hours", "cost": "cost"}
 ObjectiveOption = Annotated[
     Literal["epoch-time", "train-time", "pe-hours", "cost"],
     typer.Option("--objective", help="What is to be small; cost needs --price."),

@@ -4,14 +4,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from kernels.statistics import Objective
 from sweep.cli.exits import NOTHING_FEASIBLE, end
-from sweep.cli.objectives import PriceOption, TimeOption, parse_price
+from sweep.cli.objectives import TIMES, PriceOption, TimeOption, parse_price
 from sweep.cli.shared_options import Form
 from sweep.cli.spaces import All, Asked, ask_cube, ask_space
-
-# As the cube calls what the command line spells with dashes.
-TIMES: dict[str, Objective] = {"epoch-time": "epoch_time", "train-time": "train_time"}
 
 
 @ask_space

@@ -8,7 +8,6 @@ epoch on one PE.
 import json
 from collections.abc import Callable, Container, Mapping
 from functools import cached_property, partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -178,12 +177,6 @@ class Paradl:
         part = name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
         return part.assign_attrs(meanings)
-
-    @property
-    def plot(self) -> Any:
-        """Pictures: scaling, map, memory, breakdown (`sweep.show.plots.accessor.Plots`)."""
-        # By name: pictures are made floors above, which nothing down here imports.
-        return import_module("sweep.show.plots.accessor").Plots(self._ds)
 
     def reasons(self, limit: int) -> list[str]:
         """The names in a flag byte."""

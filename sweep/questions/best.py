@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from grids.grid import Grid
 from sweep.cube.store import Cube
-from sweep.questions.degrees import list_degrees, locate_row
+from sweep.questions.degrees import list_degrees
 from sweep.questions.objectives import Aim, Goal, Price, count_hours
 from sweep.questions.picks import PLACE, pick_strategies
+from sweep.questions.row_places import locate_row
 from sweep.questions.selection import Selection
 from sweep.questions.space import Space, open_space
 from sweep.questions.summary_table import Source, open_source

@@ -8,19 +8,10 @@ from typing import Any
 
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
-from grids.grid import LABELS, Grid, Index
-from grids.reading.errors import InputError
+from grids.grid import Grid, Index
+from sweep.questions.row_places import locate_row
 
 Row = Mapping[str, Any]
-
-# What a cell of `best` chose, as a cube calls it: an axis may be called `group`.
-CHOSEN = {"group": "group_size", "segments": "segment_count"}
-
-
-def locate_row(grid: Grid, row: Row) -> Index:
-    """Where a row's labels stand in the design space."""
-    model, dataset, system, strategy = (_find_position(grid, dim, row[dim]) for dim in LABELS)
-    return model, dataset, system, strategy
 
 
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
@@ -81,12 +72,3 @@ def _count_samples(grid: Grid, row: Row, replicas: int) -> int:
 def _read_value(grid: Grid, row: Row, name: str) -> float | None:
     """A parameter of the row: its axis', or what the spec fixes."""
     return float(row[name]) if name in grid.axes else grid.spec.parameters.get(name)
-
-
-def _find_position(grid: Grid, dim: str, label: str) -> int:
-    if label not in grid.labels[dim]:
-        raise InputError(
-            f"{label!r} is no {dim} of the spec in the Dataset's attributes",
-            advice="ask each cube by itself",
-        )
-    return grid.labels[dim].index(label)

@@ -15,9 +15,9 @@ from kernels.flags import FORBIDS, Limit
 from kernels.statistics import BEST, COUNT, Objective
 from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
-from sweep.questions.degrees import CHOSEN
 from sweep.questions.lines import Columns, split_groups
 from sweep.questions.objectives import Aim
+from sweep.questions.row_places import CHOSEN
 from sweep.questions.selection import Selection
 from sweep.questions.space import read_grid, write_axis
 from sweep.questions.summary_table import Source, open_source, read_cells, summarise_slice

@@ -9,8 +9,8 @@ from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from kernels.case import Case
 from kernels.oracle import settle_choices
-from sweep.questions.degrees import CHOSEN, locate_row
 from sweep.questions.plain_numbers import number
+from sweep.questions.row_places import CHOSEN, locate_row
 
 Row = Mapping[str, Any]
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context
@@ -121,7 +122,7 @@ def _write(
     writer = Writer(
         folder / "data", make_schema(columns, _write_texts(facts, columns)), splits.names
     )
-    with writer:
+    with closing(writer):
         for made in _make_all(space, chunks, request, workers):
             advance(len(made["slice"]))
             rows = leave_rows_out(made, leave_out)

@@ -6,7 +6,6 @@ Rows come chunk by chunk and leave row group by row group: memory does not grow 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -51,17 +50,6 @@ class Writer:
     counts: dict[tuple[str, ...], int] = field(default_factory=dict)
     ends: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     _open: dict[tuple[str, ...], "_Part"] = field(default_factory=dict)
-
-    def __enter__(self) -> "Writer":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def write(self, rows: Columns) -> None:
         """Add rows, each to the folder of its sides."""

@@ -1,6 +1,7 @@
 """Graphs small enough to be placed by hand, or by trying everything."""
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 
@@ -58,3 +59,19 @@ def draw_links(chance: random.Random, devices: int) -> Links:
             latency[here, there] = latency[there, here] = chance.choice([0.0, 0.1, 0.3])
             per_byte[here, there] = per_byte[there, here] = chance.choice([0.2, 0.5, 1.0])
     return Links(latency, per_byte, tuple(range(devices)))
+
+
+def unpack(
+    graph: Graph,
+) -> tuple[list[float], list[float], list[tuple[int, tuple[int, ...], float]]]:
+    """What the reference takes: times and tensors without classes."""
+    tensors = [(each.maker, each.takers, each.bytes) for each in graph.tensors]
+    forward = [each.forward for each in graph.operators]
+    return forward, [each.backward for each in graph.operators], tensors
+
+
+def wire(links: Links) -> Callable[[int, int, float], float]:
+    """What a message takes, for the reference."""
+    return lambda here, to, size: float(
+        links.latency[here, to] + size * links.seconds_per_byte[here, to]
+    )

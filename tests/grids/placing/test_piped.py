@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from placement_toys import draw_graph, draw_links, join_devices
+from placement_toys import draw_graph, draw_links, join_devices, unpack, wire
 from reference_placement import brute_force, replay_micro_batches
 
 from grids.graphs.graph import NamedTensor, Operator, link_operators
@@ -31,20 +31,6 @@ def pose(graph, links, shares, room=math.inf):
     graphs = [divide_graph(graph, share) for share in shares]
     whole = pose_problem(graph, links, room=room)
     return Piped(whole, pose_problem(unroll_graph(graphs), links)), graphs
-
-
-def unpack(graph):
-    """What the reference takes: times and tensors without classes."""
-    tensors = [(each.maker, each.takers, each.bytes) for each in graph.tensors]
-    forward = [each.forward for each in graph.operators]
-    return forward, [each.backward for each in graph.operators], tensors
-
-
-def wire(links):
-    """What a message takes, for the reference."""
-    return lambda here, to, size: float(
-        links.latency[here, to] + size * links.seconds_per_byte[here, to]
-    )
 
 
 @pytest.mark.parametrize(("devices", "segments"), list(itertools.product([1, 2, 3], [1, 2, 4, 8])))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from placement_toys import diamond, draw_graph, draw_links, join_devices
+from placement_toys import diamond, draw_graph, draw_links, join_devices, unpack, wire
 from reference_placement import brute_force, replay_step
 
 from grids.graphs.find import find_graph
@@ -21,20 +21,6 @@ from grids.placing.solve import solve
 
 LIMIT = 30.0  # [s]; none of these needs a tenth of it
 SAME = 1e-6
-
-
-def unpack(graph):
-    """What the reference takes: times and tensors without classes."""
-    tensors = [(each.maker, each.takers, each.bytes) for each in graph.tensors]
-    forward = [each.forward for each in graph.operators]
-    return forward, [each.backward for each in graph.operators], tensors
-
-
-def wire(links):
-    """What a message takes, for the reference."""
-    return lambda here, to, size: float(
-        links.latency[here, to] + size * links.seconds_per_byte[here, to]
-    )
 
 
 def try_everything(graph, links, room):
