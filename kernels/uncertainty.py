@@ -64,7 +64,7 @@ def draw_times(case: Case) -> tuple[Array, Array]:
     uncertainty = case.uncertainty
 
     def time(factors: Software, serial: Cells) -> Cells:
-        times = time_iteration(_move(case, factors, serial))
+        times = time_iteration(move_case(case, factors, serial))
         return times.compute + times.communication
 
     times: Array = jax.lax.map(lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial))
@@ -90,7 +90,7 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
     assert uncertainty is not None
 
     def list_times(factors: Software, serial: Cells) -> list[Array]:
-        times = time_iteration(_move(case, factors, serial))
+        times = time_iteration(move_case(case, factors, serial))
         parts = (times.compute, times.communication, times.compute + times.communication)
         return [jnp.maximum(jnp.asarray(part), NOTHING) for part in parts]
 
@@ -129,7 +129,7 @@ def time_iteration(case: Case) -> Times:
     return wait_for_input(times, feed_seconds(case.work, case.run, case.network))
 
 
-def _move(case: Case, factors: Software, serial: Cells) -> Case:
+def move_case(case: Case, factors: Software, serial: Cells) -> Case:
     """The case with other parameters, and of a model that takes `serial` times as long."""
     software: Software = jax.tree.map(jnp.multiply, case.software, factors)
     bounded = {

@@ -8,7 +8,7 @@ import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
-from sweep.cli.objectives import OBJECTIVES, ObjectiveOption, PriceOption, TimeOption, parse_price
+from sweep.cli.objectives import OBJECTIVES, TIMES, ObjectiveOption, PriceOption, TimeOption, parse_price
 from sweep.cli.shared_options import Form, Store
 from sweep.cli.spaces import All, Asked, ask_cube, ask_space, end_if_empty
 
@@ -50,12 +50,18 @@ def limits(
             help="From where on strategies overtake others: pe, batch, inter_bandwidth ...",
         ),
     ] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option("--intervals", help="Ranges of every row, and not of few rows alone."),
+    ] = False,
     every: All = False,
     form: Form = "table",
 ) -> None:
     """How far each strategy scales, and what stops it; or where one overtakes another."""
+    from sweep.questions.limits import add_ranges, expects_intervals
     from sweep.questions.limits import list_limits as ask
-    from sweep.show.answers import show_rows
+    from sweep.show.answers import SCREENFUL
+    from sweep.show.limits import show_limits
 
     if crossovers is not None:
         if objective != "epoch-time":
@@ -66,11 +72,18 @@ def limits(
             )
         _show_crossovers(asked, crossovers, every, form)
         return
-    by = OBJECTIVES[objective]
-    rows = ask_cube(
-        asked, lambda: ask(asked.source, efficiency, asked.selection, by, asked.max_global_batch)
-    )
-    show_rows(rows, form, every)
+    by, bound = TIMES[objective], asked.max_global_batch
+
+    def answer() -> list[dict[str, Any]]:
+        rows = ask(asked.source, efficiency, asked.selection, by, bound, intervals=False)
+        shown = rows if every or form != "table" else rows[:SCREENFUL]
+        if not expects_intervals(len(shown), intervals or None):
+            return rows
+        told = add_ranges(asked.source, shown, efficiency, asked.selection, by, bound)
+        return [*told, *rows[len(shown) :]]
+
+    rows = ask_cube(asked, answer)
+    show_limits(rows, form, every)
     end_if_empty(asked, rows)
 
 

@@ -26,6 +26,7 @@ def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
             "computing": f"{row['computing']:.0%}",
             "binds": row["binds"],
             "share": f"{row['share']:.0%}",
+            **_tell_share(row),
             "memory": row["memory"],
             "feasible": row["feasible"],
         }
@@ -109,6 +110,14 @@ def _show_lines(lines: Sequence[Row], every: bool, left_out: int = 0) -> None:
     axes = [key for key in lines[0] if key in PARAMETERS]
     line, short = tell_constants(lines, [*LABELS, *axes])
     show_rows(short, "table", every, line, left_out)
+
+
+def _tell_share(row: Row) -> Row:
+    """The 80 % interval of what binds, and how probable it is that it does."""
+    if row.get("share_p10") is None:
+        return {}
+    interval = f"{100 * row['share_p10']:.0f} to {100 * row['share_p90']:.0f}%"
+    return {"80 % interval": interval, "probability": f"{row['binds_probability']:.0%}"}
 
 
 def _list_parts(parts: dict[str, float]) -> str:
