@@ -7,15 +7,15 @@ stages, messages, network levels or spatial dimensions carries one leading dimen
 
 from typing import Any, TypeAlias
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Bool, Int, Num, UInt16
 
 # Of flags, nine of them.
-LIMITS = jnp.uint16
+LIMITS = np.uint16
 
-AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
+# Single numbers, too: those of numpy are no arrays.
+AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | np.generic
 
 # beartype takes no int for a float: both are written out.
 Cells: TypeAlias = Num[AnyArray | float | int, "*#cells"]

@@ -15,6 +15,7 @@ from jax import Array
 from kernels.arrays import LIMITS, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.namespace import repeat
 from kernels.oracle import Invariants, find_invariants
 from kernels.outputs import select_outputs
 from kernels.statistics import SUMMARISED
@@ -26,7 +27,7 @@ from kernels.summary import (
     summarise_nothing,
     tabulate,
 )
-from kernels.tiles import TILE_CELLS, Starts, Tiles, repeat, tiles
+from kernels.tiles import TILE_CELLS, Starts, Tiles, tiles
 
 Buffers = dict[str, Array]
 Outputs = dict[str, Array]

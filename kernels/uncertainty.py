@@ -9,13 +9,12 @@ communication is hidden, and where another algorithm takes over.
 from dataclasses import dataclass, replace
 
 import jax
-import jax.numpy as jnp
-from jax import Array
 
-from kernels.arrays import Cells
+from kernels.arrays import AnyArray, Cells, Flags
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.group import slower
+from kernels.namespace import map_leading, repeat, take_item, xp
 from kernels.percentiles import PERCENTILES
 from kernels.run import Times, add_terms, wait_for_input
 from kernels.software import Software
@@ -24,7 +23,7 @@ from kernels.terms import Terms
 
 # Of the time computing, and of links: no more than all of it is there.
 PARTS = ("overlap", "rail", "flow")
-Sums = tuple[Array, Array]  # of values, and of their squares
+Sums = tuple[AnyArray, AnyArray]  # of values, and of their squares
 Draws = tuple[Software, Cells]  # factors of parameters, and of a model's time on one PE
 # [s] stands for no time, which has no logarithm.
 NOTHING = 1e-30
@@ -40,6 +39,21 @@ class Spread:
     total: Cells
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Errors:
+    """The model's own errors, spreads of logarithms: of computing, of gradients' rings, of others.
+
+    rings: where gradients have errors of their own. widening: the factor on all of them.
+    """
+
+    computing: Cells
+    reducing: Cells
+    exchanging: Cells
+    rings: Flags
+    widening: Cells
+
+
 def spread(case: Case) -> Spread:
     """The spreads of an iteration's times. The case has an uncertainty."""
     assert case.uncertainty is not None  # whoever asks for a spread has one
@@ -50,12 +64,12 @@ def spread(case: Case) -> Spread:
         compute=_add_error(drawn[0], compute, terms.compute),
         communication=_add_error(drawn[1], communication, terms.communication),
         total=_add_error(
-            drawn[2], jnp.hypot(compute, communication), terms.compute + terms.communication
+            drawn[2], xp.hypot(compute, communication), terms.compute + terms.communication
         ),
     )
 
 
-def draw_times(case: Case) -> tuple[Array, Array]:
+def draw_times(case: Case) -> tuple[AnyArray, AnyArray]:
     """Seconds an iteration in all, for each draw [draw, cells]; and the model's own error.
 
     The error is the spread of the logarithm of the time.
@@ -67,18 +81,20 @@ def draw_times(case: Case) -> tuple[Array, Array]:
         times = time_iteration(move_case(case, factors, serial))
         return times.compute + times.communication
 
-    times: Array = jax.lax.map(lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial))
+    times: AnyArray = map_leading(
+        lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial)
+    )
     now = time_iteration(case)
     errors = _find_own_errors(now.terms, case)
-    return times, jnp.hypot(*errors) / (now.compute + now.communication)
+    return times, xp.hypot(*errors) / (now.compute + now.communication)
 
 
 def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:
     """The 10th, 50th or 90th percentile of a time whose logarithm has the spread `sigma`."""
-    return jnp.asarray(time * jnp.exp(PERCENTILES[percent] * sigma))
+    return xp.asarray(time * xp.exp(PERCENTILES[percent] * sigma))
 
 
-@compiled()
+@compiled(numpy=True)
 def percentiles(time: Cells, sigma: Cells) -> dict[int, Cells]:
     """All of them, by their percent, for who is outside of compiled programs."""
     return {percent: quantile(time, sigma, percent) for percent in PERCENTILES}
@@ -89,36 +105,30 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
     uncertainty = case.uncertainty
     assert uncertainty is not None
 
-    def list_times(factors: Software, serial: Cells) -> list[Array]:
+    def list_times(factors: Software, serial: Cells) -> list[AnyArray]:
         times = time_iteration(move_case(case, factors, serial))
         parts = (times.compute, times.communication, times.compute + times.communication)
-        return [jnp.maximum(jnp.asarray(part), NOTHING) for part in parts]
+        return [xp.maximum(xp.asarray(part), NOTHING) for part in parts]
 
-    draws, count = (uncertainty.factors, uncertainty.serial), jnp.shape(uncertainty.serial)[0]
+    draws, count = (uncertainty.factors, uncertainty.serial), xp.shape(uncertainty.serial)[0]
     # From where no parameter is moved: differences of logarithms, whose squares lose no digits.
-    centre = list_times(*jax.tree.map(jnp.ones_like, _take_draw(draws, 0)))
+    centre = list_times(*jax.tree.map(xp.ones_like, take_item(draws, 0)))
 
-    def add(number: Array, sums: list[Sums]) -> list[Sums]:
-        drawn = list_times(*_take_draw(draws, number))
-        off = [jnp.log(each / at) for each, at in zip(drawn, centre, strict=True)]
+    def add(number: AnyArray, sums: list[Sums]) -> list[Sums]:
+        drawn = list_times(*take_item(draws, number))
+        off = [xp.log(each / at) for each, at in zip(drawn, centre, strict=True)]
         # Three arrays: stacked to one, each cell took thirteen times as long.
         return [
             (first + each, second + each * each)
             for each, (first, second) in zip(off, sums, strict=True)
         ]
 
-    nothing = [(jnp.zeros_like(each), jnp.zeros_like(each)) for each in centre]
-    sums = jax.lax.fori_loop(0, count, add, nothing)
+    nothing = [(xp.zeros_like(each), xp.zeros_like(each)) for each in centre]
+    sums = repeat(count, add, nothing)
     compute, communication, total = (
-        jnp.maximum(second / count - jnp.square(first / count), 0.0) for first, second in sums
+        xp.maximum(second / count - xp.square(first / count), 0.0) for first, second in sums
     )
     return compute, communication, total
-
-
-def _take_draw(draws: Draws, number: Array | int) -> Draws:
-    """One of the draws [draw, ...]."""
-    drawn: Draws = jax.tree.map(lambda leaf: jnp.asarray(leaf)[number], draws)
-    return drawn
 
 
 def time_iteration(case: Case) -> Times:
@@ -131,7 +141,7 @@ def time_iteration(case: Case) -> Times:
 
 def move_case(case: Case, factors: Software, serial: Cells) -> Case:
     """The case with other parameters, and of a model that takes `serial` times as long."""
-    software: Software = jax.tree.map(jnp.multiply, case.software, factors)
+    software: Software = jax.tree.map(xp.multiply, case.software, factors)
     bounded = {
         name: _bound(getattr(software, name), getattr(case.software, name)) for name in PARTS
     }
@@ -140,24 +150,34 @@ def move_case(case: Case, factors: Software, serial: Cells) -> Case:
 
 def _bound(drawn: Cells, expected: Cells) -> Cells:
     """No more than the whole, unless more was expected."""
-    return jnp.minimum(drawn, jnp.maximum(expected, 1.0))
+    return xp.minimum(drawn, xp.maximum(expected, 1.0))
+
+
+def find_errors(case: Case) -> Errors:
+    """The model's own errors of a case that has an uncertainty."""
+    run, uncertainty = case.run, case.uncertainty
+    assert uncertainty is not None
+    return Errors(
+        computing=xp.where(xp.equal(run.p2, 1), uncertainty.whole, uncertainty.group),
+        reducing=uncertainty.reduce,
+        exchanging=uncertainty.exchange,
+        # A spatial group's gradients go through host memory, with the errors of other exchanges.
+        rings=xp.greater(run.p1, 1) & xp.equal(case.work.replicated, 0),
+        widening=uncertainty.widening,
+    )
 
 
 def _find_own_errors(terms: Terms, case: Case) -> tuple[Cells, Cells]:
     """The model's own error of the times computing and communicating [s]."""
-    run, uncertainty = case.run, case.uncertainty
-    assert uncertainty is not None
-    alone = jnp.equal(run.p2, 1)
-    computing = jnp.where(alone, uncertainty.whole, uncertainty.group) * terms.compute
-    # A spatial group's gradients go through host memory, with the errors of other exchanges.
-    rings = jnp.greater(run.p1, 1) & jnp.equal(case.work.replicated, 0)
-    reduced = jnp.where(rings, terms.gradient_exchange, 0.0)
+    errors = find_errors(case)
+    computing = errors.computing * terms.compute
+    reduced = xp.where(errors.rings, terms.gradient_exchange, 0.0)
     rest = terms.communication - reduced
-    communicating = jnp.hypot(uncertainty.reduce * reduced, uncertainty.exchange * rest)
-    return uncertainty.widening * computing, uncertainty.widening * communicating
+    communicating = xp.hypot(errors.reducing * reduced, errors.exchanging * rest)
+    return errors.widening * computing, errors.widening * communicating
 
 
 def _add_error(variance: Cells, error: Cells, time: Cells) -> Cells:
     """The spread of independent causes; 0 where there is no time."""
-    relative = error / jnp.maximum(time, NOTHING)
-    return jnp.where(jnp.greater(time, 0), jnp.sqrt(variance + jnp.square(relative)), 0.0)
+    relative = error / xp.maximum(time, NOTHING)
+    return xp.where(xp.greater(time, 0), xp.sqrt(variance + xp.square(relative)), 0.0)

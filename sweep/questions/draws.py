@@ -30,13 +30,14 @@ def draw_terms(case: Case, errors: slice = OWN) -> dict[str, Floats]:
 
     Groups and segments that were chosen stay as they are.
     """
-    answer, spreads = answer_draws(settle_choices(case))
-    computing, reducing, exchanging = draw_errors(COLUMNS).T[errors]
-    factors = {name: np.exp(np.asarray(spreads.exchanging) * exchanging) for name in PARTS}
-    factors |= dict.fromkeys(
-        list_terms("compute"), np.exp(np.asarray(spreads.computing) * computing)
+    answer, own = answer_draws(settle_choices(case))
+    normals = draw_errors(COLUMNS).T[errors]
+    spreads = (own.computing, own.reducing, own.exchanging)
+    computing, reducing, exchanging = (
+        np.exp(own.widening * each * column) for each, column in zip(spreads, normals, strict=True)
     )
-    factors["gradient_exchange"] = np.exp(np.asarray(spreads.reducing) * reducing)
+    factors = dict.fromkeys(PARTS, exchanging) | dict.fromkeys(list_terms("compute"), computing)
+    factors["gradient_exchange"] = np.where(own.rings, reducing, exchanging)
     terms = {name: getattr(answer.terms, name) * factors[name] for name in PARTS}
     # Flags vary with every axis, of the batch alone, too.
     whole = np.broadcast_shapes(np.shape(answer.limit), *map(np.shape, terms.values()))

@@ -164,7 +164,7 @@ def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
     ]
 
 
-@compiled()
+@compiled(numpy=True)
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """What one PE computes and sends of a sample: one program loads faster than each operation."""
     layers, placement, group = division.layers, division.placement, division.group
