@@ -49,4 +49,3 @@ def _add_draws(case: Case) -> Case:
     drawn = (uncertainty.factors, uncertainty.serial)
     factors, serial = jax.tree.map(lambda leaf: xp.moveaxis(xp.asarray(leaf), 0, -1), drawn)
     return move_case(_add_dimension(replace(case, uncertainty=None)), factors, serial)
-

@@ -114,7 +114,7 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
     # From where no parameter is moved: differences of logarithms, whose squares lose no digits.
     centre = list_times(*jax.tree.map(xp.ones_like, take_item(draws, 0)))
 
-    def add(number: AnyArray, sums: list[Sums]) -> list[Sums]:
+    def add(number: AnyArray | int, sums: list[Sums]) -> list[Sums]:
         drawn = list_times(*take_item(draws, number))
         off = [xp.log(each / at) for each, at in zip(drawn, centre, strict=True)]
         # Three arrays: stacked to one, each cell took thirteen times as long.

@@ -8,7 +8,14 @@ import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
-from sweep.cli.objectives import OBJECTIVES, TIMES, ObjectiveOption, PriceOption, TimeOption, parse_price
+from sweep.cli.objectives import (
+    OBJECTIVES,
+    TIMES,
+    ObjectiveOption,
+    PriceOption,
+    TimeOption,
+    parse_price,
+)
 from sweep.cli.shared_options import Form, Store
 from sweep.cli.spaces import All, Asked, ask_cube, ask_space, end_if_empty
 

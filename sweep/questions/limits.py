@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 END = "end of the axis"
 # Rows that have intervals unless they are asked for: each takes the kernels some milliseconds.
-FEW = 64
+FEW = 20
 
 
 def limits(
