@@ -25,7 +25,7 @@ Tree = TypeVar("Tree")
 # benchmarks programs`).
 WORTH_COMPILING = 2**19
 # An operation of few numbers takes as long as one of so many.
-LEAST = 2**12
+LEAST = 2**13
 
 
 class Compiled(Generic[Arguments, Result]):
