@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import jax
 
-from kernels.arrays import AnyArray, Cells
+from kernels.arrays import AnyArray
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.namespace import xp
@@ -34,7 +34,7 @@ def _add_dimension(case: Case) -> Case:
     """The case with one dimension more of cells, the last, of size 1."""
     rank = xp.ndim(case.run.p)
 
-    def append(leaf: Cells) -> AnyArray:
+    def append(leaf: AnyArray | float) -> AnyArray:
         # Constants, such as a network's spans, have fewer dimensions than the cells.
         return xp.asarray(leaf)[..., None] if xp.ndim(leaf) >= rank else xp.asarray(leaf)
 
