@@ -2,7 +2,7 @@
 
 import sys
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,11 +13,14 @@ from sweep.cli.objectives import (
     TIMES,
     ObjectiveOption,
     PriceOption,
-    TimeOption,
     parse_price,
 )
 from sweep.cli.shared_options import Form, Store
 from sweep.cli.spaces import All, Asked, ask_cube, ask_space, end_if_empty
+from sweep.show.visible import tell
+
+if TYPE_CHECKING:
+    from kernels.statistics import Objective
 
 
 def status(
@@ -49,7 +52,11 @@ def limits(
     efficiency: Annotated[
         float, typer.Option(help="Parallel efficiency that counts as efficient.")
     ] = 0.5,
-    objective: TimeOption = "epoch-time",
+    objective: Annotated[
+        Literal["epoch-time", "train-time", "pe-hours", "cost"],
+        typer.Option(help="A time; with --crossovers what a cost, too, is compared by."),
+    ] = "epoch-time",
+    price: PriceOption = None,
     crossovers: Annotated[
         str | None,
         typer.Option(
@@ -71,15 +78,9 @@ def limits(
     from sweep.show.limits import show_limits
 
     if crossovers is not None:
-        if objective != "epoch-time":
-            raise InputError(
-                "crossovers are those of an epoch's time",
-                where="--objective",
-                advice="leave it out; of trainings: paradl hybrid",
-            )
-        _show_crossovers(asked, crossovers, every, form)
+        _show_crossovers(asked, crossovers, objective, price, every, form)
         return
-    by, bound = TIMES[objective], asked.max_global_batch
+    by, bound = _expect_time(objective), asked.max_global_batch
 
     def answer() -> list[dict[str, Any]]:
         rows = ask(asked.source, efficiency, asked.selection, by, bound, intervals=False)
@@ -94,16 +95,46 @@ def limits(
     end_if_empty(asked, rows)
 
 
-def _show_crossovers(asked: Asked, along: str, every: bool, form: Any) -> None:
+def _expect_time(objective: str) -> "Objective":
+    """The time that limits are those of. InputError: they are kept of no other objective."""
+    if objective not in TIMES:
+        raise InputError(
+            f"no limits are kept of {objective}",
+            where="--objective",
+            advice="expected epoch-time or train-time; or ask for --crossovers pe",
+        )
+    return TIMES[objective]
+
+
+def _show_crossovers(
+    asked: Asked,
+    along: str,
+    objective: str,
+    price: list[str] | None,
+    every: bool,
+    form: Any,
+) -> None:
     """Print from where on strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers as ask
+    from sweep.questions.crossovers import tell_same
     from sweep.show.crossovers import show_crossovers
 
-    bound = asked.max_global_batch
+    goal, prices = OBJECTIVES[objective], parse_price(price)
     rows = ask_cube(
-        asked, lambda: ask(asked.source, along, asked.selection, max_global_batch=bound)
+        asked,
+        lambda: ask(
+            asked.source,
+            along,
+            asked.selection,
+            objective=goal,
+            price=prices,
+            max_global_batch=asked.max_global_batch,
+        ),
     )
-    show_crossovers(rows, form, every)
+    show_crossovers(rows, form, every, goal)
+    same = tell_same(asked.source, asked.selection, goal)
+    if same:
+        tell(f"paradl: {same}")
     end_if_empty(asked, rows)
 
 

@@ -16,8 +16,9 @@ from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.convergence import count_epochs
 from kernels.drawn import answer_draws
-from kernels.oracle import settle_choices
+from kernels.oracle import Answer, settle_choices
 from kernels.terms import list_terms
+from kernels.uncertainty import Errors
 
 PERCENTS = (10, 90)
 PARTS = (*list_terms("compute"), *list_terms("communication"))
@@ -25,12 +26,28 @@ PARTS = (*list_terms("compute"), *list_terms("communication"))
 OWN, RIVALS, EPOCHS, COLUMNS = slice(0, 3), slice(3, 6), slice(6, 8), 8
 
 
-def draw_terms(case: Case, errors: slice = OWN) -> dict[str, Floats]:
+def draw_terms(case: Case) -> dict[str, Floats]:
     """Seconds an epoch by term [cells, draw] of a case that has an uncertainty; NaN as always.
 
     Groups and segments that were chosen stay as they are.
     """
-    answer, own = answer_draws(settle_choices(case))
+    return _add_errors(*answer_draws(settle_choices(case)), OWN)
+
+
+def draw_times(case: Case) -> Floats:
+    """Seconds an epoch [cells, draw]."""
+    return _add_terms(draw_terms(case))
+
+
+def draw_both_times(case: Case) -> tuple[Floats, Floats]:
+    """Seconds an epoch [cells, draw] of a strategy, and of the same as a rival of another."""
+    drawn = answer_draws(settle_choices(case))
+    own, rival = (_add_terms(_add_errors(*drawn, errors)) for errors in (OWN, RIVALS))
+    return own, rival
+
+
+def _add_errors(answer: Answer, own: Errors, errors: slice) -> dict[str, Floats]:
+    """The terms of each draw with the model's own errors, from some columns of their numbers."""
     normals = draw_errors(COLUMNS).T[errors]
     spreads = (own.computing, own.reducing, own.exchanging)
     computing, reducing, exchanging = (
@@ -44,9 +61,8 @@ def draw_terms(case: Case, errors: slice = OWN) -> dict[str, Floats]:
     return {name: np.broadcast_to(each, whole) for name, each in terms.items()}
 
 
-def draw_times(case: Case, errors: slice = OWN) -> Floats:
-    """Seconds an epoch [cells, draw]."""
-    total: Floats = np.sum([*draw_terms(case, errors).values()], axis=0)
+def _add_terms(terms: dict[str, Floats]) -> Floats:
+    total: Floats = np.sum([*terms.values()], axis=0)
     return total
 
 
