@@ -236,10 +236,12 @@ class Curves:
             return {}
         times = [self.find(index, values).time for index in (first, second)]
         drawn = [self._draw(index, values)[n] for n, index in enumerate((first, second))]
-        # On one PE strategies are the same thing, and their errors are no others.
-        both = is_ahead(times[0], times[1]) | is_ahead(times[1], times[0])
+        both = np.isfinite(times[0]) & np.isfinite(times[1])
+        # On one PE strategies are the same thing, and have no errors of their own.
+        same = ~is_ahead(times[0], times[1]) & ~is_ahead(times[1], times[0])
+        theirs = np.where(same[:, None], drawn[0], drawn[1])
         whole = PARAMETERS[self.along].whole
-        return find_crossing_ranges(values[both], drawn[0][both], drawn[1][both], whole)
+        return find_crossing_ranges(values[both], drawn[0][both], theirs[both], whole)
 
     def _draw(self, index: Index, values: Floats) -> tuple[Floats, Floats]:
         """What a strategy takes [value, draw], as the first of a pair and as the second."""

@@ -7,6 +7,7 @@ import pytest
 
 from grids.entries.parameters import PARAMETERS
 from grids.inputs.uncertainty import DRAWS, NAMES, PRIOR_ERROR, draw_errors, draw_normals
+from kernels.oracle import answer_case
 from sweep.questions.adhoc import Options, make_grid
 from sweep.questions.draws import (
     COLUMNS,

@@ -15,13 +15,12 @@ from sweep.questions.draws import draw_times
 from sweep.questions.limits import FEW, list_limits
 from sweep.questions.line_ranges import MOST_COUNTS, _thin
 
-COUNTS = [1, 2, 4, 8, 16, 32, 64, 128]
+COUNTS = [1, 8, 64, 256]
 
 
 @pytest.fixture(scope="module")
 def grid():
-    strategies = "data,data+filter:group=4,filter"
-    return make_grid(Options("vgg16", COUNTS, "16,64", "imagenet", strategy=strategies))
+    return make_grid(Options("vgg16", COUNTS, 32, "imagenet", strategy="data,filter"))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def find_percentiles(counts):
 
 def test_best_counts_against_every_draw_of_every_cell(grid, rows):
     sure = grid.ask_intervals()
-    assert len(rows) == 6
+    assert len(rows) == 2
     for row in rows:
         index = (0, 0, 0, grid.labels["strategy"].index(row["strategy"]))
         alone = draw_cell(sure, index, 1.0, row["batch"], Strategy("serial"))
@@ -79,10 +78,9 @@ def test_trainings_have_their_own():
 
 
 def test_few_rows_have_them_unless_asked_for(grid):
-    options = Options("alexnet", "1,2", f"1..{FEW + 1}", "imagenet", strategy="data")
-    many = make_grid(options)
-    assert "fastest_time_p10" not in list_limits(many)[0]
-    assert "fastest_time_p10" in list_limits(many, intervals=True)[-1]
+    options = Options("alexnet", 2, f"1..{FEW + 1}", "imagenet", strategy="data")
+    assert "fastest_time_p10" not in list_limits(make_grid(options))[0]
+    assert "fastest_time_p10" in list_limits(grid)[0]
     assert "fastest_time_p10" not in list_limits(grid, intervals=False)[0]
 
 
