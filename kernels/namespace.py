@@ -13,10 +13,10 @@ import jax
 import jax.numpy
 import numpy as np
 
-from kernels.arrays import Cells
+from kernels.arrays import AnyArray, Cells
 
 if TYPE_CHECKING:
-    import jax.numpy as xp
+    from jax import numpy as xp
 else:
 
     class _Namespace:
@@ -26,6 +26,8 @@ else:
             return getattr(_used.module, name)
 
     xp = _Namespace()
+
+__all__ = ["xp"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -91,7 +93,7 @@ def find_quantile(probability: Cells) -> Cells:
     return quantile
 
 
-def empty_last(values: Cells) -> Cells:
+def empty_last(values: Cells) -> AnyArray:
     """The values with 0 in place of the last along the leading dimension."""
-    values = xp.asarray(values)
-    return xp.concatenate([values[:-1], xp.zeros_like(values[-1:])])
+    whole = xp.asarray(values)
+    return xp.concatenate([whole[:-1], xp.zeros_like(whole[-1:])])

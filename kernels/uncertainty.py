@@ -62,13 +62,11 @@ def draw_times(case: Case) -> tuple[AnyArray, AnyArray]:
     assert case.uncertainty is not None
     uncertainty = case.uncertainty
 
-    def time(factors: Software, serial: Cells) -> Cells:
+    def time(factors: Software, serial: Cells) -> AnyArray:
         times = time_iteration(_move(case, factors, serial))
-        return times.compute + times.communication
+        return xp.asarray(times.compute + times.communication)
 
-    times: AnyArray = map_leading(
-        lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial)
-    )
+    times = map_leading(lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial))
     now = time_iteration(case)
     errors = _find_own_errors(now.terms, case)
     return times, xp.hypot(*errors) / (now.compute + now.communication)
@@ -99,7 +97,7 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
     # From where no parameter is moved: differences of logarithms, whose squares lose no digits.
     centre = list_times(*jax.tree.map(xp.ones_like, take_item(draws, 0)))
 
-    def add(number: AnyArray, sums: list[Sums]) -> list[Sums]:
+    def add(number: AnyArray | int, sums: list[Sums]) -> list[Sums]:
         drawn = list_times(*take_item(draws, number))
         off = [xp.log(each / at) for each, at in zip(drawn, centre, strict=True)]
         # Three arrays: stacked to one, each cell took thirteen times as long.
