@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy
+import jax.scipy.special
 import numpy as np
 
 from kernels.arrays import AnyArray, Cells
@@ -85,10 +86,10 @@ def repeat(count: int, body: Callable[[Any, Item], Item], carry: Item) -> Item:
 
 def find_quantile(probability: Cells) -> Cells:
     """The quantile of the standard normal distribution."""
-    if in_numpy():
-        from scipy.special import ndtri  # late: 0.1 s, for oracles with stragglers alone
-    else:
-        from jax.scipy.special import ndtri
+    if not in_numpy():
+        return jax.scipy.special.ndtri(probability)
+    from scipy.special import ndtri  # late: 0.1 s, which not every question needs
+
     quantile: Cells = ndtri(probability)
     return quantile
 

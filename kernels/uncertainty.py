@@ -106,7 +106,7 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
             for each, (first, second) in zip(off, sums, strict=True)
         ]
 
-    nothing = [(xp.zeros_like(each), xp.zeros_like(each)) for each in centre]
+    nothing: list[Sums] = [(xp.zeros_like(each), xp.zeros_like(each)) for each in centre]
     sums = repeat(count, add, nothing)
     compute, communication, total = (
         xp.maximum(second / count - xp.square(first / count), 0.0) for first, second in sums

@@ -27,7 +27,7 @@ def use_numpy_unchecked() -> Iterator[None]:
         config.update("jaxtyping_disable", False)
 
 
-kernels.compiled.use_numpy = use_numpy_unchecked
+kernels.compiled.use_numpy = use_numpy_unchecked  # type: ignore[attr-defined]
 
 # No silent conversion between integers, floats and flags, of one width or another. Ranks do differ,
 # by design: what belongs to layers, stages or levels leads the cells (kernels/arrays.py).
