@@ -11,7 +11,7 @@ import jax
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row
-from benchmarks.timing import interleaved
+from benchmarks.timing import Action, interleaved
 from kernels.case import Case
 from kernels.namespace import use_numpy
 from kernels.outputs import select_outputs
@@ -50,7 +50,7 @@ def _measure_case(what: str, case: Case, effort: Effort) -> list[Row]:
     start = perf_counter()
     program = jax.jit(partial(select_outputs, names=NAMES)).lower(case).compile()
     compiling = perf_counter() - start
-    actions = {
+    actions: dict[str, Action] = {
         "numpy": partial(_run_numpy, case),
         "compiled": lambda: jax.block_until_ready(program(case)),
     }

@@ -5,7 +5,7 @@ does not vary along an axis has size 1 there and broadcasts. What belongs to lay
 stages, messages, network levels or spatial dimensions carries one leading dimension more.
 """
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from jax import Array
@@ -14,8 +14,10 @@ from jaxtyping import Bool, Int, Num, UInt16
 # Of flags, nine of them.
 LIMITS = np.uint16
 
-# Single numbers, too: those of numpy are no arrays.
-AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | np.generic
+if TYPE_CHECKING:
+    AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
+else:  # single numbers, too, which of numpy's are no arrays but do what these do
+    AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | np.generic
 
 # beartype takes no int for a float: both are written out.
 Cells: TypeAlias = Num[AnyArray | float | int, "*#cells"]

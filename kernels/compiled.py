@@ -48,7 +48,8 @@ class Compiled(Generic[Arguments, Result]):
             return result
 
     def clear(self) -> None:
-        """Forget the programs that were compiled so far."""
+        """Forget the programs that were compiled so far, and what would pay for others."""
+        self._made.clear()
         self._program.clear_cache()
 
     @property

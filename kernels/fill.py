@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import LIMITS, Cells
+from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.namespace import repeat
@@ -30,7 +30,7 @@ from kernels.summary import (
 from kernels.tiles import TILE_CELLS, Starts, Tiles, tiles
 
 Buffers = dict[str, Array]
-Outputs = dict[str, Array]
+Outputs = dict[str, AnyArray]
 Filled = tuple[Buffers, Summary]
 
 # Invariants are found ahead of the tiles where they have at most one in so many of the cells.

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy
+import jax.scipy.special
 import numpy as np
 
-from kernels.arrays import Cells
+from kernels.arrays import AnyArray, Cells
 
 if TYPE_CHECKING:
-    import jax.numpy as xp
+    from jax import numpy as xp
 else:
 
     class _Namespace:
@@ -26,6 +27,8 @@ else:
             return getattr(_used.module, name)
 
     xp = _Namespace()
+
+__all__ = ["xp"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -83,15 +86,15 @@ def repeat(count: int, body: Callable[[Any, Item], Item], carry: Item) -> Item:
 
 def find_quantile(probability: Cells) -> Cells:
     """The quantile of the standard normal distribution."""
-    if in_numpy():
-        from scipy.special import ndtri  # late: 0.1 s, for oracles with stragglers alone
-    else:
-        from jax.scipy.special import ndtri
+    if not in_numpy():
+        return jax.scipy.special.ndtri(probability)
+    from scipy.special import ndtri  # late: 0.1 s, which not every question needs
+
     quantile: Cells = ndtri(probability)
     return quantile
 
 
-def empty_last(values: Cells) -> Cells:
+def empty_last(values: Cells) -> AnyArray:
     """The values with 0 in place of the last along the leading dimension."""
-    values = xp.asarray(values)
-    return xp.concatenate([values[:-1], xp.zeros_like(values[-1:])])
+    whole = xp.asarray(values)
+    return xp.concatenate([whole[:-1], xp.zeros_like(whole[-1:])])

@@ -79,13 +79,11 @@ def draw_times(case: Case) -> tuple[AnyArray, AnyArray]:
     assert case.uncertainty is not None
     uncertainty = case.uncertainty
 
-    def time(factors: Software, serial: Cells) -> Cells:
+    def time(factors: Software, serial: Cells) -> AnyArray:
         times = time_iteration(_move(case, factors, serial))
-        return times.compute + times.communication
+        return xp.asarray(times.compute + times.communication)
 
-    times: AnyArray = map_leading(
-        lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial)
-    )
+    times = map_leading(lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial))
     now = time_iteration(case)
     errors = _find_own_errors(now.terms, case)
     return times, xp.hypot(*errors) / (now.compute + now.communication)
@@ -123,7 +121,7 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
             for each, (first, second) in zip(off, sums, strict=True)
         ]
 
-    nothing = [(xp.zeros_like(each), xp.zeros_like(each)) for each in centre]
+    nothing: list[Sums] = [(xp.zeros_like(each), xp.zeros_like(each)) for each in centre]
     sums = repeat(count, add, nothing)
     compute, communication, total = (
         xp.maximum(second / count - xp.square(first / count), 0.0) for first, second in sums

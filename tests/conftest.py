@@ -1,15 +1,33 @@
 """What every test runs under: shapes checked, JAX strict, random examples."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import jax
 import pytest
 from hypothesis import settings
-from jaxtyping import install_import_hook
+from jaxtyping import config, install_import_hook
 
 # Before anything imports the kernels: from here on each call checks the shapes that it declares.
 install_import_hook("kernels", "beartype.beartype")
+
+import kernels.compiled  # noqa: E402
+from kernels.namespace import use_numpy  # noqa: E402
+
+
+@contextmanager
+def use_numpy_unchecked() -> Iterator[None]:
+    """Numpy in place of programs, which are checked as they are traced: 48 ms a call, else 3."""
+    config.update("jaxtyping_disable", True)
+    try:
+        with use_numpy():
+            yield
+    finally:
+        config.update("jaxtyping_disable", False)
+
+
+kernels.compiled.use_numpy = use_numpy_unchecked  # type: ignore[attr-defined]
 
 # No silent conversion between integers, floats and flags, of one width or another. Ranks do differ,
 # by design: what belongs to layers, stages or levels leads the cells (kernels/arrays.py).
