@@ -207,7 +207,7 @@ def _pick_choice(choices: Answer) -> AnyArray:
     return xp.where(xp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
 
 
-def _take_choice(leaf: AnyArray, pick: AnyArray, rank: int) -> AnyArray:
+def _take_choice(leaf: AnyArray | float, pick: AnyArray, rank: int) -> AnyArray:
     """A leaf [..., choice, cells] at the choice that each cell picks: [..., cells].
 
     rank: dimensions of the choice and the cells together; constants have fewer.

@@ -100,9 +100,25 @@ def build_uncertainty(
 def draw_normals(size: int) -> Floats:
     """Uncorrelated normal numbers [DRAWS, size] of mean 0 and variance 1, always the same."""
     half = ndtri(np.loadtxt(POINTS, delimiter=",")[:, :size])
-    assert size <= len(half)  # more cannot be uncorrelated
-    normals = np.concatenate([half, -half])
-    variances, axes = np.linalg.eigh(normals.T @ normals / DRAWS)
+    return _remove_correlations(np.concatenate([half, -half]))
+
+
+@cache
+def draw_errors(size: int) -> Floats:
+    """As many numbers [DRAWS, size] for a model's own errors, uncorrelated with `draw_normals`.
+
+    The same in a draw and in its opposite, where all others change their sign.
+    """
+    quarter = ndtri(np.loadtxt(POINTS, delimiter=",")[: DRAWS // 4, :size])
+    half = np.concatenate([quarter, -quarter])
+    return _remove_correlations(np.concatenate([half, half]))
+
+
+def _remove_correlations(normals: Floats) -> Floats:
+    """The same numbers [draw, size] of mean 0, turned until they are uncorrelated."""
+    draws, size = normals.shape
+    assert np.linalg.matrix_rank(normals) == size  # more cannot be uncorrelated
+    variances, axes = np.linalg.eigh(normals.T @ normals / draws)
     uncorrelated: Floats = normals @ (axes / np.sqrt(variances)) @ axes.T
     return uncorrelated
 
