@@ -28,7 +28,8 @@ def test_the_numbers_come_to_the_bytes(strategy, settings):
         "alexnet", strategy, 8, 64, dataset="imagenet", settings=settings, system="abci"
     )
     rows = told["memory_formulas"]
-    assert {row["part"]: row["bytes"] for row in rows} == told["memory_parts"]
+    there = {name: size for name, size in told["memory_parts"].items() if size or settings != PAPER}
+    assert {row["part"]: row["bytes"] for row in rows} == there  # Table III reserves nothing
     assert sum(evaluate(row["numbers"]) for row in rows) == pytest.approx(told["memory"])
     for row in rows:
         assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)
@@ -61,9 +62,8 @@ def test_activations_peak_at_the_layer_they_name():
 
 def test_placed_operators_fill_the_fullest_device():
     told = sweep.explain(
-        "inception_v3", "data+placement:group=2", 4, 16,
-        dataset="imagenet-299", system="dgx1-v100",
-    )  # fmt: skip
+        "alexnet", "data+placement:group=2", 4, 16, dataset="imagenet", system="dgx1-v100"
+    )
     row = told["memory_formulas"][0]
     assert re.search(r"of device [12]$", row["formula"])
     assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)
