@@ -89,7 +89,7 @@ def set_parameters(case: Case, values: Mapping[str, Cells]) -> Case:
 def scale_parameters(case: Case, factors: Mapping[str, Cells]) -> Case:
     """The case with parameters times a factor [1], by name; what is without bound stays so."""
     for name, factor in factors.items():
-        case = _change(case, PLACES[name], partial(_multiply, factor=jnp.asarray(factor)))
+        case = _change(case, PLACES[name], partial(scale_bounded, factor=jnp.asarray(factor)))
     return case
 
 
@@ -108,7 +108,8 @@ def _replace(old: Array, new: Array) -> Array:
     return jnp.where(old >= ENDLESS, old, new) if old.ndim > new.ndim else new
 
 
-def _multiply(old: Array, factor: Array) -> Array:
+def scale_bounded(old: Array, factor: Array) -> Array:
+    """Values times a factor; what is without bound stays so."""
     # Infinity times a factor has no derivative; what is added to it has one, which is 0.
     bounded = jnp.isfinite(old)
     return jnp.where(bounded, jnp.where(bounded, old, 0.0) * factor, old)

@@ -1,6 +1,6 @@
 import pytest
 
-from grids.spec import INTERVALS, OUTPUTS
+from grids.outputs import INTERVALS, OUTPUTS
 from kernels.flags import Limit
 from sweep.cube.variables import VARIABLES, name_limits
 
