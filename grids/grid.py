@@ -188,15 +188,9 @@ class Grid:
     def _settings(self) -> "Settings":
         from grids.inputs.values import Settings
 
-        spec = self.spec
-        return Settings(
-            spec.parameters,
-            spec.scaling,
-            self.options,
-            spec.oracle,
-            draws=self.has_intervals,
-            slopes=list_layered(spec.outputs),
-        )
+        spec, slopes = self.spec, list_layered(self.spec.outputs)
+        own = spec.parameters, spec.scaling, self.options, spec.oracle
+        return Settings(*own, draws=self.has_intervals, slopes=slopes)
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
