@@ -14,6 +14,7 @@ from benchmarks import (
     broadcast,
     codecs,
     convergence,
+    elasticities,
     endtoend,
     fuzz,
     gains,
@@ -59,6 +60,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "convergence": convergence.measure,
     "training": training.measure,
     "labels": labels.measure,
+    "elasticities": elasticities.measure,
 }
 
 

@@ -7,7 +7,7 @@ times and memory in every continuous parameter, whether it is an axis or not.
 from collections.abc import Iterable
 
 from grids.entries.oracles import OracleName
-from grids.entries.parameters import CONTINUOUS, LAYERED, PARAMETERS
+from grids.entries.parameters import CONTINUOUS, PARAMETERS
 from grids.reading.errors import shorten, suggest_name
 from kernels.percentiles import PERCENTILES
 from kernels.stored import ELASTIC, ELASTICITY, STORED, name_elasticity, split_elasticity
@@ -65,7 +65,12 @@ def list_unknown(names: Iterable[str], oracle: OracleName) -> list[tuple[str, st
     return [each for each in asked if PARAMETERS[each[1]].oracle not in (None, oracle)]
 
 
-def list_layered(names: Iterable[str]) -> tuple[str, ...]:
-    """Parameters that layers depend on and elasticities are in, of these outputs; in one order."""
+def list_sloped(names: Iterable[str]) -> tuple[str, ...]:
+    """The parameters that elasticities are in, of these outputs; in one order."""
     asked = {ELASTICITIES[name][1] for name in names if name in ELASTICITIES}
-    return tuple(each for each in LAYERED if each in asked)
+    return tuple(each for each in CONTINUOUS if each in asked)
+
+
+def list_layered(names: Iterable[str]) -> tuple[str, ...]:
+    """Of these parameters, those that layers depend on."""
+    return tuple(each for each in list_sloped(names) if PARAMETERS[each].layered)

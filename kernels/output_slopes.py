@@ -15,6 +15,7 @@ from jax import Array
 
 from kernels.arrays import Cells
 from kernels.case import Case
+from kernels.compiled import compiled
 from kernels.oracle import evaluate
 from kernels.places import PLACES, scale_parameters
 from kernels.stored import ELASTIC, split_elasticity
@@ -46,10 +47,30 @@ def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, Array]:
     }
 
 
+@compiled("parameters")
+def differentiate_epoch(
+    case: Case, *, parameters: tuple[str, ...]
+) -> tuple[Cells, dict[str, Cells]]:
+    """The time of an epoch [s], and its derivatives in the parameters' logarithms, by name."""
+    changes = {
+        name: _push_forward(case, name, {"epoch_time": "epoch_time"})[1]["epoch_time"]
+        for name in parameters
+    }
+    return evaluate(case).epoch_time, changes
+
+
 def _differentiate(case: Case, parameter: str, fields: Mapping[str, str]) -> dict[str, Array]:
     """The elasticities of fields of the answer in one parameter, by the outputs' names."""
+    values, changes = _push_forward(case, parameter, fields)
+    return {name: _divide(changes[name], values[name]) for name in fields}
 
-    def answer(changed: Fields) -> dict[str, Cells]:
+
+def _push_forward(
+    case: Case, parameter: str, fields: Mapping[str, str]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Fields of the answer, and what they change by with a parameter's logarithm, by name."""
+
+    def answer(changed: Fields) -> dict[str, Array]:
         parts = {part: replace(getattr(case, part), **new) for part, new in changed.items()}
         answers = evaluate(replace(case, **parts))
         return {name: jnp.asarray(attrgetter(field)(answers)) for name, field in fields.items()}
@@ -60,8 +81,10 @@ def _differentiate(case: Case, parameter: str, fields: Mapping[str, str]) -> dic
         part: {field: jnp.asarray(getattr(getattr(case, part), field)) for field in some}
         for part, some in slopes.items()
     }
+    values: dict[str, Array]
+    changes: dict[str, Array]
     values, changes = jax.jvp(answer, (here,), (slopes,))
-    return {name: _divide(changes[name], values[name]) for name in fields}
+    return values, changes
 
 
 def _find_direction(case: Case, parameter: str) -> Fields:

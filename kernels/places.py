@@ -95,10 +95,12 @@ def scale_parameters(case: Case, factors: Mapping[str, Cells]) -> Case:
 
 def read_parameters(case: Case) -> dict[str, AnyArray]:
     """The values of all parameters that have a place [cells], by name; of levels, the first's."""
-    return {name: _read_place(case, place) for name, place in PLACES.items()}
+    return {name: read_parameter(case, name) for name in PLACES}
 
 
-def _read_place(case: Case, place: Place) -> AnyArray:
+def read_parameter(case: Case, name: str) -> AnyArray:
+    """The values of a parameter [cells]; of levels, the first's."""
+    place = PLACES[name]
     values: AnyArray = np.asarray(getattr(getattr(case, place.part), place.field))
     return values if place.level is None else values[0 if place.level == "node" else 1]
 
