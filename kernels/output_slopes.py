@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.oracle import evaluate
@@ -48,15 +47,28 @@ def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, Array]:
 
 
 @compiled("parameters")
-def differentiate_epoch(
-    case: Case, *, parameters: tuple[str, ...]
-) -> tuple[Cells, dict[str, Cells]]:
-    """The time of an epoch [s], and its derivatives in the parameters' logarithms, by name."""
-    changes = {
-        name: _push_forward(case, name, {"epoch_time": "epoch_time"})[1]["epoch_time"]
-        for name in parameters
-    }
-    return evaluate(case).epoch_time, changes
+def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Array, Array]:
+    """The time of an epoch [s] [cells], and its derivatives [parameter, cells] in logarithms."""
+    directions = [_find_direction(case, name) for name in parameters]
+    ones = jnp.ones(len(parameters))
+
+    def time(factors: Array) -> Array:
+        moved = case
+        for number, direction in enumerate(directions):
+            for part, fields in direction.items():
+                old = getattr(moved, part)
+                new = {
+                    field: getattr(old, field) + (factors[number] - 1.0) * slope
+                    for field, slope in fields.items()
+                }
+                moved = replace(moved, **{part: replace(old, **new)})
+        return jnp.asarray(evaluate(moved).epoch_time)
+
+    # All directions in one program, and the time itself: each alone took as often as long to
+    # compile.
+    push = jax.vmap(lambda along: jax.jvp(time, (ones,), (along,)), out_axes=(None, 0))
+    both: tuple[Array, Array] = push(jnp.eye(len(parameters)))
+    return both
 
 
 def _differentiate(case: Case, parameter: str, fields: Mapping[str, str]) -> dict[str, Array]:

@@ -103,6 +103,6 @@ def _fill(
     assert case is not None  # its samples fit
     time, slopes = fetch(differentiate_epoch(case, parameters=tuple(names)))
     arrays[TIME][index] = time
-    for name, slope in slopes.items():
+    for name, slope in zip(names, slopes, strict=True):
         arrays[name_elasticity(TIME, name)][index] = slope / time
         arrays[DERIVATIVE + name][index] = slope / read_parameter(case, name)
