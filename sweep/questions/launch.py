@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from grids.entries.systems import System
@@ -18,6 +17,7 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.exchanges import ring_replicas
+from kernels.namespace import xp
 from kernels.network import link
 from kernels.rings import Ring, find_path
 
@@ -177,16 +177,16 @@ def _join(texts: list[str], count: int) -> str:
     return "; ".join([*texts[:-1], f"... {texts[-1]}"])
 
 
-@compiled()
+@compiled(numpy=True)
 def _find_levels(case: Case) -> tuple[Cells, Cells]:
     """The levels of the network that the oracle takes a group and its replicas to span."""
     network, run = case.network, case.run
-    latency = jnp.asarray(network.latency)
+    latency = xp.asarray(network.latency)
     # The level's number in the place of its latency: so the oracle itself says which it takes.
-    column = jnp.arange(latency.shape[0], dtype=float).reshape(-1, *[1] * (latency.ndim - 1))
-    numbered = replace(network, latency=jnp.broadcast_to(column, latency.shape))
+    column = xp.arange(latency.shape[0], dtype=float).reshape(-1, *[1] * (latency.ndim - 1))
+    numbered = replace(network, latency=xp.broadcast_to(column, latency.shape))
     if case.options.network == "levels":
         return link(numbered, run.p2).alpha, link(numbered, run.p).alpha
-    inside = Ring(run.p2, jnp.ones(()), run.p)
+    inside = Ring(run.p2, xp.ones(()), run.p)
     across = ring_replicas(case.work, run)
     return find_path(numbered, inside).alpha, find_path(numbered, across).alpha

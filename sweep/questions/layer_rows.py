@@ -59,7 +59,7 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
     ]
 
 
-@compiled()
+@compiled(numpy=True)
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """What one PE has of a sample: one program loads faster than each operation."""
     layers, placement, group = division.layers, division.placement, division.group
