@@ -34,7 +34,7 @@ def write_file(path: Path, saved: Saved, *, force: bool) -> None:
     from safetensors.numpy import save
 
     header = {KEY: json.dumps({"version": VERSION, **saved.facts}, allow_nan=False)}
-    arrays = {name: np.ascontiguousarray(each) for name, each in saved.arrays.items()}
+    arrays = {name: np.array(each, order="C") for name, each in saved.arrays.items()}
     data = save(arrays, metadata=header)
     with write_beside(path, force=force) as folder:
         (folder / path.name).write_bytes(data)

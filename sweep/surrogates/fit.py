@@ -105,6 +105,12 @@ def fit_network(
     tell: is given the epoch, how many there are, and the error [root mean square of the logarithm
     of an epoch's time].
     """
+    with jax.numpy_dtype_promotion("standard"):  # as Optax takes it to be
+        return _fit(train, valid, recipe, tell)
+
+
+def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[Network, float]:
+    """The same, whatever JAX is told of promotion elsewhere."""
     steps = max(len(train) // BATCH, 1)
     size = min(BATCH, len(train))
     schedule = optax.warmup_cosine_decay_schedule(
