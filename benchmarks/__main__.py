@@ -25,6 +25,7 @@ from benchmarks import (
     oracles,
     priors,
     profile,
+    programs,
     scalar,
     search,
     startup,
@@ -59,6 +60,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "convergence": convergence.measure,
     "training": training.measure,
     "labels": labels.measure,
+    "programs": programs.measure,
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import jax
 import numpy as np
 
-from kernels.namespace import use_numpy
+from kernels.namespace import in_numpy, use_numpy
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -25,7 +25,7 @@ Tree = TypeVar("Tree")
 # benchmarks programs`).
 WORTH_COMPILING = 2**19
 # An operation of few numbers takes as long as one of so many.
-LEAST = 2**12
+LEAST = 2**13
 
 
 class Compiled(Generic[Arguments, Result]):
@@ -39,7 +39,7 @@ class Compiled(Generic[Arguments, Result]):
         self._made: Counter[Hashable] = Counter()
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if self._numpy and self._is_cheap(args, kwargs):
+        if self._numpy and (in_numpy() or self._is_cheap(args, kwargs)):
             with use_numpy():
                 return self._function(*args, **kwargs)
         # For this call alone: JAX code of whoever imports paradl keeps its own precision.
