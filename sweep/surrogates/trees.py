@@ -16,7 +16,7 @@ from sweep.surrogates.file import Arrays
 from sweep.surrogates.fit import Examples, Tell
 from sweep.surrogates.network import TARGETS
 
-TREES, LEAVES, RATE, PATIENCE = 400, 63, 0.08, 20
+TREES, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
 # Rounds between two words on progress.
 TOLD = 10
 Integers = NDArray[np.int32]
@@ -148,6 +148,7 @@ def _grow(
         "num_leaves": LEAVES,
         "min_data_in_leaf": 5,
         "seed": seed,
+        "num_threads": 1,  # more wait for each other where a core is busy, and round differently
         "deterministic": True,
         "verbosity": -1,
     }
