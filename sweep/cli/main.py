@@ -49,6 +49,7 @@ from sweep.cli.shared_options import (
     Times,
     Version,
 )
+from sweep.cli.surrogates import app as surrogate
 from sweep.cli.trades import TRADES
 from sweep.errors import RunError
 from sweep.show.visible import escape_lines, tell
@@ -287,3 +288,4 @@ app.command()(calibrate)
 for kind, draw in KINDS.items():
     plot.command(kind)(draw)
 app.add_typer(plot, name="plot")
+app.add_typer(surrogate, name="surrogate")
