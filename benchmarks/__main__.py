@@ -14,6 +14,7 @@ from benchmarks import (
     broadcast,
     codecs,
     convergence,
+    elasticities,
     endtoend,
     fuzz,
     gains,
@@ -61,6 +62,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "training": training.measure,
     "labels": labels.measure,
     "programs": programs.measure,
+    "elasticities": elasticities.measure,
 }
 
 

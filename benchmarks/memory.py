@@ -20,7 +20,7 @@ import yaml
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_most
-from grids.spec import MAIN_OUTPUTS
+from grids.outputs import MAIN_OUTPUTS
 from kernels.terms import TERMS
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from benchmarks.report import Report, Row, compare_rates
 from benchmarks.timing import Action, Timing, interleaved
 from grids.grid import Grid
 from grids.inputs.uncertainty import DRAWS
-from grids.spec import INTERVALS
+from grids.outputs import INTERVALS
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, sweep
 

@@ -33,9 +33,10 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
+from grids.outputs import INTERVALS, list_layered
 from grids.reading.errors import ShapeError
 from grids.self_contained import check_self_contained
-from grids.spec import INTERVALS, Spec, validate_spec
+from grids.spec import Spec, validate_spec
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload
@@ -187,10 +188,9 @@ class Grid:
     def _settings(self) -> "Settings":
         from grids.inputs.values import Settings
 
-        spec = self.spec
-        return Settings(
-            spec.parameters, spec.scaling, self.options, spec.oracle, draws=self.has_intervals
-        )
+        spec, slopes = self.spec, list_layered(self.spec.outputs)
+        own = spec.parameters, spec.scaling, self.options, spec.oracle
+        return Settings(*own, draws=self.has_intervals, slopes=slopes)
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:

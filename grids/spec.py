@@ -25,20 +25,11 @@ from grids.entries.entry import Name, Record
 from grids.entries.oracles import REFUSED, REFUSED_CHOICES
 from grids.entries.parameters import FOLLOWS, FREE, PARAMETERS
 from grids.entries.strategies import TABLE_III, is_placed, parse_strategy
+from grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
 from grids.placing.group import Placements
 from grids.ranges import Range
 from grids.reading.errors import shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
-from kernels.percentiles import PERCENTILES
-from kernels.stored import STORED
-
-# Percentiles of times, which the machine oracle alone knows.
-TIMES = ("comp_time", "comm_time", "epoch_time", "train_time")
-# Outputs that a law of epochs is needed for.
-TRAINING = ("epochs", "train_time")
-INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in PERCENTILES}
-MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
-OUTPUTS = tuple(STORED)
 
 
 def _list_one(value: object) -> object:
@@ -141,18 +132,6 @@ def _write_parameters(parameters: dict[str, float]) -> dict[str, float | str]:
     return {name: PARAMETERS[name].write(value) for name, value in parameters.items()}
 
 
-def _check_outputs(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, if each is an output and stands once."""
-    for name in names:
-        if name not in (*OUTPUTS, *INTERVALS):
-            raise ValueError(
-                f"unknown output {shorten(name)}; {suggest_name(name, (*OUTPUTS, *INTERVALS))}"
-            )
-    if len(set(names)) != len(names):
-        raise ValueError(f"expected each output once, got {shorten(list(names))}")
-    return names
-
-
 class _Space(Record):
     """What is asked about: the axes, and what is fixed."""
 
@@ -192,14 +171,14 @@ class Spec(Choices, _Space):
     outputs: Annotated[
         tuple[str, ...],
         BeforeValidator(_list_one, json_schema_input_type=str | tuple[str, ...]),
-        AfterValidator(_check_outputs),
+        AfterValidator(check_outputs),
     ] = MAIN_OUTPUTS
 
     @field_validator("outputs")
     @classmethod
     def _check_training(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         """The outputs, of which times to the target need a law of epochs."""
-        asked = [name for name in names if name.partition("_p")[0] in TRAINING]
+        asked = list_trained(names)
         if asked and info.data.get("convergence") == ("none",):
             raise ValueError(f"{asked[0]!r} needs epochs to a target; write 'convergence: auto'")
         return names
@@ -212,6 +191,17 @@ class Spec(Choices, _Space):
         asked = [name for name in names if name in INTERVALS]
         if asked and info.data.get("oracle") == "paper":
             raise ValueError(f"{asked[0]!r} is unknown to Table III; write 'oracle: machine'")
+        return names
+
+    @field_validator("outputs")
+    @classmethod
+    def _check_elasticities(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        """The outputs, if the oracle knows the parameters that elasticities are in."""
+        oracle = info.data.get("oracle")
+        unknown = list_unknown(names, oracle) if oracle else []
+        if unknown:
+            name, parameter = unknown[0]
+            raise ValueError(f"{name!r}: {parameter!r} is no parameter of 'oracle: {oracle}'")
         return names
 
     @model_validator(mode="after")

@@ -4,11 +4,13 @@ Every numeric axis of a sweep is one dimension of the cells, and a value that do
 an axis has size 1 there (`kernels.arrays`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 import jax
 
+from kernels.arrays import AnyArray
 from kernels.compute import PE
 from kernels.draws import Uncertainty
 from kernels.group import Bounds, GroupWork
@@ -24,7 +26,7 @@ from kernels.training import Training
     # A part that is None is no array at all: with and without it are two compiled programs.
     data_fields=(
         *("work", "bounds", "run", "network", "pe", "software"),
-        *("uncertainty", "training"),
+        *("uncertainty", "training", "layer_slopes"),
     ),
     # They choose formulas, and so are fixed when a program is compiled.
     meta_fields=("options", "choices"),
@@ -37,6 +39,7 @@ class Case:
     with one, the best choice is that of the least time to the target.
     choices: what is left to each cell, the best counts ("group", "segments"): so many dimensions,
     of group sizes and of segments, lead those of the cells, in this order.
+    layer_slopes: d work / d log x, by parameter and field, of those that elasticities are asked in.
     """
 
     work: GroupWork
@@ -49,3 +52,4 @@ class Case:
     software: Software = field(default_factory=Software)
     options: Options = field(default_factory=Options)
     choices: tuple[str, ...] = ()
+    layer_slopes: Mapping[str, Mapping[str, AnyArray]] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
-from kernels.group import GroupWork
+from kernels.group import GroupWork, share
 from kernels.layers import Layers
 from kernels.namespace import xp
 from kernels.own_part import row_share, take_own_part
@@ -218,3 +218,20 @@ def _end_runs(values: PerLayer, runs: int) -> Ends:
     count = xp.shape(values)[0]
     ends = np.minimum(np.arange(1, runs + 1) * math.ceil(count / runs), count)
     return xp.asarray(ends).reshape(-1, *[1] * (xp.ndim(values) - 1))
+
+
+def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
+    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B].
+
+    By Table III all of its sum, gamma left out, as what is kept: a tensor and its gradient as an
+    output and as an input.
+    """
+    layers, delta = division.layers, division.delta
+    if division.options.memory == "liveness":
+        return _divide_tensors(division), division.state_bytes * _own_weights(division)
+    part = share(division.placement.split, division.p2)
+    rows = part if division.group == "spatial" else 1.0
+    weights = part if division.group in ("filter", "channel") else 1.0
+    tensors = _list_tensors(layers, delta, rows, rows)
+    kept = 2 * (tensors.inputs + tensors.outputs)
+    return tensors._replace(kept=kept), delta * (2 * weights * layers.w + layers.bias)

@@ -11,6 +11,7 @@ from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.namespace import xp
 from kernels.oracle import Answer, Invariants, evaluate
+from kernels.output_slopes import find_output_slopes
 from kernels.stored import STORED
 from kernels.uncertainty import quantile
 
@@ -26,11 +27,15 @@ def select_outputs(
 ) -> dict[str, AnyArray]:
     """The outputs as they are stored; of size 1 along dimensions where they do not vary."""
     answer = evaluate(case, invariants)
-    return {name: _as_stored(name, read_output(answer, name)) for name in names}
+    slopes = find_output_slopes(case, names)
+    return {
+        name: _as_stored(name, slopes[name] if name in slopes else read_output(answer, name))
+        for name in names
+    }
 
 
 def read_output(answer: Answer, name: str) -> Cells:
-    """One of the cube's variables out of an answer."""
+    """One of the cube's variables out of an answer, which elasticities are not in."""
     # As in `epoch_time_p90`; no name of another output ends so.
     time, _, percent = name.rpartition("_p")
     if percent.isdigit():

@@ -89,16 +89,18 @@ def set_parameters(case: Case, values: Mapping[str, Cells]) -> Case:
 def scale_parameters(case: Case, factors: Mapping[str, Cells]) -> Case:
     """The case with parameters times a factor [1], by name; what is without bound stays so."""
     for name, factor in factors.items():
-        case = _change(case, PLACES[name], partial(_multiply, factor=jnp.asarray(factor)))
+        case = _change(case, PLACES[name], partial(scale_bounded, factor=jnp.asarray(factor)))
     return case
 
 
 def read_parameters(case: Case) -> dict[str, AnyArray]:
     """The values of all parameters that have a place [cells], by name; of levels, the first's."""
-    return {name: _read_place(case, place) for name, place in PLACES.items()}
+    return {name: read_parameter(case, name) for name in PLACES}
 
 
-def _read_place(case: Case, place: Place) -> AnyArray:
+def read_parameter(case: Case, name: str) -> AnyArray:
+    """The values of a parameter [cells]; of levels, the first's."""
+    place = PLACES[name]
     values: AnyArray = np.asarray(getattr(getattr(case, place.part), place.field))
     return values if place.level is None else values[0 if place.level == "node" else 1]
 
@@ -108,7 +110,8 @@ def _replace(old: Array, new: Array) -> Array:
     return jnp.where(old >= ENDLESS, old, new) if old.ndim > new.ndim else new
 
 
-def _multiply(old: Array, factor: Array) -> Array:
+def scale_bounded(old: Array, factor: Array) -> Array:
+    """Values times a factor; what is without bound stays so."""
     # Infinity times a factor has no derivative; what is added to it has one, which is 0.
     bounded = jnp.isfinite(old)
     return jnp.where(bounded, jnp.where(bounded, old, 0.0) * factor, old)

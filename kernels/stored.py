@@ -19,3 +19,22 @@ STORED = {
     "group_size": "group",
     "segment_count": "segments",
 }
+# What there are elasticities of, d log y / d log x, likewise.
+ELASTIC = {
+    "epoch_time": "epoch_time",
+    **{name: STORED[name] for name in ("comp_time", "comm_time", "memory", "train_time")},
+}
+ELASTICITY = "elasticity"
+
+
+def name_elasticity(target: str, parameter: str) -> str:
+    """The output that is d log target / d log parameter."""
+    return f"{ELASTICITY}_{target}_{parameter}"
+
+
+def split_elasticity(name: str) -> tuple[str, str] | None:
+    """Target and parameter of an output that is an elasticity, None of any other name."""
+    for target in ELASTIC:
+        if name.startswith(f"{ELASTICITY}_{target}_"):
+            return target, name.removeprefix(f"{ELASTICITY}_{target}_")
+    return None

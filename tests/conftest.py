@@ -12,23 +12,6 @@ from jaxtyping import config, install_import_hook
 # Before anything imports the kernels: from here on each call checks the shapes that it declares.
 install_import_hook("kernels", "beartype.beartype")
 
-import kernels.compiled  # noqa: E402
-from kernels.namespace import use_numpy  # noqa: E402
-
-
-@contextmanager
-def use_numpy_unchecked() -> Iterator[None]:
-    """Numpy in place of programs, which are checked as they are traced: 48 ms a call, else 3."""
-    config.update("jaxtyping_disable", True)
-    try:
-        with use_numpy():
-            yield
-    finally:
-        config.update("jaxtyping_disable", False)
-
-
-kernels.compiled.use_numpy = use_numpy_unchecked  # type: ignore[attr-defined]
-
 # No silent conversion between integers, floats and flags, of one width or another. Ranks do differ,
 # by design: what belongs to layers, stages or levels leads the cells (kernels/arrays.py).
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -52,6 +35,25 @@ def drop_programs() -> Iterator[None]:
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shapes_in_programs() -> Iterator[None]:
+    """Shapes checked as programs are traced, not in numpy: of 48 ms a call, checks take 45."""
+    from kernels.namespace import use_numpy  # behind the hook
+
+    @contextmanager
+    def use_numpy_unchecked() -> Iterator[None]:
+        config.update("jaxtyping_disable", True)
+        try:
+            with use_numpy():
+                yield
+        finally:
+            config.update("jaxtyping_disable", False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernels.compiled.use_numpy", use_numpy_unchecked)
+        yield
 
 
 @pytest.fixture(autouse=True)

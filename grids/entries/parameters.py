@@ -131,3 +131,8 @@ PARAMETERS = {parameter.name: parameter for parameter in _ALL}
 DEFAULTS = {each.name: each.default for each in _ALL if each.default is not None}
 LAYERED = tuple(each.name for each in _ALL if each.layered)
 FREE = tuple(each.name for each in _ALL if each.free)
+# Counts that decide how layers are laid out; bytes an item are a choice of precision, at which
+# layers were measured, too: no small change of them is felt as such.
+DISCRETE = ("pe", "group", "segments", "max_global_batch", "delta")
+# What derivatives are taken in; `kernels.places` has where each stands.
+CONTINUOUS = tuple(each.name for each in _ALL if each.name not in DISCRETE)

@@ -7,7 +7,7 @@ not vary along an axis has size 1 there. Each `best` of a strategy adds a leadin
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -18,7 +18,7 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
-from grids.inputs.groups import Groups, reduce_groups
+from grids.inputs.groups import Groups, differentiate_groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
 from grids.inputs.machine import (
     Machine,
@@ -37,9 +37,10 @@ from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.case import Case
 from kernels.compute import slowdown
-from kernels.group import Bounds, GroupWork
 from kernels.layers import Layers
 from kernels.run import Run
+
+Tree = TypeVar("Tree")
 
 # PE counts that are so few that it spares no work to tell their group sizes apart.
 FEW = 64
@@ -101,6 +102,7 @@ def build_case(
     work, bounds = _spread_over_p(
         reduce_groups(groups, _count_stages(run)), position, values.leading, run
     )
+    slopes = differentiate_groups(groups, settings.slopes)
     if strategy.serial:  # its group is one PE whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
     return Case(
@@ -122,6 +124,7 @@ def build_case(
         training=build_training(workload.convergence, values),
         options=choose_gradients(settings.options, workload.system),
         choices=strategy.choices,
+        layer_slopes=_spread_over_p(slopes, position, values.leading, run),
     )
 
 
@@ -173,16 +176,14 @@ def _distinguish(
     return groups, position
 
 
-def _spread_over_p(
-    reduced: tuple[GroupWork, Bounds], position: NDArray[np.int64], leading: int, run: Run
-) -> tuple[GroupWork, Bounds]:
+def _spread_over_p(reduced: Tree, position: NDArray[np.int64], leading: int, run: Run) -> Tree:
     """What was found for each group size, for each PE count."""
 
     def spread(leaf: Floats) -> Floats:
         return _broadcast_like_p(take_at_cells(leaf, position, leading), run)
 
-    work, bounds = jax.tree.map(spread, reduced)
-    return work, bounds
+    spread_out: Tree = jax.tree.map(spread, reduced)
+    return spread_out
 
 
 def _broadcast_like_p(leaf: Any, run: Run) -> Floats:

@@ -4,9 +4,10 @@ The first of the oracle's two stages. Few axes of a sweep matter to it: blocks t
 others share the result.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -22,9 +23,14 @@ from kernels.compiled import fetch
 from kernels.compute import PE, layer_times
 from kernels.division import Division
 from kernels.group import Bounds, GroupWork, Placement
+from kernels.layer_slopes import differentiate_layers
 from kernels.layers import Layers
 from kernels.options import Options
 from kernels.oracle import reduce_layers
+
+Tree = TypeVar("Tree")
+# By parameter and field of a group's work.
+LayerSlopes: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 # What of a PE no layer's work depends on.
 APART = ("memory_capacity", "reserved")
@@ -125,24 +131,32 @@ def reduce_groups(groups: Groups, stages: int = 1) -> tuple[GroupWork, Bounds]:
     division = groups.divide(placement)
     # By Table III channel reduces as filter does: one compiled program serves both.
     alike = group == "channel" and groups.options.weights_read == "sample"
-    work = _reduce_in_parts(replace(division, group="filter") if alike else division)
+    division = replace(division, group="filter") if alike else division
+    work = _reduce_in_parts(division, reduce_layers)
     if alike:
         work = replace(work, by_filter=work.by_channel, by_channel=work.by_filter)
     return fullest(work, stages), bounds
 
 
-def _reduce_in_parts(division: Division) -> GroupWork:
+@lru_cache(maxsize=KEPT)
+def differentiate_groups(groups: Groups, parameters: tuple[str, ...]) -> LayerSlopes:
+    """The slopes of the same work in parameters that layers depend on, for each of the sizes."""
+    division = groups.divide(groups.place()[0])
+    differentiate = partial(differentiate_layers, parameters=parameters)
+    return _reduce_in_parts(division, differentiate) if parameters else {}
+
+
+def _reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> Tree:
     """The work for all sizes; a PE's own part of each layer is an array of layers x sizes."""
     sizes = np.asarray(division.p2)
     axis = int(np.argmax(sizes.shape)) - sizes.ndim  # from the end: layers come first
     count = sizes.shape[axis]
     if division.options.weights_read == "sample" or count <= SIZES:  # which sums layers alone
-        return fetch(reduce_layers(division))
+        return fetch(reduce(division))
     parts = [
-        fetch(reduce_layers(_take_sizes(division, axis, count, start)))
-        for start in range(0, count, SIZES)
+        fetch(reduce(_take_sizes(division, axis, count, start))) for start in range(0, count, SIZES)
     ]
-    work: GroupWork = jax.tree.map(partial(_join_sizes, axis=axis, count=count), *parts)
+    work: Tree = jax.tree.map(partial(_join_sizes, axis=axis, count=count), *parts)
     return work
 
 

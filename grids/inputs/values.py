@@ -16,7 +16,8 @@ from kernels.options import Options
 class Settings:
     """What a user fixed: parameters by name, in SI units, the oracle, how batches scale, formulas.
 
-    draws: whether spreads are asked for.
+    draws: whether spreads are asked for. slopes: parameters that layers depend on, in which their
+    slopes are asked for.
     """
 
     parameters: Mapping[str, float]
@@ -24,6 +25,7 @@ class Settings:
     options: Options = field(default_factory=Options)
     oracle: OracleName = "paper"
     draws: bool = False
+    slopes: tuple[str, ...] = ()
 
 
 class Values:

@@ -19,9 +19,11 @@ from grids.convergences import Pair
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
+from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from kernels import batches
 from kernels.flags import FORBIDS
+from kernels.stored import name_elasticity
 from kernels.terms import list_terms
 from sweep.cube.dimensions import expect_flags
 from sweep.cube.laws import expect_laws
@@ -177,6 +179,16 @@ class Paradl:
         part = name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
         return part.assign_attrs(meanings)
+
+    def elasticity(self, parameter: str, of: str = "epoch_time") -> xr.DataArray:
+        """d log y / d log x, percent of `of` for a percent of a parameter, as the cube holds it."""
+        name = name_elasticity(of, parameter)
+        if name not in self._ds.variables:
+            raise InputError(
+                f"the Dataset has no {name!r}",
+                advice=f"sweep with outputs: [{', '.join(MAIN_OUTPUTS)}, {name}]",
+            )
+        return self._ds[name]
 
     def reasons(self, limit: int) -> list[str]:
         """The names in a flag byte."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.spec import INTERVALS
+from grids.outputs import ELASTICITIES, INTERVALS
 from kernels.flags import Limit
 from kernels.terms import TERMS
 
@@ -61,6 +61,10 @@ class Flags(Variable):
         }
 
 
+# What sums are called, which cubes hold no variable of.
+NAMED = {"epoch_time": "the time of an epoch", "train_time": "the time to the target"}
+
+
 def name_limits(flags: int) -> list[str]:
     """The names of the limits in a flag byte."""
     return [each.name.lower() for each in Limit if each & flags and each.name]
@@ -68,10 +72,14 @@ def name_limits(flags: int) -> list[str]:
 
 def make_percentile(time: str, percent: int) -> Variable:
     """The variable of a percentile of one of an epoch's times."""
-    of = {"epoch_time": "the time of an epoch", "train_time": "the time to the target"}.get(
-        time, time
-    )
+    of = NAMED.get(time, time)
     return Variable(f"median of {of}" if percent == 50 else f"{percent}th percentile of {of}", "s")
+
+
+def make_elasticity(target: str, parameter: str) -> Variable:
+    """The variable of the elasticity of a time, or of memory, in a parameter."""
+    of = NAMED.get(target, target)
+    return Variable(f"elasticity d log y / d log x of {of} in {parameter}", "1")
 
 
 VARIABLES: dict[str, Variable] = {
@@ -82,6 +90,7 @@ VARIABLES: dict[str, Variable] = {
     "serial_time": Variable("time of an epoch on one PE", "s"),
     **{term.name: Variable(f"{term.meaning}, per epoch", "s") for term in TERMS.values()},
     **{name: make_percentile(*of) for name, of in INTERVALS.items()},
+    **{name: make_elasticity(*of) for name, of in ELASTICITIES.items()},
     "epochs": Variable("epochs to the target", "1"),
     "train_time": Variable("time to the target", "s"),
     "replicas": Variable("replicas of the model (data-parallel groups), p1", "1"),

@@ -12,6 +12,7 @@ from grids.grid import Grid
 from grids.inputs.divisors import divisors
 from grids.inputs.groups import SIZES
 from grids.inputs.segments import list_segments
+from grids.outputs import list_sloped
 from kernels.statistics import STATISTICS
 from kernels.tiles import TILE_CELLS
 from sweep.cube.plan import Plan
@@ -27,6 +28,8 @@ PROGRAM_BYTES = 1_500_000
 MACHINE_BYTES, MACHINE_PROGRAM_BYTES = 560_000_000, 8_000_000
 # Programs of percentiles are larger, and so is compiling them (690 MB after the first).
 CALIBRATED_BYTES = 450_000_000
+# What elasticities in a parameter add to a strategy's programs.
+SLOPE_PROGRAM_BYTES = 15_000_000
 # A scheduler, and a client of it, in the process that drives others (230 MB, and 13 MB of Python's
 # tracker of semaphores).
 DRIVER_BYTES = 280_000_000
@@ -47,6 +50,8 @@ REDUCING_COPIES = 2
 # Float64 arrays of a tile that the machine oracle has at once (with percentiles,
 # memory_analysis: 69; a search of two blocks at once without any: 173 MB, 83 each).
 TILE_COPIES = 84
+# And each parameter's that elasticities are in.
+SLOPE_COPIES = 12
 # Float64 arrays of a block's PE counts and group sizes that its cells are answered from.
 CHOICE_COPIES = 30
 # Float64 arrays of stages and group sizes while a pipeline's layers are reduced.
@@ -87,9 +92,10 @@ def estimate_memory(grid: Grid, plan: Plan) -> Memory:
 def _estimate_programs(grid: Grid) -> int:
     """Bytes of a process that has compiled everything."""
     count = len(grid.fitting) * len(grid.strategies)
+    slopes = len(list_sloped(grid.spec.outputs)) * len(grid.strategies) * SLOPE_PROGRAM_BYTES
     if grid.spec.oracle == "paper":
-        return PROCESS_BYTES + count * PROGRAM_BYTES
-    compiled = MACHINE_BYTES + count * MACHINE_PROGRAM_BYTES
+        return PROCESS_BYTES + count * PROGRAM_BYTES + slopes
+    compiled = MACHINE_BYTES + count * MACHINE_PROGRAM_BYTES + slopes
     return compiled + (CALIBRATED_BYTES if grid.has_intervals else 0)
 
 
@@ -101,7 +107,9 @@ def _estimate_summary(plan: Plan) -> int:
 
 def _estimate_tile(grid: Grid, cells: int) -> int:
     """Bytes for the cells that one program has at hand; Table III's are few."""
-    return 0 if grid.spec.oracle == "paper" else min(TILE_CELLS, cells) * FLOAT * TILE_COPIES
+    copies = 0 if grid.spec.oracle == "paper" else TILE_COPIES
+    copies += SLOPE_COPIES * len(list_sloped(grid.spec.outputs))
+    return min(TILE_CELLS, cells) * FLOAT * copies
 
 
 def _estimate_choices(grid: Grid, plan: Plan) -> int:

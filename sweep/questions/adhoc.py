@@ -15,8 +15,9 @@ from grids.axes import GENERATORS, Axis, expand_axis
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import TABLE_III, Strategy, parse_strategy
 from grids.grid import Grid
+from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
-from grids.spec import MAIN_OUTPUTS, validate_spec
+from grids.spec import validate_spec
 
 # Of a cell, beside what every cube holds: how its PEs divide.
 DEGREES = ("replicas", "group_size", "segment_count")

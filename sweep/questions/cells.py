@@ -13,6 +13,7 @@ from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from sweep.cube.coordinates import describe_coordinate, list_coordinates
 from sweep.cube.layout import NOT_SERIAL, SERIAL
+from sweep.cube.store import plan_cube
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.questions.adhoc import Options, Values, make_grid
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 # Beyond, a sweep into a store takes less memory, and is there for the next question.
-MOST_CELLS = 10_000_000
+MOST_CELLS = 100_000_000
 
 
 def compute_space(
@@ -39,7 +40,7 @@ def compute_space(
     Values are one, a list, a spec's generator, or a text such as `64,128` or `1..1024`. Without a
     strategy all ten; groups, segments and batches that are not given are searched. parameters:
     the oracle's; settings: the spec's keys beside its axes. InputError: an unknown name, a bad
-    value, more than ten million cells.
+    value, more than a hundred million cells.
     """
     options = Options(model, pe, batch, dataset, system, strategy, parameters or {}, settings or {})
     return compute_cells(make_grid(options))
@@ -90,10 +91,13 @@ def _compute_arrays(grid: Grid) -> Arrays:
         alone = evaluate(grid, (model, dataset, system, 0), one, ("comp_time",), Strategy("serial"))
         assert alone is not None  # the samples fit
         serial[model, dataset, system] = alone["comp_time"][0]
-        for strategy in range(shape[3]):
-            index = (model, dataset, system, strategy)
-            answers = evaluate(grid, index, grid.axes, outputs)
-            assert answers is not None
-            for name, values in answers.items():
-                arrays[name][index] = values
+    # Of a large space a block at a time: each is answered in double precision.
+    plan = plan_cube(grid)
+    for region in map(plan.find_region, range(plan.blocks)):
+        parts = zip(grid.axes.items(), region[len(LABELS) :], strict=True)
+        axes = {name: values[part] for (name, values), part in parts}
+        for index in product(*(range(part.start, part.stop) for part in region[: len(LABELS)])):
+            answers = evaluate(grid, (index[0], index[1], index[2], index[3]), axes, outputs)
+            for name, values in (answers or {}).items():
+                arrays[name][(*index, *region[len(LABELS) :])] = values
     return arrays | {SERIAL: serial}

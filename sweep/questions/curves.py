@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import PARAMETERS
+from grids.entries.parameters import DEFAULTS, PARAMETERS
 from grids.grid import Index
 from grids.inputs.uncertainty import DRAWS
 from grids.models.layers import Floats
@@ -17,11 +17,11 @@ from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from sweep.cube.variables import name_limits
-from sweep.questions.continuous import SPOTS, read_spot
 from sweep.questions.crossing_ranges import FEW, find_crossing_ranges
 from sweep.questions.draws import draw_both_times, draw_epochs
 from sweep.questions.objectives import Aim
 from sweep.questions.space import Space
+from sweep.questions.upgradable import UPGRADABLE, read_value
 
 Row = dict[str, Any]
 
@@ -173,7 +173,8 @@ class Curves:
         if self.along in grid.spec.parameters:
             return float(grid.spec.parameters[self.along])
         case = grid.case(index, {name: np.array([each]) for name, each in self.cell.items()})
-        own = read_spot(case, self.along) if case is not None and self.along in SPOTS else np.nan
+        stated = case is not None and self.along in UPGRADABLE
+        own = read_value(case, self.along) if stated else DEFAULTS.get(self.along, np.nan)
         if not 0 < own < np.inf:
             raise InputError(
                 f"the machine states no {self.along} to start from",

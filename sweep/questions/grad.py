@@ -1,36 +1,32 @@
 """Grad: exact derivatives of an epoch's time in continuous parameters, of many cells at once.
 
-Forward mode, through both stages: cells do not depend on each other, so that one number, by which a
-parameter is multiplied everywhere, has the derivative of every cell. At a kink (another algorithm,
-a message that is just hidden) it is that of the side that was chosen.
+As elasticities among a sweep's outputs are, in double precision (`kernels.output_slopes`). At a
+kink (another algorithm, a message that is just hidden) it is that of the side that was chosen.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from numpy.typing import NDArray
 
+from grids.entries.parameters import CONTINUOUS
 from grids.grid import LABELS, Grid, Index
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.arrays import Cells
-from kernels.case import Case
-from kernels.compiled import compiled, fetch
-from kernels.division import Division
+from kernels.compiled import fetch
+from kernels.output_slopes import differentiate_epoch
+from kernels.places import read_parameter
+from kernels.stored import name_elasticity
 from sweep.cube.coordinates import describe_coordinate, list_coordinates
 from sweep.engine.compile_cache import keep_programs
-from sweep.questions.continuous import SPOTS, evaluate_scaled, read_spot
 from sweep.questions.predict_many import make_grid
 
 if TYPE_CHECKING:
     import xarray as xr
 
 TIME = "epoch_time"
-DERIVATIVE, ELASTICITY = f"d_{TIME}_d_", f"elasticity_{TIME}_"
+DERIVATIVE = f"d_{TIME}_d_"
 
 
 def grad(
@@ -59,14 +55,14 @@ def grad(
 
     names = [wrt] if isinstance(wrt, str) else list(wrt)
     for name in names:
-        if name not in SPOTS:
-            raise InputError(
-                f"no derivative in {shorten(name)}", where="wrt", advice=suggest_name(name, SPOTS)
-            )
+        if name not in CONTINUOUS:
+            advice = suggest_name(name, CONTINUOUS)
+            raise InputError(f"no derivative in {shorten(name)}", where="wrt", advice=advice)
     axes = {"model": model, "system": system, "strategy": strategy, "pe": pe, "batch": batch}
     if dataset is not None:
         axes["dataset"] = dataset
-    grid = make_grid(axes, parameters or {}, settings or {})
+    outputs = [name_elasticity(TIME, name) for name in names]
+    grid = make_grid(axes, parameters or {}, {**(settings or {}), "outputs": outputs})
     keep_programs()
     arrays = {name: np.full(grid.shape, np.nan) for name in _list_variables(names)}
     for index in product(*(range(len(grid.labels[dim])) for dim in LABELS)):
@@ -89,7 +85,8 @@ def grad(
 
 
 def _list_variables(names: Sequence[str]) -> list[str]:
-    return [TIME, *(prefix + name for name in names for prefix in (DERIVATIVE, ELASTICITY))]
+    each = ((DERIVATIVE + name, name_elasticity(TIME, name)) for name in names)
+    return [TIME, *(name for both in each for name in both)]
 
 
 def _fill(
@@ -102,41 +99,10 @@ def _fill(
             where="strategy",
             advice="name the group and the segments, as predict tells those that are best",
         )
-    # A PE count at a time: its groups are of one size, as evaluating anew wants them.
-    for at, pe in enumerate(grid.axes["pe"]):
-        axes = {**grid.axes, "pe": np.array([pe])}
-        case, groups = grid.case(index, axes), grid.groups(index, axes)
-        assert case is not None  # its samples fit
-        assert groups is not None
-        division = groups.divide(groups.place()[0])
-        time, slopes = fetch(_differentiate(case, division, names=tuple(names)))
-        place = (*index, slice(at, at + 1))
-        arrays[TIME][place] = time
-        for name, slope in zip(names, slopes, strict=True):
-            arrays[ELASTICITY + name][place] = slope / time
-            arrays[DERIVATIVE + name][place] = slope / _read_value(case, grid, name)
-
-
-def _read_value(case: Case, grid: Grid, name: str) -> Any:
-    """A parameter's value at each cell, of several levels at the first."""
-    if name not in grid.axes:
-        return read_spot(case, name)
-    shape = [1] * len(grid.axes)
-    shape[list(grid.axes).index(name)] = -1
-    return grid.axes[name].reshape(shape)
-
-
-@compiled("names")
-def _differentiate(
-    case: Case, division: Division, *, names: tuple[str, ...]
-) -> tuple[Array, Array]:
-    """The time of an epoch [cells], and its derivatives in logarithms [parameter, cells]."""
-
-    def find_time(factors: Cells) -> Array:
-        scaled = {name: jnp.asarray(factors)[n] for n, name in enumerate(names)}
-        return jnp.asarray(evaluate_scaled(case, division, scaled).epoch_time)
-
-    ones = jnp.ones(len(names))
-    # All directions in one program: one for each took as often as long to compile.
-    slopes = jax.vmap(lambda along: jax.jvp(find_time, (ones,), (along,))[1])(jnp.eye(len(names)))
-    return find_time(ones), slopes
+    case = grid.case(index)
+    assert case is not None  # its samples fit
+    time, slopes = fetch(differentiate_epoch(case, parameters=tuple(names)))
+    arrays[TIME][index] = time
+    for name, slope in zip(names, slopes, strict=True):
+        arrays[name_elasticity(TIME, name)][index] = slope / time
+        arrays[DERIVATIVE + name][index] = slope / read_parameter(case, name)

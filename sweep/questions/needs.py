@@ -22,7 +22,6 @@ from kernels.oracle import Answer, answer_case
 from kernels.terms import list_terms
 from sweep.cube.variables import name_limits
 from sweep.questions.adhoc import MOST_BATCH
-from sweep.questions.continuous import SPOTS, read_spot
 from sweep.questions.fits import Cell, find_fits
 from sweep.questions.need_ranges import RANGES, find_need_ranges
 from sweep.questions.plain_numbers import number
@@ -30,6 +29,7 @@ from sweep.questions.rejection import find_batch, look_up_capacity
 from sweep.questions.selection import Selection
 from sweep.questions.space import Space, open_space, write_axis
 from sweep.questions.summary_table import Source
+from sweep.questions.upgradable import UPGRADABLE, read_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,14 +74,14 @@ def list_needs(
     efficiency: float | None = None,
 ) -> list[Row]:
     """The rows of `needs` as plain data."""
-    known = ("memory_capacity", "batch", *SPOTS)
+    known = ("memory_capacity", "batch", *UPGRADABLE)
     if parameter not in known:
         raise InputError(
             f"nothing is known of {parameter!r} as a need",
             where="need",
             advice=suggest_name(parameter, known),
         )
-    if parameter in SPOTS and (efficiency is None or not 0 < efficiency <= 1):
+    if parameter in UPGRADABLE and (efficiency is None or not 0 < efficiency <= 1):
         raise InputError(
             f"efficiency: expected more than 0 and at most 1, got {efficiency}",
             advice=f"what is {parameter} needed for? Give --efficiency 0.8",
@@ -125,7 +125,7 @@ def _need_value(space: Space, index: Index, cell: Cell, name: str, goal: float) 
     case = space.grid.case(index, {axis: np.array([each]) for axis, each in cell.items()})
     assert case is not None  # its samples fit
     case = replace(case, uncertainty=None)
-    own = float(cell[name]) if name in cell else read_spot(case, name)
+    own = float(cell[name]) if name in cell else read_value(case, name)
     nothing = {} if space.grid.spec.oracle == "paper" else dict.fromkeys(RANGES)
     limit = int(number(answer_case(case).limit)) & FORBIDS
     if limit:

@@ -1,22 +1,15 @@
 """Predict for many configurations at once: every combination of the values, as a Dataset."""
 
 from collections.abc import Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from grids.grid import Grid
-from grids.reading.errors import InputError
 from grids.spec import validate_spec
-from sweep.engine.progress import silent
-from sweep.engine.run import Where, open_dataset, sweep
+from sweep.questions.cells import compute_cells
 from sweep.questions.several import has_several
 
 if TYPE_CHECKING:
     import xarray as xr
-
-# They come back in memory: 14 bytes each with the outputs that a spec has by itself.
-MOST_CELLS = 10**8
 
 
 def predict_many(
@@ -24,23 +17,11 @@ def predict_many(
     parameters: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> "xr.Dataset":
-    """The cube over all combinations of the axes, in memory; InputError: more than 1e8 cells.
+    """The cube over all combinations of the axes, in memory; InputError as of `compute_cells`.
 
     parameters: one value each, or several, which make an axis. settings: other keys of a spec.
     """
-    grid = make_grid(axes, parameters, settings)
-    cells = 1
-    for size in grid.shape:
-        cells *= size
-    if cells > MOST_CELLS:
-        raise InputError(
-            f"{cells:,} configurations are too many to answer in memory",
-            advice="sweep them into a store: sweep.run(SPEC, STORE)",
-        )
-    with TemporaryDirectory(prefix="paradl-") as folder:
-        url = str(Path(folder, "cube.zarr"))
-        sweep(grid, url, False, Where(), silent)
-        return open_dataset(url).load()
+    return compute_cells(make_grid(axes, parameters, settings))
 
 
 def make_grid(

@@ -22,20 +22,21 @@ from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
-from sweep.questions.continuous import SPOTS, evaluate_scaled, read_spot
+from kernels.places import scale_parameters
+from kernels.points import Points, evaluate_points
 from sweep.questions.degrees import list_degrees
 from sweep.questions.plain_numbers import number
 from sweep.questions.row_cases import build_row_case
 from sweep.questions.selection import Selection
 from sweep.questions.space import Space, open_space, write_axis
 from sweep.questions.summary_table import Source
+from sweep.questions.upgradable import UPGRADABLE, read_value
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Row = dict[str, Any]
 
-NAMES = tuple(SPOTS)
 # Cells of a strategy that are differentiated one by one.
 MOST_CELLS = 256
 # What an upgrade makes of a parameter: less of a time, more of a rate.
@@ -84,7 +85,7 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
     rows = [
         {
             "parameter": name,
-            "value": read_spot(case, name),
+            "value": read_value(case, name),
             "elasticity": elasticity,
             **_try_upgrade(case, division, name, HALF if elasticity > 0 else DOUBLE),
         }
@@ -97,7 +98,7 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
 
 def _try_upgrade(case: Case, division: Division, name: str, factor: float) -> Row:
     """What half, or twice, a parameter changes; None where it cannot be so much."""
-    parameter, value = PARAMETERS[name], factor * read_spot(case, name)
+    parameter, value = PARAMETERS[name], factor * read_value(case, name)
     if not parameter.low <= value <= parameter.high:
         return {"upgrade": None, "change": None}
     upgrade = "halved" if factor == HALF else "doubled"
@@ -122,25 +123,30 @@ def find_elasticities(case: Case, division: Division) -> dict[str, float]:
     """d log T / d log x of every continuous parameter, at one cell."""
     slopes = np.asarray(_differentiate(case, division))
     finite = {
-        name: float(slope) for name, slope in zip(NAMES, slopes, strict=True) if np.isfinite(slope)
+        name: float(slope)
+        for name, slope in zip(UPGRADABLE, slopes, strict=True)
+        if np.isfinite(slope)
     }
     # Of what is 0, or without bounds, no percentage is any change.
     return {
-        name: slope for name, slope in finite.items() if 0 < abs(read_spot(case, name)) < np.inf
+        name: slope for name, slope in finite.items() if 0 < abs(read_value(case, name)) < np.inf
     }
 
 
 def find_change(case: Case, division: Division, factors: dict[str, float]) -> float:
     """What multiplying parameters changes of the time, (T' - T) / T."""
-    theta = np.array([factors.get(name, 1.0) for name in NAMES])
-    before, after = (float(_time(case, division, each)) for each in (np.ones(len(NAMES)), theta))
+    theta = np.array([factors.get(name, 1.0) for name in UPGRADABLE])
+    before, after = (
+        float(_time(case, division, each)) for each in (np.ones(len(UPGRADABLE)), theta)
+    )
     return float(np.expm1(after - before))
 
 
 def _log_time(case: Case, division: Division, theta: Cells) -> Array:
     """The logarithm of the time of an epoch, each parameter times its factor."""
-    factors = {name: jnp.asarray(theta)[n] for n, name in enumerate(NAMES)}
-    return jnp.log(jnp.sum(jnp.asarray(evaluate_scaled(case, division, factors).epoch_time)))
+    factors = {name: jnp.asarray(theta)[n] for n, name in enumerate(UPGRADABLE)}
+    answer = evaluate_points(Points(scale_parameters(case, factors), division))
+    return jnp.log(jnp.sum(jnp.asarray(answer.epoch_time)))
 
 
 @compiled()
@@ -150,5 +156,5 @@ def _time(case: Case, division: Division, theta: Cells) -> Array:
 
 @compiled()
 def _differentiate(case: Case, division: Division) -> Array:
-    slopes: Array = jax.grad(partial(_log_time, case, division))(jnp.ones(len(NAMES)))
+    slopes: Array = jax.grad(partial(_log_time, case, division))(jnp.ones(len(UPGRADABLE)))
     return slopes

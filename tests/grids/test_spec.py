@@ -9,8 +9,9 @@ from grids.entries.choices import Choices
 from grids.entries.parameters import PARAMETERS
 from grids.entries.quantity import Parameter
 from grids.entries.strategies import TABLE_III
+from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
-from grids.spec import MAIN_OUTPUTS, Spec, read_spec, validate_spec
+from grids.spec import Spec, read_spec, validate_spec
 
 SPEC = """\
 name: interconnect study

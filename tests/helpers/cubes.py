@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-from grids.spec import OUTPUTS
+from grids.outputs import OUTPUTS
 from sweep.cube.store import open_cube
 
 COMMAND = (sys.executable, "-c", "from sweep.cli.main import main; main()")

@@ -1,12 +1,12 @@
 import pytest
 
-from grids.spec import INTERVALS, OUTPUTS
+from grids.outputs import ELASTICITIES, INTERVALS, OUTPUTS
 from kernels.flags import Limit
 from sweep.cube.variables import VARIABLES, name_limits
 
 
 def test_every_output_is_in_the_table():
-    assert set(VARIABLES) == {*OUTPUTS, *INTERVALS, "serial_time"}
+    assert set(VARIABLES) == {*OUTPUTS, *INTERVALS, *ELASTICITIES, "serial_time"}
 
 
 def test_what_is_not_written_cannot_exist():

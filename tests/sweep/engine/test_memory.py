@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from grids.grid import Grid
-from grids.spec import MAIN_OUTPUTS
+from grids.outputs import MAIN_OUTPUTS
 from sweep.cube.store import plan_cube
 from sweep.engine.memory import estimate_memory
 from sweep.engine.run import read_grid

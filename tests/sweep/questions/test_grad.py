@@ -83,5 +83,5 @@ def test_what_has_no_derivative() -> None:
 
 def test_too_many_to_answer_in_memory() -> None:
     axes = {"inter_bandwidth": np.linspace(1e9, 2e9, 10**6), "efficiency": [0.1, 0.2]}
-    with pytest.raises(InputError, match="102,000,000 configurations are too many"):
+    with pytest.raises(InputError, match="102,000,000 cells are too many"):
         sweep.predict("resnet50", "data", range(1, 52), 32, parameters=axes, **PLACE)

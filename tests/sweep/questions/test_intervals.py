@@ -12,8 +12,9 @@ from calibrations import define_calibration
 import sweep
 from grids.grid import Grid
 from grids.inputs.uncertainty import NAMES
+from grids.outputs import INTERVALS, TRAINING
 from grids.reading.errors import InputError
-from grids.spec import INTERVALS, TRAINING, validate_spec
+from grids.spec import validate_spec
 from kernels.percentiles import PERCENTILES
 
 # Of those that need no epochs to a target (test_training.py).

@@ -2,8 +2,8 @@ import shutil
 
 import pytest
 
+from grids.outputs import OUTPUTS
 from grids.reading.errors import InputError
-from grids.spec import OUTPUTS
 from sweep.cube.create import create_cube
 from sweep.cube.store import plan_cube
 from sweep.cube.variables import VARIABLES

@@ -28,7 +28,7 @@ def make_regions(winners, across=None, up=None):
 def test_regions_tile_the_map():
     winners = np.array([[0, 1, 1], [0, 0, 2], [NOBODY, 2, 2]])
     across, up = np.random.default_rng(0).uniform(0.2, 0.8, (2, 3, 2))
-    regions = make_regions(winners, across + np.arange(2), up.T + np.arange(2)[:, None])
+    regions = make_regions(winners, np.add(across, [0, 1]), np.add(up.T, [[0], [1]]))
     assert sum(map(measure_area, regions.polygons)) == pytest.approx(9)
     assert set(regions.winners) == {0, 1, 2, NOBODY}
 

@@ -1,0 +1,167 @@
+"""Elasticities that a sweep stores are central differences of answers to other values.
+
+The other values go the way of an axis, through the whole of both stages; how derivatives are taken
+has no part in it.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cubes import arrays
+
+import sweep
+from grids.grid import Grid
+from kernels.oracle import answer_case
+from kernels.stored import ELASTIC, name_elasticity
+from sweep.cube.create import create_cube
+from sweep.cube.plan import make_plan
+from sweep.cube.store import count_cell_bytes
+from sweep.engine.evaluate import evaluate
+from sweep.engine.progress import silent
+from sweep.engine.run import Where, read_grid
+from sweep.engine.run import sweep as execute
+
+# Far from kinks.
+VALUES: dict[str, float] = {
+    "inter_bandwidth": 9e9,
+    "inter_latency": 7e-6,
+    "peak_flops": 1.3e13,
+}
+UNITS = {"inter_bandwidth": "B/s", "inter_latency": "s", "peak_flops": "FLOP/s"}
+STEP, TOLERANCE = 1e-5, 1e-6
+KNOWN = {target: field for target, field in ELASTIC.items() if target != "train_time"}
+# Each strategy in a parameter that it feels; tracing a derivative takes seconds.
+CASES = [
+    ("paper", "data", "inter_bandwidth"),
+    ("paper", "data+filter:group=4", "inter_latency"),
+    ("paper", "data+spatial:group=best", "peak_flops"),
+    ("paper", "pipeline", "batch"),
+    ("machine", "data+filter:group=4", "inter_bandwidth"),
+    ("machine", "data", "peak_flops"),
+]
+
+
+def make_grid(oracle: str, strategies: list[str], asked: tuple[str, ...], **axes: Any) -> Grid:
+    """AlexNet on some PEs, the axes' parameters being fixed where they are no axis."""
+    labels = {"model": "alexnet", "dataset": "imagenet", "system": "abci"}
+    fixed = {name: f"{value!r} {UNITS[name]}" for name, value in VALUES.items()}
+    return read_grid(
+        {
+            "oracle": oracle,
+            "axes": labels | {"strategy": strategies, "pe": [1, 4, 16], "batch": [8, 40]} | axes,
+            "parameters": {name: value for name, value in fixed.items() if name not in axes},
+            "outputs": list(asked),
+        }
+    )
+
+
+def answer_at(grid: Grid, strategy: int, name: str, factor: float) -> dict[str, Any]:
+    """Answers in double precision with one parameter times a factor; 0 has no logarithm."""
+    if name == "batch":
+        axes = grid.axes | {"batch": grid.axes["batch"] * factor}
+        case = grid.case((0, 0, 0, strategy), axes)
+    else:
+        fixed = dict(grid.spec.parameters)
+        spec = grid.spec.model_copy(
+            update={"parameters": fixed | {name: fixed[name] * factor}, "outputs": ()}
+        )
+        case = Grid.from_spec(spec).case((0, 0, 0, strategy))
+    assert case is not None
+    answer = answer_case(case)
+    cells = tuple(map(len, grid.axes.values()))
+    fields = {target: np.asarray(getattr(answer, field)) for target, field in KNOWN.items()}
+    return {
+        target: np.broadcast_to(np.where(each > 0, each, np.nan), cells)
+        for target, each in fields.items()
+    }
+
+
+@pytest.mark.parametrize(("oracle", "strategy", "parameter"), CASES)
+def test_against_central_differences(oracle: str, strategy: str, parameter: str) -> None:
+    asked = tuple(name_elasticity(target, parameter) for target in KNOWN)
+    grid = make_grid(oracle, [strategy], asked)
+    slopes = evaluate(grid, (0, 0, 0, 0))
+    assert slopes is not None
+    more, less = (answer_at(grid, 0, parameter, 1 + step) for step in (STEP, -STEP))
+    for target in KNOWN:
+        expected = np.log(more[target] / less[target]) / np.log((1 + STEP) / (1 - STEP))
+        slope = np.broadcast_to(slopes[name_elasticity(target, parameter)], expected.shape)
+        np.testing.assert_allclose(slope, expected, atol=TOLERANCE, err_msg=target)
+    assert np.nanmax(np.abs(slopes[name_elasticity("epoch_time", parameter)])) > 1e-4
+
+
+def test_one_pe_sends_nothing_and_what_only_computes_is_as_quick_as_its_pe() -> None:
+    """Without waiting for memory, a time of whole layers is an inverse of FLOP/s."""
+    asked = ("elasticity_epoch_time_peak_flops", "elasticity_epoch_time_inter_bandwidth")
+    grid = make_grid(
+        "paper",
+        ["data"],
+        (*asked, "elasticity_comm_time_inter_bandwidth"),
+        memory_bandwidth=["1 EB/s"],
+    )
+    found = evaluate(grid, (0, 0, 0, 0))
+    assert found is not None
+    peak, bandwidth = (np.squeeze(found[name]) for name in asked)
+    np.testing.assert_allclose(peak[0], -1, atol=1e-4)
+    np.testing.assert_array_equal(bandwidth[0], 0)
+    assert not np.signbit(bandwidth[0]).any()
+    assert (bandwidth[2] < -0.1).all()
+    # The logarithm of no time has no slope.
+    assert np.isnan(np.squeeze(found["elasticity_comm_time_inter_bandwidth"])[0]).all()
+
+
+STORED = (
+    *("comp_time", "comm_time", "memory", "limit"),
+    *("elasticity_epoch_time_inter_bandwidth", "elasticity_comp_time_peak_flops"),
+)
+BANDWIDTHS = ["1 GB/s", "12.5 GB/s", "1 TB/s"]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = str(tmp_path_factory.mktemp("elastic") / "cube.zarr")
+    strategies = ["serial", "data", "data+filter:group=4"]
+    grid = make_grid("paper", strategies, STORED, inter_bandwidth=BANDWIDTHS)
+    execute(grid, url, False, Where(), silent)
+    return url
+
+
+def test_a_cube_holds_them_however_it_is_cut(stored: str, tmp_path: Any) -> None:
+    cube = sweep.open_dataset(stored)
+    grid = cube.paradl.grid
+    for number, label in enumerate(grid.labels["strategy"]):
+        found = evaluate(grid, (0, 0, 0, number))
+        assert found is not None
+        for name in STORED[4:]:
+            here = cube[name].sel(strategy=label).values[0, 0, 0]
+            np.testing.assert_array_equal(here, np.broadcast_to(found[name], here.shape))
+    other = str(tmp_path / "cut.zarr")
+    plan = make_plan(
+        grid.dims, grid.shape, count_cell_bytes(grid), alone=2, shard_cells=4, chunk_cells=2
+    )
+    create_cube(other, grid, plan)
+    execute(grid, other, False, Where(), silent)
+    # The summary's parts are as many as blocks along the PEs.
+    assert arrays(other) == arrays(stored)
+
+
+def test_an_extended_cube_is_the_whole_one(stored: str, tmp_path: Any) -> None:
+    strategies = ["serial", "data", "data+filter:group=4"]
+    url = str(tmp_path / "cube.zarr")
+    few = make_grid("paper", strategies, STORED, inter_bandwidth=BANDWIDTHS[:2])
+    execute(few, url, False, Where(), silent)
+    more = make_grid("paper", strategies, STORED, inter_bandwidth=BANDWIDTHS)
+    execute(more, url, False, Where(), silent, extend=True)
+    assert arrays(url) == arrays(stored)
+
+
+def test_their_attributes_say_what_they_are(stored: str) -> None:
+    cube = sweep.open_dataset(stored)
+    slope = cube.paradl.elasticity("inter_bandwidth")
+    assert slope.identical(cube["elasticity_epoch_time_inter_bandwidth"])
+    assert (slope.dtype, slope.attrs["units"]) == ("float32", "1")
+    assert slope.attrs["long_name"] == (
+        "elasticity d log y / d log x of the time of an epoch in inter_bandwidth"
+    )
+    assert np.isnan(slope.sel(strategy="serial", pe=16)).all()
