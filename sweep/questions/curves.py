@@ -130,6 +130,7 @@ class Curves:
         factor = np.full(values.shape, 1.0 if self.aim.goal != "cost" else price)
         if self._trains(index):
             answer = answer_case(replace(self._build(index, values), uncertainty=None))
+            assert answer.epochs is not None  # its case has a law
             factor = factor * np.ravel(answer.epochs)
         return factor
 
@@ -173,8 +174,9 @@ class Curves:
         if self.along in grid.spec.parameters:
             return float(grid.spec.parameters[self.along])
         case = grid.case(index, {name: np.array([each]) for name, each in self.cell.items()})
-        stated = case is not None and self.along in UPGRADABLE
-        own = read_value(case, self.along) if stated else DEFAULTS.get(self.along, np.nan)
+        own = DEFAULTS.get(self.along, np.nan)
+        if case is not None and self.along in UPGRADABLE:
+            own = read_value(case, self.along)
         if not 0 < own < np.inf:
             raise InputError(
                 f"the machine states no {self.along} to start from",
