@@ -15,8 +15,9 @@ from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from kernels.terms import list_terms
 from sweep.cube.variables import name_limits
+from sweep.questions.degrees import list_degrees
 from sweep.questions.memory_parts import list_memory_parts
-from sweep.questions.row_cases import build_row_case
+from sweep.questions.row_cases import build_row_case, read_choice
 from sweep.questions.selection import Selection
 from sweep.questions.space import Space, open_space, write_axis
 from sweep.questions.summary_table import Source
@@ -83,7 +84,8 @@ def bottleneck(
 
     Columns: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
     `kind`: limitation, bottleneck or work, `sentence`, memory [B] and `memory_parts`, feasible,
-    limit. Of other axes than the PE counts four values at most; of `best` what was chosen.
+    limit, and how PEs divide: replicas, group_size, segment_count, global_batch. Of other axes than
+    the PE counts four values at most; of `best` what was chosen.
     """
     import pandas as pd
 
@@ -158,9 +160,10 @@ def tell_what_binds(shares: Mapping[str, float]) -> Row:
 
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
-    """Memory [B] by part."""
+    """How PEs divide, and memory [B] by part."""
     case = build_row_case(space.grid, row)
-    return {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
+    degrees = list_degrees(space.grid, row, read_choice(case))
+    return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
 
 
 def _thin(values: Floats, most: int) -> Floats:

@@ -3,6 +3,7 @@ import pytest
 import sweep
 from sweep.questions.adhoc import Options, make_grid
 from sweep.questions.bottleneck import KINDS, PARTS, list_bottlenecks
+from sweep.show.planning import settle_label
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +39,18 @@ def test_shares_add_up_and_the_largest_binds(rows):
 def test_what_does_not_exist_has_no_row(mixed):
     rows = sweep.bottleneck(mixed, {"model": "alexnet", "strategy": "serial"})
     assert set(rows["pe"]) == {1}
+
+
+def test_what_was_left_to_a_cell_is_told():
+    """The group and the segments are those that `predict` chooses."""
+    strategy = "data+pipeline:group=best,segments=best"
+    options = Options("alexnet", 16, 32, "imagenet", strategy=strategy)
+    (row,) = list_bottlenecks(make_grid(options))
+    predicted = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet")
+    assert row["group_size"] == predicted["group"]
+    assert row["segment_count"] == predicted["segments"]
+    assert row["replicas"] * row["group_size"] == 16
+    settled = settle_label(row)
+    assert "best" not in settled
+    again = sweep.predict("alexnet", settled, 16, 32, dataset="imagenet")
+    assert again["epoch_time"] == pytest.approx(row["epoch_time"])
