@@ -26,6 +26,7 @@ from benchmarks import (
     oracles,
     priors,
     profile,
+    programs,
     scalar,
     search,
     startup,
@@ -60,6 +61,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "convergence": convergence.measure,
     "training": training.measure,
     "labels": labels.measure,
+    "programs": programs.measure,
     "elasticities": elasticities.measure,
 }
 

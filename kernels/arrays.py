@@ -5,17 +5,19 @@ does not vary along an axis has size 1 there and broadcasts. What belongs to lay
 stages, messages, network levels or spatial dimensions carries one leading dimension more.
 """
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Bool, Int, Num, UInt16
 
 # Of flags, nine of them.
-LIMITS = jnp.uint16
+LIMITS = np.uint16
 
-AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
+if TYPE_CHECKING:
+    AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
+else:  # single numbers, too, which of numpy's are no arrays but do what these do
+    AnyArray: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | np.generic
 
 # beartype takes no int for a float: both are written out.
 Cells: TypeAlias = Num[AnyArray | float | int, "*#cells"]

@@ -7,9 +7,8 @@ start-up each.
 
 from typing import Literal
 
-import jax.numpy as jnp
-
 from kernels.arrays import Cells
+from kernels.namespace import xp
 from kernels.network import Link
 
 # best: the cheaper of ring and tree, for each message (Table III); auto: the fastest of ring, tree
@@ -19,7 +18,7 @@ Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 
 def point_to_point(m: Cells, link: Link, messages: Cells = 1.0) -> Cells:
     """P2P(m) = alpha + m beta [s]."""
-    return jnp.asarray(messages * link.alpha + m * link.beta)
+    return xp.asarray(messages * link.alpha + m * link.beta)
 
 
 def all_gather(
@@ -30,7 +29,7 @@ def all_gather(
     # Both are 0 for q = 1: one PE needs no case of its own.
     ring = (q - 1) * (messages * alpha + m / q * beta)
     # At each step all of m, not m/q. log2(q) stays a fraction between powers of two.
-    tree = jnp.log2(q) * (messages * alpha + m * beta)
+    tree = xp.log2(q) * (messages * alpha + m * beta)
     return _choose(algorithm, ring, tree)
 
 
@@ -44,5 +43,5 @@ def all_reduce(
 def _choose(algorithm: Algorithm, ring: Cells, tree: Cells) -> Cells:
     if algorithm == "best":
         # Not affine in m: no rates (`kernels.rates`), and no sum over the layers before it.
-        return jnp.minimum(ring, tree)
+        return xp.minimum(ring, tree)
     return tree if algorithm == "tree" else ring

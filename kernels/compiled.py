@@ -1,35 +1,55 @@
 """Compilation, in double precision: every compiled program of paradl is made here.
 
-`jax.jit` alone makes every result `Any`, and single precision of every number.
+`jax.jit` alone makes every result `Any`, and single precision of every number. A program takes a
+second and more to trace and compile, of one cell as of a million: what computes few numbers runs in
+numpy until it has computed so many that compiling would have paid.
 """
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 
+from kernels.namespace import in_numpy, use_numpy
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Tree = TypeVar("Tree")
 
+# Numbers that a function makes in numpy of arguments of the same shapes before it is compiled for
+# them: its hundreds of operations then have taken about as long as compiling (`python -m
+# benchmarks programs`).
+WORTH_COMPILING = 2**19
+# An operation of few numbers takes as long as one of so many.
+LEAST = 2**13
+
 
 class Compiled(Generic[Arguments, Result]):
-    """A compiled function of the same arguments and result, in double precision."""
+    """A function of the same arguments and result, in double precision, compiled or in numpy."""
 
-    def __init__(self, function: Callable[Arguments, Result], program: Any) -> None:
+    def __init__(self, function: Callable[Arguments, Result], program: Any, numpy: bool) -> None:
         update_wrapper(self, function)
+        self._function = function
         self._program = program
+        self._numpy = numpy
+        self._made: Counter[Hashable] = Counter()
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if self._numpy and (in_numpy() or self._is_cheap(args, kwargs)):
+            with use_numpy():
+                return self._function(*args, **kwargs)
         # For this call alone: JAX code of whoever imports paradl keeps its own precision.
         with jax.enable_x64(True):
             result: Result = self._program(*args, **kwargs)
             return result
 
     def clear(self) -> None:
-        """Forget the programs that were compiled so far."""
+        """Forget the programs that were compiled so far, and what would pay for others."""
+        self._made.clear()
         self._program.clear_cache()
 
     @property
@@ -38,20 +58,46 @@ class Compiled(Generic[Arguments, Result]):
         # JAX has no public count of a function's programs.
         return int(self._program._cache_size())
 
+    def _is_cheap(self, *arguments: object) -> bool:
+        """Whether compiling would not have paid yet, this call included."""
+        leaves, structure = jax.tree.flatten(arguments)
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):  # part of a program
+            return False
+        shapes = tuple(map(np.shape, leaves))
+        key = structure, shapes
+        self._made[key] += max(LEAST, math.prod(_broadcast_all(shapes)))
+        return self._made[key] <= WORTH_COMPILING
+
+
+def _broadcast_all(shapes: tuple[tuple[int, ...], ...]) -> list[int]:
+    """The sizes, the last first, of arrays of these shapes laid over each other.
+
+    Leading dimensions need not be of one thing: what has layers stands beside what has levels.
+    """
+    sizes: list[int] = []
+    for shape in shapes:
+        for place, size in enumerate(reversed(shape)):
+            if place == len(sizes):
+                sizes.append(size)
+            elif size > sizes[place]:
+                sizes[place] = size
+    return sizes
+
 
 def compiled(
-    *static: str, donated: tuple[str, ...] = ()
+    *static: str, donated: tuple[str, ...] = (), numpy: bool = False
 ) -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
     """Compile a function once for each value of its arguments `static`.
 
     The memory of its arguments `donated` is given up to its results, for which none is then sought.
+    numpy: the function is written in `xp` and takes no derivatives, so that it may run in numpy.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Compiled[Arguments, Result]:
         program = jax.jit(
             function, static_argnames=static, donate_argnames=donated, keep_unused=bool(donated)
         )
-        return Compiled(function, program)
+        return Compiled(function, program, numpy)
 
     return decorate
 

@@ -10,11 +10,11 @@ import math
 from dataclasses import dataclass, replace
 
 import jax
-import jax.numpy as jnp
 
 from kernels.arrays import Cells, PerLayer
 from kernels.compiled import compiled
 from kernels.layers import Layers, LayerTimes, Sequence
+from kernels.namespace import xp
 from kernels.options import Optimizer, Options
 
 # Items moved between memory and the PE for each weight and bias in one update.
@@ -62,7 +62,7 @@ def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
     """Seconds for `flops` FLOPs and `traffic` bytes: the slower of the two."""
     # Efficiency is of arithmetic alone: 0.5 on ABCI, where the authors count 7.8e12 of a V100's
     # 15.7e12 FLOP/s (grids/catalogue/systems/abci.yaml).
-    return jnp.maximum(flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth)
+    return xp.maximum(flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth)
 
 
 def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
@@ -79,9 +79,9 @@ def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     if layers.groups is not None:
         fetched = delta * count_fetched(layers.flops, layers.filters, layers.groups)
         fetching = fetched / (pe.window_fetch * pe.memory_bandwidth)
-        multiplying = jnp.maximum(multiplying, fetching)
+        multiplying = xp.maximum(multiplying, fetching)
     moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
-    return jnp.where(jnp.equal(layers.elementwise, 1), moving, multiplying)
+    return xp.where(xp.equal(layers.elementwise, 1), moving, multiplying)
 
 
 def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
@@ -99,7 +99,7 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
     # CosmoFlow, told from 2-D networks, is off by 4.7, with it by 1.5 (`benchmarks priors`).
     filled = layers.channels / (layers.channels + pe.half_channels)
     filled = filled * layers.filters / (layers.filters + pe.half_channels)
-    return jnp.asarray(kind * filled)
+    return xp.asarray(kind * filled)
 
 
 def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLayer:
@@ -108,10 +108,10 @@ def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLa
     0 of dense ones, whose tiles hold what comes in while all filters pass over it. Of the forms
     that were tried on published images/s (`benchmarks grouped`) this one is the nearest.
     """
-    return jnp.where(jnp.greater(groups, 1), flops / 2 * groups / filters, 0.0)
+    return xp.where(xp.greater(groups, 1), flops / 2 * groups / filters, 0.0)
 
 
-@compiled("options")
+@compiled("options", numpy=True)
 def slowdown(
     layers: Layers,
     pe: PE,
@@ -128,11 +128,11 @@ def slowdown(
     times = _time_passes(layers, pe, delta)
     a_sample = 3 * times.forward + times.fixed / batch
     # One factor for the network, and not one a layer: only the whole of it was measured.
-    whole = jnp.sum(jnp.asarray(seconds), axis=0) / jnp.sum(a_sample, axis=0)
-    return jnp.broadcast_to(whole, jnp.shape(a_sample))
+    whole = xp.sum(xp.asarray(seconds), axis=0) / xp.sum(a_sample, axis=0)
+    return xp.broadcast_to(whole, xp.shape(a_sample))
 
 
-@compiled("options")
+@compiled("options", numpy=True)
 def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_III) -> LayerTimes:
     """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes, and a pass' own."""
     accesses = UPDATE_ACCESSES[options.optimizer]
@@ -141,7 +141,7 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
         # No FLOPs: an update has a few for each weight, and waits for memory. And no slowdown,
         # which is one of the measured FW_l + BW_l.
         update = accesses * delta * (layers.w + layers.bias) / pe.memory_bandwidth
-        nothing = jnp.zeros_like(forward)
+        nothing = xp.zeros_like(forward)
         times = LayerTimes(forward, 2 * forward, update, nothing)
     else:
         once = _time_passes(layers, pe, delta)
@@ -163,7 +163,7 @@ def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
     else:
         fixed = _time_sequence(layers, layers.sequence, pe, delta)
     return LayerTimes(
-        forward=forward, backward=2 * forward, update=jnp.zeros_like(forward), fixed=fixed
+        forward=forward, backward=2 * forward, update=xp.zeros_like(forward), fixed=fixed
     )
 
 
@@ -176,9 +176,9 @@ def _time_sequence(layers: Layers, sequence: Sequence, pe: PE, delta: Cells) -> 
     """
     weights = 3 * delta * (sequence.reads * layers.w + layers.bias) / pe.memory_bandwidth
     starts = sequence.steps * pe.layer_overhead
-    in_a_row = jnp.greater(sequence.steps, 1) & jnp.equal(layers.elementwise, 0)
+    in_a_row = xp.greater(sequence.steps, 1) & xp.equal(layers.elementwise, 0)
     forward = layers.flops / _reach_peak(layers, pe) / (pe.peak_flops * pe.efficiency)
-    return weights + starts + jnp.where(in_a_row, 2 * pe.half_channels * forward, 0.0)
+    return weights + starts + xp.where(in_a_row, 2 * pe.half_channels * forward, 0.0)
 
 
 def _run_forward_twice(times: LayerTimes) -> LayerTimes:

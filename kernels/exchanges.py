@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import jax
-import jax.numpy as jnp
-from jax.scipy.special import ndtri
 
 from kernels.arrays import Cells, PerLevel
 from kernels.case import Case
@@ -24,6 +22,7 @@ from kernels.library_collectives import (
     time_fastest,
     tree_costs,
 )
+from kernels.namespace import find_quantile, xp
 from kernels.network import Link, Network, nodes
 from kernels.options import Options
 from kernels.rings import Ring, find_flow, find_path
@@ -70,7 +69,7 @@ def find_paths(case: Case) -> Paths:
     of_layers = _reach_inside(network, software.node_collective)
     of_gradients = _reach_inside(network, software.node_reduce)
     staged = _stage_through_hosts(network, software)
-    inside = Ring(run.p2, jnp.ones(()), run.p)
+    inside = Ring(run.p2, xp.ones(()), run.p)
     slowest_node = find_slowest(nodes(run.p, network))
     halos = find_flow(staged, run.p, inside.span, work.halo_stride)
     return Paths(
@@ -99,7 +98,7 @@ def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
     stages = _send_stages(work, run, paths.stages, window)
     backward = _take_backward(options)
     # What halos hide of the backward pass, gradients cannot.
-    left = backward * jnp.maximum(window - halos.hidden, 0.0)
+    left = backward * xp.maximum(window - halos.hidden, 0.0)
     gradients = _exchange_gradients(
         case, paths.gradients, paths.hosts, left / _count_segments(work, run)
     )
@@ -118,8 +117,8 @@ def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
 
 def ring_replicas(work: GroupWork, run: Run) -> Ring:
     """Each PE with its likes in other replicas; where all have all weights, all PEs."""
-    whole = jnp.equal(work.replicated, 1)
-    return Ring(jnp.where(whole, run.p, run.p1), jnp.where(whole, 1.0, run.p2), run.p)
+    whole = xp.equal(work.replicated, 1)
+    return Ring(xp.where(whole, run.p, run.p1), xp.where(whole, 1.0, run.p2), run.p)
 
 
 def _contend(costs: Costs, phi: Cells) -> Costs:
@@ -130,11 +129,11 @@ def _contend(costs: Costs, phi: Cells) -> Costs:
 def _reach(network: Network, software: Software) -> Network:
     """The network as software reaches it: what of its links, and how soon."""
     # By their spans: a machine of one node has its level several times (grids/inputs/machine.py).
-    beyond = jnp.greater(network.span, network.span[0])
-    of_level = jnp.expand_dims(beyond, tuple(range(beyond.ndim, jnp.ndim(network.latency))))
+    beyond = xp.greater(network.span, network.span[0])
+    of_level = xp.expand_dims(beyond, tuple(range(beyond.ndim, xp.ndim(network.latency))))
 
     def scale(stated: PerLevel, factor: Cells) -> PerLevel:
-        return stated * jnp.where(of_level, factor, 1.0)
+        return stated * xp.where(of_level, factor, 1.0)
 
     return replace(
         network,
@@ -148,8 +147,8 @@ def _reach(network: Network, software: Software) -> Network:
 def _reach_inside(network: Network, share: Cells) -> Network:
     """The network with a share of the bandwidth inside a node."""
     inside = network.bandwidth[0] * share
-    others = jnp.broadcast_to(network.bandwidth[1:], (len(network.span) - 1, *jnp.shape(inside)))
-    return replace(network, bandwidth=jnp.concatenate([inside[None], others]))
+    others = xp.broadcast_to(network.bandwidth[1:], (len(network.span) - 1, *xp.shape(inside)))
+    return replace(network, bandwidth=xp.concatenate([inside[None], others]))
 
 
 def _stage_through_hosts(network: Network, software: Software) -> Network:
@@ -157,13 +156,13 @@ def _stage_through_hosts(network: Network, software: Software) -> Network:
     startup = software.halo_startup * network.staging_latency
     # All paths begin inside a node: what bounds it bounds them.
     # So that infinite bandwidth, of who has no such path, divides: else there are no derivatives.
-    share = 1 / jnp.maximum(network.bandwidth[0] / network.staging_bandwidth, 1.0)
-    return _reach_inside(replace(network, latency=jnp.maximum(network.latency, startup)), share)
+    share = 1 / xp.maximum(network.bandwidth[0] / network.staging_bandwidth, 1.0)
+    return _reach_inside(replace(network, latency=xp.maximum(network.latency, startup)), share)
 
 
 def find_slowest(p: Cells) -> Cells:
     """z(p), the expected largest of p standard normal numbers (Blom 1958); 0 of one."""
-    return jnp.where(jnp.greater(p, 1), ndtri((p - 0.375) / (p + 0.25)), 0.0)
+    return xp.where(xp.greater(p, 1), find_quantile((p - 0.375) / (p + 0.25)), 0.0)
 
 
 def _exchange_gradients(case: Case, costs: Costs, hosts: Cells, window: Cells) -> Flow:
@@ -171,11 +170,11 @@ def _exchange_gradients(case: Case, costs: Costs, hosts: Cells, window: Cells) -
     work, run, software = case.work, case.run, case.software
     m = run.gradient_delta * work.gradient
     # None at all where nothing has weights.
-    messages = jnp.minimum(jnp.maximum(m / software.bucket, 1.0), work.tensors)
+    messages = xp.minimum(xp.maximum(m / software.bucket, 1.0), work.tensors)
     # A spatial group's either pass through host memory, or in one ring of all PEs.
-    staged = jnp.equal(work.replicated, 1) & jnp.isfinite(case.network.staging_bandwidth)
-    seconds = jnp.where(staged, 0.0, time_fastest(costs, m, messages))
-    part = 1 / jnp.maximum(messages, 1.0)
+    staged = xp.equal(work.replicated, 1) & xp.isfinite(case.network.staging_bandwidth)
+    seconds = xp.where(staged, 0.0, time_fastest(costs, m, messages))
+    part = 1 / xp.maximum(messages, 1.0)
     last = seconds * part
     early = _hide(seconds - last, (1 - part) * window)
     return Flow(hosts + last + early.exposed, early.hidden)
@@ -196,14 +195,14 @@ def _time_layers(case: Case, paths: Paths) -> Cells:
     Each class of sizes takes its fastest algorithm.
     """
     work, batch, algorithm = case.work, case.run.batch, case.options.algorithm
-    seconds = jnp.zeros(())
+    seconds = xp.zeros(())
     for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
         gather = time_fastest(of_class, batch, 1.0)
         # An all-reduce is a reduce-scatter and a gather, or a tree.
         rings = () if algorithm == "tree" else (2 * gather,)
-        reduction = reduce(jnp.minimum, (*rings, *(each.time(batch, 1.0) for each in by_tree)))
+        reduction = reduce(xp.minimum, (*rings, *(each.time(batch, 1.0) for each in by_tree)))
         often = 2 * work.by_filter + work.by_channel
-        seconds += often * gather + work.by_channel * reduction
+        seconds = seconds + often * gather + work.by_channel * reduction
     return seconds
 
 
@@ -216,7 +215,7 @@ def _time_halos(work: GroupWork, run: Run, path: Link) -> Cells:
 def _time_ends(work: GroupWork, run: Run, costs: Costs) -> Cells:
     """2 AG(p2, b a y_split), where a spatial split ends before the last layer."""
     m = run.batch * run.delta * work.split_items
-    gathers = jnp.where(jnp.greater(work.split_items, 0), 1.0, 0.0)
+    gathers = xp.where(xp.greater(work.split_items, 0), 1.0, 0.0)
     return 2 * time_fastest(costs, m, gathers)
 
 
@@ -224,7 +223,7 @@ def _send_stages(work: GroupWork, run: Run, path: Link, window: Cells) -> Flow:
     """2 (p2+S-2) P2P(b/S a c), of which 2 (S-1) can pass while stages compute."""
     m = run.batch / run.segments * run.delta * work.stage_items
     # A single stage sends nothing.
-    several = work.pipelined * jnp.where(jnp.greater(run.p2, 1), 1.0, 0.0)
+    several = work.pipelined * xp.where(xp.greater(run.p2, 1), 1.0, 0.0)
     once = several * (path.alpha + m * path.beta)
     waiting = run.segments - 1
     steady = _hide(2 * waiting * once, waiting / run.segments * window)
@@ -238,7 +237,7 @@ def _send_on_path(work: GroupWork, run: Run, path: Link) -> Cells:
 
 def _hide(seconds: Cells, window: Cells) -> Flow:
     """What a window hides of a flow."""
-    exposed = jnp.maximum(seconds - window, 0.0)
+    exposed = xp.maximum(seconds - window, 0.0)
     return Flow(exposed, seconds - exposed)
 
 
@@ -249,14 +248,14 @@ def _take_backward(options: Options) -> float:
 
 def _count_segments(work: GroupWork, run: Run) -> Cells:
     """S, in which a pipeline of several stages goes backward; 1 of all other groups."""
-    several = jnp.equal(work.pipelined, 1) & jnp.greater(run.p2, 1)
-    return jnp.where(several, run.segments, 1.0)
+    several = xp.equal(work.pipelined, 1) & xp.greater(run.p2, 1)
+    return xp.where(several, run.segments, 1.0)
 
 
 def _wait_for_slowest(case: Case, computing: Terms, paths: Paths) -> Cells:
     """For the slowest PE, once; and at each layer for which a group waits, for the slowest node."""
     work, software = case.work, case.software
-    gathers = jnp.where(jnp.greater(case.run.p2, 1), jnp.sum(work.gathers, axis=0), 0.0)
+    gathers = xp.where(xp.greater(case.run.p2, 1), xp.sum(work.gathers, axis=0), 0.0)
     waits = 2 * gathers + 4 * work.halo_exchanges
     uneven = software.jitter * paths.slowest * _add_compute(computing)
     return uneven + software.layer_wait * waits * paths.slowest_node

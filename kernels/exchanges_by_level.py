@@ -6,12 +6,11 @@ pass; S segments; delta bytes an item; phi contention, made by hand.
 
 from dataclasses import replace
 
-import jax.numpy as jnp
-
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_point
 from kernels.group import GroupWork
+from kernels.namespace import xp
 from kernels.network import Network, link, staged_link
 from kernels.options import Options
 from kernels.run import Run
@@ -41,7 +40,7 @@ def gradient_exchange(work: GroupWork, run: Run, network: Network, options: Opti
     # p, not p1: replicas' PEs lie as far apart as the whole run reaches.
     across = link(network, run.p).contended(run.phi)
     if options.allreduce == "ring":
-        ring = jnp.where(jnp.equal(work.replicated, 1), run.p, run.p1)
+        ring = xp.where(xp.equal(work.replicated, 1), run.p, run.p1)
         return all_reduce(ring, m, across, options.algorithm)
     # No phi inside a group: it is that of rings that leave a node.
     inside = all_reduce(run.p2, m, link(network, run.p2), options.algorithm)
@@ -56,7 +55,7 @@ def layer_collectives(work: GroupWork, run: Run, network: Network, algorithm: Al
     gather = all_gather(run.p2, m, ring, algorithm, work.gathers)
     reduce = all_reduce(run.p2, m, ring, algorithm, work.gathers)
     # The dimension of messages: one, or with `best`, chosen for each by itself, one a layer.
-    return jnp.sum(gather + reduce, axis=0)
+    return xp.sum(gather + reduce, axis=0)
 
 
 def halo_exchange(work: GroupWork, run: Run, network: Network) -> Cells:
@@ -74,7 +73,7 @@ def split_gather(work: GroupWork, run: Run, network: Network, algorithm: Algorit
     # The parts forward, and their gradients backward.
     gather = 2 * all_gather(run.p2, m, path, algorithm)
     # An exchange of nothing would still have its start-ups.
-    return jnp.where(jnp.greater(work.split_items, 0), gather, 0.0)
+    return xp.where(xp.greater(work.split_items, 0), gather, 0.0)
 
 
 def stage_to_stage(work: GroupWork, run: Run, network: Network) -> Cells:
@@ -83,4 +82,4 @@ def stage_to_stage(work: GroupWork, run: Run, network: Network) -> Cells:
     steps = 2 * (run.p2 + run.segments - 2)
     send = work.pipelined * steps * point_to_point(m, link(network, run.p2))
     # For p2 = 1 there would be 2 (S-1) start-ups to nobody.
-    return jnp.where(jnp.greater(run.p2, 1), send, 0.0)
+    return xp.where(xp.greater(run.p2, 1), send, 0.0)

@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from kernels.arrays import LIMITS, Cells
+from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.namespace import repeat
 from kernels.oracle import Invariants, find_invariants
 from kernels.outputs import select_outputs
 from kernels.statistics import SUMMARISED
@@ -26,10 +27,10 @@ from kernels.summary import (
     summarise_nothing,
     tabulate,
 )
-from kernels.tiles import TILE_CELLS, Starts, Tiles, repeat, tiles
+from kernels.tiles import TILE_CELLS, Starts, Tiles, tiles
 
 Buffers = dict[str, Array]
-Outputs = dict[str, Array]
+Outputs = dict[str, AnyArray]
 Filled = tuple[Buffers, Summary]
 
 # Invariants are found ahead of the tiles where they have at most one in so many of the cells.

@@ -8,12 +8,11 @@ The last layer's output is not exchanged.
 from dataclasses import replace
 from typing import Literal
 
-import jax.numpy as jnp
-
 from kernels.arrays import PerLayer, PerMessage
 from kernels.division import Division, add_own
 from kernels.group import GroupWork, held, merged, total, whole_work
 from kernels.layers import LayerTimes
+from kernels.namespace import empty_last, xp
 
 # Of messages. Against a minimum for each layer, catalogue networks on three machines and 1 to 512
 # samples take 0.2 % too long on average with two classes, 15 % at worst
@@ -25,7 +24,7 @@ BORDER = 1e-9
 
 def exchanged(split: PerLayer) -> PerLayer:
     """1 for each layer whose output the group exchanges: split, and not the last (l < G)."""
-    return jnp.asarray(split).at[-1].set(0)
+    return empty_last(split)
 
 
 def _sort_by_size(gathers: PerLayer, gathered: PerLayer) -> tuple[PerMessage, PerMessage]:
@@ -34,16 +33,16 @@ def _sort_by_size(gathers: PerLayer, gathered: PerLayer) -> tuple[PerMessage, Pe
     A class takes one algorithm. Against the best for each message by itself: docs/machine.md.
     """
     there = gathered > 0
-    sizes = jnp.log(jnp.where(there, gathered, 1.0))
-    least = jnp.min(jnp.where(there, sizes, jnp.inf), axis=0)
-    most = jnp.max(jnp.where(there, sizes, -jnp.inf), axis=0)
+    sizes = xp.log(xp.where(there, gathered, 1.0))
+    least = xp.min(xp.where(there, sizes, xp.inf), axis=0)
+    most = xp.max(xp.where(there, sizes, -xp.inf), axis=0)
     # All of one size are the first class.
-    width = jnp.where(most > least, (most - least) / CLASSES, jnp.inf)
-    number = jnp.clip(jnp.floor((sizes - least) / width + BORDER), 0, CLASSES - 1)
-    of_class = [jnp.where(there & (number == each), 1.0, 0.0) for each in range(CLASSES)]
+    width = xp.where(most > least, (most - least) / CLASSES, xp.inf)
+    number = xp.clip(xp.floor((sizes - least) / width + BORDER), 0, CLASSES - 1)
+    of_class = [xp.where(there & (number == each), 1.0, 0.0) for each in range(CLASSES)]
     return (
-        jnp.stack([total(each * gathers) for each in of_class]),
-        jnp.stack([total(each * gathered) for each in of_class]),
+        xp.stack([total(each * gathers) for each in of_class]),
+        xp.stack([total(each * gathered) for each in of_class]),
     )
 
 
@@ -65,11 +64,11 @@ def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]
         forward_backward=add_own(times.forward + times.backward, division),
         update=add_own(times.update, division),
         # Table III divides weights and not biases, of which each PE holds all.
-        parameters=jnp.expand_dims(held(2 * layers.w, split, p2), 0) + merged(layers.bias),
+        parameters=xp.expand_dims(held(2 * layers.w, split, p2), 0) + merged(layers.bias),
         gradient=held(layers.w, split, p2),
         undivided=total(layers.w * (1 - split)),
-        by_filter=jnp.asarray(float(by == "filter")),
-        by_channel=jnp.asarray(float(by == "channel")),
+        by_filter=xp.asarray(float(by == "filter")),
+        by_channel=xp.asarray(float(by == "channel")),
         gathered=gathered,
         gathers=gathers,
     )

@@ -7,7 +7,7 @@ from kernels.limits import early, limits
 from kernels.memory import find_memory
 
 
-@compiled()
+@compiled(numpy=True)
 def find_limits(case: Case) -> Limits:
     """The flags of every cell; of what does not exist, too, which other flags forbid."""
     run = case.run
@@ -15,7 +15,7 @@ def find_limits(case: Case) -> Limits:
     return limits(case.work, early(case.bounds, run, case.network), run, memory, capacity)
 
 
-@compiled()
+@compiled(numpy=True)
 def find_fit(case: Case) -> tuple[Limits, Cells]:
     """The flags of every cell and the memory that it needs [B], of each choice."""
     run, memory = case.run, find_memory(case)

@@ -8,7 +8,6 @@ is closed-form in PEs, batch, latency and bandwidth. s_l = 1 where the group spl
 from dataclasses import dataclass, replace
 
 import jax
-import jax.numpy as jnp
 
 from kernels.arrays import (
     Cells,
@@ -23,6 +22,7 @@ from kernels.arrays import (
     Single,
 )
 from kernels.layers import Layers, LayerTimes
+from kernels.namespace import xp
 
 
 @jax.tree_util.register_dataclass
@@ -121,17 +121,17 @@ class GroupWork:
 
 def total(values: PerLayer) -> Cells:
     """Sum over the layers."""
-    return jnp.sum(jnp.asarray(values), axis=0)
+    return xp.sum(xp.asarray(values), axis=0)
 
 
 def merged(values: PerLayer) -> Single:
     """Sum over the layers, as the one message, or the one stage, that they make together."""
-    return jnp.sum(jnp.asarray(values), axis=0, keepdims=True)
+    return xp.sum(xp.asarray(values), axis=0, keepdims=True)
 
 
 def share(split: PerLayer, p2: Cells) -> PerLayer:
     """The part of a layer that one PE holds: s/p2 + 1 - s."""
-    return jnp.asarray(split / p2 + (1 - split))
+    return xp.asarray(split / p2 + (1 - split))
 
 
 def held(values: PerLayer, split: PerLayer, p2: Cells) -> Cells:
@@ -145,7 +145,7 @@ def held(values: PerLayer, split: PerLayer, p2: Cells) -> Cells:
 def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
     """The group of one PE: serial, and each replica of data parallelism."""
     # A message of nothing, not none: fields have the same ranks in every group.
-    nothing, no_message = jnp.zeros(()), jnp.zeros((1,) * jnp.ndim(layers.x))
+    nothing, no_message = xp.zeros(()), xp.zeros((1,) * xp.ndim(layers.x))
     seconds = times.forward + times.backward
     return GroupWork(
         forward_backward=total(seconds),
@@ -170,10 +170,10 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         by_filter=nothing,
         by_channel=nothing,
         # A sample is what the first layer takes in.
-        sample=jnp.asarray(layers.x)[0],
+        sample=xp.asarray(layers.x)[0],
         undivided=total(layers.w),
-        tensors=total(jnp.where(layers.w > 0, 1.0, 0.0)),
-        halo_stride=jnp.ones(()),
+        tensors=total(xp.where(layers.w > 0, 1.0, 0.0)),
+        halo_stride=xp.ones(()),
     )
 
 

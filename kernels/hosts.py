@@ -5,11 +5,10 @@ all PEs of a group hold, and samples that a group shares (docs/machine.md, Throu
 is 0 where a system states no `staging`.
 """
 
-import jax.numpy as jnp
-
 from kernels.arrays import Cells
 from kernels.collectives import all_reduce
 from kernels.group import GroupWork
+from kernels.namespace import xp
 from kernels.network import Link, Network, nodes
 from kernels.rings import find_flow
 from kernels.run import Run
@@ -22,10 +21,10 @@ def count_staged(work: GroupWork, run: Run, network: Network) -> Cells:
     Of a spatial group's weights all; of a single filter or channel group's, what it does not
     divide, and each of its PEs therefore has gradients of.
     """
-    several = jnp.greater(run.p2, 1) & jnp.equal(run.p1, 1)
-    alone = jnp.where(several, work.by_filter + work.by_channel, 0.0)
-    spatial = jnp.where(jnp.greater(run.p, 1), work.replicated, 0.0)
-    staged = jnp.where(jnp.isfinite(network.staging_bandwidth), spatial + alone, 0.0)
+    several = xp.greater(run.p2, 1) & xp.equal(run.p1, 1)
+    alone = xp.where(several, work.by_filter + work.by_channel, 0.0)
+    spatial = xp.where(xp.greater(run.p, 1), work.replicated, 0.0)
+    staged = xp.where(xp.isfinite(network.staging_bandwidth), spatial + alone, 0.0)
     return run.gradient_delta * staged * work.undivided
 
 
@@ -37,16 +36,16 @@ def exchange_staged(
     slowest: z(n).
     """
     m = count_staged(work, run, network)
-    inside = jnp.minimum(run.p, network.pes_per_node)
+    inside = xp.minimum(run.p, network.pes_per_node)
     within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(run.phi)
     # One PE of each node: as the one ring of all PEs, they have its links to themselves.
-    between = find_flow(network, run.p, run.p, jnp.ones(())).contended(run.phi)
+    between = find_flow(network, run.p, run.p, xp.ones(())).contended(run.phi)
     others = nodes(run.p, network)
     levels = all_reduce(inside, m, within) + all_reduce(others, m, between)
     slow = time_large(m, network, software) * (1 - 1 / others)
-    slow *= 1 + software.host_jitter * slowest
+    slow = slow * (1 + software.host_jitter * slowest)
     # Where nothing is staged there is no start-up either.
-    return jnp.where(m > 0, levels + 2 * slow, 0.0)
+    return xp.where(m > 0, levels + 2 * slow, 0.0)
 
 
 def pack_gradients(work: GroupWork, run: Run, network: Network, software: Software) -> Cells:
@@ -66,14 +65,14 @@ def scatter_samples(
     """The part of a spatial group's samples that is slow on its way; slowest: z(n)."""
     m = run.batch * run.delta * work.sample
     slow = time_large(m, network, software) * (1 + software.host_jitter * slowest)
-    return jnp.where(jnp.greater(run.p2, 1), work.replicated * slow, 0.0)
+    return xp.where(xp.greater(run.p2, 1), work.replicated * slow, 0.0)
 
 
 def time_large(m: Cells, network: Network, software: Software) -> Cells:
     """max(0, m - 256 MiB) / (large_message SB) [s]."""
-    return jnp.maximum(m - LARGE_MESSAGE, 0.0) * _invert(network) / software.large_message
+    return xp.maximum(m - LARGE_MESSAGE, 0.0) * _invert(network) / software.large_message
 
 
 def _invert(network: Network) -> Cells:
     """[s/B] through host memory: 0 where there is no such path, and its bandwidth is infinite."""
-    return 1 / jnp.asarray(network.staging_bandwidth)
+    return 1 / xp.asarray(network.staging_bandwidth)

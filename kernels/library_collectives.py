@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 import jax
-import jax.numpy as jnp
 
 from kernels.arrays import Cells
 from kernels.collectives import Algorithm
+from kernels.namespace import xp
 from kernels.network import Link, Network
 from kernels.rings import Ring, count_chains, count_in_node, find_path
 
@@ -37,7 +37,7 @@ Costs = tuple[Cost, ...]
 
 def time_fastest(costs: Costs, m: Cells, messages: Cells) -> Cells:
     """Seconds of `messages` collectives of m bytes in all, by the fastest algorithm."""
-    return reduce(jnp.minimum, (each.time(m, messages) for each in costs))
+    return reduce(xp.minimum, (each.time(m, messages) for each in costs))
 
 
 def gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:
@@ -74,7 +74,7 @@ def _gather_by_ring(network: Network, ring: Ring) -> Cost:
 def _gather_in_levels(network: Network, ring: Ring) -> Cost:
     """(n-1)(alpha_r + m/(h n) beta_r) between nodes, (h-1)(alpha_0 + m/h beta_0) inside them."""
     share = count_in_node(network, ring)
-    others = jnp.ceil(ring.degree / share)
+    others = xp.ceil(ring.degree / share)
     between = Ring(others, ring.stride * share, ring.p)
     inside = Link(network.latency[0], 1 / network.bandwidth[0])
     across = _pass_around(others, find_path(network, between), share)
@@ -92,7 +92,7 @@ def _reduce_by_tree(network: Network, ring: Ring) -> Cost:
     """2 ((h_t-1) alpha_0 + ceil(log2 n_t) alpha + m beta); nothing for one PE."""
     (share, nodes), path = count_chains(network, ring), find_path(network, ring)
     # Rounding may leave the logarithm of a power of two above its whole number.
-    levels = jnp.ceil(jnp.log2(nodes) - ROUNDING)
+    levels = xp.ceil(xp.log2(nodes) - ROUNDING)
     startup = (share - 1) * network.latency[0] + levels * path.alpha
-    several = jnp.where(jnp.greater(ring.degree, 1), 2.0, 0.0)
+    several = xp.where(xp.greater(ring.degree, 1), 2.0, 0.0)
     return Cost(several * startup, several * path.beta)

@@ -6,11 +6,11 @@ ParaDL, Table III, column Number of PEs, and section 4.6.
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from kernels.arrays import LIMITS, Cells, Flags, Limits
 from kernels.flags import Limit
 from kernels.group import Bounds, GroupWork
+from kernels.namespace import xp
 from kernels.network import Network
 from kernels.run import Run
 
@@ -27,12 +27,12 @@ class Early:
 
 def early(bounds: Bounds, run: Run, network: Network) -> Early:
     """Each varies with few dimensions of the cells."""
-    divides = jnp.equal(jnp.remainder(run.p, run.p2), 0)
+    divides = xp.equal(xp.remainder(run.p, run.p2), 0)
     group = (
-        _flag(jnp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
-        | _flag(jnp.logical_not(bounds.even), Limit.UNEVEN)
-        | _flag(jnp.logical_not(divides), Limit.GROUP_DOES_NOT_DIVIDE)
-        | _flag(jnp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
+        _flag(xp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
+        | _flag(xp.logical_not(bounds.even), Limit.UNEVEN)
+        | _flag(xp.logical_not(divides), Limit.GROUP_DOES_NOT_DIVIDE)
+        | _flag(xp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
     )
     uneven = _flag(_broken(run.batch), Limit.UNEVEN)
     return Early(group, _samples(run.batch), uneven | _samples(run.batch / run.segments))
@@ -48,30 +48,28 @@ def limits(
     """All flags of every cell; of a group that does not divide p there is no more to say."""
     flags = (
         early.group
-        | jnp.where(jnp.equal(work.pipelined, 1), early.segments, early.batch)
+        | xp.where(xp.equal(work.pipelined, 1), early.segments, early.batch)
         # NaN is greater than nothing: memory that is not known is no verdict.
-        | _flag(jnp.greater(memory, memory_capacity), Limit.MEMORY)
-        | _flag(jnp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
+        | _flag(xp.greater(memory, memory_capacity), Limit.MEMORY)
+        | _flag(xp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)
     )
     if run.largest_batch is not None:
-        flags = flags | _flag(
-            jnp.greater(run.global_batch, run.largest_batch), Limit.NO_CONVERGENCE
-        )
+        flags = flags | _flag(xp.greater(run.global_batch, run.largest_batch), Limit.NO_CONVERGENCE)
     # Its p1 is rounded: other flags would be of a run on another number of PEs.
     alone = LIMITS(Limit.GROUP_DOES_NOT_DIVIDE)
-    return jnp.where((early.group & alone) > 0, alone, flags)
+    return xp.where((early.group & alone) > 0, alone, flags)
 
 
 def _samples(count: Cells) -> Limits:
     """Flags of so many samples at once."""
-    few = _flag(jnp.less(count, 1), Limit.BATCH_TOO_SMALL)
+    few = _flag(xp.less(count, 1), Limit.BATCH_TOO_SMALL)
     return few | _flag(_broken(count), Limit.UNEVEN)
 
 
 def _broken(count: Cells) -> Flags:
-    return jnp.not_equal(count, jnp.floor(count))
+    return xp.not_equal(count, xp.floor(count))
 
 
 def _flag(condition: Flags, limit: Limit) -> Limits:
     # Both of two bytes: the flags of a cell never become a wider integer.
-    return jnp.where(condition, LIMITS(limit), LIMITS(0))
+    return xp.where(condition, LIMITS(limit), LIMITS(0))

@@ -12,15 +12,15 @@ from functools import reduce
 from typing import Literal, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
-from kernels.group import GroupWork
+from kernels.group import GroupWork, share
 from kernels.layers import Layers
+from kernels.namespace import xp
 from kernels.own_part import row_share, take_own_part
 from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
 from kernels.placed import expect_placed, find_peaks, sum_devices
@@ -50,7 +50,7 @@ class Tensors(NamedTuple):
     kept: PerLayer
 
 
-@compiled("recompute")
+@compiled("recompute", numpy=True)
 def hold_rows(
     layers: Layers, factors: Factors, delta: Cells, recompute: Literal["none", "full"]
 ) -> Cells:
@@ -59,11 +59,11 @@ def hold_rows(
     return _find_whole_peak(tensors, recompute)[0]
 
 
-@compiled()
+@compiled(numpy=True)
 def hold(division: Division) -> Holding:
     """What the PEs of a group hold at once."""
     if division.group == "pipeline":
-        return _hold_runs(division, jnp.asarray(division.placement.ends))
+        return _hold_runs(division, xp.asarray(division.placement.ends))
     if division.group == "placement":
         return _hold_devices(division)
     return _hold_whole(division)
@@ -76,11 +76,11 @@ def hold_alive(work: GroupWork, division: Division) -> GroupWork:
         return replace(work, activations=holding.peak, parameters=holding.states)
     recompute = division.options.recompute == "full"
     # A pipeline of one stage is not cut into segments.
-    segments = jnp.where(division.p2 > 1, division.segments, 1.0)
+    segments = xp.where(division.p2 > 1, division.segments, 1.0)
     activations = _hold_segments(holding, segments, recompute)
     if recompute:  # a pipeline of one stage is cut into runs, as any other network
         alone = _mark_first(activations) * _hold_whole(division).peak
-        activations = jnp.where(division.p2 > 1, activations, alone)
+        activations = xp.where(division.p2 > 1, activations, alone)
     return replace(work, activations=activations, parameters=holding.states)
 
 
@@ -104,10 +104,10 @@ def memory(work: GroupWork, batch: Cells, unit: Cells) -> Cells:
     unit [B]: of what the work counts; gamma delta of Table III's items, and 1 of bytes.
     """
     # Few: those that are the fullest for some batch or other (`grids.inputs.stages`).
-    stages = zip(*jnp.broadcast_arrays(work.activations, work.parameters), strict=True)
+    stages = zip(*xp.broadcast_arrays(work.activations, work.parameters), strict=True)
     # Stage after stage, which compiles to faster code than a maximum along a dimension.
-    needed = reduce(jnp.maximum, (batch * activation + once for activation, once in stages))
-    return jnp.asarray(unit * needed)
+    needed = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
+    return xp.asarray(unit * needed)
 
 
 def find_unit(case: Case) -> tuple[Cells, Cells]:
@@ -137,16 +137,16 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
         return whole
     # sqrt(G) runs of about sqrt(G) layers (Chen et al. 2016, arXiv 1604.06174), whose inputs are
     # kept at once, and one run after the other in full.
-    count = jnp.shape(tensors.inputs)[0]
+    count = xp.shape(tensors.inputs)[0]
     ends = _end_runs(tensors.inputs, round(math.sqrt(count)))
     entries, peaks = first_inputs(tensors.inputs, ends), _find_peaks(tensors, ends)
-    return jnp.minimum(whole, jnp.sum(entries, axis=0) + jnp.max(peaks, axis=0))
+    return xp.minimum(whole, xp.sum(entries, axis=0) + xp.max(peaks, axis=0))
 
 
 def _hold_devices(division: Division) -> Holding:
     """What each PE of a placed group holds: its layers', and all that it gets of others."""
     placed, tensors = expect_placed(division), _divide_tensors(division)
-    received = division.delta * jnp.asarray(placed.received)
+    received = division.delta * xp.asarray(placed.received)
     peaks = find_peaks(tensors.kept, tensors.inputs + tensors.outputs, placed.runs)
     return Holding(
         kept=sum_devices(tensors.kept, placed.runs),
@@ -158,7 +158,7 @@ def _hold_devices(division: Division) -> Holding:
 
 def _mark_first(values: PerStage) -> PerStage:
     """1 for the first stage, 0 for the others."""
-    return jnp.concatenate([jnp.ones_like(values[:1]), jnp.zeros_like(values[1:])])
+    return xp.concatenate([xp.ones_like(values[:1]), xp.zeros_like(values[1:])])
 
 
 def _hold_runs(division: Division, ends: Ends) -> Holding:
@@ -178,10 +178,10 @@ def _find_peaks(tensors: Tensors, ends: Ends) -> PerStage:
     # Early layers have the largest gradients, when what later ones kept is free again: the sum of
     # both maxima is 8 to 23 % more than was measured (tests/grids/models/test_liveness.py).
     gradients = tensors.inputs + tensors.outputs
-    so_far = jnp.cumsum(jnp.broadcast_to(tensors.kept, jnp.shape(gradients)), axis=0)
-    before = jnp.concatenate([jnp.zeros_like(so_far[:1]), so_far])
+    so_far = xp.cumsum(xp.broadcast_to(tensors.kept, xp.shape(gradients)), axis=0)
+    before = xp.concatenate([xp.zeros_like(so_far[:1]), so_far])
     peak = stage_maxima(so_far + gradients, ends) - at_starts(before, ends)
-    return jnp.maximum(peak, 0)  # of a stage that a cell does not have
+    return xp.maximum(peak, 0)  # of a stage that a cell does not have
 
 
 def _divide_tensors(division: Division) -> Tensors:
@@ -215,6 +215,23 @@ def _own_weights(division: Division) -> PerLayer:
 
 def _end_runs(values: PerLayer, runs: int) -> Ends:
     """The layer after the last of each of so many runs of as many layers."""
-    count = jnp.shape(values)[0]
+    count = xp.shape(values)[0]
     ends = np.minimum(np.arange(1, runs + 1) * math.ceil(count / runs), count)
-    return jnp.asarray(ends).reshape(-1, *[1] * (jnp.ndim(values) - 1))
+    return xp.asarray(ends).reshape(-1, *[1] * (xp.ndim(values) - 1))
+
+
+def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
+    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B].
+
+    By Table III all of its sum, gamma left out, as what is kept: a tensor and its gradient as an
+    output and as an input.
+    """
+    layers, delta = division.layers, division.delta
+    if division.options.memory == "liveness":
+        return _divide_tensors(division), division.state_bytes * _own_weights(division)
+    part = share(division.placement.split, division.p2)
+    rows = part if division.group == "spatial" else 1.0
+    weights = part if division.group in ("filter", "channel") else 1.0
+    tensors = _list_tensors(layers, delta, rows, rows)
+    kept = 2 * (tensors.inputs + tensors.outputs)
+    return tensors._replace(kept=kept), delta * (2 * weights * layers.w + layers.bias)

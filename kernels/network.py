@@ -8,10 +8,10 @@ which multiplies beta (ParaDL, section 4.2 and 5.2.3).
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from kernels.arrays import Cells, PerLevel
 from kernels.compiled import compiled
+from kernels.namespace import xp
 
 
 @jax.tree_util.register_dataclass
@@ -25,7 +25,7 @@ class Link:
     def contended(self, phi: Cells) -> "Link":
         """The same path where `phi` flows share its bandwidth."""
         # Flows that share a link share its bandwidth; none waits longer to start.
-        return Link(self.alpha, jnp.multiply(self.beta, phi))
+        return Link(self.alpha, xp.multiply(self.beta, phi))
 
 
 @jax.tree_util.register_dataclass
@@ -57,22 +57,22 @@ class Network:
 
 def link(network: Network, q: Cells) -> Link:
     """The path of a ring of `q` PEs: the smallest level that spans them, else the last one."""
-    spans = jnp.asarray(network.span)
-    alphas, bandwidths = jnp.asarray(network.latency), jnp.asarray(network.bandwidth)
+    spans = xp.asarray(network.span)
+    alphas, bandwidths = xp.asarray(network.latency), xp.asarray(network.bandwidth)
     alpha, bandwidth = alphas[-1], bandwidths[-1]
     # From the outermost inwards: the smallest that spans q is chosen last. Levels are few, and a
     # chain of selects is elementwise, which a search is not.
     for level in reversed(range(spans.shape[0] - 1)):
-        inside = jnp.less_equal(q, spans[level])
-        alpha = jnp.where(inside, alphas[level], alpha)
-        bandwidth = jnp.where(inside, bandwidths[level], bandwidth)
+        inside = xp.less_equal(q, spans[level])
+        alpha = xp.where(inside, alphas[level], alpha)
+        bandwidth = xp.where(inside, bandwidths[level], bandwidth)
     return Link(alpha, 1 / bandwidth)
 
 
 def nodes(p: Cells, network: Network) -> Cells:
     """n = max(1, p / PEs of a node)."""
     # Not rounded up: a node that is half full counts half.
-    return jnp.maximum(p / network.pes_per_node, 1.0)
+    return xp.maximum(p / network.pes_per_node, 1.0)
 
 
 def staged_link(network: Network, q: Cells) -> Link:
@@ -83,17 +83,17 @@ def staged_link(network: Network, q: Cells) -> Link:
     """
     direct = link(network, q)
     return Link(
-        jnp.maximum(direct.alpha, network.staging_latency),
+        xp.maximum(direct.alpha, network.staging_latency),
         # 1/inf = 0 s a byte where there is no staging: the direct path is then the maximum.
-        jnp.maximum(direct.beta, 1 / jnp.asarray(network.staging_bandwidth)),
+        xp.maximum(direct.beta, 1 / xp.asarray(network.staging_bandwidth)),
     )
 
 
-@compiled()
+@compiled(numpy=True)
 def shared_links(network: Network, p: Cells, p1: Cells, p2: Cells) -> Cells:
     """phi of the p2 rings that each take one PE of every group: flows a link of a node, least 1."""
     # A ring for each PE of a group in the node. ABCI: 4 of them over 2 links, phi = 2.
-    flows = jnp.minimum(p2, network.pes_per_node)
+    flows = xp.minimum(p2, network.pes_per_node)
     # With one replica there are no rings, and inside a node no link that they share.
-    leaves_node = jnp.greater(p, network.pes_per_node) & jnp.greater(p1, 1)
-    return jnp.where(leaves_node, jnp.maximum(1.0, flows / network.links_per_node), 1.0)
+    leaves_node = xp.greater(p, network.pes_per_node) & xp.greater(p1, 1)
+    return xp.where(leaves_node, xp.maximum(1.0, flows / network.links_per_node), 1.0)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
-import jax.numpy as jnp
-from jax import Array
 
 from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits
 from kernels.case import Case
@@ -21,6 +19,7 @@ from kernels.flags import FORBIDS
 from kernels.group import GroupWork
 from kernels.limits import Early, early, limits
 from kernels.memory import find_memory
+from kernels.namespace import in_numpy, xp
 from kernels.own_part import time_own_part
 from kernels.rates import Rates, are_constant, find_rates, iteration_times
 from kernels.run import Times, add_terms, extend_to_epoch, wait_for_input
@@ -83,7 +82,7 @@ class Invariants:
     paths: Paths | None
 
 
-@compiled()
+@compiled(numpy=True)
 def reduce_layers(division: Division) -> GroupWork:
     """The work of a group's busiest PE: stage one."""
     return group_work(division, time_own_part(division))
@@ -93,11 +92,11 @@ def find_invariants(case: Case) -> Invariants:
     """The invariants of a case; the machine oracle has no rates."""
     run = case.run
     # Not where serial has several PEs, or a group does not divide p: p1 is rounded there.
-    exists = jnp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
+    exists = xp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
     if "segments" in case.choices:  # those of less than a sample are no choice; one always is
-        exists = exists & jnp.less_equal(run.segments, jnp.maximum(run.batch, 1.0))
+        exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
     rates = None
-    if are_constant(case.options):
+    if are_constant(case.options) and not in_numpy():
         rates = find_rates(case)
         rates = replace(rates, fixed=_where(exists, rates.fixed))
     paths = find_paths(case) if case.options.network == "rails" else None
@@ -132,16 +131,16 @@ def settle_choices(case: Case) -> Case:
     return fetch(_settle_choices(case)) if case.choices else case
 
 
-@compiled()
+@compiled(numpy=True)
 def _evaluate(case: Case) -> Answer:
     return evaluate(case)
 
 
-@compiled()
+@compiled(numpy=True)
 def _settle_choices(case: Case) -> Case:
     answer = _evaluate_all(case, find_invariants(case))
     for _ in case.choices:
-        pick, rank = _pick_choice(answer), jnp.ndim(case.run.p)
+        pick, rank = _pick_choice(answer), xp.ndim(case.run.p)
         answer = choose_answer(answer)
         case = jax.tree.map(partial(_take_choice, pick=pick, rank=rank), case)
     return replace(case, choices=())
@@ -150,7 +149,7 @@ def _settle_choices(case: Case) -> Case:
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
     work, run, exists, training = case.work, case.run, invariants.exists, case.training
-    needed = jnp.where(exists, find_memory(case), jnp.nan)
+    needed = xp.where(exists, find_memory(case), xp.nan)
     times = extend_to_epoch(_find_times(case, invariants), run, case.options)
     unsure = None if case.uncertainty is None else spread(case)
     epochs_spread = training.spread_epochs(run.global_batch) if training else None
@@ -162,7 +161,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         limit=limits(work, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
-        segments=jnp.where(jnp.equal(work.pipelined, 1), run.segments, 1.0),
+        segments=xp.where(xp.equal(work.pipelined, 1), run.segments, 1.0),
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
@@ -175,7 +174,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
 
 def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:
     """Of the time to the target: how long an epoch takes tells nothing of how many it takes."""
-    return None if times is None or epochs is None else jnp.hypot(times.total, epochs)
+    return None if times is None or epochs is None else xp.hypot(times.total, epochs)
 
 
 def _find_times(case: Case, invariants: Invariants) -> Times:
@@ -193,7 +192,7 @@ def _iteration_times(case: Case, invariants: Invariants) -> Times:
     return _where(invariants.exists, add_terms(iteration_terms(case, invariants.paths)))
 
 
-def _pick_choice(choices: Answer) -> Array:
+def _pick_choice(choices: Answer) -> AnyArray:
     """The number, in each cell, of the choice that is the fastest of those allowed.
 
     Where none is allowed, of those that exist. With a law of epochs: the soonest at the target.
@@ -201,30 +200,30 @@ def _pick_choice(choices: Answer) -> Array:
     time = choices.epoch_time if choices.epochs is None else choices.train_time
     # `argmin` takes NaN for the least: what does not exist is infinitely slow. The flags may vary
     # with more dimensions than the time.
-    time, _ = jnp.broadcast_arrays(jnp.where(jnp.isnan(time), jnp.inf, time), choices.limit)
+    time, _ = xp.broadcast_arrays(xp.where(xp.isnan(time), xp.inf, time), choices.limit)
     forbidden = (choices.limit & LIMITS(FORBIDS)) > 0
-    allowed = jnp.where(forbidden, jnp.inf, time)
+    allowed = xp.where(forbidden, xp.inf, time)
     # Of choices as fast as each other the first: the smallest group, the fewest segments.
-    return jnp.where(jnp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
+    return xp.where(xp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
 
 
-def _take_choice(leaf: AnyArray, pick: Array, rank: int) -> Array:
+def _take_choice(leaf: AnyArray | float, pick: AnyArray, rank: int) -> AnyArray:
     """A leaf [..., choice, cells] at the choice that each cell picks: [..., cells].
 
     rank: dimensions of the choice and the cells together; constants have fewer.
     """
-    values = jnp.asarray(leaf)
+    values = xp.asarray(leaf)
     axis = values.ndim - rank
     if axis < 0:
         return values
     if values.shape[axis] == 1:  # the same for all choices
-        return jnp.squeeze(values, axis)
-    index = jnp.expand_dims(pick, tuple(range(axis + 1)))
+        return xp.squeeze(values, axis)
+    index = xp.expand_dims(pick, tuple(range(axis + 1)))
     leading, cells = values.shape[: axis + 1], values.shape[axis + 1 :]
-    spread_out = jnp.broadcast_to(values, leading + jnp.broadcast_shapes(cells, pick.shape))
-    return jnp.take_along_axis(spread_out, index, axis=axis).squeeze(axis)
+    spread_out = xp.broadcast_to(values, leading + xp.broadcast_shapes(cells, pick.shape))
+    return xp.take_along_axis(spread_out, index, axis=axis).squeeze(axis)
 
 
 def _where(exists: Flags, times: Times) -> Times:
-    defined: Times = jax.tree.map(lambda time: jnp.where(exists, time, jnp.nan), times)
+    defined: Times = jax.tree.map(lambda time: xp.where(exists, time, xp.nan), times)
     return defined

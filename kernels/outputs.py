@@ -6,27 +6,25 @@ is cut into blocks, and whatever order of operations the compiler then finds bes
 
 from operator import attrgetter
 
-import jax.numpy as jnp
-from jax import Array
-
-from kernels.arrays import LIMITS, Cells
+from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.namespace import xp
 from kernels.oracle import Answer, Invariants, evaluate
 from kernels.output_slopes import find_output_slopes
 from kernels.stored import STORED
 from kernels.uncertainty import quantile
 
 
-@compiled("names")
-def compute_outputs(case: Case, *, names: tuple[str, ...]) -> dict[str, Array]:
+@compiled("names", numpy=True)
+def compute_outputs(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     """What a block stores, and no more: the compiler drops what is not asked for."""
     return select_outputs(case, names)
 
 
 def select_outputs(
     case: Case, names: tuple[str, ...], invariants: Invariants | None = None
-) -> dict[str, Array]:
+) -> dict[str, AnyArray]:
     """The outputs as they are stored; of size 1 along dimensions where they do not vary."""
     answer = evaluate(case, invariants)
     slopes = find_output_slopes(case, names)
@@ -59,6 +57,6 @@ def _percentile(answer: Answer, time: str, percent: int) -> Cells:
     return quantile(*times[time], percent)
 
 
-def _as_stored(name: str, values: Cells) -> Array:
+def _as_stored(name: str, values: Cells) -> AnyArray:
     # Two bytes hold all flags. Of times, single precision has more digits than are right.
-    return jnp.asarray(values).astype(LIMITS if name == "limit" else jnp.float32)
+    return xp.asarray(values).astype(LIMITS if name == "limit" else xp.float32)

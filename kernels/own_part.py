@@ -5,13 +5,12 @@ For the machine oracle (docs/machine.md): Table III divides times, and not what 
 
 from dataclasses import replace
 
-import jax.numpy as jnp
-
 from kernels.arrays import Extents, Factors, PerLayer
 from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.group import share
 from kernels.layers import Layers, LayerTimes
+from kernels.namespace import xp
 
 
 def time_own_part(division: Division) -> LayerTimes:
@@ -45,7 +44,7 @@ def take_own_part(division: Division) -> Layers:
         if layers.groups is None:
             return own
         # Of a grouped convolution it reads the channels of its filters' groups alone.
-        return replace(own, x=layers.x * jnp.maximum(part, 1 / layers.groups))
+        return replace(own, x=layers.x * xp.maximum(part, 1 / layers.groups))
     return replace(own, x=layers.x * part)
 
 
@@ -55,6 +54,6 @@ def row_share(extents: Extents, factors: Factors) -> PerLayer:
     A layer of fewer rows than PEs is divided as far as it has rows; all of 1 x 1 x 1 is whole.
     """
     depth, height, width = (
-        jnp.ceil(extent / factor) / extent for extent, factor in zip(extents, factors, strict=True)
+        xp.ceil(extent / factor) / extent for extent, factor in zip(extents, factors, strict=True)
     )
-    return jnp.asarray(depth * height * width)
+    return xp.asarray(depth * height * width)

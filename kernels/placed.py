@@ -7,14 +7,11 @@ before (docs/placement.md): a step is then as long as its critical path, of laye
 
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
-from jax import Array
-
-from kernels.arrays import Cells, PerDevice, PerLayer
+from kernels.arrays import AnyArray, Cells, PerDevice, PerLayer
 from kernels.division import Division
 from kernels.group import GroupWork, Placed, total, whole_work
 from kernels.layers import LayerTimes
+from kernels.namespace import map_leading, xp
 
 
 def work(division: Division, times: LayerTimes) -> GroupWork:
@@ -30,9 +27,9 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         activations=sum_devices(2 * (layers.x + layers.y), placed.runs),
         parameters=sum_devices(2 * layers.w + layers.bias, placed.runs),
         gradient=_find_most(layers.w, placed),
-        tensors=_find_most(jnp.where(layers.w > 0, 1.0, 0.0), placed),
-        path_messages=jnp.asarray(placed.messages),
-        path_items=jnp.asarray(placed.items),
+        tensors=_find_most(xp.where(layers.w > 0, 1.0, 0.0), placed),
+        path_messages=xp.asarray(placed.messages),
+        path_items=xp.asarray(placed.items),
     )
 
 
@@ -43,26 +40,26 @@ def expect_placed(division: Division) -> Placed:
     return placed
 
 
-def sum_devices(values: PerLayer, runs: PerDevice) -> Array:
+def sum_devices(values: PerLayer, runs: PerDevice) -> AnyArray:
     """Sum over the layers that each PE runs [device, cells]."""
-    return jnp.sum(jnp.asarray(runs) * jnp.asarray(values), axis=1)
+    return xp.sum(xp.asarray(runs) * xp.asarray(values), axis=1)
 
 
-def find_peaks(kept: PerLayer, gradients: PerLayer, runs: PerDevice) -> Array:
+def find_peaks(kept: PerLayer, gradients: PerLayer, runs: PerDevice) -> AnyArray:
     """The most that is there in one pass on each PE [device, cells].
 
     kept: of each layer, for the backward pass; gradients: of its input and output.
     """
 
-    def find_peak(own: Array) -> Array:
-        so_far = jnp.cumsum(own * kept, axis=0)
-        return jnp.max(own * (so_far + gradients), axis=0)
+    def find_peak(own: AnyArray) -> AnyArray:
+        so_far = xp.cumsum(own * kept, axis=0)
+        return xp.max(own * (so_far + gradients), axis=0)
 
     # One PE after the other: all at once would take the memory of PEs x layers x cells.
-    peaks: Array = jax.lax.map(find_peak, jnp.asarray(runs))
+    peaks: AnyArray = map_leading(find_peak, xp.asarray(runs))
     return peaks
 
 
 def _find_most(values: PerLayer, placed: Placed) -> Cells:
     """Of the PE that has the most: PEs update, and exchange with other replicas, at once."""
-    return jnp.max(sum_devices(values, placed.runs), axis=0)
+    return xp.max(sum_devices(values, placed.runs), axis=0)

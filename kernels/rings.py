@@ -9,9 +9,9 @@ smallest level that spans it, and has no rings that share a link but for a hand-
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from kernels.arrays import Cells, Flags
+from kernels.namespace import xp
 from kernels.network import Link, Network
 
 
@@ -27,7 +27,7 @@ class Ring:
     @property
     def span(self) -> Cells:
         """S = min(q s, p)."""
-        return jnp.minimum(self.degree * self.stride, self.p)
+        return xp.minimum(self.degree * self.stride, self.p)
 
 
 def find_path(network: Network, ring: Ring) -> Link:
@@ -41,17 +41,17 @@ def find_flow(network: Network, p: Cells, span: Cells, stride: Cells) -> Link:
     paths = [Link(network.latency[0], 1 / network.bandwidth[0])]
     for level in range(levels - 1):
         shared = _share_links(network, p, span, stride, level)
-        shared = jnp.maximum(shared, 1 / jnp.asarray(network.flow))
+        shared = xp.maximum(shared, 1 / xp.asarray(network.flow))
         beyond = shared / (network.links_per_node * network.bandwidth[level + 1])
         # No flow is faster on its way than where it begins.
-        paths.append(Link(network.latency[level + 1], jnp.maximum(paths[-1].beta, beyond)))
+        paths.append(Link(network.latency[level + 1], xp.maximum(paths[-1].beta, beyond)))
     chosen = paths[-1]
     # From the outermost inwards: the smallest that holds all of a ring is chosen last.
     for level in reversed(range(levels - 1)):
         whole = _hold_whole(network.span[level], p, span)
         chosen = Link(
-            jnp.where(whole, paths[level].alpha, chosen.alpha),
-            jnp.where(whole, paths[level].beta, chosen.beta),
+            xp.where(whole, paths[level].alpha, chosen.alpha),
+            xp.where(whole, paths[level].beta, chosen.beta),
         )
     return chosen
 
@@ -60,45 +60,45 @@ def count_flows(network: Network, p: Cells, span: Cells, stride: Cells, level: i
     """f_j = min(P_j, c_j min(s, P_j)): flows that leave a level at once, one a ring."""
     pes = network.span[level]
     # Where rings lie across its borders, the ends of two of them share it.
-    rings = jnp.where(is_cut(pes, p, span), 2.0, 1.0) * jnp.minimum(stride, pes)
-    return jnp.minimum(pes, rings)
+    rings = xp.where(is_cut(pes, p, span), 2.0, 1.0) * xp.minimum(stride, pes)
+    return xp.minimum(pes, rings)
 
 
 def is_cut(pes: Cells, p: Cells, span: Cells) -> Flags:
     """Whether rings lie across the borders of a level of so many PEs."""
-    several = jnp.greater(p, pes) & jnp.greater(p, span)
+    several = xp.greater(p, pes) & xp.greater(p, span)
     return several & _is_no_multiple(pes, span) & _is_no_multiple(span, pes)
 
 
 def count_in_node(network: Network, ring: Ring) -> Cells:
     """h: PEs of a ring that share a node, the same number in each; 1 where it is not."""
     pes = network.span[0]
-    aligned = jnp.equal(jnp.remainder(pes, ring.stride), 0)
-    aligned &= jnp.logical_not(is_cut(pes, ring.p, ring.span))
-    return jnp.where(aligned, jnp.minimum(ring.degree, pes / ring.stride), 1.0)
+    aligned = xp.equal(xp.remainder(pes, ring.stride), 0)
+    aligned = aligned & xp.logical_not(is_cut(pes, ring.p, ring.span))
+    return xp.where(aligned, xp.minimum(ring.degree, pes / ring.stride), 1.0)
 
 
 def count_chains(network: Network, ring: Ring) -> tuple[Cells, Cells]:
     """h_t and n_t: PEs of a tree's chain in a node, and its nodes."""
     pes = network.span[0]
-    share = jnp.minimum(ring.degree, jnp.maximum(jnp.floor(pes / ring.stride), 1.0))
+    share = xp.minimum(ring.degree, xp.maximum(xp.floor(pes / ring.stride), 1.0))
     # Of a ring that lies across a border, a node more: no cut makes a tree faster.
-    more = jnp.where(is_cut(pes, ring.p, ring.span), 1.0, 0.0)
-    return share, jnp.ceil(ring.degree / share) + more
+    more = xp.where(is_cut(pes, ring.p, ring.span), 1.0, 0.0)
+    return share, xp.ceil(ring.degree / share) + more
 
 
 def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Flags:
     """Whether a level holds whole rings alone."""
-    uncut = jnp.less_equal(p, pes) | jnp.logical_not(_is_no_multiple(pes, span))
-    return jnp.greater_equal(pes, span) & uncut
+    uncut = xp.less_equal(p, pes) | xp.logical_not(_is_no_multiple(pes, span))
+    return xp.greater_equal(pes, span) & uncut
 
 
 def _share_links(network: Network, p: Cells, span: Cells, stride: Cells, level: int) -> Cells:
     """max(f_0, k o_j f_j / P_j): flows that the links of a node carry, or those of a level."""
     of_node, of_level = (count_flows(network, p, span, stride, each) for each in (0, level))
     narrower = 1.0 if network.oversubscription is None else network.oversubscription[level]
-    return jnp.maximum(of_node, network.pes_per_node * narrower * of_level / network.span[level])
+    return xp.maximum(of_node, network.pes_per_node * narrower * of_level / network.span[level])
 
 
 def _is_no_multiple(count: Cells, of: Cells) -> Flags:
-    return jnp.not_equal(jnp.remainder(count, of), 0)
+    return xp.not_equal(xp.remainder(count, of), 0)

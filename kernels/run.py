@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 
 from kernels import batches
 from kernels.arrays import Cells
 from kernels.batches import Rounding, Scaling
+from kernels.namespace import xp
 from kernels.options import Options
 from kernels.terms import Terms, list_terms
 
@@ -130,7 +130,7 @@ def add_terms(terms: Terms) -> Times:
 
 def wait_for_input(times: Times, feed: Cells) -> Times:
     """The times of an iteration that ends when its PEs have ended, and its hosts have: `feed`."""
-    wait = jnp.maximum(feed - (times.compute + times.communication), 0.0)
+    wait = xp.maximum(feed - (times.compute + times.communication), 0.0)
     return replace(
         times,
         terms=replace(times.terms, input_wait=wait),

@@ -7,12 +7,11 @@ split ends before the last layer, the parts are gathered there, and their gradie
 
 from dataclasses import replace
 
-import jax.numpy as jnp
-
 from kernels.arrays import Cells, Extents, Factors, PerLayer
 from kernels.division import Division, add_own
 from kernels.group import GroupWork, held, total, whole_work
 from kernels.layers import Layers, LayerTimes
+from kernels.namespace import empty_last, xp
 
 
 def halo(overlap: Extents, planes: PerLayer, extents: Extents, factors: Factors) -> PerLayer:
@@ -40,9 +39,9 @@ def layer_halo(layers: Layers, factors: Factors, aligned: bool = False) -> PerLa
     """
     wide = layers.kernel - 1
     stride = layers.stride
-    common = jnp.maximum(layers.kernel - jnp.maximum(stride, 1 / stride), 0.0)
-    forward = common * jnp.minimum(stride, 1.0) if aligned else wide
-    backward = common / jnp.maximum(stride, 1.0) if aligned else wide
+    common = xp.maximum(layers.kernel - xp.maximum(stride, 1 / stride), 0.0)
+    forward = common * xp.minimum(stride, 1.0) if aligned else wide
+    backward = common / xp.maximum(stride, 1.0) if aligned else wide
     return halo(forward, layers.channels, layers.extents_x, factors) + halo(
         backward, layers.filters, layers.extents_y, factors
     )
@@ -57,12 +56,12 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         whole_work(layers, times),
         # Update, parameters and gradient stay those of one PE: each has all the weights.
         forward_backward=add_own(times.forward + times.backward, division),
-        activations=jnp.expand_dims(held(2 * (layers.x + layers.y), split, p2), 0),
+        activations=xp.expand_dims(held(2 * (layers.x + layers.y), split, p2), 0),
         halo_items=total(items),
         # A layer without a halo (kernels of 1, or not split) has no start-ups either.
-        halo_exchanges=total(jnp.where(items > 0, 1.0, 0.0)),
+        halo_exchanges=total(xp.where(items > 0, 1.0, 0.0)),
         split_items=split_point(layers.y, split),
-        replicated=jnp.ones(()),
+        replicated=xp.ones(()),
         halo_stride=_find_halo_stride(placement.factors),
     )
 
@@ -70,14 +69,14 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
 def _find_halo_stride(factors: Factors) -> Cells:
     """How many PEs lie between neighbours along the outermost dimension that is divided."""
     depth, height, width = factors
-    return jnp.where(depth > 1, height * width, jnp.where(height > 1, width, 1.0))
+    return xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0))
 
 
 def split_point(y: PerLayer, split: PerLayer) -> Cells:
     """Items a sample of the last split layer's output; 0 where that is the network's last layer."""
-    split = jnp.asarray(split)
-    later = jnp.cumsum(split[::-1], axis=0)[::-1]
+    split = xp.asarray(split)
+    later = xp.cumsum(split[::-1], axis=0)[::-1]
     # `later`, the split layers from here on, is 1 at the last one, and before it at layers whose
     # split is 0.
-    is_last_split = jnp.where(later == 1, split, 0)
-    return total(is_last_split.at[-1].set(0) * y)
+    is_last_split = xp.where(later == 1, split, 0)
+    return total(empty_last(is_last_split) * y)

@@ -7,8 +7,6 @@ S segments.
 
 from dataclasses import replace
 
-import jax.numpy as jnp
-
 from kernels import filter_channel, pipeline, placed, spatial
 from kernels.arrays import Cells
 from kernels.case import Case
@@ -19,6 +17,7 @@ from kernels.group import GroupWork, whole_work
 from kernels.hosts import pack_gradients
 from kernels.layers import LayerTimes
 from kernels.memory import hold_alive
+from kernels.namespace import xp
 from kernels.network import Network, nodes
 from kernels.options import Options
 from kernels.run import Run
@@ -74,12 +73,12 @@ def _time_computing(case: Case) -> Terms:
     """Seconds an iteration that has one pass of b samples a replica, and sends nothing."""
     work, run, options, software = case.work, case.run, case.options, case.software
     forward_backward = run.batch * work.forward_backward
-    nothing = jnp.zeros(())
+    nothing = xp.zeros(())
     by_table = options.network == "levels"  # Table III has none of what follows
     return Terms(
         forward_backward=forward_backward,
         pipeline_bubble=pipeline_bubble(work, run, forward_backward),
-        weight_update=jnp.asarray(work.update),
+        weight_update=xp.asarray(work.update),
         pass_overhead=pass_overhead(work, run, options),
         split_overhead=nothing if by_table else split_overhead(work, run, case.pe, software),
         gradient_packing=nothing if by_table else pack_gradients(work, run, case.network, software),
@@ -103,19 +102,19 @@ def feed_seconds(work: GroupWork, run: Run, network: Network) -> Cells:
     """
     shared = run.global_batch / nodes(run.p, network)
     whole = (work.by_filter + work.by_channel + work.pipelined) * run.accumulate * run.batch
-    return jnp.asarray(jnp.maximum(shared, whole) / network.input_rate)
+    return xp.asarray(xp.maximum(shared, whole) / network.input_rate)
 
 
 def pipeline_bubble(work: GroupWork, run: Run, forward_backward: Cells) -> Cells:
     """(p2-1)/S of the slowest stage's time, while the pipeline fills and drains."""
     # Of Table III's b (p2+S-1)/S the rest: b itself is `forward_backward`.
-    return jnp.asarray(work.pipelined * (run.p2 - 1) / run.segments * forward_backward)
+    return xp.asarray(work.pipelined * (run.p2 - 1) / run.segments * forward_backward)
 
 
 def pass_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
     """sum f_l, or of a pipeline's slowest stage in each of its p2 + S - 1 steps."""
     if options.weights_read == "sample":  # Table III has none
-        return jnp.zeros(())
+        return xp.zeros(())
     # A segment is a pass of its own; a pipeline of one stage is not cut into any.
-    more = jnp.where(jnp.greater(run.p2, 1), run.p2 + run.segments - 2, 0.0)
-    return jnp.asarray((1 + work.pipelined * more) * work.fixed)
+    more = xp.where(xp.greater(run.p2, 1), run.p2 + run.segments - 2, 0.0)
+    return xp.asarray((1 + work.pipelined * more) * work.fixed)

@@ -123,7 +123,7 @@ def summarise_nothing(shape: tuple[int, ...], of_limits: tuple[int, ...], trains
 def summarise(line: Line) -> Summary:
     """The summary of a line, or of a part of one; of size 1 along dimensions where none varies."""
     largest = jnp.max(jnp.where(line.allowed, line.row, -1), axis=0)
-    stops = line.limit & LIMITS(STOPS)
+    stops = jnp.asarray(line.limit & LIMITS(STOPS))
     # Beyond the largest one that is allowed: gaps below it stop nothing.
     stopped = jnp.min(jnp.where((stops > 0) & (line.row > largest), line.row, NO_ROW), axis=0)
     p = jnp.asarray(line.p, float)

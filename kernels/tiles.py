@@ -5,7 +5,6 @@ while they are at hand. Cells are [pe, others ...], PE counts in ascending order
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -73,11 +72,3 @@ def tiles(shape: tuple[int, ...], cells: int = TILE_CELLS) -> Tiles:
         others.insert(0, max(1, min(n, room // math.prod(others))))
     rows = max(1, min(shape[0], cells // math.prod(others)))
     return Tiles(shape, (rows, *others))
-
-
-def repeat(count: int, body: Callable[[Cells, Tree], Tree], carry: Tree) -> Tree:
-    """`body` for each number below `count`; once needs no loop."""
-    if count == 1:
-        return body(0, carry)
-    looped: Tree = jax.lax.fori_loop(0, count, body, carry)
-    return looped

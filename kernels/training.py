@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from kernels.arrays import Cells
 from kernels.convergence import Curve, Law, follow_curve, spread_epochs
+from kernels.namespace import xp
 
 # Here, and not where they stand: laws are read, and fitted, without JAX.
 jax.tree_util.register_dataclass(Curve)
@@ -24,10 +24,10 @@ class Training:
 
     def count_epochs(self, global_batch: Cells) -> Cells:
         """Epochs to the target; NaN where it is never reached."""
-        epochs = follow_curve(self.curve, jnp.asarray(global_batch))
-        return jnp.where(jnp.greater(global_batch, self.converges_to), jnp.nan, epochs)
+        epochs = follow_curve(self.curve, xp.asarray(global_batch))
+        return xp.where(xp.greater(global_batch, self.converges_to), xp.nan, epochs)
 
     def spread_epochs(self, global_batch: Cells) -> Cells:
         """Spread of the logarithm of the epochs."""
-        spread: Cells = spread_epochs(self.law, jnp.asarray(global_batch))
+        spread: Cells = spread_epochs(self.law, xp.asarray(global_batch))
         return spread

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from sweep.samples.read import open_samples
     from sweep.samples.sample import sample
     from sweep.samples.stream import batches
+    from sweep.surrogates.evaluate import evaluate_surrogate
+    from sweep.surrogates.predict import predict_surrogate
+    from sweep.surrogates.surrogate import load_surrogate
+    from sweep.surrogates.train import train_surrogate
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
@@ -70,6 +74,10 @@ _HOMES = {
     "run": "sweep.engine.run",
     "sensitivity": "sweep.questions.sensitivity",
     "sample": "sweep.samples.sample",
+    "evaluate_surrogate": "sweep.surrogates.evaluate",
+    "load_surrogate": "sweep.surrogates.surrogate",
+    "predict_surrogate": "sweep.surrogates.predict",
+    "train_surrogate": "sweep.surrogates.train",
 }
 
 __all__ = [
@@ -83,22 +91,26 @@ __all__ = [
     "compute_space",
     "crossovers",
     "diff",
+    "evaluate_surrogate",
     "explain",
     "export",
     "grad",
     "hybrid",
     "limits",
+    "load_surrogate",
     "needs",
     "open_dataset",
     "open_samples",
     "pareto",
     "place",
     "predict",
+    "predict_surrogate",
     "provision",
     "regret",
     "run",
     "sample",
     "sensitivity",
+    "train_surrogate",
 ]
 
 

@@ -57,6 +57,7 @@ FLOORS = (
     "sweep.measured",
     "sweep.calibration",
     "sweep.samples",
+    "sweep.surrogates",
     "sweep.show",
     "sweep.accessor",
     "sweep.cli",

@@ -1,11 +1,10 @@
 """Measured epochs as a table: straight lines between the points, instead of the law.
 
 Inside the measured batches they miss a point that is left out by less than the law does
-(docs/convergence.md), and meet a measured one. Apart from the entry: SciPy takes 0.3 s to import.
+(docs/convergence.md), and meet a measured one. Apart from the entry, which needs none of it.
 """
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from grids.convergence.entry import Convergence
 from grids.models.layers import Floats
@@ -35,6 +34,8 @@ def draw_curve(convergence: Convergence) -> Curve:
     rise = law.epochs_min / law.critical_batch
     if not points:
         return Curve(law.epochs_min, rise, np.empty(0), np.empty(0))
+    from scipy.optimize import isotonic_regression  # late: SciPy takes 0.6 s to import
+
     batches = np.array([point.global_batch for point in points], float)
     epochs = isotonic_regression([point.epochs for point in points]).x
     # Outside, the law in proportion: it meets the first point, and the last one.

@@ -7,10 +7,10 @@ are not drawn.
 
 from dataclasses import dataclass, fields
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from grids.entries.calibration import CALIBRATED, CalibrationFile, ModelError
 from grids.entries.parameters import PARAMETERS
@@ -28,6 +28,9 @@ from kernels.software import Software
 # opposites, which were correlated. Each costs a cell as much as its times.
 DRAWS = 32
 NAMES = tuple(each.name for each in fields(Software))
+# [DRAWS / 2, dimension]: scipy.stats.qmc.Sobol(16, seed=0), the same with each SciPy; to import
+# scipy.stats takes 0.6 s.
+POINTS = Path(__file__).with_name("sobol_points.csv")
 
 # Before any run of a machine: of published runs that no prior was fitted to (docs/accuracy.md).
 PRIOR_ERROR = ModelError(serial=0.06, group=0.2, reduce=0.2, exchange=0.3, unseen=0.0, distance=0.0)
@@ -96,10 +99,26 @@ def build_uncertainty(
 @cache
 def draw_normals(size: int) -> Floats:
     """Uncorrelated normal numbers [DRAWS, size] of mean 0 and variance 1, always the same."""
-    half = ndtri(qmc.Sobol(size, seed=0).random(DRAWS // 2))
-    assert size <= len(half)  # more cannot be uncorrelated
-    normals = np.concatenate([half, -half])
-    variances, axes = np.linalg.eigh(normals.T @ normals / DRAWS)
+    half = ndtri(np.loadtxt(POINTS, delimiter=",")[:, :size])
+    return _remove_correlations(np.concatenate([half, -half]))
+
+
+@cache
+def draw_errors(size: int) -> Floats:
+    """As many numbers [DRAWS, size] for a model's own errors, uncorrelated with `draw_normals`.
+
+    The same in a draw and in its opposite, where all others change their sign.
+    """
+    quarter = ndtri(np.loadtxt(POINTS, delimiter=",")[: DRAWS // 4, :size])
+    half = np.concatenate([quarter, -quarter])
+    return _remove_correlations(np.concatenate([half, half]))
+
+
+def _remove_correlations(normals: Floats) -> Floats:
+    """The same numbers [draw, size] of mean 0, turned until they are uncorrelated."""
+    draws, size = normals.shape
+    assert np.linalg.matrix_rank(normals) == size  # more cannot be uncorrelated
+    variances, axes = np.linalg.eigh(normals.T @ normals / draws)
     uncorrelated: Floats = normals @ (axes / np.sqrt(variances)) @ axes.T
     return uncorrelated
 

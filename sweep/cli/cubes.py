@@ -2,15 +2,25 @@
 
 import sys
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
-from sweep.cli.objectives import OBJECTIVES, ObjectiveOption, PriceOption, TimeOption, parse_price
+from sweep.cli.objectives import (
+    OBJECTIVES,
+    TIMES,
+    ObjectiveOption,
+    PriceOption,
+    parse_price,
+)
 from sweep.cli.shared_options import Form, Store
 from sweep.cli.spaces import All, Asked, ask_cube, ask_space, end_if_empty
+from sweep.show.visible import tell
+
+if TYPE_CHECKING:
+    from kernels.statistics import Objective
 
 
 def status(
@@ -42,7 +52,11 @@ def limits(
     efficiency: Annotated[
         float, typer.Option(help="Parallel efficiency that counts as efficient.")
     ] = 0.5,
-    objective: TimeOption = "epoch-time",
+    objective: Annotated[
+        Literal["epoch-time", "train-time", "pe-hours", "cost"],
+        typer.Option(help="A time; with --crossovers what a cost, too, is compared by."),
+    ] = "epoch-time",
+    price: PriceOption = None,
     crossovers: Annotated[
         str | None,
         typer.Option(
@@ -50,40 +64,77 @@ def limits(
             help="From where on strategies overtake others: pe, batch, inter_bandwidth ...",
         ),
     ] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option("--intervals", help="Ranges of every row, and not of few rows alone."),
+    ] = False,
     every: All = False,
     form: Form = "table",
 ) -> None:
     """How far each strategy scales, and what stops it; or where one overtakes another."""
+    from sweep.questions.limits import add_ranges, expects_intervals
     from sweep.questions.limits import list_limits as ask
-    from sweep.show.answers import show_rows
+    from sweep.show.answers import SCREENFUL
+    from sweep.show.limits import show_limits
 
     if crossovers is not None:
-        if objective != "epoch-time":
-            raise InputError(
-                "crossovers are those of an epoch's time",
-                where="--objective",
-                advice="leave it out; of trainings: paradl hybrid",
-            )
-        _show_crossovers(asked, crossovers, every, form)
+        _show_crossovers(asked, crossovers, objective, price, every, form)
         return
-    by = OBJECTIVES[objective]
-    rows = ask_cube(
-        asked, lambda: ask(asked.source, efficiency, asked.selection, by, asked.max_global_batch)
-    )
-    show_rows(rows, form, every)
+    by, bound = _expect_time(objective), asked.max_global_batch
+
+    def answer() -> list[dict[str, Any]]:
+        rows = ask(asked.source, efficiency, asked.selection, by, bound, intervals=False)
+        shown = rows if every or form != "table" else rows[:SCREENFUL]
+        if not expects_intervals(len(shown), intervals or None):
+            return rows
+        told = add_ranges(asked.source, shown, efficiency, asked.selection, by, bound)
+        return [*told, *rows[len(shown) :]]
+
+    rows = ask_cube(asked, answer)
+    show_limits(rows, form, every)
     end_if_empty(asked, rows)
 
 
-def _show_crossovers(asked: Asked, along: str, every: bool, form: Any) -> None:
+def _expect_time(objective: str) -> "Objective":
+    """The time that limits are those of. InputError: they are kept of no other objective."""
+    if objective not in TIMES:
+        raise InputError(
+            f"no limits are kept of {objective}",
+            where="--objective",
+            advice="expected epoch-time or train-time; or ask for --crossovers pe",
+        )
+    return TIMES[objective]
+
+
+def _show_crossovers(
+    asked: Asked,
+    along: str,
+    objective: str,
+    price: list[str] | None,
+    every: bool,
+    form: Any,
+) -> None:
     """Print from where on strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers as ask
+    from sweep.questions.crossovers import tell_same
     from sweep.show.crossovers import show_crossovers
 
-    bound = asked.max_global_batch
+    goal, prices = OBJECTIVES[objective], parse_price(price)
     rows = ask_cube(
-        asked, lambda: ask(asked.source, along, asked.selection, max_global_batch=bound)
+        asked,
+        lambda: ask(
+            asked.source,
+            along,
+            asked.selection,
+            objective=goal,
+            price=prices,
+            max_global_batch=asked.max_global_batch,
+        ),
     )
-    show_crossovers(rows, form, every)
+    show_crossovers(rows, form, every, goal)
+    same = tell_same(asked.source, asked.selection, goal)
+    if same:
+        tell(f"paradl: {same}")
     end_if_empty(asked, rows)
 
 

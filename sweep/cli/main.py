@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from inspect import Parameter, signature
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -48,6 +49,7 @@ from sweep.cli.shared_options import (
     Times,
     Version,
 )
+from sweep.cli.surrogates import app as surrogate
 from sweep.cli.trades import TRADES
 from sweep.errors import RunError
 from sweep.show.visible import escape_lines, tell
@@ -137,8 +139,8 @@ for question in (*QUESTIONS, *PLANNING, *TRADES):
     app.command()(question)
 
 
-def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., None]:
-    """A command about one configuration, which `show_answer` prints."""
+def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
+    """A command about one configuration, which `show_answer` prints, with options of its own."""
 
     def command(
         model: Model,
@@ -162,6 +164,7 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
         target: Target = None,
         max_global_batch: MaxGlobalBatch = None,
         form: Form = "table",
+        **own: Any,
     ) -> None:
         from sweep.questions.predict import Configuration
 
@@ -192,9 +195,23 @@ def _make_command(show_answer: Callable[["Grid", Any], None]) -> Callable[..., N
         misfit = grid.misfit(0, 0)
         for warning in (*grid.warnings, *([misfit] if misfit else [])):
             tell(f"paradl: warning: {warning}")
-        show_answer(grid, form)
+        show_answer(grid, form, **own)
 
-    command.__doc__ = show_answer.__doc__
+    described = signature(command)
+    shared = [each for each in described.parameters.values() if each.name != "own"]
+    more = [
+        each.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, each in signature(show_answer).parameters.items()
+        if name not in ("grid", "form")
+    ]
+    told = {
+        "__doc__": show_answer.__doc__,
+        # What Typer reads the options of.
+        "__signature__": described.replace(parameters=[*shared, *more]),
+        "__annotations__": {each.name: each.annotation for each in (*shared, *more)},
+    }
+    for name, value in told.items():
+        setattr(command, name, value)
     return command
 
 
@@ -217,13 +234,19 @@ def predict(grid: "Grid", form: Any) -> None:
 
 @app.command("explain")
 @_make_command
-def explain(grid: "Grid", form: Any) -> None:
-    """One configuration's formulas with their numbers, term by term and layer by layer."""
+def explain(
+    grid: "Grid",
+    form: Any,
+    layers_table: Annotated[
+        bool, typer.Option("--layers-table", help="A row a layer, and nothing else.")
+    ] = False,
+) -> None:
+    """One configuration's formulas with their numbers, its memory by part, and how to launch it."""
     from sweep.questions.explain import explain_grid
     from sweep.show.explanation import show_explanation
 
     answer = explain_grid(grid)
-    show_explanation(answer, form)
+    show_explanation(answer, form, layers_table)
     _end_if_forbidden(answer)
 
 
@@ -265,3 +288,4 @@ app.command()(calibrate)
 for kind, draw in KINDS.items():
     plot.command(kind)(draw)
 app.add_typer(plot, name="plot")
+app.add_typer(surrogate, name="surrogate")

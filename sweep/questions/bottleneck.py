@@ -5,6 +5,7 @@ the system (ParaDL, section 5.3: what the oracle is to detect).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from kernels.terms import list_terms
 from sweep.cube.variables import name_limits
+from sweep.questions.draws import PARTS, PERCENTS, draw_terms, find_range, name_range
 from sweep.questions.memory_parts import list_memory_parts
 from sweep.questions.row_cases import build_row_case
 from sweep.questions.selection import Selection
@@ -28,7 +30,6 @@ Row = dict[str, Any]
 
 # PE counts of a line that are told, the ends among them, and values of each other axis.
 COUNTS, OTHERS = 8, 4
-PARTS = (*list_terms("compute"), *list_terms("communication"))
 
 # Of each term: whose it is, and what a student should know of it.
 KINDS: dict[str, tuple[str, str]] = {
@@ -83,7 +84,10 @@ def bottleneck(
 
     Columns: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
     `kind`: limitation, bottleneck or work, `sentence`, memory [B] and `memory_parts`, feasible,
-    limit. Of other axes than the PE counts four values at most; of `best` what was chosen.
+    limit. Of the machine oracle 10th and 90th percentiles over draws of what is not known:
+    `share_p10`, `computing_p10`, `shares_p10` and so on, and `binds_probability`: in what part of
+    the draws that term is the largest. Of other axes than the PE counts four values at most; of
+    `best` what was chosen.
     """
     import pandas as pd
 
@@ -94,7 +98,7 @@ def list_bottlenecks(
     cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
 ) -> list[Row]:
     """The rows of `bottleneck` as plain data."""
-    space = open_space(cube, selection, max_global_batch)
+    space = open_space(cube, selection, max_global_batch).ask_intervals()
     return [row for index in space.list_indices() for row in _list_rows(space, index)]
 
 
@@ -106,7 +110,8 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
     }
     case = space.grid.case(index, axes)
     assert case is not None  # its samples fit
-    answer = answer_case(case)
+    answer = answer_case(replace(case, uncertainty=None))
+    drawn = None if case.uncertainty is None else draw_terms(case)
     shape = tuple(values.size for values in axes.values())
     times = {
         name: np.broadcast_to(getattr(answer.terms, name), shape).astype(float) for name in PARTS
@@ -119,8 +124,11 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
             at = (pe, *others)
             cell = {name: write_axis(name, axes[name][n]) for name, n in zip(axes, at, strict=True)}
             seconds = {name: float(values[at]) for name, values in times.items()}
-            told = space.name(index) | cell
-            rows.append(told | _describe_cell(seconds, int(limit[at]), float(memory[at])))
+            row = space.name(index) | cell
+            row |= _describe_cell(seconds, int(limit[at]), float(memory[at]))
+            if drawn is not None and row["binds"] is not None:
+                row |= _list_ranges(row, {name: each[at] for name, each in drawn.items()})
+            rows.append(row)
     exist = [row for row in rows if row["binds"] is not None]
     return [row | _list_parts(space, index, row) for row in exist]
 
@@ -139,6 +147,26 @@ def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
         "memory": memory,
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
+    }
+
+
+def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
+    """The ranges of a cell's shares, and how probable it is that what binds does.
+
+    drawn: seconds of each term [draw].
+    """
+    total = np.sum([*drawn.values()], axis=0)
+    shares = {name: each / total for name, each in drawn.items()}
+    ranges = {name: find_range(shares[name]) for name in row["shares"]}
+    largest = np.max([*shares.values()], axis=0)
+    return {
+        **name_range("share", shares[row["binds"]]),
+        **name_range("computing", sum(shares[name] for name in list_terms("compute"))),
+        **{
+            f"shares_p{percent}": {name: each[n] for name, each in ranges.items()}
+            for n, percent in enumerate(PERCENTS)
+        },
+        "binds_probability": float(np.mean(shares[row["binds"]] == largest)),
     }
 
 

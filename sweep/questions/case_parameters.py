@@ -57,7 +57,7 @@ def _list_machine_parameters(case: Case) -> dict[str, float | None]:
     }
 
 
-@compiled()
+@compiled(numpy=True)
 def _find_links(case: Case) -> tuple[Link, Link, Link]:
     """In a group, across all PEs, and of a halo: one program loads faster than each operation."""
     network, run = case.network, case.run

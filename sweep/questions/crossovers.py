@@ -1,14 +1,18 @@
-"""Crossovers: from where on one strategy is faster than another.
+"""Crossovers: from where on one strategy is faster, or cheaper, than another.
 
 Along PE counts and batches at every whole number, so that none is missed and hybrids count where
 they exist. Along a bandwidth, a latency or another continuous parameter the oracle is asked on a
 geometric grid, and each change of sign is then closed in on to a relative 1e-9: of two crossovers
 within one step of the grid, 1.06, both go unseen.
+
+At one PE count PE-hours order the strategies of a system as their times do, and so does what these
+cost: of PE-hours the crossovers are those of the time, of a cost those between systems.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +20,18 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import DEFAULTS, PARAMETERS
 from grids.grid import Index
+from grids.inputs.uncertainty import DRAWS
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, suggest_name
 from grids.reading.units import format_quantity
+from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
+from sweep.cube.laws import expect_laws
 from sweep.cube.variables import name_limits
+from sweep.questions.crossing_ranges import FEW, find_crossing_ranges
+from sweep.questions.draws import draw_both_times, draw_epochs
+from sweep.questions.objectives import Aim, Goal, Price
 from sweep.questions.selection import Selection
 from sweep.questions.space import Space, open_space, write_axis
 from sweep.questions.summary_table import Source
@@ -40,6 +50,8 @@ MOST_CELLS = 256
 FAR, STEPS = 1000.0, 240
 # A bracket is divided into so many parts, so often: ln 1.06 / 240 ** 4 is 2e-11.
 ROUNDS = 4
+# Relative: of times that are equal in theory, as on one PE.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ def crossovers(
     along: str = "pe",
     selection: Selection | None = None,
     *,
+    objective: Goal = "epoch_time",
+    price: Price = None,
     max_global_batch: int | None = None,
 ) -> "pd.DataFrame":
     """A row for each ordered pair of strategies in each place of the slice.
@@ -64,11 +78,27 @@ def crossovers(
     takes less time an epoch than `over`, ascending, each behind one where it took more; `first` of
     them; `reason` where there is none. Counts are sought from the least to the most of the slice,
     from 1 where it has one; of other parameters up to a thousandth and a thousand times the
-    system's own value, or along the slice's axis. InputError: no such parameter, too many counts.
+    system's own value, or along the slice's axis.
+
+    objective: train_time takes the time to the target in place of an epoch's; pe_hours are those of
+    either time (of the training where a law of epochs is known), and have the same crossovers;
+    a cost, with a `price`, has those between systems: `over_system`, of the same price those of
+    the time. Of the machine oracle, where there are at most 16,384 times to draw: `first_p10`,
+    `first_p90` over draws of what is not known, None where there is no crossover, and
+    `crosses_probability`: in what part of the draws there is one.
+
+    InputError: no such parameter or objective, too many counts, no law of epochs, no price.
     """
     import pandas as pd
 
-    rows = list_crossovers(cube, along, selection, max_global_batch=max_global_batch)
+    rows = list_crossovers(
+        cube,
+        along,
+        selection,
+        objective=objective,
+        price=price,
+        max_global_batch=max_global_batch,
+    )
     return pd.DataFrame(rows, dtype=object)
 
 
@@ -77,13 +107,18 @@ def list_crossovers(
     along: str = "pe",
     selection: Selection | None = None,
     *,
+    objective: Goal = "epoch_time",
+    price: Price = None,
     max_global_batch: int | None = None,
 ) -> list[Row]:
     """The rows of `crossovers` as plain data, those with crossovers first."""
     _check_parameter(along)
-    space = open_space(cube, selection, max_global_batch)
+    aim = Aim(objective, price)
+    space = open_space(cube, selection, max_global_batch).ask_intervals()
     space.expect_few(MOST_CELLS, along)
-    rows = [row for place in _list_places(space) for row in _compare_place(space, place, along)]
+    if objective == "train_time":
+        expect_laws(space.grid, "objective")
+    rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
     return sorted(rows, key=lambda row: (row["first"] is None, "nowhere" in str(row["reason"])))
 
 
@@ -100,40 +135,71 @@ def _check_parameter(along: str) -> None:
         )
 
 
-Place = tuple[int, int, int]
+Pair = tuple[Index, Index]
 
 
-def _list_places(space: Space) -> list[Place]:
-    """Models, data sets and systems whose samples fit."""
-    return list(dict.fromkeys(index[:3] for index in space.list_indices()))
+def compares_systems(space: Space, aim: Aim) -> bool:
+    """Whether it is systems that are compared: of a cost, where there are several."""
+    return aim.goal == "cost" and len(space.places["system"]) > 1
 
 
-def _compare_place(space: Space, place: Place, along: str) -> Iterator[Row]:
-    """The rows of all pairs of strategies, for every value of the other axes."""
-    indices = [(*place, strategy) for strategy in space.places["strategy"]]
+def tell_same(source: Source, selection: Selection | None, goal: Goal) -> str | None:
+    """That crossovers of PE-hours, or of a cost on one system, are those of a time; None: not."""
+    if goal not in ("pe_hours", "cost"):
+        return None
+    space = open_space(source, selection)
+    if goal == "cost" and len(space.places["system"]) > 1:
+        return None
+    words = "PE-hours order" if goal == "pe_hours" else "costs on one system order"
+    time = "train-time" if space.grid.convergences else "epoch-time"
+    return f"at one PE count {words} strategies as times do: the same as of --objective {time}"
+
+
+def _list_pairs(space: Space, aim: Aim) -> list[list[Pair]]:
+    """The ordered pairs to be compared, of each model and data set, and of each system unless
+    systems are compared.
+    """
+    fixed = 2 if compares_systems(space, aim) else 3
+    places: dict[tuple[int, ...], list[Index]] = {}
+    for index in space.list_indices():
+        places.setdefault(index[:fixed], []).append(index)
+    return [
+        [pair for pair in permutations(indices, 2) if fixed == 3 or pair[0][2] != pair[1][2]]
+        for indices in places.values()
+    ]
+
+
+def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[Row]:
+    """The rows of all pairs, for every value of the other axes."""
     others = {name: values for name, values in space.axes.items() if name != along}
+    count = prod(values.size for values in others.values())
     for values in product(*others.values()):
         cell = dict(zip(others, values, strict=True))
-        curves = Curves(space, cell, along)
-        for first, second in permutations(indices, 2):
-            names = space.name(first) | {"over": space.name(second)["strategy"]}
+        curves = Curves(space, cell, along, aim)
+        for first, second in pairs:
+            over = space.name(second)
+            names = space.name(first) | {"over": over["strategy"]}
+            if compares_systems(space, aim):
+                names["over_system"] = over["system"]
             axes = {name: write_axis(name, value) for name, value in cell.items()}
-            yield names | axes | {"along": along} | curves.compare(first, second)
+            row = names | axes | {"along": along} | curves.compare(first, second)
+            yield row | curves.find_ranges(first, second, count)
 
 
 class Curves:
-    """The times of strategies along one parameter, everything else fixed."""
+    """What strategies take along one parameter, everything else fixed, by an aim."""
 
-    def __init__(self, space: Space, cell: Mapping[str, float], along: str) -> None:
-        self.space, self.cell, self.along = space, cell, along
+    def __init__(self, space: Space, cell: Mapping[str, float], along: str, aim: Aim) -> None:
+        self.space, self.cell, self.along, self.aim = space, cell, along, aim
         self._known: dict[tuple[Index, bytes], Curve] = {}
+        self._drawn: dict[tuple[Index, bytes], tuple[Floats, Floats]] = {}
 
     def compare(self, first: Index, second: Index) -> Row:
         """From where on the first is faster than the second, or why it never is."""
         values = self.span(first)
         ours, theirs = self.find(first, values), self.find(second, values)
         both = np.flatnonzero(~np.isnan(ours.time) & ~np.isnan(theirs.time))
-        ahead = ours.time[both] < theirs.time[both]
+        ahead = is_ahead(ours.time[both], theirs.time[both])
         changes = np.flatnonzero(ahead[1:] & ~ahead[:-1])
         brackets = [(values[both[n]], values[both[n + 1]]) for n in changes]
         at = [self._close_in(first, second, *bracket) for bracket in brackets]
@@ -162,20 +228,73 @@ class Curves:
             self._known[key] = self._evaluate(index, values)
         return self._known[key]
 
-    def _evaluate(self, index: Index, values: Floats) -> Curve:
+    def find_ranges(self, first: Index, second: Index, cells: int) -> Row:
+        """The ranges of the first crossover over draws, where there are few enough to draw."""
+        values = self.span(first)
+        several = {index for index in self.space.list_indices() if index[:2] == first[:2]}
+        if self.space.grid.spec.oracle == "paper" or values.size * len(several) * cells > FEW:
+            return {}
+        times = [self.find(index, values).time for index in (first, second)]
+        drawn = [self._draw(index, values)[n] for n, index in enumerate((first, second))]
+        both = np.isfinite(times[0]) & np.isfinite(times[1])
+        # On one PE strategies are the same thing, and have no errors of their own.
+        same = ~is_ahead(times[0], times[1]) & ~is_ahead(times[1], times[0])
+        theirs = np.where(same[:, None], drawn[0], drawn[1])
+        whole = PARAMETERS[self.along].whole
+        return find_crossing_ranges(values[both], drawn[0][both], theirs[both], whole)
+
+    def _draw(self, index: Index, values: Floats) -> tuple[Floats, Floats]:
+        """What a strategy takes [value, draw], as the first of a pair and as the second."""
+        key = (index, values.tobytes())
+        if key not in self._drawn:
+            case = self._build(index, values)
+            shape = (values.size, DRAWS)
+            own, rival = (
+                np.broadcast_to(each.reshape(-1, DRAWS), shape) for each in draw_both_times(case)
+            )
+            factor = self._weigh(index, values)[:, None]
+            if self._trains(index):
+                labels = self.space.name(index)
+                law = self.space.grid.convergences[labels["model"], labels["dataset"]]
+                answer = answer_case(replace(case, uncertainty=None))
+                batches = np.broadcast_to(np.ravel(answer.global_batch), values.shape)
+                factor = factor * draw_epochs(law, batches)
+            self._drawn[key] = own * factor, rival * factor
+        return self._drawn[key]
+
+    def _trains(self, index: Index) -> bool:
+        labels = self.space.name(index)
+        return self.aim.trains(self.space.grid, labels["model"], labels["dataset"])
+
+    def _weigh(self, index: Index, values: Floats) -> Floats:
+        """The factor on the time of an epoch [value]: epochs, and what a PE-hour costs."""
+        price = self.aim.find_price(self.space.name(index)["system"])
+        factor = np.full(values.shape, 1.0 if self.aim.goal != "cost" else price)
+        if self._trains(index):
+            answer = answer_case(replace(self._build(index, values), uncertainty=None))
+            factor = factor * np.ravel(answer.epochs)
+        return factor
+
+    def _build(self, index: Index, values: Floats) -> Case:
+        """The case of a strategy along some values."""
         given = {name: np.array([each]) for name, each in self.cell.items()} | {self.along: values}
         # Numeric axes stand in the order of the table, whether the grid has this one or not.
         case = self.space.grid.case(
             index, {name: given[name] for name in PARAMETERS if name in given}
         )
         assert case is not None  # its samples fit
-        answer = answer_case(case)
+        return case if self._trains(index) else replace(case, training=None)
+
+    def _evaluate(self, index: Index, values: Floats) -> Curve:
+        answer = answer_case(replace(self._build(index, values), uncertainty=None))
         comp, comm, limit = (
             np.broadcast_to(np.ravel(each), values.shape)
             for each in (answer.compute, answer.communication, answer.limit)
         )
         forbidden = (limit.astype(np.int64) & FORBIDS) > 0
-        return Curve(np.where(forbidden, np.nan, comp + comm), limit.astype(np.int64), comm)
+        factor = self._weigh(index, values)
+        time = np.where(forbidden, np.nan, (comp + comm) * factor)
+        return Curve(time, limit.astype(np.int64), comm * factor)
 
     def _close_in(self, first: Index, second: Index, low: float, high: float) -> int | float:
         """The value in a bracket from which on the first is faster."""
@@ -185,7 +304,7 @@ class Curves:
             values = (
                 np.geomspace(low, high, STEPS + 1) if low > 0 else np.linspace(0, high, STEPS + 1)
             )
-            ahead = self._evaluate(first, values).time < self._evaluate(second, values).time
+            ahead = is_ahead(*(self._evaluate(each, values).time for each in (first, second)))
             at = max(1, int(np.argmax(ahead)))
             low, high = float(values[at - 1]), float(values[at])
         return high
@@ -239,6 +358,12 @@ class Curves:
     def _write(self, value: float) -> str:
         parameter = PARAMETERS[self.along]
         return f"{value:,.0f}" if parameter.whole else format_quantity(float(value), parameter.unit)
+
+
+def is_ahead(ours: Floats, theirs: Floats) -> NDArray[np.bool_]:
+    """Where one time is less than another, and not for its rounding alone; not where one is NaN."""
+    ahead: NDArray[np.bool_] = ours < theirs * (1 - ROUNDING)
+    return ahead
 
 
 def _list_counts(low: float, high: float) -> Floats:

@@ -1,30 +1,40 @@
-"""Explain: one configuration's formulas with their numbers, term by term and layer by layer."""
+"""Explain: one configuration's formulas with their numbers, term by term and layer by layer.
+
+And its memory part by part, what the symbols mean, and what people launch.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.grid import Grid
-from grids.inputs.groups import Groups
-from kernels.arrays import PerLayer
 from kernels.case import Case
 from kernels.collectives import Algorithm
-from kernels.compiled import compiled
-from kernels.division import Division
-from kernels.filter_channel import exchanged
-from kernels.group import GroupWork, Placement, share
-from kernels.own_part import time_own_part
-from kernels.spatial import layer_halo
+from kernels.group import GroupWork
 from kernels.terms import TERMS
 from sweep.questions.bottleneck import tell_what_binds
 from sweep.questions.formulas import Formula, select_formulas
+from sweep.questions.launch import describe_launch
+from sweep.questions.layer_rows import list_layers
+from sweep.questions.memory_formulas import list_memory_formulas
+from sweep.questions.plain_numbers import finite, number
 from sweep.questions.predict import ONLY, Configuration, choose_case, describe_case
 from sweep.questions.smallest_group import find_smallest_group
+from sweep.questions.symbols import list_symbols
 
 Row = dict[str, Any]
-Integers = NDArray[np.int64]
+
+# Of what has no time.
+NOTHING: Row = {
+    "sentence": None,
+    "formulas": [],
+    "hidden": [],
+    "memory_formulas": [],
+    "symbols": [],
+    "launch": None,
+    "layers": [],
+}
 
 
 def explain(
@@ -44,7 +54,8 @@ def explain(
 
 
 def explain_grid(grid: Grid) -> Row:
-    """The prediction, with what binds in a `sentence`, `formulas` a term and `layers` a row each.
+    """The prediction, with what binds in a `sentence`, `formulas` a term, `memory_formulas` a part
+    of the memory, `symbols` of both, how to `launch` it, and `layers` a row each.
 
     `hidden` has a row for what passes while PEs compute: it is no part of the whole.
     """
@@ -52,7 +63,7 @@ def explain_grid(grid: Grid) -> Row:
     predicted = describe_case(grid, case)
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
-        return predicted | {"sentence": None, "formulas": [], "hidden": [], "layers": []}
+        return predicted | NOTHING
     # The case has sums over layers alone: layers are divided once more, by what was chosen.
     strategy = grid.strategies[0].settle(predicted)
     groups = grid.groups(ONLY, strategy=strategy)
@@ -60,12 +71,30 @@ def explain_grid(grid: Grid) -> Row:
     rows = _list_formulas(grid, case, predicted)
     hidden = [row for row in rows if TERMS[row["term"]].part == "hidden"]
     shares = {row["term"]: row["part"] for row in rows if row not in hidden}
+    memory = list_memory_formulas(grid, case, groups, predicted)
+    told = {row["term"]: row["formula"] for row in rows}
+    told |= {row["part"]: row["formula"] for row in memory}
     return predicted | {
         "sentence": tell_what_binds(shares)["sentence"],
         "formulas": [row for row in rows if row not in hidden],
         "hidden": hidden,
-        "layers": _list_layers(grid, groups),
+        "memory_formulas": memory,
+        "symbols": list_symbols(told, _list_named(case, predicted), grid.spec.oracle),
+        "launch": describe_launch(grid, case, groups, predicted),
+        "layers": list_layers(groups, predicted["batch"], _find_gamma(case)),
     }
+
+
+def _find_gamma(case: Case) -> float:
+    """What buffer reuse leaves of Table III's memory; the machine oracle knows tensors."""
+    return number(case.run.gamma) if case.options.memory == "bound" else 1.0
+
+
+def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
+    """The values that symbols may have, by their names."""
+    software = {name: finite(number(each)) for name, each in vars(case.software).items()}
+    through_hosts = {"staging_bandwidth": finite(number(case.network.staging_bandwidth))}
+    return predicted | software | through_hosts | _list_values(case.work, predicted)
 
 
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
@@ -138,60 +167,3 @@ def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
         "path_messages": number["path_messages"],
         "path_bytes": b * delta * number["path_items"],
     }
-
-
-def _list_layers(grid: Grid, groups: Groups) -> list[Row]:
-    """A row for each layer: sizes, split, and what one PE computes and sends of it."""
-    table, (placement, _) = groups.table, groups.place()
-    amounts = _find_amounts(groups.divide(placement))
-    flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
-    where = _find_pes(placement, len(table), groups.strategy.group_strategy)
-    return [
-        {
-            "layer": table.names[n],
-            "kind": table.kinds[n],
-            "x": table.x[n],
-            "y": table.y[n],
-            "weights": table.w[n],
-            "biases": table.bias[n],
-            **{name: int(numbers[n]) for name, numbers in where.items()},
-            "split": bool(flat["split"][n]),
-            "seconds_per_sample": float(flat["seconds"][n]),
-            "gathered_items": float(flat["gathered_items"][n]),
-            "halo_items": float(flat["halo_items"][n]),
-        }
-        for n in range(len(table))
-    ]
-
-
-@compiled()
-def _find_amounts(division: Division) -> dict[str, PerLayer]:
-    """What one PE computes and sends of a sample: one program loads faster than each operation."""
-    layers, placement, group = division.layers, division.placement, division.group
-    times = time_own_part(division)
-    whole = division.options.weights_read == "sample"  # Table III divides times of whole layers
-    aligned = division.options.network == "rails"
-    halo = placement.split * layer_halo(layers, placement.factors, aligned)
-    sent = exchanged(placement.split) * layers.y
-    return {
-        "split": placement.split,
-        "seconds": (times.forward + times.backward)
-        * (share(placement.split, division.p2) if whole else 1.0),
-        # Of the other strategies nothing is sent layer by layer.
-        "halo_items": halo * float(group == "spatial"),
-        "gathered_items": sent * float(group in ("filter", "channel")),
-    }
-
-
-def _find_pes(placement: Placement, layers: int, group: str) -> dict[str, Integers]:
-    """The `stage` of each layer of a pipeline, the `device` of each placed one, from 1."""
-    if placement.placed is not None:
-        runs = np.asarray(placement.placed.runs)
-        return {"device": runs.reshape(*runs.shape[:2], -1)[..., 0].argmax(axis=0) + 1}
-    return {"stage": _find_stages(placement, layers)} if group == "pipeline" else {}
-
-
-def _find_stages(placement: Placement, layers: int) -> Integers:
-    """The pipeline stage of each layer, from 1."""
-    ends = np.asarray(placement.ends).reshape(len(placement.ends), -1)[:, 0]
-    return np.searchsorted(ends, np.arange(layers), side="right") + 1

@@ -18,7 +18,8 @@ from sweep.cube.variables import name_limits
 from sweep.questions.lines import Columns
 from sweep.questions.objectives import Aim, Goal
 from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source, summarise_slice
+from sweep.questions.space import open_space
+from sweep.questions.summary_table import Source, read_machine_grid, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 END = "end of the axis"
+# Rows that have intervals unless they are asked for: each takes the kernels some milliseconds.
+FEW = 20
 
 
 def limits(
@@ -34,6 +37,8 @@ def limits(
     selection: Selection | None = None,
     objective: Goal = "epoch_time",
     max_global_batch: int | None = None,
+    *,
+    intervals: bool | None = None,
 ) -> "pd.DataFrame":
     """One row for each strategy and slice of `cube`, a Dataset or the place of a store.
 
@@ -41,13 +46,20 @@ def limits(
     count), fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies.
     With the objective train_time: soonest_pe, soonest_time [s to the target], soonest_epochs, and
     efficient_pe by that time.
+
+    intervals: whether 10th and 90th percentiles of these stand beside them (`fastest_time_p10`
+    ...), which the kernels are asked for; None: of the machine oracle, where there are few rows.
     """
     import pandas as pd
 
+    columns = _make_columns(cube, efficiency, selection, objective, max_global_batch)
     # Objects: pandas would make floats of whole numbers that stand beside None.
-    return pd.DataFrame(
-        _make_columns(cube, efficiency, selection, objective, max_global_batch), dtype=object
-    )
+    rows = pd.DataFrame(columns, dtype=object)
+    if not expects_intervals(len(rows), intervals):
+        return rows
+    plain = [{str(key): each for key, each in row.items()} for row in rows.to_dict("records")]
+    told = add_ranges(cube, plain, efficiency, selection, objective, max_global_batch)
+    return pd.DataFrame(told, dtype=object)
 
 
 def list_limits(
@@ -56,11 +68,40 @@ def list_limits(
     selection: Selection | None = None,
     objective: Goal = "epoch_time",
     max_global_batch: int | None = None,
+    *,
+    intervals: bool | None = None,
 ) -> list[Row]:
     """The rows of `limits` as plain data, without pandas, which takes long to import."""
     columns = _make_columns(cube, efficiency, selection, objective, max_global_batch)
     values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in values]
+    rows = [dict(zip(columns, row, strict=True)) for row in values]
+    if not expects_intervals(len(rows), intervals):
+        return rows
+    return add_ranges(cube, rows, efficiency, selection, objective, max_global_batch)
+
+
+def expects_intervals(rows: int, intervals: bool | None) -> bool:
+    """Whether so many rows are to have intervals: as they were asked for, else where few."""
+    return 0 < rows <= FEW if intervals is None else intervals
+
+
+def add_ranges(
+    cube: Source,
+    rows: list[Row],
+    efficiency: float,
+    selection: Selection | None,
+    goal: Goal,
+    max_global_batch: int | None,
+) -> list[Row]:
+    """Rows of `limits`, each with the ranges of its time and its PE counts; of Table III as is."""
+    if read_machine_grid(cube) is None:
+        return rows
+    from sweep.questions.line_ranges import list_line_ranges  # late: JAX comes with it
+
+    objective = Aim(goal).summarised
+    assert objective is not None  # the rows were found by it
+    space = open_space(cube, selection, max_global_batch).ask_intervals()
+    return [row | list_line_ranges(space, row, efficiency, objective) for row in rows]
 
 
 def _make_columns(

@@ -4,6 +4,8 @@ The efficiency of a strategy against a bandwidth, a latency or another continuou
 the machine's own value on towards the better end: closed in on to a relative 1e-9.
 """
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +16,14 @@ from grids.grid import Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, suggest_name
 from grids.reading.units import format_quantity
+from kernels.case import Case
 from kernels.flags import FORBIDS, Limit
 from kernels.oracle import Answer, answer_case
 from kernels.terms import list_terms
 from sweep.cube.variables import name_limits
 from sweep.questions.adhoc import MOST_BATCH
 from sweep.questions.fits import Cell, find_fits
+from sweep.questions.need_ranges import RANGES, find_need_ranges
 from sweep.questions.plain_numbers import number
 from sweep.questions.rejection import find_batch, look_up_capacity
 from sweep.questions.selection import Selection
@@ -51,8 +55,11 @@ def needs(
     parameter: `memory_capacity` [B] with which it fits; `batch`, the largest that fits; or a
     continuous one, such as `inter_bandwidth`, with which the parallel efficiency reaches a goal.
     Columns: labels and axes, `own`: what the machine has, `needed`; `reason` where no value will
-    do, with the efficiency that is reached at best and what binds there. InputError: no such
-    parameter, an efficiency that is not more than 0 and at most 1.
+    do, with the efficiency that is reached at best and what binds there. Of a continuous one and
+    the machine oracle, over draws of what is not known: `needed_p10`, `needed_p90`, None where the
+    goal is beyond reach, `met_probability`: in what part of the draws some value will do;
+    `efficiency_p10`, `efficiency_p90` of what is reached at best. InputError: no such parameter, an
+    efficiency that is not more than 0 and at most 1.
     """
     import pandas as pd
 
@@ -79,7 +86,7 @@ def list_needs(
             f"efficiency: expected more than 0 and at most 1, got {efficiency}",
             advice=f"what is {parameter} needed for? Give --efficiency 0.8",
         )
-    space = open_space(cube, selection)
+    space = open_space(cube, selection).ask_intervals()
     space.expect_few(MOST_CELLS)
     rows = []
     for index in space.list_indices():
@@ -115,26 +122,32 @@ def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
 
 def _need_value(space: Space, index: Index, cell: Cell, name: str, goal: float) -> Row:
     """The value of a continuous parameter with which the efficiency reaches a goal."""
-    grid = space.grid
-    case = grid.case(index, {axis: np.array([each]) for axis, each in cell.items()})
+    case = space.grid.case(index, {axis: np.array([each]) for axis, each in cell.items()})
     assert case is not None  # its samples fit
+    case = replace(case, uncertainty=None)
     own = float(cell[name]) if name in cell else read_value(case, name)
+    nothing = {} if space.grid.spec.oracle == "paper" else dict.fromkeys(RANGES)
     limit = int(number(answer_case(case).limit)) & FORBIDS
     if limit:
-        return {"own": own, "needed": None, "reason": f"never: {', '.join(name_limits(limit))}"}
+        reason = f"never: {', '.join(name_limits(limit))}"
+        return {"own": own, "needed": None, "reason": reason} | nothing
     if not 0 < own < np.inf:
-        return {"own": None, "needed": None, "reason": f"the machine states no {name}"}
+        reason = f"the machine states no {name}"
+        return {"own": None, "needed": None, "reason": reason} | nothing
     parameter = PARAMETERS[name]
     values = np.geomspace(max(own / FAR, parameter.low), min(own * FAR, parameter.high), STEPS + 1)
     reached = _find_efficiencies(space, index, cell, name, values)
     if reached[0] > reached[-1]:  # less of it is better, as of a latency
         values, reached = values[::-1], reached[::-1]
+    row: Row = {"own": own, "needed": None, "reason": None}
+    ranges = find_need_ranges(partial(_build, space, index, cell, name), values, goal, cell["pe"])
     if reached[-1] < goal:
-        return {"own": own, "needed": None, "reason": _tell_never(space, index, cell, name, values)}
-    if reached.min() >= goal:
-        return {"own": own, "needed": None, "reason": "any value will do"}
-    needed = _close_in(space, index, cell, name, values, goal)
-    return {"own": own, "needed": needed, "reason": None}
+        row["reason"] = _tell_never(space, index, cell, name, values)
+    elif reached.min() >= goal:
+        row["reason"] = "any value will do"
+    else:
+        row["needed"] = _close_in(space, index, cell, name, values, goal)
+    return row | ranges
 
 
 def _close_in(
@@ -151,7 +164,7 @@ def _close_in(
 def _find_efficiencies(space: Space, index: Index, cell: Cell, name: str, values: Floats) -> Floats:
     """The parallel efficiency of a cell with each value of a parameter."""
     together = _answer(space, index, cell, name, values)
-    alone = _answer(space, index, {**cell, "pe": 1.0}, name, values, Strategy("serial"))
+    alone = _answer(space, index, cell, name, values, Strategy("serial"))
     times = (np.ravel(each.compute + each.communication) for each in (alone, together))
     serial, parallel = (np.broadcast_to(each, values.shape) for each in times)
     efficiencies: Floats = serial / parallel / cell["pe"]
@@ -167,11 +180,26 @@ def _answer(
     strategy: Strategy | None = None,
 ) -> Answer:
     """The oracle's answer for a cell with each value of a parameter."""
+    case = _build(space, index, cell, name, values, strategy)
+    return answer_case(replace(case, uncertainty=None))
+
+
+def _build(
+    space: Space,
+    index: Index,
+    cell: Cell,
+    name: str,
+    values: Floats,
+    strategy: Strategy | None = None,
+) -> Case:
+    """The case of a cell with each value of a parameter; of one PE alone where it is serial."""
     given = {axis: np.array([each]) for axis, each in cell.items()} | {name: values}
+    if strategy is not None:
+        given["pe"] = np.ones(1)
     axes = {each: given[each] for each in PARAMETERS if each in given}
     case = space.grid.case(index, axes, strategy)
     assert case is not None  # its samples fit
-    return answer_case(case)
+    return case
 
 
 def _tell_never(space: Space, index: Index, cell: Cell, name: str, values: Floats) -> str:

@@ -7,17 +7,17 @@ slows both alike does not count. The model's own errors are independent of each 
 from dataclasses import replace
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.scipy.stats import norm
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from grids.grid import Grid
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.convergence import spread_ratio
+from kernels.namespace import xp
 from kernels.statistics import Objective
 from kernels.uncertainty import draw_times
 from sweep.questions.plain_numbers import number
@@ -51,22 +51,22 @@ def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float
     return np.asarray(seconds) * number(case.run.samples)
 
 
-@compiled()
+@compiled(numpy=True)
 def _draw_times(case: Case) -> tuple[Array, Array]:
     """A sample's time for each draw [draw], in all epochs, and the spread of the model's error."""
     times, error = draw_times(case)
-    samples = jnp.reshape(jnp.asarray(case.run.global_batch), ())
+    samples = xp.reshape(xp.asarray(case.run.global_batch), ())
     epochs = 1.0 if case.training is None else case.training.count_epochs(samples)
-    seconds = jnp.ravel(times) / samples * jnp.ravel(jnp.asarray(epochs))
-    return seconds, jnp.reshape(error, ())
+    seconds = xp.ravel(times) / samples * xp.ravel(xp.asarray(epochs))
+    return seconds, xp.reshape(error, ())
 
 
-@compiled()
+@compiled(numpy=True)
 def _find_chance(first: tuple[Array, Array], second: tuple[Array, Array], unsure: Cells) -> Array:
     """The mean over all draws of the probability that the first is faster.
 
     unsure: spread of the ratio of their epochs.
     """
     (time, error), (other, error_of_other) = first, second
-    apart = jnp.log(other / time) / jnp.hypot(jnp.hypot(error, error_of_other), unsure)
-    return jnp.mean(norm.cdf(apart))
+    apart = xp.log(other / time) / xp.hypot(xp.hypot(error, error_of_other), unsure)
+    return xp.mean(ndtr(apart))

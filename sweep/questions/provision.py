@@ -7,7 +7,7 @@ batch that fits.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jax.scipy.stats import norm
+from scipy.special import ndtr
 
 from grids.grid import Index
 from grids.models.layers import Floats
@@ -160,7 +160,7 @@ def _find_chance(space: Space, row: Row, seconds: float, deadline: float) -> flo
     sigma = number(answer.spread.total)
     if answer.epochs_spread is not None:
         sigma = float(np.hypot(sigma, number(answer.epochs_spread)))
-    return float(norm.cdf(np.log(deadline / seconds) / sigma))
+    return float(ndtr(np.log(deadline / seconds) / sigma))
 
 
 def _describe_miss(space: Space, index: Index, times: _Times, aim: Aim) -> Row:

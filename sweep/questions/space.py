@@ -72,6 +72,10 @@ class Space:
         spec = self.grid.spec.model_copy(update={"parameters": fixed})
         return replace(self, grid=replace(self.grid, spec=spec))
 
+    def ask_intervals(self) -> "Space":
+        """The space, cases of which know how far off they may be; not of Table III."""
+        return replace(self, grid=self.grid.ask_intervals())
+
     def strategy(self, index: Index) -> Strategy:
         """The strategy of an index."""
         return self.grid.strategies[index[3]]

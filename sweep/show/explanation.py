@@ -4,7 +4,15 @@ from typing import Any
 
 from kernels.flags import FORBIDS
 from sweep.cube.variables import name_limits
-from sweep.show.tables import Format, Row, print_json, print_record, print_table, show
+from sweep.show.tables import (
+    Format,
+    Row,
+    format_cell,
+    print_json,
+    print_record,
+    print_table,
+    show,
+)
 
 TOP = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
@@ -26,8 +34,18 @@ SUMS = (
 )
 
 
-def show_explanation(explanation: dict[str, Any], form: Format) -> None:
-    """Print what `explain` answers."""
+# Of a layer, for people; what comes last is left out first.
+LAYER = (
+    *("layer", "kind", "output", "stage", "device", "split", "weights", "memory"),
+    *("forward", "backward", "macs", "gathered_items", "halo_items"),
+)
+
+
+def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = False) -> None:
+    """Print what `explain` answers; layers: their table alone."""
+    if layers:
+        show_layers(explanation, form)
+        return
     if form == "json":
         print_json(explanation)
         return
@@ -44,7 +62,74 @@ def show_explanation(explanation: dict[str, Any], form: Format) -> None:
         hidden = [_lay_out_formula(row) for row in explanation["hidden"]]
         if hidden:
             print_table(hidden, "Beside the terms: no part of the time")
-        print_table(_drop_empty_columns(explanation["layers"]), "Layers (one sample)")
+        parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
+        print_table(parts, "Memory of the fullest PE")
+        print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
+        launch = [{"": key, "value": told} for key, told in tell_launch(explanation["launch"])]
+        print_table(launch, "Launch", fixed=None)
+        print(f"{len(explanation['layers'])} layers: --layers-table")
+
+
+def show_layers(explanation: dict[str, Any], form: Format) -> None:
+    """Print a row a layer."""
+    rows = explanation["layers"]
+    if form != "table" or not rows:
+        show(rows, form)
+        return
+    place = [str(explanation[key]) for key in ("model", "dataset", "system", "strategy")]
+    batch = format_cell(explanation["batch"])
+    line = f"{', '.join(place)}, pe {explanation['pe']:,}, batch {batch}"
+    kept = [{key: row[key] for key in LAYER if key in row} for row in rows]
+    kept = [row | {"output": "x".join(map(str, row["output"]))} for row in kept]
+    print_table(_drop_empty_columns(kept), line)
+
+
+def tell_launch(launch: Row) -> list[tuple[str, Any]]:
+    """What to start: processes, their mesh and groups, and what each is fed."""
+    return [
+        ("command", _tell_command(launch)),
+        ("world_size", format_cell(launch["world_size"])),
+        *([("device_mesh", _tell_mesh(launch["mesh"]))] if launch["mesh"] else []),
+        *((f"{row['of']}_groups", _tell_groups(row)) for row in launch["groups"]),
+        ("sampler", _tell_sampler(launch)),
+        ("global_batch", format_cell(launch["global_batch"])),
+    ]
+
+
+def _tell_command(launch: Row) -> tuple[str, ...]:
+    """The command of each node; a last one that is not full has fewer processes."""
+    last = launch["last_node"]
+    partial = last < launch["nproc_per_node"]
+    return launch["command"], *([f"on the last node --nproc-per-node={last}"] if partial else [])
+
+
+def _tell_mesh(mesh: dict[str, int]) -> str:
+    """The arguments of PyTorch's `init_device_mesh`."""
+    sizes, names = ", ".join(map(str, mesh.values())), ", ".join(f'"{name}"' for name in mesh)
+    comma = "," if len(mesh) == 1 else ""
+    return f"({sizes}{comma}), mesh_dim_names=({names}{comma})"
+
+
+def _tell_sampler(launch: Row) -> tuple[str, ...]:
+    """What a rank's loader is given."""
+    sampler = launch["sampler"]
+    batch, micro = (format_cell(launch[key]) for key in ("local_batch", "micro_batch"))
+    count = launch["micro_batches"]
+    return (
+        f"DistributedSampler(num_replicas={sampler['num_replicas']}, rank={sampler['rank']})",
+        f"batch_size={batch}" + (f", in {count} passes of {micro}" if count > 1 else ""),
+    )
+
+
+def _tell_groups(row: Row) -> tuple[str, ...]:
+    """Groups of ranks, their nodes, and what each rank of one has."""
+    ranks = f"ranks {row['ranks']}"
+    count = f"{row['count']} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
+    return (
+        f"{ranks} ({count})",
+        f"nodes {row['nodes']} (network: {row['level']})",
+        f"each rank: {row['each']}",
+    )
 
 
 def describe_obstacle(answer: Row) -> str:
@@ -74,6 +159,27 @@ def _lay_out_formula(row: dict[str, Any]) -> dict[str, Any]:
         "seconds_per_iteration": row["seconds_per_iteration"],
         "seconds_per_epoch": row["seconds_per_epoch"],
         "part": f"{row['part']:.1%}",
+    }
+
+
+def _lay_out_part(row: dict[str, Any]) -> dict[str, Any]:
+    """A line for a part of the memory, as for a term."""
+    return {
+        "part": row["part"],
+        "formula": (row["formula"], f"= {row['numbers']}"),
+        "bytes": row["bytes"],
+        "share": f"{row['share']:.1%}",
+    }
+
+
+def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:
+    """A line for a symbol, its value with its unit."""
+    unit, value = row["unit"], row["value"]
+    known = f"{value:.4g} {unit}" if unit == "s/B" and value is not None else None
+    return {
+        "symbol": row["symbol"],
+        "value": known or format_cell(value, None if unit == "1" else unit),
+        "meaning": row["meaning"] + ("" if value is not None or unit == "1" else f" [{unit}]"),
     }
 
 

@@ -26,6 +26,7 @@ def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
             "computing": f"{row['computing']:.0%}",
             "binds": row["binds"],
             "share": f"{row['share']:.0%}",
+            **_tell_share(row),
             "memory": row["memory"],
             "feasible": row["feasible"],
         }
@@ -92,6 +93,7 @@ def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:
             **_take_place(row),
             "own": _write(row["parameter"], row["own"]),
             "needed": row["reason"] or _write(row["parameter"], row["needed"]),
+            **_tell_need(row),
         }
         for row in rows
     ]
@@ -109,6 +111,36 @@ def _show_lines(lines: Sequence[Row], every: bool, left_out: int = 0) -> None:
     axes = [key for key in lines[0] if key in PARAMETERS]
     line, short = tell_constants(lines, [*LABELS, *axes])
     show_rows(short, "table", every, line, left_out)
+
+
+def _tell_need(row: Row) -> Row:
+    """The 80 % interval of a need, or of what is reached at best; whether it can be met at all."""
+    if row.get("met_probability") is None:
+        return {}
+    ends = [row[f"needed_p{percent}"] for percent in (10, 90)]
+    if row["needed"] is None and row["reason"] != "any value will do":
+        ends = [row[f"efficiency_p{percent}"] for percent in (10, 90)]
+        interval = " to ".join(f"{each:.0%}" for each in ends)
+    else:
+        interval = " to ".join(
+            "never" if each is None else _write(row["parameter"], each) for each in ends
+        )
+    return {"80 % interval": interval, "can be met": write_odds(row["met_probability"])}
+
+
+def _tell_share(row: Row) -> Row:
+    """The 80 % interval of what binds, and how probable it is that it does."""
+    if row.get("share_p10") is None:
+        return {}
+    interval = f"{100 * row['share_p10']:.0f} to {100 * row['share_p90']:.0f}%"
+    return {"80 % interval": interval, "probability": write_odds(row["binds_probability"])}
+
+
+def write_odds(share: float) -> str:
+    """A share of the draws; of thirty-two none and all are no certainty."""
+    if 0 < share < 1:
+        return f"{share:.0%}"
+    return "over 97%" if share else "under 3%"
 
 
 def _list_parts(parts: dict[str, float]) -> str:

@@ -40,6 +40,7 @@ PREFIXED = {
     "iteration_comm_time": "s",
     "seconds_per_iteration": "s",
     "seconds_per_sample": "s",
+    **dict.fromkeys(("forward", "backward", "overhead"), "s"),
     **{each.name: each.unit for each in PARAMETERS.values() if each.unit != "1"},
     "gradient_delta": "B",
     **dict.fromkeys(("p10", "p50", "p90"), "s"),

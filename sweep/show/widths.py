@@ -22,7 +22,10 @@ PROSE = 20  # characters: narrower a text of several words does not become
 
 # What goes first where a table is too wide, before all others from the right. A verb whose answers
 # have such columns adds them here.
-EXPENDABLE = ("source", "feasible", "comm_time", "comp_time", "faster_than_next")
+EXPENDABLE = (
+    *("source", "feasible", "comm_time", "comp_time", "faster_than_next"),
+    *("gathered_items", "halo_items", "backward"),
+)
 # What a row is of: never left out, and after them what was swept or assumed.
 NEVER = ("", "rank", *LABELS, "pe", "batch", "p", "b")
 

@@ -1,6 +1,10 @@
 """Compiled functions compute what they did, once traced for each value of a static argument."""
 
-from kernels.compiled import compiled
+import numpy as np
+import pytest
+
+from kernels.compiled import LEAST, WORTH_COMPILING, compiled
+from kernels.namespace import in_numpy, xp
 
 
 def test_a_program_a_static_value() -> None:
@@ -14,3 +18,62 @@ def test_a_program_a_static_value() -> None:
     assert [raised(base, power=2) for base in (2.0, 3.0)] == [4, 9]
     assert raised(2.0, power=3) == 8
     assert traced == [2, 3]
+
+
+@compiled(numpy=True)
+def double(values):
+    return xp.where(in_numpy(), 2 * values, -values)  # so that one sees which of them ran
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    double.clear()
+
+
+def test_few_numbers_are_made_in_numpy_until_a_program_would_have_paid() -> None:
+    calls = WORTH_COMPILING // LEAST
+    values = np.arange(3.0)
+    made = [double(values)[1] for _ in range(calls + 2)]
+    assert made == [2] * calls + [-1] * 2
+    assert double.programs == 1
+
+
+def test_shapes_are_counted_by_themselves() -> None:
+    for size in range(1, WORTH_COMPILING // LEAST + 10):
+        assert double(np.ones(size))[0] == 2
+
+
+def test_many_numbers_are_compiled_at_once() -> None:
+    assert double(np.ones(WORTH_COMPILING))[0] == 2
+    assert double(np.ones(WORTH_COMPILING + 1))[0] == -1
+
+
+def test_shapes_are_laid_over_each_other() -> None:
+    @compiled(numpy=True)
+    def add(first, second):
+        return first + second if in_numpy() else -first - second
+
+    side = 2**10  # of the sum; each of the two is small
+    assert np.all(add(np.ones((side, 1)), np.ones((1, side))) == -2)
+    assert np.all(add(np.ones((side, 1)), np.ones((1, 2))) == 2)
+
+
+def test_what_is_part_of_a_program_is_compiled_and_what_is_part_of_numpy_is_not() -> None:
+    @compiled()
+    def whole(values):
+        return double(values)
+
+    @compiled(numpy=True)
+    def in_part(values):
+        return double(values), double(np.ones(WORTH_COMPILING + 1))[:1]
+
+    assert whole(np.ones(1))[0] == -1
+    assert in_part(np.ones(1)) == (2, 2)
+
+
+def test_what_is_not_written_for_numpy_is_compiled() -> None:
+    @compiled()
+    def is_numpy(values):
+        return values * float(in_numpy())
+
+    assert is_numpy(np.ones(1))[0] == 0

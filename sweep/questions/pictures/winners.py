@@ -37,7 +37,9 @@ class Map:
 
     NOBODY: nothing is feasible. axis: the name of the upright one. place: what all of it is about.
     counts: how many PE counts the slice has, of many of which some are shown. known: all strategies
-    of the cube, which colours go by.
+    of the cube, which colours go by. across [axis, pe - 1], up [axis - 1, pe]: where between two
+    neighbours the winner changes, as values of the PE counts and of the axis; NaN where it does
+    not, or where one of the two winners is not allowed in both.
     """
 
     place: str
@@ -48,6 +50,8 @@ class Map:
     winners: NDArray[np.int64]
     counts: int
     known: tuple[str, ...]
+    across: Floats
+    up: Floats
 
 
 def describe_map(
@@ -73,16 +77,41 @@ def describe_map(
     times = times[:, :, shown]
     expect_any(np.flatnonzero(np.isfinite(times)), name_reasons(limit.reshape(-1)))
     winners = np.where(np.isfinite(times).any(axis=0), times.argmin(axis=0), NOBODY)
+    values = cells[axis].values.astype(float)
     return Map(
         describe_place(cells, told=("strategy", "pe", axis)),
         axis,
         pe[shown],
-        cells[axis].values.astype(float),
+        values,
         tuple(map(str, cells["strategy"].values)),
         winners,
         len(pe),
         derived.grid.labels["strategy"],
+        find_changes(times, winners, pe[shown]),
+        find_changes(times.swapaxes(1, 2), winners.T, values).T,
     )
+
+
+def find_changes(times: Floats, winners: NDArray[np.int64], values: Floats) -> Floats:
+    """Where between two neighbours the winner changes [rows, values - 1], NaN where nothing does.
+
+    times [strategy, rows, values], infinite where nothing is allowed. Where the ratio of the two
+    winners' times is 1 on a line between two values, in logarithms of both.
+    """
+    scaled = np.log(values) if (values > 0).all() else values
+    low, high = winners[:, :-1], winners[:, 1:]
+    at = np.nonzero((low != high) & (low != NOBODY) & (high != NOBODY))
+    rows, columns = at
+    logs = np.log(times)
+    with np.errstate(invalid="ignore", divide="ignore"):  # of what is not allowed
+        before, after = (
+            logs[low[at], rows, n] - logs[high[at], rows, n] for n in (columns, columns + 1)
+        )
+        part = before / (before - after)
+    part[~np.isfinite(before) | ~np.isfinite(after)] = np.nan
+    changes = np.full(low.shape, np.nan)
+    changes[at] = scaled[columns] + part * (scaled[columns + 1] - scaled[columns])
+    return np.exp(changes) if (values > 0).all() else changes
 
 
 def _choose_columns(pe: Floats, candidates: NDArray[np.int64]) -> list[int]:

@@ -1,10 +1,9 @@
 """Map drawn: who is the fastest where, in the strategies' colours, crossovers as lines between."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.models.layers import Floats
@@ -13,6 +12,7 @@ from sweep.questions.pictures.winners import NOBODY, Map
 from sweep.show.plots.colours import choose_ink, choose_looks
 from sweep.show.plots.frames import Frame, Size, make_frame, scale_counts
 from sweep.show.plots.keys import Key, write_keys
+from sweep.show.plots.regions import Regions, add_ends, list_regions
 from sweep.show.visible import escape_invisible
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def draw_map(shown: Map, size: Size = "page") -> "Figure":
     right = frame.measure_words([each.name for each in keys], frame.scale.small)
     right += 2.6 * frame.scale.em
     across, up = _find_edges(shown.pe), _find_edges(shown.values)
-    _fill(frame, shown, [looks[name].colour for name in shown.strategies], across, up)
+    regions = _find_regions(shown)
+    _fill(frame, regions, [looks[name].colour for name in shown.strategies], across, up)
     _scale_axes(frame, shown, across, up, right)
     note = _write_note(shown)
     frame.settle(right, above, frame.measure_note(note))
@@ -52,7 +53,7 @@ def draw_map(shown: Map, size: Size = "page") -> "Figure":
     write_keys(frame, keys)
     for winner in winners:
         colour = looks[shown.strategies[winner]].colour
-        _write_inside(frame, shown, winner, choose_ink(colour))
+        _write_inside(frame, shown, regions, winner, choose_ink(colour))
     return frame.figure
 
 
@@ -70,42 +71,60 @@ def _order_winners(shown: Map) -> list[int]:
 
 
 def _find_edges(values: Floats) -> Floats:
-    """The borders of cells about values: in the middle between two, on the scale of the axis."""
-    scaled = np.log2(values) if (values > 0).all() else values
-    middle = (scaled[1:] + scaled[:-1]) / 2
-    ends = np.concatenate([[2 * scaled[0] - middle[0]], middle, [2 * scaled[-1] - middle[-1]]])
-    return np.asarray(np.exp2(ends) if (values > 0).all() else ends)
+    """Where cells about values begin and end: half a step beyond the last, on the axis' scale."""
+    scale, back = _choose_scale(values)
+    return np.asarray(back(add_ends(scale(values))[[0, -1]]))
 
 
-def _fill(frame: Frame, shown: Map, colours: Sequence[str], across: Floats, up: Floats) -> None:
-    """Fill the cells, and draw lines between different winners."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import BoundaryNorm, ListedColormap
+def _choose_scale(values: Floats) -> tuple[Any, Any]:
+    """The scale of an axis as a function, and its inverse."""
+    return (np.log2, np.exp2) if (values > 0).all() else (np.asarray, np.asarray)
+
+
+def _find_regions(shown: Map) -> Regions:
+    """The regions of a map, borders straight on the scales of its axes."""
+    (x, of_x), (y, of_y) = _choose_scale(shown.pe), _choose_scale(shown.values)
+    across, up = (scale(each) for scale, each in ((x, shown.across), (y, shown.up)))
+    regions = list_regions(shown.winners, x(shown.pe), y(shown.values), across, up, NOBODY)
+    polygons, borders = (
+        [[(float(of_x(a)), float(of_y(b))) for a, b in each] for each in lines]
+        for lines in (regions.polygons, regions.borders)
+    )
+    return Regions(polygons, regions.winners, borders)
+
+
+def _fill(
+    frame: Frame, regions: Regions, colours: Sequence[str], across: Floats, up: Floats
+) -> None:
+    """Fill the regions, and draw lines between different winners."""
+    from matplotlib.collections import LineCollection, PolyCollection
     from matplotlib.patches import Rectangle
 
     axes = frame.axes
     corner, size = (across[0], up[0]), (across[-1] - across[0], up[-1] - up[0])
     axes.add_patch(Rectangle(corner, *size, **HATCH, zorder=0))
-    axes.pcolormesh(
-        across,
-        up,
-        np.ma.masked_equal(shown.winners, NOBODY),
-        cmap=ListedColormap(list(colours)),
-        norm=BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours)),
-        zorder=1,
+    won = [n for n, winner in enumerate(regions.winners) if winner != NOBODY]
+    filled = [colours[regions.winners[n]] for n in won]
+    axes.add_collection(
+        # Edges of their own colour: without them seams show between polygons.
+        PolyCollection(
+            [regions.polygons[n] for n in won],
+            facecolors=filled,
+            edgecolors=filled,
+            linewidths=0.5,
+            antialiaseds=False,
+            zorder=1,
+        )
     )
-    borders = [*_list_borders(shown.winners, across, up)]
-    axes.add_collection(LineCollection(borders, colors="white", linewidths=frame.scale.line))
-
-
-def _list_borders(
-    winners: NDArray[np.int64], across: Floats, up: Floats
-) -> Iterator[list[tuple[float, float]]]:
-    """The crossovers: borders of cells between two different winners."""
-    for row, column in np.argwhere(winners[:, 1:] != winners[:, :-1]):
-        yield [(across[column + 1], up[row]), (across[column + 1], up[row + 1])]
-    for row, column in np.argwhere(winners[1:] != winners[:-1]):
-        yield [(across[column], up[row + 1]), (across[column + 1], up[row + 1])]
+    axes.add_collection(
+        LineCollection(
+            regions.borders,
+            colors="white",
+            linewidths=frame.scale.line,
+            capstyle="round",
+            zorder=2,
+        )
+    )
 
 
 def _scale_axes(frame: Frame, shown: Map, across: Floats, up: Floats, right: float) -> None:
@@ -130,7 +149,7 @@ def _name_axis(axis: str) -> str:
     return meaning if axis in PARAMETERS else axis
 
 
-def _write_inside(frame: Frame, shown: Map, winner: int, ink: str) -> None:
+def _write_inside(frame: Frame, shown: Map, regions: Regions, winner: int, ink: str) -> None:
     """Write a winner's name into its region, where that is wide enough."""
     from scipy.ndimage import distance_transform_edt
 
@@ -150,19 +169,23 @@ def _write_inside(frame: Frame, shown: Map, winner: int, ink: str) -> None:
         parse_math=False,
         zorder=4,
     )
-    if not _is_within(frame, shown, winner, frame.find_box(text)):
+    if not _is_within(frame, regions, winner, frame.find_box(text)):
         text.remove()
 
 
 def _is_within(
-    frame: Frame, shown: Map, winner: int, box: tuple[float, float, float, float]
+    frame: Frame, regions: Regions, winner: int, box: tuple[float, float, float, float]
 ) -> bool:
-    """Whether all of a box [pixel] lies in a winner's cells."""
+    """Whether all of a box [pixel] lies in a winner's region."""
+    from matplotlib.path import Path
+
     left, low, right, high = box
     corners = np.array([(x, y) for x in np.linspace(left, right, 20) for y in (low, high)])
-    points = frame.axes.transData.inverted().transform(corners)
-    columns = np.searchsorted(_find_edges(shown.pe), points[:, 0]) - 1
-    rows = np.searchsorted(_find_edges(shown.values), points[:, 1]) - 1
-    height, width = shown.winners.shape
-    inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
-    return bool(inside.all() and (shown.winners[rows, columns] == winner).all())
+    inside = np.zeros(len(corners), bool)
+    for polygon, owner in zip(regions.polygons, regions.winners, strict=True):
+        if owner == winner:
+            drawn = Path(frame.axes.transData.transform(polygon))
+            # Points on a side are of one of the polygons that share it.
+            inside |= drawn.contains_points(corners, radius=0.5)
+            inside |= drawn.contains_points(corners, radius=-0.5)
+    return bool(inside.all())

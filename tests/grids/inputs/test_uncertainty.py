@@ -9,12 +9,14 @@ import jax
 import numpy as np
 import pytest
 from calibrations import ERROR, define_calibration
+from scipy.stats import qmc
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.inputs.uncertainty import (
     DRAWS,
     NAMES,
+    POINTS,
     PRIOR_ERROR,
     PROFILE_SPREAD,
     ROOFLINE_SPREAD,
@@ -81,6 +83,11 @@ def test_draws_are_uncorrelated_and_have_mean_0_and_variance_1() -> None:
     assert normals.shape == (DRAWS, size)
     np.testing.assert_allclose(normals.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(normals.T @ normals / DRAWS, np.eye(size), atol=1e-12)
+
+
+def test_points_are_those_of_a_sobol_sequence() -> None:
+    points = np.loadtxt(POINTS, delimiter=",")
+    np.testing.assert_array_equal(points, qmc.Sobol(16, seed=0).random(DRAWS // 2))
 
 
 def test_draws_are_the_same_in_every_process() -> None:

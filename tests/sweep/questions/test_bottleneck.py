@@ -1,8 +1,11 @@
 import pytest
 
 import sweep
+from grids.inputs.uncertainty import DRAWS
 from sweep.questions.adhoc import Options, make_grid
-from sweep.questions.bottleneck import KINDS, PARTS, list_bottlenecks
+from sweep.questions.bottleneck import KINDS, list_bottlenecks
+from sweep.questions.draws import PARTS, draw_terms
+from sweep.questions.row_cases import build_row_case
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +41,28 @@ def test_shares_add_up_and_the_largest_binds(rows):
 def test_what_does_not_exist_has_no_row(mixed):
     rows = sweep.bottleneck(mixed, {"model": "alexnet", "strategy": "serial"})
     assert set(rows["pe"]) == {1}
+
+
+def test_ranges_of_shares_are_those_of_the_draws(rows):
+    options = Options("alexnet", "pow2:1..64", 32, "imagenet", strategy="data+filter:group=4")
+    grid = make_grid(options).ask_intervals()
+    row = next(row for row in rows if row["strategy"] != "data" and row["pe"] == 64)
+    terms = {name: each[0, 0] for name, each in draw_terms(build_row_case(grid, row)).items()}
+    binding = 0
+    for draw in range(DRAWS):
+        times = {name: float(each[draw]) for name, each in terms.items()}
+        binding += max(times, key=times.__getitem__) == row["binds"]
+    assert row["binds_probability"] == binding / DRAWS
+    for name, share in row["shares"].items():
+        shares = sorted(float(terms[name][n] / sum(terms.values())[n]) for n in range(DRAWS))
+        low, high = row["shares_p10"][name], row["shares_p90"][name]
+        assert shares[3] <= low <= shares[4]
+        assert shares[27] <= high <= shares[28]
+        assert low < share < high
+    assert row["share_p10"] == row["shares_p10"][row["binds"]]
+    assert row["computing_p10"] < row["computing"] < row["computing_p90"]
+
+
+def test_table_iii_has_no_ranges(mixed):
+    rows = sweep.bottleneck(mixed, {"model": "alexnet", "strategy": "data"})
+    assert not [name for name in rows if "p10" in name or "probability" in name]

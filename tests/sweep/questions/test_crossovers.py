@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import sweep
+from grids.inputs.uncertainty import DRAWS
 from grids.reading.errors import InputError
 from sweep.questions.adhoc import Options, make_grid
-from sweep.questions.crossovers import list_crossovers
+from sweep.questions.crossovers import list_crossovers, tell_same
+from sweep.questions.draws import draw_both_times
 
 PAPER = {"oracle": "paper"}
+MACHINE = ("data", "data+filter:group=4", "data+pipeline:group=4")
 STRATEGIES = ("data", "pipeline:segments=4", "data+filter:group=4")
 
 
@@ -102,3 +105,105 @@ def test_a_slice_of_a_cube(mixed):
     rows = sweep.crossovers(part)
     assert set(rows["strategy"]) == set(part.strategy.values)
     assert len(rows) == 6 * 5
+
+
+def test_ranges_are_those_of_the_draws():
+    grid = make_grid(Options("alexnet", "2,64", 8, "imagenet", strategy=",".join(MACHINE)))
+    grid = grid.ask_intervals()
+    rows = list_crossovers(grid, "pe")
+    values = np.arange(2.0, 65.0)
+    drawn = {}
+    for number, name in enumerate(grid.labels["strategy"]):
+        axes = {"pe": values, "batch": np.array([8.0])}
+        drawn[name] = [
+            each.squeeze(1) for each in draw_both_times(grid.case((0, 0, 0, number), axes))
+        ]
+    assert any(row["first_p10"] for row in rows)
+    for row in rows:
+        ours, theirs = drawn[row["strategy"]][0], drawn[row["over"]][1]
+        first, crossed = [], 0
+        for n in range(DRAWS):
+            at = list_changes(values, ours[:, n], theirs[:, n])
+            both = np.isfinite(ours[:, n]) & np.isfinite(theirs[:, n])
+            throughout = (ours[both, n] < theirs[both, n]).all()
+            first.append(at[0] if at else values[both][0] if throughout else np.inf)
+            crossed += bool(at)
+        low, high = (sorted(first)[int(np.ceil(share * DRAWS)) - 1] for share in (0.1, 0.9))
+        assert row["first_p10"] == (low if np.isfinite(low) else None)
+        assert row["first_p90"] == (high if np.isfinite(high) else None)
+        assert row["crosses_probability"] == crossed / DRAWS
+
+
+def test_roots_of_draws_lie_about_that_of_the_middle():
+    names = "data+filter:group=4,data+pipeline:group=4"
+    grid = make_grid(Options("alexnet", 64, 8, "imagenet", strategy=names))
+    row = next(row for row in list_crossovers(grid, "inter_bandwidth") if row["at"])
+    assert row["first_p10"] < row["first"] < row["first_p90"]
+    assert 0.5 < row["crosses_probability"] <= 1
+
+
+def test_the_time_to_the_target_counts_epochs():
+    law = [{"name": "a", "model": "alexnet", "dataset": "imagenet", "target": "top1>=0.57"}]
+    law[0] |= {"epochs_min": 60, "critical_batch": 40}
+    names, settings = "data,data+filter:group=4", {**PAPER, "convergence": law}
+    grid = make_grid(
+        Options("alexnet", "8", "1..600", "imagenet", strategy=names, settings=settings)
+    )
+    rows = list_crossovers(grid, "batch", objective="train_time")
+    cells = {
+        name: sweep.compute_space(
+            "alexnet", dataset="imagenet", strategy=name, pe=8, batch="1..600", settings=settings
+        )
+        for name in names.split(",")
+    }
+    times = {}
+    for name, cube in cells.items():
+        samples = cube.paradl.global_batch.values.ravel()
+        seconds = cube.paradl.epoch_time.where(cube.paradl.feasible).values.ravel()
+        times[name] = seconds * 60 * (1 + samples / 40)
+    for row in rows:
+        expected = list_changes(range(1, 601), times[row["strategy"]], times[row["over"]])
+        assert row["at"] == expected
+    by_epoch = list_crossovers(grid, "batch")
+    assert [row["at"] for row in rows] != [row["at"] for row in by_epoch]
+    # Of PE-hours and costs the same, as the law is known.
+    for objective in ("pe_hours", "cost"):
+        same = list_crossovers(grid, "batch", objective=objective, price=2.0)
+        assert [row["at"] for row in same] == [row["at"] for row in rows]
+
+
+def test_costs_are_compared_between_systems():
+    options = Options(
+        "alexnet", "8", "1..64", "imagenet", "abci,dgx1-v100", "data,filter", settings=PAPER
+    )
+    grid = make_grid(options)
+    prices = {"abci": 1.0, "dgx1-v100": 1.1}
+    rows = list_crossovers(grid, "batch", objective="cost", price=prices)
+    assert len(rows) == 2 * 2 * 2
+    assert all(row["system"] != row["over_system"] for row in rows)
+    cells = sweep.compute_space(
+        "alexnet",
+        dataset="imagenet",
+        system=["abci", "dgx1-v100"],
+        strategy=["data", "filter"],
+        pe=8,
+        batch="1..64",
+        settings=PAPER,
+    )
+    times = cells.paradl.epoch_time.where(cells.paradl.feasible).squeeze()
+    for row in rows:
+        ours, theirs = (
+            times.sel(system=row[system], strategy=row[strategy]).values * prices[row[system]]
+            for system, strategy in (("system", "strategy"), ("over_system", "over"))
+        )
+        assert row["at"] == list_changes(range(1, 65), ours, theirs)
+
+
+def test_what_is_the_same_is_said():
+    grid = read_grid(pe="1..4", batch=8)
+    assert tell_same(grid, None, "epoch_time") is None
+    assert tell_same(grid, None, "pe_hours").endswith("the same as of --objective epoch-time")
+    with pytest.raises(InputError, match="knows no epochs"):
+        list_crossovers(grid, objective="train_time")
+    with pytest.raises(InputError, match="the cost needs the price"):
+        list_crossovers(grid, objective="cost")

@@ -7,7 +7,13 @@ import pytest
 
 from grids.reading.errors import InputError
 from sweep.errors import NothingFeasibleError
-from sweep.questions.pictures.winners import A_DOUBLING, NOBODY, _choose_columns, describe_map
+from sweep.questions.pictures.winners import (
+    A_DOUBLING,
+    NOBODY,
+    _choose_columns,
+    describe_map,
+    find_changes,
+)
 
 ALEXNET: dict[str, Any] = {"model": "alexnet"}
 
@@ -69,3 +75,27 @@ def test_of_many_counts_those_with_the_most_candidates_are_shown():
 
 def test_of_few_counts_all_are_shown():
     assert _choose_columns(np.array([1.0, 3.0, 7.0]), np.zeros(3, int)) == [0, 1, 2]
+
+
+def test_changes_are_where_the_times_are_equal():
+    # T = 8/p and T = p^2/64 meet at p = 8; the third is nowhere allowed.
+    pe = np.array([1.0, 2.0, 5.0, 12.0, 30.0])
+    times = np.stack([8 / pe, pe**2 / 64, np.full(5, np.inf)])[:, None]
+    winners = times.argmin(axis=0)
+    changes = find_changes(times, winners, pe)
+    assert changes[0, 2] == pytest.approx(8)
+    assert np.isnan(changes[0, [0, 1, 3]]).all()
+    times[1, 0, 2] = np.inf
+    assert np.isnan(find_changes(times, winners, pe)).all()
+
+
+def test_borders_lie_between_cells_whose_winners_differ(mixed):
+    shown = describe_map(mixed, ALEXNET | {"inter_bandwidth": "1 GB/s"})
+    places = ((shown.across, shown.pe, shown.winners), (shown.up.T, shown.values, shown.winners.T))
+    told = 0
+    for changes, values, winners in places:
+        for row, column in np.argwhere(~np.isnan(changes)):
+            assert winners[row, column] != winners[row, column + 1]
+            assert values[column] <= changes[row, column] <= values[column + 1]
+            told += 1
+    assert told

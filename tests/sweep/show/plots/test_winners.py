@@ -20,7 +20,10 @@ def make_map(axis="batch") -> Map:
     winners[4, :4] = NOBODY
     values = np.exp2(np.arange(5.0)) * (1.0 if axis == "batch" else 1e9)
     place = "resnet50, imagenet on abci"
-    return Map(place, axis, np.exp2(np.arange(8.0)), values, KNOWN, winners, 8, KNOWN)
+    pe = np.exp2(np.arange(8.0))
+    across, up = np.full((5, 7), np.nan), np.full((4, 8), np.nan)
+    across[:, 0] = 1.25
+    return Map(place, axis, pe, values, KNOWN, winners, 8, KNOWN, across, up)
 
 
 @pytest.mark.parametrize("size", ["paper", "page", "slide"])
@@ -34,23 +37,26 @@ def test_texts_are_legible(axis, size, expect_legible):
 
 
 def test_colours_are_the_strategies():
-    (mesh, _) = draw(make_map()).axes[0].collections
-    looks = choose_looks(KNOWN)
-    assert mesh.get_array().shape == (5, 8)
-    assert mesh.get_array().mask.sum() == (make_map().winners == NOBODY).sum()
-    for winner, name in enumerate(KNOWN):
-        red, green, blue, _ = (round(255 * part) for part in mesh.cmap(mesh.norm(winner)))
-        assert f"#{red:02X}{green:02X}{blue:02X}" == looks[name].colour
+    (filled, _) = draw(make_map()).axes[0].collections
+    looks, shown = choose_looks(KNOWN), make_map()
+    drawn = [
+        (path, "#" + "".join(f"{round(255 * part):02X}" for part in colour[:3]))
+        for path, colour in zip(filled.get_paths(), filled.get_facecolors(), strict=True)
+    ]
+    for (row, column), winner in np.ndenumerate(shown.winners):
+        # A little beside the centre, in which several polygons meet.
+        point = (shown.pe[column] * 1.02, shown.values[row] * 1.03)
+        colours = {colour for path, colour in drawn if path.contains_point(point)}
+        assert colours == (set() if winner == NOBODY else {looks[KNOWN[winner]].colour})
 
 
-def test_crossovers_are_drawn_between_cells():
+def test_crossovers_are_drawn_where_they_are():
     (_, borders) = draw(make_map()).axes[0].collections
-    segments = np.array(borders.get_segments())
-    winners = make_map().winners
-    changes = (winners[:, 1:] != winners[:, :-1]).sum() + (winners[1:] != winners[:-1]).sum()
-    assert len(segments) == changes
-    # Between 1 and 2 PEs, in the middle of the logarithms.
-    assert any((segment[:, 0] == pytest.approx(np.sqrt(2))) for segment in segments[:, :, :1])
+    ends = np.concatenate(borders.get_segments())
+    # Between serial and data a crossover is known, between data and spatial half of the way.
+    low = ends[ends[:, 1] < 4]
+    assert low[:, 0] == pytest.approx(1.25)
+    assert any(end == pytest.approx([8, 2**2.5]) for end in ends)
 
 
 def test_a_region_without_room_has_its_name_in_the_key_alone(expect_legible):

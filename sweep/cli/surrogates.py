@@ -1,0 +1,120 @@
+"""Commands of surrogates. As in `sweep.cli.main`, heavy imports are inside them."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sweep.cli.shared_options import Form
+from sweep.show.visible import tell
+
+app = typer.Typer(
+    help="Learners that are trained on samples, and how far they can be trusted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Data = Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")]
+File = Annotated[Path, typer.Argument(help="A surrogate that 'paradl surrogate train' wrote.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
+
+
+@app.command()
+def train(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    learner: Annotated[
+        Literal["network", "trees"], typer.Option(help="A neural network, or boosted trees.")
+    ] = "network",
+    split: Annotated[
+        list[str] | None,
+        typer.Option(help="Train on its training side; may be repeated. [default: random, model]"),
+    ] = None,
+    gradients: Annotated[
+        bool, typer.Option("--gradients", help="Train on slopes, too (Sobolev).")
+    ] = False,
+    members: Annotated[int, typer.Option(help="Learners, whose spread tells how unsure.")] = 1,
+    epochs: Annotated[int, typer.Option(help="Passes over the rows of a network, at most.")] = 40,
+    width: Annotated[int, typer.Option(help="Numbers in a layer of the network.")] = 128,
+    seed: Annotated[int, typer.Option(help="The same surrogate for the same one.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file there.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a surrogate on a data set."""
+    from sweep.surrogates.train import train_surrogate
+
+    shown = sys.stderr.isatty() and not quiet
+
+    def report(member: int, epoch: int, of: int, error: float) -> None:
+        if shown:
+            who = f"member {member + 1} of {members}: " if members > 1 else ""
+            line = f"{who}round {epoch} of {of}, error {error:.4f}"
+            print(f"\r{line:<60}", end="", file=sys.stderr, flush=True)
+
+    trained = train_surrogate(
+        data,
+        output,
+        learner=learner,
+        splits=split,
+        gradients=gradients,
+        members=members,
+        epochs=epochs,
+        width=width,
+        seed=seed,
+        force=force,
+        tell=report,
+    )
+    if shown:
+        print(file=sys.stderr)
+    if quiet:
+        return
+    if trained.dropped:
+        tell(f"paradl: of one value, left out: {', '.join(trained.dropped)}")
+    tell(f"done: {trained.rows:,} rows learnt, {trained.bytes / 1e6:.2g} MB in {trained.path}")
+
+
+@app.command()
+def evaluate(
+    surrogate: File,
+    data: Data,
+    split: Annotated[
+        list[str] | None, typer.Option(help="Of some splits only; may be repeated.")
+    ] = None,
+    no_baselines: Annotated[
+        bool, typer.Option("--no-baselines", help="The surrogate alone.")
+    ] = False,
+    quiet: Quiet = False,
+    form: Form = "table",
+) -> None:
+    """How good a surrogate is on what each split holds out, and what its choices cost."""
+    from sweep.show.tables import show
+    from sweep.surrogates.evaluate import evaluate_surrogate
+
+    def report(name: str, method: str) -> None:
+        if sys.stderr.isatty() and not quiet:
+            print(f"\r{f'{name}: {method}':<60}\r", end="", file=sys.stderr, flush=True)
+
+    rows = evaluate_surrogate(
+        surrogate, data, splits=split or (), baselines=not no_baselines, tell=report
+    )
+    show(rows, form)
+
+
+@app.command()
+def predict(
+    surrogate: File,
+    rows: Annotated[
+        Path, typer.Argument(help="Rows of features: Parquet, CSV, or a data set's folder.")
+    ],
+    form: Form = "table",
+) -> None:
+    """What a surrogate says of rows of features, and which lie outside of what it has seen."""
+    from sweep.show.tables import show
+    from sweep.surrogates.predict import predict_surrogate
+
+    answers = predict_surrogate(surrogate, rows)
+    show(answers, form)
+    outside = int((answers["outside"] != "").sum())
+    if outside:
+        tell(f"paradl: {outside:,} of {len(answers):,} rows lie outside of the training range")

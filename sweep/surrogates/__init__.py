@@ -1,0 +1,1 @@
+"""Surrogates: learners that are trained on samples, and how far they can be trusted."""

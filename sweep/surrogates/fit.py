@@ -1,0 +1,254 @@
+"""Fitting a network: least squares in logarithms, and where wanted its slopes, too (Sobolev).
+
+Czarnecki et al., "Sobolev training for neural networks", NeurIPS 2017: a derivative along a random
+direction of the inputs is compared with what the labels say of it, in each step another one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+
+from sweep.surrogates.encoding import Encoding, Singles, read_values
+from sweep.surrogates.network import TARGETS, Network, make_network
+from sweep.surrogates.rows import (
+    Rows,
+    list_followers,
+    read_kinds,
+    read_room,
+    read_slopes,
+    read_targets,
+)
+
+# Of the squared errors of the logarithms: of an epoch, of computing, communicating (times its share
+# of the epoch), of memory; and of what classes cost.
+WEIGHTS = (1.0, 0.3, 0.3, 0.3)
+CLASSES = 0.1
+SLOPES = 0.1
+# An error beyond it [in logarithms] counts in proportion: a few rows must not decide.
+FAR = 0.3
+BATCH = 1024
+# Steps of an epoch: of few rows batches are smaller.
+LEAST_STEPS = 32
+# Of the squares of lines against those of errors, where a network begins.
+RIDGE = 1e-2
+# Rows that the lines are found by at most.
+SEEN = 20_000
+RATE = 3e-3
+DECAY = 1e-4
+# Epochs without a better validation error, after which training ends.
+PATIENCE = 8
+Tell = Callable[[int, int, float], None]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained. gradients: on slopes, too."""
+
+    width: int = 128
+    depth: int = 2
+    epochs: int = 40
+    gradients: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Rows as arrays: features [row, feature], kinds, room, targets, whether feasible; tangents
+    [row, input, feature] and slopes [row, 1 + target, input], where there are some.
+    """
+
+    arrays: dict[str, Singles]
+
+    def __len__(self) -> int:
+        return len(self.arrays["features"])
+
+    def take(self, at: Any) -> dict[str, Singles]:
+        """Some rows."""
+        return {name: each[at] for name, each in self.arrays.items()}
+
+
+def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Examples:
+    """The examples of rows."""
+    frame = rows.frame
+    values = read_values(frame, encoding.names)
+    arrays = {
+        "features": encoding.encode(values),
+        "kinds": read_kinds(frame),
+        "room": read_room(frame),
+        "targets": read_targets(frame),
+        "feasible": frame["feasible"].to_numpy(np.float32),
+    }
+    if gradients:
+        rates = encoding.differentiate(values)
+        slopes = read_slopes(rows)
+        slopes[frame["near_kink"].to_numpy(bool)] = np.nan  # one-sided there
+        followers = [
+            np.isin(encoding.names, list_followers(name)).astype(np.float32) for name in rows.inputs
+        ]
+        columns = np.flatnonzero(np.any(followers, axis=0))
+        arrays["rates"] = rates[:, columns]
+        arrays["slopes"] = slopes.astype(np.float32)
+        # The same of every row: broadcast, so that batches are taken alike.
+        masks = np.stack(followers)[:, columns]
+        arrays["masks"] = np.broadcast_to(masks, (len(frame), *masks.shape))
+        arrays["columns"] = np.broadcast_to(columns.astype(np.int32), (len(frame), len(columns)))
+    return Examples(arrays)
+
+
+def fit_network(
+    train: Examples, valid: Examples, recipe: Recipe, tell: Tell = lambda *_: None
+) -> tuple[Network, float]:
+    """The network that is best on the rows of validation, and its error there.
+
+    tell: is given the epoch, how many there are, and the error [root mean square of the logarithm
+    of an epoch's time].
+    """
+    with jax.numpy_dtype_promotion("standard"):  # as Optax takes it to be
+        return _fit(train, valid, recipe, tell)
+
+
+def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[Network, float]:
+    """The same, whatever JAX is told of promotion elsewhere."""
+    size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
+    steps = len(train) // size
+    schedule = optax.warmup_cosine_decay_schedule(
+        RATE / 20, RATE, steps * min(2, recipe.epochs), steps * recipe.epochs, RATE / 300
+    )
+    optimiser = optax.chain(
+        optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)
+    )
+    key = jax.random.key(recipe.seed)
+    features, kinds = (train.arrays[name].shape[1] for name in ("features", "kinds"))
+    network = make_network(key, features, kinds, recipe.width, recipe.depth)
+    network = _begin(network, train)
+    state = optimiser.init(eqx.filter(network, eqx.is_array))
+    step = eqx.filter_jit(partial(_step, optimiser, recipe.gradients), donate="all-except-first")
+    rng = np.random.default_rng(recipe.seed)
+    best, least, since = network, np.inf, 0
+    for epoch in range(recipe.epochs):
+        order = rng.permutation(len(train))
+        signs = rng.choice(np.array([-1.0, 1.0], np.float32), (steps, 64))
+        for number in range(steps):
+            batch = train.take(order[number * size : (number + 1) * size])
+            network, state = step(batch, network, state, signs[number])
+        error = measure_error(network, valid)
+        tell(epoch + 1, recipe.epochs, error)
+        # A copy: the next step is given the network's memory.
+        if error < least:
+            best, least, since = jax.tree.map(jnp.array, network), error, 0
+        else:
+            since += 1
+        if since >= PATIENCE:
+            break
+    return best, least
+
+
+def measure_error(network: Network, examples: Examples) -> float:
+    """Root mean square of the error of the logarithm of an epoch's time."""
+    outputs = apply_network(network, examples.arrays)
+    told, known = (
+        np.logaddexp(each[:, 0], each[:, 1]) for each in (outputs, examples.arrays["targets"])
+    )
+    return float(np.sqrt(np.nanmean((told - known) ** 2)))
+
+
+def apply_network(network: Network, arrays: dict[str, Singles], most: int = 2**14) -> Singles:
+    """What a network says [row, 4] of rows, some at a time."""
+    parts = []
+    for first in range(0, len(arrays["features"]), most):
+        some = [arrays[name][first : first + most] for name in ("features", "kinds", "room")]
+        count = len(some[0])
+        # Filled up to a power of two: few compiled programs serve all numbers of rows.
+        size = 1 << max(count - 1, 0).bit_length()
+        filled = [np.resize(each, (size, *each.shape[1:])) for each in some]
+        parts.append(np.asarray(_apply(network, *filled))[:count])
+    return np.concatenate(parts) if parts else np.zeros((0, len(TARGETS) + 1), np.float32)
+
+
+@eqx.filter_jit
+def _apply(network: Network, features: Array, kinds: Array, room: Array) -> Array:
+    return jax.vmap(network)(features, kinds, room)
+
+
+def _begin(network: Network, train: Examples) -> Network:
+    """The network whose terms begin at the straight lines nearest to the targets."""
+    targets = train.arrays["targets"][:SEEN]
+    known = np.isfinite(targets).all(axis=1)
+    features = train.arrays["features"][:SEEN][known].astype(np.float64)
+    mean = targets[known].mean(axis=0, dtype=np.float64)
+    squares = features.T @ features + RIDGE * len(features) * np.eye(features.shape[1])
+    lines = np.linalg.solve(squares, features.T @ (targets[known] - mean)).T
+    count = network.starts.shape[1] // len(TARGETS)
+    nothing = np.zeros((1, features.shape[1]))
+    starts = np.append(np.repeat(mean, count) - np.log(count), 0.0)
+    return eqx.tree_at(
+        lambda each: (each.lines, each.starts),
+        network,
+        (
+            network.lines.at[0].add(
+                np.concatenate([np.repeat(lines, count, axis=0), nothing]).astype(np.float32)
+            ),
+            network.starts.at[0].add(starts.astype(np.float32)),
+        ),
+    )
+
+
+def _step(
+    optimiser: optax.GradientTransformation,
+    gradients: bool,
+    batch: dict[str, Array],
+    network: Network,
+    state: Any,
+    signs: Array,
+) -> tuple[Network, Any]:
+    """One step of the optimiser."""
+    slope = eqx.filter_grad(partial(_measure_loss, gradients=gradients))(network, batch, signs)
+    change, state = optimiser.update(slope, state, eqx.filter(network, eqx.is_array))
+    return eqx.apply_updates(network, change), state
+
+
+def _measure_loss(
+    network: Network, batch: dict[str, Array], signs: Array, gradients: bool
+) -> Array:
+    features, kinds, room = (batch[name] for name in ("features", "kinds", "room"))
+    outputs = jax.vmap(network)(features, kinds, room)
+    logs, known = _with_epoch(outputs[:, :-1]), _with_epoch(batch["targets"])
+    share = jnp.exp(known[:, 2] - known[:, 0])[:, None]
+    weights = jnp.array(WEIGHTS) * jnp.where(jnp.arange(len(WEIGHTS)) == 2, share, 1.0)
+    loss = _sum_losses(logs, known, weights)
+    loss += CLASSES * jnp.mean(
+        optax.losses.sigmoid_binary_cross_entropy(outputs[:, -1], batch["feasible"])
+    )
+    if gradients:
+        direction = signs[: batch["slopes"].shape[2]]
+        along = jnp.einsum("rif,i,rf->rf", batch["masks"], direction, batch["rates"])
+        tangents = jnp.zeros_like(features).at[:, batch["columns"][0]].set(along)
+        _, moved = jax.jvp(
+            lambda each: _with_epoch(jax.vmap(network)(each, kinds, room)[:, :-1]),
+            (features,),
+            (tangents,),
+        )
+        told = batch["slopes"] @ direction
+        loss += SLOPES * _sum_losses(moved, told, weights)
+    return loss
+
+
+def _with_epoch(logs: Array) -> Array:
+    """The logarithm of an epoch's time before those of the targets [row, 1 + target]."""
+    return jnp.concatenate([jnp.logaddexp(logs[:, :1], logs[:, 1:2]), logs], axis=1)
+
+
+def _sum_losses(told: Array, known: Array, weights: Array) -> Array:
+    """Losses summed over columns, the mean over rows; 0 where nothing is known."""
+    # Before any loss: of a loss without a value the derivative has none either.
+    errors = jnp.where(jnp.isfinite(known), told - known, 0.0)
+    losses = optax.losses.huber_loss(errors, delta=FAR)
+    return jnp.sum(jnp.where(jnp.isfinite(weights), weights, 0.0) * losses) / told.shape[0]

@@ -1,0 +1,114 @@
+"""Rows of a data set as learners take them: features, logarithms of targets, slopes, sides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grids.models.layers import Floats
+from grids.reading.errors import InputError, shorten, suggest_name
+from sweep.samples.columns import name_label, name_slope, name_split
+from sweep.samples.features import GROUPS, OUTER_LINKS
+from sweep.samples.read import Samples
+from sweep.samples.splits import TRAIN
+from sweep.surrogates.encoding import Flags, Singles
+from sweep.surrogates.network import TARGETS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EPOCH = "epoch_time"
+# Of an epoch: what communication is at least, so that it has a logarithm.
+LEAST_SHARE = 1e-4
+ROOM = "memory_capacity"
+DEGREES = tuple(f"degree_{group}" for group in GROUPS)
+LABELS = (*map(name_label, ("model", "dataset", "system", "strategy")), "slice")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """frame: the columns that were read. kept: names of the features of a data set."""
+
+    frame: "pd.DataFrame"
+    features: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def take(self, chosen: Flags) -> "Rows":
+        """Some of the rows."""
+        return Rows(self.frame[chosen].reset_index(drop=True), self.features, self.inputs)
+
+    def is_train(self, splits: Sequence[str]) -> Flags:
+        """Which rows lie on the training side of all of the splits [row]."""
+        sides = [self.frame[name_split(split)].to_numpy() == TRAIN for split in splits]
+        return np.asarray(np.all(sides, axis=0)) if sides else np.ones(len(self), bool)
+
+
+def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) -> Rows:
+    """All rows of a data set, with what learners and their judges need of them."""
+    for split in splits:
+        if split not in samples.splits:
+            why = samples.facts["missing_splits"].get(split)
+            raise InputError(
+                f"no split {shorten(split)} in {samples.path}" + (f": {why}" if why else ""),
+                where="--split",
+                advice=suggest_name(split, samples.splits),
+            )
+    if slopes and not samples.inputs:
+        raise InputError(
+            "the data set has no gradients to train on",
+            where="--gradients",
+            advice="sample it without --no-gradients",
+        )
+    features = tuple(samples.list_columns("feature", constants=True))
+    marks = ["near_kink"] if slopes else []
+    wanted = (name_slope(target, name) for target in (EPOCH, *TARGETS) for name in samples.inputs)
+    known = {each["name"] for each in samples.facts["columns"]}
+    columns = [*LABELS, *features, EPOCH, *TARGETS, "feasible", "defined", *marks]
+    columns += [name for name in wanted if slopes and name in known]
+    frame = samples.read([*columns, *(name_split(each) for each in samples.splits)])
+    return Rows(frame, features, samples.inputs)
+
+
+def read_targets(frame: "pd.DataFrame") -> Singles:
+    """Logarithms of the targets [row, target], NaN where there are none."""
+    epoch = frame[EPOCH].to_numpy(np.float64)
+    columns = [frame[name].to_numpy(np.float64) for name in TARGETS]
+    columns[1] = np.maximum(columns[1], LEAST_SHARE * epoch)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.stack(columns, axis=1))
+    return np.asarray(np.where(np.isfinite(logs), logs, np.nan), np.float32)
+
+
+def read_kinds(frame: "pd.DataFrame") -> Singles:
+    """1 for each way in which a group divides the layers [row, way], 0 is left to the oracle."""
+    return np.asarray(frame[list(DEGREES)].to_numpy() != 1, np.float32)
+
+
+def read_room(frame: "pd.DataFrame") -> Singles:
+    """The logarithm of a PE's memory [row]."""
+    return np.log(np.maximum(frame[ROOM].to_numpy(np.float64), 1.0)).astype(np.float32)
+
+
+def list_followers(name: str) -> tuple[str, ...]:
+    """The features that change as an input does: itself, and of links those of further levels."""
+    outer = [each for each in OUTER_LINKS if f"inter_{each.rpartition('_')[2]}" == name]
+    return (name, *outer)
+
+
+def read_slopes(rows: Rows) -> Floats:
+    """Elasticities [row, 1 + target, input], NaN where there are none: of an epoch, of targets."""
+    targets = (EPOCH, *TARGETS)
+    return np.stack(
+        [
+            np.stack(
+                [rows.frame[name_slope(each, name)].to_numpy(np.float64) for name in rows.inputs],
+                axis=1,
+            )
+            for each in targets
+        ],
+        axis=1,
+    )

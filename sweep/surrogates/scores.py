@@ -1,0 +1,102 @@
+"""Scores: how good predictions are, of rows, and of the choice between strategies in a slice."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.models.layers import Floats
+from sweep.surrogates.encoding import Flags
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What is, or is said of rows [row]: seconds of an epoch, and whether it is feasible."""
+
+    seconds: Floats
+    feasible: Flags
+
+    def take(self, chosen: Flags) -> "Answers":
+        """Some of the rows."""
+        return Answers(self.seconds[chosen], self.feasible[chosen])
+
+
+def score_rows(truth: Answers, told: Answers) -> dict[str, float | None]:
+    """R2 of the logarithm of time, percentiles of the relative error, F1 of feasibility.
+
+    Of the rows that have a time.
+    """
+    timed = np.isfinite(truth.seconds)
+    known, said = np.log(truth.seconds[timed]), np.log(told.seconds[timed])
+    errors = np.abs(np.expm1(said - known))
+    return {
+        "r2_log_time": _measure_r2(known, said),
+        "median_error": _rank(errors, 50),
+        "p95_error": _rank(errors, 95),
+        "feasibility_f1": _measure_f1(truth.feasible, told.feasible),
+    }
+
+
+def score_slices(truth: Answers, told: Answers, slices: Integers) -> dict[str, float | None]:
+    """Kendall's tau of strategies, and the regret of the one that is picked.
+
+    Of the slices in which two strategies or more are feasible. A pick that is forbidden is found
+    out when it is tried, and the next one is taken: `forbidden_picks` is how often.
+    """
+
+    order = np.argsort(slices, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(slices[order])) + 1) if len(order) else []
+    taus, regrets, forbidden = [], [], []
+    for rows in groups:
+        fit = truth.feasible[rows] & np.isfinite(truth.seconds[rows])
+        if fit.sum() < 2:
+            continue
+        taus.append(measure_tau(truth.seconds[rows][fit], told.seconds[rows][fit]))
+        regret, failed = measure_regret(truth.seconds[rows], fit, told.take(rows))
+        regrets.append(regret)
+        forbidden.append(failed)
+    return {
+        "slices": len(regrets),
+        "kendall_tau": float(np.mean(taus)) if taus else None,
+        "median_regret": _rank(np.array(regrets), 50),
+        "mean_regret": float(np.mean(regrets)) if regrets else None,
+        "p95_regret": _rank(np.array(regrets), 95),
+        "forbidden_picks": float(np.mean(forbidden)) if forbidden else None,
+    }
+
+
+def measure_regret(seconds: Floats, feasible: Flags, told: Answers) -> tuple[float, bool]:
+    """How much longer the pick takes than the best, 0 where it is the best; whether the first pick
+    was forbidden.
+
+    Strategies that are said to be feasible are tried first, the fastest of them before others.
+    """
+    ranking = np.lexsort((told.seconds, ~told.feasible))
+    first = int(np.argmax(feasible[ranking]))
+    return float(seconds[ranking[first]] / seconds[feasible].min() - 1), first > 0
+
+
+def measure_tau(known: Floats, said: Floats) -> float:
+    """Kendall's tau-a: pairs in the right order less those in the wrong one, over all pairs."""
+    above, below = np.triu_indices(len(known), 1)
+    signs = np.sign(known[above] - known[below]) * np.sign(said[above] - said[below])
+    return float(signs.mean())
+
+
+def _measure_r2(known: Floats, said: Floats) -> float | None:
+    """The part of the variance that is told; None where there is none."""
+    spread = ((known - known.mean()) ** 2).sum() if known.size else 0.0
+    return float(1 - ((said - known) ** 2).sum() / spread) if spread > 0 else None
+
+
+def _measure_f1(known: Flags, said: Flags) -> float | None:
+    """The harmonic mean of precision and recall; None where nothing is or is said feasible."""
+    right = (known & said).sum()
+    all_told = known.sum() + said.sum()
+    return float(2 * right / all_told) if all_told else None
+
+
+def _rank(values: Floats, percent: int) -> float | None:
+    return float(np.percentile(values, percent)) if values.size else None

@@ -1,0 +1,167 @@
+"""A surrogate: an encoding and learners, which answers for rows of features."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from grids.models.layers import Floats
+from grids.reading.errors import InputError
+from sweep.samples.features import FEATURES
+from sweep.surrogates.encoding import Encoding, Flags, Singles, read_values
+from sweep.surrogates.extra import expect_extra
+from sweep.surrogates.file import Arrays, Saved, read_file, write_file
+from sweep.surrogates.network import TARGETS, build_network, flatten_network
+from sweep.surrogates.rows import DEGREES, ROOM, read_kinds, read_room
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Learner = Literal["network", "trees"]
+NUMBERS = ("offset", "mean", "scale", "low", "high")
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a surrogate says of rows [row]: seconds an epoch, bytes a PE, the odds of feasibility.
+
+    spread: standard deviation of the logarithm of an epoch's time between the members of an
+    ensemble, NaN of one alone.
+    """
+
+    comp_time: Floats
+    comm_time: Floats
+    memory: Floats
+    chance: Floats
+    spread: Floats
+
+    @property
+    def epoch_time(self) -> Floats:
+        """Seconds an epoch."""
+        return self.comp_time + self.comm_time
+
+    @property
+    def feasible(self) -> Flags:
+        """Whether it is rather so than not."""
+        return np.asarray(self.chance >= 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """learner: what its members are. facts: what it was trained on, and how."""
+
+    learner: Learner
+    encoding: Encoding
+    members: tuple[Any, ...]
+    facts: Mapping[str, Any]
+
+    def apply(self, frame: "pd.DataFrame") -> Told:
+        """What it says of rows of features. InputError: a feature is missing or no number."""
+        read_values(frame, (*DEGREES, ROOM))
+        features = self.encoding.encode(read_values(frame, self.encoding.names))
+        outputs = np.stack([self._apply_member(each, features, frame) for each in self.members])
+        return read_outputs(outputs.astype(np.float64))
+
+    def _apply_member(self, member: Any, features: Singles, frame: "pd.DataFrame") -> Singles:
+        if self.learner == "trees":
+            from sweep.surrogates.trees import apply_forests
+
+            return apply_forests(member, features)
+        from sweep.surrogates.fit import apply_network
+
+        arrays = {"features": features, "kinds": read_kinds(frame), "room": read_room(frame)}
+        return apply_network(member, arrays)
+
+
+def read_outputs(outputs: Floats) -> Told:
+    """What the members' outputs [member, row, 4] come to: means of logarithms, and of chances."""
+    logs = outputs[..., : len(TARGETS)].mean(axis=0)
+    epochs = np.logaddexp(outputs[..., 0], outputs[..., 1])
+    spread = epochs.std(axis=0, ddof=1) if len(outputs) > 1 else np.full(len(logs), np.nan)
+    chance = (1 / (1 + np.exp(-np.clip(outputs[..., -1], -50, 50)))).mean(axis=0)
+    comp, comm, memory = np.exp(logs.T)
+    return Told(comp, comm, memory, chance, spread)
+
+
+def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
+    """Write it to a file. InputError: one is there. RunError: the disk is full."""
+    encoding = surrogate.encoding
+    arrays: Arrays = {f"encoding.{name}": getattr(encoding, name) for name in NUMBERS}
+    for number, member in enumerate(surrogate.members):
+        arrays |= {f"{number}.{name}": each for name, each in _flatten(surrogate, member).items()}
+    facts = {
+        **surrogate.facts,
+        "learner": surrogate.learner,
+        "members": len(surrogate.members),
+        "features": list(encoding.names),
+        "constants": dict(encoding.constants),
+    }
+    write_file(path, Saved(facts, arrays), force=force)
+
+
+def load_surrogate(path: str | Path) -> Surrogate:
+    """The surrogate in a file that `train` wrote; nothing in it is run.
+
+    InputError: no file, a damaged one, one of another version. RunError: a library is missing.
+    """
+    expect_extra()
+    place = Path(path)
+    saved = read_file(place)
+    try:
+        return _build(saved)
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        raise InputError(
+            f"a damaged surrogate ({type(error).__name__})",
+            where=str(place),
+            advice="train it again with 'paradl surrogate train'",
+        ) from error
+
+
+def _flatten(surrogate: Surrogate, member: Any) -> Arrays:
+    if surrogate.learner == "trees":
+        from sweep.surrogates.trees import flatten_forests
+
+        return flatten_forests(member)
+    return {name: np.asarray(each) for name, each in flatten_network(member).items()}
+
+
+def _build(saved: Saved) -> Surrogate:
+    """ValueError and its like: facts and arrays that do not belong together."""
+    facts = saved.facts
+    names = tuple(facts["features"])
+    if not names or not set(names) | set(facts["constants"]) <= set(FEATURES):
+        raise ValueError("features that this paradl does not know")
+    numbers = {name: np.asarray(saved.arrays[f"encoding.{name}"], float) for name in NUMBERS}
+    if (
+        any(each.shape != (len(names),) for each in numbers.values())
+        or (numbers["scale"] <= 0).any()
+    ):
+        raise ValueError("another number of features")
+    constants = {str(name): float(value) for name, value in facts["constants"].items()}
+    encoding = Encoding(names=names, constants=constants, **numbers)
+    learner: Learner = facts["learner"]
+    if learner not in ("network", "trees") or not 1 <= int(facts["members"]) <= 1000:
+        raise ValueError("an unknown learner")
+    members = tuple(
+        _build_member(learner, _take(saved.arrays, number), len(names))
+        for number in range(int(facts["members"]))
+    )
+    return Surrogate(learner, encoding, members, facts)
+
+
+def _take(arrays: Arrays, number: int) -> Arrays:
+    """The arrays of one member."""
+    start = f"{number}."
+    return {name[len(start) :]: each for name, each in arrays.items() if name.startswith(start)}
+
+
+def _build_member(learner: Learner, arrays: Arrays, features: int) -> Any:
+    if learner == "trees":
+        from sweep.surrogates.trees import build_forests
+
+        return build_forests(arrays, features)
+    network = build_network(arrays)
+    network.check(features, len(DEGREES))
+    return network

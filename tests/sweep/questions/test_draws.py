@@ -1,0 +1,83 @@
+"""Draws against plain predictions with each parameter moved by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grids.entries.parameters import PARAMETERS
+from grids.inputs.uncertainty import DRAWS, NAMES, PRIOR_ERROR, draw_errors, draw_normals
+from kernels.oracle import answer_case
+from sweep.questions.adhoc import Options, make_grid
+from sweep.questions.draws import (
+    COLUMNS,
+    PARTS,
+    draw_both_times,
+    draw_terms,
+    find_range,
+    name_range,
+)
+
+# Where nothing is hidden and nobody waits for the slowest, a slower model only stretches its work.
+STATED = {"overlap": 0, "jitter": 0}
+PRIORS = {"calibration": "none"}
+COMPUTED = ("forward_backward", "pass_overhead")
+
+
+def read_grid(pe):
+    options = Options(
+        "alexnet", pe, 32, "imagenet", strategy="data", parameters=STATED, settings=PRIORS
+    )
+    return make_grid(options).ask_intervals()
+
+
+@pytest.fixture(scope="module")
+def case():
+    return read_grid(64).case((0, 0, 0, 0))
+
+
+def move(case, name, number):
+    """A parameter in a draw, as users write it; None where nothing is bounded by it."""
+    own = float(np.ravel(getattr(case.software, name))[0])
+    drawn = own * float(np.ravel(getattr(case.uncertainty.factors, name))[number])
+    if name in ("overlap", "rail", "flow"):
+        drawn = min(drawn, max(own, 1.0))
+    unit = PARAMETERS[name].unit
+    return None if np.isinf(drawn) else drawn if unit == "1" else f"{drawn!r} {unit}"
+
+
+@pytest.mark.parametrize("number", [0, 5, DRAWS - 1])
+def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
+    moved = {name: move(case, name, number) for name in NAMES}
+    given = {name: value for name, value in moved.items() if value is not None} | STATED
+    options = Options("alexnet", 64, 32, "imagenet", strategy="data", parameters=given)
+    predicted = answer_case(make_grid(replace(options, settings=PRIORS)).case((0, 0, 0, 0)))
+    slower = float(np.ravel(case.uncertainty.serial)[number])
+    computing, reducing, _, *_ = draw_errors(COLUMNS)[number]
+    drawn = draw_terms(case)
+    for name in PARTS:
+        expected = float(np.ravel(getattr(predicted.terms, name))[0])
+        if name == "gradient_exchange":
+            expected *= np.exp(PRIOR_ERROR.reduce * reducing)
+        else:  # of data parallelism nothing else is communicated
+            expected *= np.exp(PRIOR_ERROR.serial * computing) * (slower if name in COMPUTED else 1)
+        assert drawn[name][..., number].item() == pytest.approx(expected, rel=1e-9), name
+
+
+def test_rivals_have_errors_of_their_own():
+    # Nothing is communicated on one PE: all of the time has the error of computing.
+    times = draw_both_times(read_grid(1).case((0, 0, 0, 0)))
+    normals = draw_errors(COLUMNS)
+    expected = PRIOR_ERROR.serial * (normals[:, 3] - normals[:, 0])
+    assert np.log(times[1] / times[0]).ravel() == pytest.approx(expected)
+
+
+def test_errors_are_uncorrelated_with_all_else():
+    normals = np.hstack([draw_normals(len(NAMES) + 1), draw_errors(COLUMNS)])
+    assert normals.T @ normals / DRAWS == pytest.approx(np.eye(normals.shape[1]), abs=1e-12)
+    assert normals.mean(axis=0) == pytest.approx(0, abs=1e-12)
+
+
+def test_ranges_are_percentiles():
+    assert find_range(np.arange(101.0)) == (10.0, 90.0)
+    assert name_range("share", np.array([1.0, np.nan])) == {"share_p10": None, "share_p90": None}

@@ -1,0 +1,60 @@
+"""Layers one by one: they add up to the network, the times and the memory."""
+
+import math
+
+import pytest
+
+import sweep
+
+STRATEGIES = ("data+filter", "data+spatial")
+
+
+def test_shapes_have_all_items():
+    told = sweep.explain("alexnet", "data", 4, 64, dataset="imagenet")
+    for row in told["layers"]:
+        assert math.prod(row["output"]) == row["y"], row["layer"]
+    assert told["layers"][0]["output"] == [64, 55, 55]
+    assert told["layers"][-1]["output"] == [1000]
+
+
+def test_sequences_have_positions():
+    layers = sweep.explain("vit_b_16", "data", 4, 64, dataset="imagenet")["layers"]
+    assert [768, 197] in [row["output"] for row in layers]
+
+
+def test_products_are_the_published_ones():
+    """AlexNet's: 714 million multiply-accumulates (torchvision: 0.71 GFLOPS)."""
+    layers = sweep.explain("alexnet", "data", 4, 64, dataset="imagenet")["layers"]
+    assert sum(row["macs"] for row in layers) == pytest.approx(714e6, rel=0.01)
+    assert not any(row["macs"] for row in layers if row["kind"] in ("relu", "maxpool"))
+
+
+@pytest.mark.parametrize("oracle", ["machine", "paper"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_both_passes_are_the_compute(strategy, oracle):
+    told = sweep.explain(
+        "alexnet", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
+    )
+    seconds = 64 * sum(row["forward"] + row["backward"] for row in told["layers"])
+    passes = told["samples"] / told["global_batch"]
+    assert seconds * passes == pytest.approx(told["terms"]["forward_backward"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_table_iii_is_the_sum_of_its_layers(strategy):
+    told = sweep.explain(
+        "alexnet", strategy, 8, 64,
+        dataset="imagenet", parameters={"gamma": 0.3}, settings={"oracle": "paper"},
+    )  # fmt: skip
+    assert sum(row["memory"] for row in told["layers"]) == pytest.approx(told["memory"])
+
+
+def test_stages_of_table_iii_are_sums_of_their_layers():
+    told = sweep.explain(
+        "alexnet", "pipeline", 4, 64, dataset="imagenet", settings={"oracle": "paper"}
+    )
+    stages = [
+        sum(row["memory"] for row in told["layers"] if row["stage"] == stage)
+        for stage in (1, 2, 3, 4)
+    ]
+    assert max(stages) == pytest.approx(told["memory"])

@@ -1,0 +1,69 @@
+"""Memory by part: the numbers come to the bytes, and the bytes to the memory."""
+
+import re
+
+import pytest
+
+import sweep
+
+UNIT = re.compile(r"(?<=[\de]) B\b")
+MACHINE = {"oracle": "machine"}
+RECOMPUTE = {"oracle": "machine", "recompute": "full", "optimizer": "adam"}
+PAPER = {"oracle": "paper"}
+CASES = [
+    *((strategy, MACHINE) for strategy in ("data", "data+spatial", "data+filter", "pipeline")),
+    *((strategy, RECOMPUTE) for strategy in ("data", "data+pipeline:group=4,segments=8")),
+    *((strategy, PAPER) for strategy in ("data", "data+spatial", "data+filter", "pipeline")),
+]
+
+
+def evaluate(numbers: str) -> float:
+    """What a part's numbers come to [B]."""
+    return float(eval(UNIT.sub("", numbers).replace("x", "*"), {"__builtins__": {}}))
+
+
+@pytest.mark.parametrize(("strategy", "settings"), CASES)
+def test_the_numbers_come_to_the_bytes(strategy, settings):
+    told = sweep.explain(
+        "alexnet", strategy, 8, 64, dataset="imagenet", settings=settings, system="abci"
+    )
+    rows = told["memory_formulas"]
+    there = {name: size for name, size in told["memory_parts"].items() if size or settings != PAPER}
+    assert {row["part"]: row["bytes"] for row in rows} == there  # Table III reserves nothing
+    assert sum(evaluate(row["numbers"]) for row in rows) == pytest.approx(told["memory"])
+    for row in rows:
+        assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+
+
+def test_a_copy_in_fp32_is_told():
+    told = sweep.explain(
+        "alexnet", "data", 8, 64, dataset="imagenet", system="dgx-h100:precision=amp"
+    )
+    rows = {row["part"]: row["numbers"] for row in told["memory_formulas"]}
+    assert rows["weights"] == "(2 B + 4 B) x 61100840"
+    assert rows["gradients"] == "2 B x 61100840"
+
+
+def test_activations_peak_at_the_layer_they_name():
+    """By hand, of a chain: what layers keep up to it, and the gradients of its input and output."""
+    told = sweep.explain("vgg16", "data", 8, 32, dataset="imagenet", settings={"optimizer": "none"})
+    row = told["memory_formulas"][0]
+    states = 4 + 4  # bytes of a weight and its gradient
+    kept, most = 0.0, {}
+    for layer in told["layers"]:
+        once = states * (layer["weights"] + layer["biases"])
+        kept += (layer["memory"] - once) / 32
+        most[layer["layer"]] = kept + 4 * (layer["x"] + layer["y"])
+    name = max(most, key=most.__getitem__)
+    assert f"layers up to {name} keep" in row["formula"]
+    assert row["bytes"] == pytest.approx(32 * most[name])
+
+
+def test_placed_operators_fill_the_fullest_device():
+    told = sweep.explain(
+        "alexnet", "data+placement:group=2", 4, 16, dataset="imagenet", system="dgx1-v100"
+    )
+    row = told["memory_formulas"][0]
+    assert re.search(r"of device [12]$", row["formula"])
+    assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)

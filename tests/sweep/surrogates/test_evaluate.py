@@ -1,0 +1,107 @@
+"""Scores of each split, on rows that were not trained on, beside baselines."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from grids.reading.errors import InputError
+from sweep.cli.main import app
+from sweep.samples.sample import sample
+from sweep.surrogates.evaluate import evaluate_surrogate, rank_strategies
+from sweep.surrogates.neighbours import Neighbours
+from sweep.surrogates.predict import predict_surrogate
+from sweep.surrogates.rows import Rows, read_rows
+from sweep.surrogates.scores import Answers, score_rows, score_slices
+
+
+def test_each_split_is_scored_beside_baselines(trained, drawn):
+    rows = evaluate_surrogate(trained, drawn.path)
+    scored = [(row["split"], row["method"]) for row in rows if "note" not in row]
+    methods = ("network", "neighbour", "habit")
+    assert scored == [(split, method) for split in ("random", "model") for method in methods]
+    notes = {row["split"]: row["note"] for row in rows if "note" in row}
+    assert set(notes) == set(drawn.splits) - {"random", "model"}
+    assert notes["scale"] == "trained on its test rows: paradl surrogate train --split scale"
+
+
+def test_scores_are_of_rows_that_were_not_trained_on(trained, drawn):
+    """As a user would: the test rows of the split by pandas, the surrogate by its function."""
+    frame = pd.read_parquet(drawn.path / "data")
+    tested = frame[(frame.split_model == "test") & (frame.split_random == "train")]
+    said = predict_surrogate(trained, tested)
+    truth = Answers(tested.epoch_time.to_numpy(float), tested.feasible.to_numpy(bool))
+    told = Answers(said.epoch_time.to_numpy(), said.feasible.to_numpy())
+    expected = {**score_rows(truth, told), **score_slices(truth, told, tested.slice.to_numpy())}
+    (row,) = evaluate_surrogate(trained, drawn.path, splits=["model"], baselines=False)
+    assert row["rows"] == len(tested)
+    for name, value in expected.items():
+        assert row[name] == pytest.approx(value, rel=1e-4), name
+
+
+def test_the_nearest_row_of_the_same_strategy_answers(drawn):
+    rows = read_rows(drawn, ["random"])
+    rows = rows.take(rows.frame["defined"].to_numpy(bool))
+    features = np.random.default_rng(0).normal(size=(len(rows), 5)).astype(np.float32)
+    near = Neighbours(features, rows)
+    asked = rows.take(np.arange(len(rows)) < 40)
+    answers = near.apply(features[:40] + 1e-4, asked)
+    np.testing.assert_allclose(np.exp(answers[:, 0]), asked.frame.comp_time, rtol=1e-5)
+
+
+def test_habit_is_what_was_fastest_most_often():
+    frame = pd.DataFrame(
+        {
+            "slice": [0, 0, 1, 1, 2, 2],
+            "strategy": ["data", "filter"] * 3,
+            "epoch_time": [1.0, 2.0, 3.0, 2.0, 1.0, 5.0],
+            "feasible": [True, True, True, True, True, False],
+        }
+    )
+    assert rank_strategies(Rows(frame, (), ())) == {"data": 1.0, "filter": 2.0}
+
+
+def test_another_data_set_is_refused(trained, drawn, tmp_path):
+    from few_samples import FEW
+
+    sample(FEW, tmp_path / "other", 120, seed=8, gradients=None)
+    with pytest.raises(InputError, match="holds out something else than the one that was trained"):
+        evaluate_surrogate(trained, tmp_path / "other")
+    with pytest.raises(InputError, match="no split 'speed' in"):
+        evaluate_surrogate(trained, drawn.path, splits=["speed"])
+
+
+def test_the_commands(drawn, tmp_path):
+    run, net = CliRunner().invoke, str(tmp_path / "net")
+    data = str(drawn.path)
+    told = run(app, ["surrogate", "train", data, "-o", net, "--epochs", "2", "--width", "8"])
+    assert told.exit_code == 0
+    assert "left out: " in told.stderr
+    assert "rows learnt" in told.stderr
+    told = run(app, ["surrogate", "evaluate", net, data, "--format", "json", "--no-baselines"])
+    assert {row["split"] for row in json.loads(told.stdout)} == set(drawn.splits)
+    rows = tmp_path / "rows.csv"
+    frame = drawn.read(["strategy", *drawn.list_columns("feature", constants=True)]).head(3)
+    frame.assign(pe=[8, 16, 2**20]).to_csv(rows, index=False)
+    told = run(app, ["surrogate", "predict", net, str(rows), "--format", "json"])
+    answers = json.loads(told.stdout)
+    assert [each["outside"] for each in answers] == ["", "", "pe"]
+    assert "1 of 3 rows lie outside of the training range" in told.stderr
+
+
+def test_rows_that_are_no_table_are_one_message(trained, tmp_path):
+    path = tmp_path / "rows.csv"
+    with pytest.raises(InputError, match="no such file"):
+        predict_surrogate(trained, path)
+    path.write_text("pe\n")
+    with pytest.raises(InputError, match="no rows"):
+        predict_surrogate(trained, path)
+    path.write_text("pe\n8\n")
+    with pytest.raises(InputError, match="features are missing: "):
+        predict_surrogate(trained, path)
+    path = tmp_path / "rows.parquet"
+    path.write_text("pe\n8\n")
+    with pytest.raises(InputError, match="no table that can be read"):
+        predict_surrogate(trained, path)
