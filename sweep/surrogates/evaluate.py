@@ -111,8 +111,9 @@ class _Methods:
             for method, each in answers.items()
         ]
         if self._habit is not None:
+            unseen = len(self._habit) + 1.0
             habit = Answers(
-                np.array([self._habit.get(each, np.inf) for each in rows.frame["strategy"]]),
+                np.array([self._habit.get(each, unseen) for each in rows.frame["strategy"]]),
                 np.ones(len(rows), bool),
             )
             scored.append(

@@ -54,7 +54,7 @@ class Recipe:
 
     width: int = 128
     depth: int = 2
-    epochs: int = 40
+    epochs: int = 20
     gradients: bool = False
     seed: int = 0
 
