@@ -93,7 +93,9 @@ class _Methods:
         slices = rows.frame["slice"].to_numpy()
         tell(split, self._surrogate.learner)
         said = self._surrogate.apply(rows.frame)
-        answers = {self._surrogate.learner: Answers(said.epoch_time, said.feasible)}
+        answers: dict[str, Answers] = {
+            self._surrogate.learner: Answers(said.epoch_time, said.feasible)
+        }
         if self._neighbours is not None:
             tell(split, "neighbour")
             near = read_outputs(

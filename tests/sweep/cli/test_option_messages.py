@@ -58,7 +58,7 @@ def test_no_message_names_an_argument(question, argument, small_url, paradl):
 
 def test_every_name_is_an_option():
     """Of some command: what none has cannot be spoken of so."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_group(app)
     options = {
         name
         for each in command.commands.values()
