@@ -49,6 +49,7 @@ from sweep.cli.shared_options import (
     Times,
     Version,
 )
+from sweep.cli.short_forms import ShortForms
 from sweep.cli.surrogates import app as surrogate
 from sweep.cli.trades import TRADES
 from sweep.errors import RunError
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="paradl",
     no_args_is_help=True,
-    add_completion=False,
+    cls=ShortForms,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from sweep.cli.completion import complete_entries, complete_strategies
 from sweep.cube.object_store import locate_store
 
 
@@ -13,13 +14,29 @@ def locate_if_given(store: str | None) -> str | None:
     return None if store is None else locate_store(store)
 
 
-Model = Annotated[str, typer.Option(help="A catalogue name or a file (.yaml, .net_sc ...).")]
-Strategy = Annotated[str, typer.Option(help="Such as data+filter:group=8.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        help="A catalogue name or a file (.yaml, .net_sc ...).",
+        autocompletion=complete_entries("model"),
+    ),
+]
+Strategy = Annotated[
+    str,
+    typer.Option(help="Such as data+filter:group=8.", autocompletion=complete_strategies),
+]
 PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
 Batch = Annotated[int, typer.Option(help="Samples a replica (weak) or a mini-batch (strong).")]
-Dataset = Annotated[str | None, typer.Option(help="A catalogue name or a file.")]
+Dataset = Annotated[
+    str | None,
+    typer.Option(help="A catalogue name or a file.", autocompletion=complete_entries("dataset")),
+]
 System = Annotated[
-    str, typer.Option(help="A catalogue name or a file, such as dgx-h100:precision=tf32.")
+    str,
+    typer.Option(
+        help="A catalogue name or a file, such as dgx-h100:precision=tf32.",
+        autocompletion=complete_entries("system"),
+    ),
 ]
 Layers = Annotated[str | None, typer.Option(help="A .lc file: which layers are split.")]
 Set = Annotated[
@@ -89,7 +106,8 @@ Sel = Annotated[
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
 Form = Annotated[
-    Literal["table", "json", "csv"], typer.Option("--format", help="How to print the answer.")
+    Literal["table", "json", "csv"],
+    typer.Option("--format", help="How to print the answer; --json: as JSON."),
 ]
 
 

@@ -13,6 +13,7 @@ import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.assignments import parse_selection, parse_settings
+from sweep.cli.completion import complete_entries, complete_strategies
 from sweep.cli.exits import NOTHING_FEASIBLE, end
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import MaxGlobalBatch, Sel, Set, StoreOrNone, Target
@@ -44,11 +45,28 @@ All = Annotated[bool, typer.Option("--all", help="Every row, and not a screenful
 
 # Each option of a question beside its own: what it is, and None where it is not given.
 AXES = {
-    "model": Annotated[Text, typer.Option(help="Without a store: names, or files.")],
-    "dataset": Annotated[Text, typer.Option(help="Names, or files.")],
-    "system": Annotated[Text, typer.Option(help="Names, or files; without a store abci.")],
+    "model": Annotated[
+        Text,
+        typer.Option(
+            help="Without a store: names, or files.", autocompletion=complete_entries("model")
+        ),
+    ],
+    "dataset": Annotated[
+        Text, typer.Option(help="Names, or files.", autocompletion=complete_entries("dataset"))
+    ],
+    "system": Annotated[
+        Text,
+        typer.Option(
+            help="Names, or files; without a store abci.",
+            autocompletion=complete_entries("system"),
+        ),
+    ],
     "strategy": Annotated[
-        Text, typer.Option(help="Such as data,data+filter:group=8; else all, groups searched.")
+        Text,
+        typer.Option(
+            help="Such as data,data+filter:group=8; else all, groups searched.",
+            autocompletion=complete_strategies,
+        ),
     ],
     "pe": Annotated[Text, typer.Option(help="Such as 64,128 or 1..1024 or pow2:1..1024.")],
     "batch": Annotated[Text, typer.Option(help="Samples a replica, such as 16,32; else searched.")],
