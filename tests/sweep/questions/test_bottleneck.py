@@ -66,7 +66,7 @@ def test_ranges_of_shares_are_those_of_the_draws(rows):
 
 def test_table_iii_has_no_ranges(mixed):
     rows = sweep.bottleneck(mixed, {"model": "alexnet", "strategy": "data"})
-    assert not [name for name in rows if "p10" in name or "probability" in name]
+    assert not [name for name in rows if "p10" in str(name) or "probability" in str(name)]
 
 
 def test_what_was_left_to_a_cell_is_told():

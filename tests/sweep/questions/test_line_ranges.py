@@ -49,7 +49,8 @@ def test_best_counts_against_every_draw_of_every_cell(grid, rows):
         cells = {pe: draw_cell(sure, index, float(pe), row["batch"]) for pe in COUNTS}
         fastest, efficient = [], []
         for n in range(DRAWS):
-            fastest.append(min(cells, key=lambda pe, n=n: cells[pe][n]))
+            times = {pe: each[n] for pe, each in cells.items()}
+            fastest.append(min(times, key=times.__getitem__))
             kept = [pe for pe in cells if alone[n] / cells[pe][n] / pe >= 0.6]
             efficient.append(max(kept, default=0))
         for name, counts in (("fastest_pe", fastest), ("efficient_pe", efficient)):
