@@ -1,7 +1,6 @@
 """Crossovers against every cell along the way, and on both sides of a root."""
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
