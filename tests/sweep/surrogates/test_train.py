@@ -23,9 +23,9 @@ INPUT = "inter_bandwidth"
 
 @pytest.fixture(scope="module")
 def frame(drawn: Samples):
-    """Some rows, as users have them."""
+    """Some rows of the networks that are learnt from, as users have them."""
     names = [each["name"] for each in drawn.facts["columns"]]
-    return drawn.read(names).head(300)
+    return drawn.read(names, {"model": "train"}).head(300)
 
 
 @pytest.mark.parametrize("learner", ["network", "trees"])
@@ -40,7 +40,7 @@ def test_it_learns_and_is_the_same_for_the_same_seed(drawn, frame, tmp_path, lea
     errors = np.log(said.epoch_time / frame.epoch_time)[defined]
     assert errors.std() < 0.5 * np.log(frame.epoch_time[defined]).std()
     right = (said.feasible == frame.feasible)[defined].mean()
-    assert right > max(frame.feasible[defined].mean(), 0.8)
+    assert right > 0.9
 
 
 def test_an_ensemble_tells_how_unsure_it_is(drawn, frame, tmp_path):
