@@ -180,4 +180,4 @@ def test_the_picture(paradl, tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG")
     code, out, err = paradl("hybrid", *INCEPTION, "--plot", tmp_path / "hybrid.txt")
     assert (code, out) == (2, "")
-    assert "no picture can be written" in err
+    assert "hybrid.txt: expected a suffix that names the format, .png, .svg, .pdf" in err
