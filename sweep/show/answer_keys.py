@@ -33,7 +33,8 @@ TIMES: Schema = {
     "properties": {name: {"type": ["number", "null"]} for name in TERMS},
     "additionalProperties": False,
 }
-OWN = "SI, of the parameter"
+# What depends on another key, or on an option.
+OWN, AXIS = "SI, of the parameter", "SI, of the axis that --over names"
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,9 @@ WORDS = {
     "needed": Key(NUMBER, "the value that the goal takes; null: see reason", OWN),
     "met_probability": Key(NUMBER, "part of the draws in which some value will do"),
     "worst_loss": Key(NUMBER, "by what part it takes longer than the best, at worst"),
-    "worst_at": Key(VALUE, "where: a system, a value, a draw; null: it loses nowhere"),
+    "worst_at": Key(VALUE, "where: a system, a value, a draw; null: it loses nowhere", AXIS),
     "mean_loss": Key(NUMBER, "the loss on average"),
-    "infeasible_at": Key(VALUES, "where the strategy is not feasible"),
+    "infeasible_at": Key(VALUES, "where the strategy is not feasible", AXIS),
     "samples": Key(COUNT, "samples of an epoch"),
     "iterations": Key(NUMBER, "iterations of an epoch"),
     "iteration_time": Key(NUMBER, "time of an iteration"),
@@ -158,14 +159,15 @@ def describe_key(key: str, own: Key | None = None) -> Schema:
 
 
 def holds_numbers(schema: Schema) -> bool:
-    """Whether a value, an item or a named part of such a value may be a number."""
-    kinds = schema.get("type", ())
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    parts = [schema.get(name) for name in ("items", "additionalProperties")]
-    parts += schema.get("properties", {}).values()
-    return any(each in ("number", "integer") for each in listed) or any(
-        holds_numbers(each) for each in parts if isinstance(each, dict)
+    """Whether a value, an item of a list or a named part may be a number; of rows each key is."""
+    parts = (
+        schema,
+        schema.get("items", {}),
+        schema.get("additionalProperties") or {},
+        *(schema.get("properties", {}).values()),
     )
+    kinds = [each.get("type", ()) for each in parts]
+    return any({"number", "integer"} & set([k] if isinstance(k, str) else k) for k in kinds)
 
 
 def _look_up(key: str) -> Key:

@@ -1,10 +1,5 @@
 """JSON schemas of what each verb prints with `--format json`: for agents and scripts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
-
-from grids.entries.parameters import PARAMETERS
 from sweep.show.answer_keys import (
     BY_PRECISION,
     COUNT,
@@ -15,96 +10,15 @@ from sweep.show.answer_keys import (
     TEXT,
     Key,
     Schema,
-    allow_null,
-    describe_key,
 )
+from sweep.show.answer_rows import PLACE, Answer, describe_row
+from sweep.show.comparison_keys import RUNS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-PLACE = "model dataset system strategy"
 DEGREES = "replicas group_size segment_count? global_batch"
 NO_DEGREES = "replicas? group_size? segment_count? global_batch?"
 TIMES = "epoch_time? comp_time? comm_time?"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The keys of a verb's rows, or of its one record; `?` behind those that may be null.
-
-    sometimes: keys that only some answers have. axes: `known` or, where they may be null, `sought`
-    values along axes, any of PARAMETERS. own: keys that are something else here, or only here.
-    record: one, and no rows.
-    """
-
-    always: str
-    sometimes: str = ""
-    axes: Literal["none", "known", "sought"] = "none"
-    own: Mapping[str, Key] = field(default_factory=dict)
-    record: bool = False
-
-
-def describe_row(answer: Answer) -> Schema:
-    """The schema of one row; no key is allowed that it does not name."""
-    named = [*answer.always.split(), *answer.sometimes.split()]
-    told = {each.strip("?") for each in named}
-    if answer.axes != "none":
-        mark = "?" if answer.axes == "sought" else ""
-        named += [f"{name}{mark}" for name in PARAMETERS if name not in told]
-    return {
-        "type": "object",
-        "properties": dict(_describe(each, answer.own) for each in named),
-        "required": [each.strip("?") for each in answer.always.split()],
-        "additionalProperties": False,
-    }
-
-
-def _describe(named: str, own: Mapping[str, Key]) -> tuple[str, Schema]:
-    """A key, and the schema of its values."""
-    key = named.strip("?")
-    schema = describe_key(key, own.get(key))
-    return key, allow_null(schema) if named.endswith("?") else schema
-
-
-_PARTS = {"total": "of an iteration", "comp": "computing", "comm": "communicating"}
-_SUFFIXES = {"": "total", "_comp": "comp", "_comm": "comm"}
-_SECONDS = {"measured": "measured", "predicted": "predicted", "authors": "predicted by the authors"}
-_RATES = {"accuracy": "prediction", "authors_accuracy": "authors' prediction"}
-_RUN_KEYS = {
-    **{
-        f"{name}_{part}": Key(NUMBER, f"time {of}, {told}", "s")
-        for name, told in _SECONDS.items()
-        for part, of in _PARTS.items()
-    },
-    **{
-        f"{name}_{part}": Key(NUMBER, f"accuracy of the {told}, {part}: 1 is exact")
-        for name, told in _RATES.items()
-        for part in _PARTS
-    },
-    **{
-        f"p{percent}{suffix}": Key(NUMBER, f"{percent}th percentile of predicted_{part}", "s")
-        for suffix, part in _SUFFIXES.items()
-        for percent in (10, 50, 90)
-    },
-    **{
-        f"within{suffix}": Key(FLAG, f"whether measured_{part} lies between p10 and p90")
-        for suffix, part in _SUFFIXES.items()
-    },
-    "measured_memory": Key(NUMBER, "memory of a PE, measured", "B"),
-    "predicted_memory": Key(NUMBER, "memory of a PE, predicted", "B"),
-    "accuracy_memory": Key(NUMBER, "accuracy of the predicted memory: 1 is exact"),
-    "source": Key(TEXT, "where it was measured"),
-    "note": Key(TEXT, "what is said of it"),
-    "anomaly": Key(RECORD, "where it stands out: part, factor, term, what and the likely cause"),
-}
-_RUNS = Answer(
-    f"{PLACE} p samples_per_replica source? note? limit reason? anomaly? extrapolation "
-    + " ".join(f"{key}?" for key in _RUN_KEYS if key not in ("source", "note", "anomaly")),
-    own=_RUN_KEYS
-    | {
-        "p": Key(COUNT, "PEs"),
-        "samples_per_replica": Key(NUMBER, "samples a replica"),
-    },
-)
 
 _PREDICTED = Answer(
     f"{PLACE} pe replicas? group? segments? batch? global_batch? {TIMES} epochs? train_time? "
@@ -218,7 +132,7 @@ ANSWERS: dict[str, Answer] = {
         "rows summary",
         own={
             "rows": Key(
-                {"type": "array", "items": describe_row(_RUNS)},
+                {"type": "array", "items": describe_row(RUNS)},
                 "a row of the file each, in its order, with what is predicted of it",
             ),
             "summary": Key(RECORD, "accuracies: overall, by_strategy, by_model"),
