@@ -6,7 +6,7 @@ from collections.abc import Callable
 from inspect import Parameter, signature
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,7 @@ from sweep.cli.pictures import KINDS
 from sweep.cli.place import place
 from sweep.cli.planning import PLANNING
 from sweep.cli.samples import SAMPLES
+from sweep.cli.schemas import schema
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -261,23 +262,7 @@ def _end_if_forbidden(answer: dict[str, Any]) -> None:
 
 app.command()(hybrid)
 app.command()(place)
-
-
-@app.command()
-def schema(
-    of: Annotated[
-        Literal["spec", "model"], typer.Argument(help="A spec, or a file with a network of yours.")
-    ] = "spec",
-) -> None:
-    """The JSON schema of a spec or of a model's file, for editors."""
-    from grids.models.architecture import Architecture
-    from grids.spec import Spec
-    from sweep.show.tables import print_json
-
-    form = Spec if of == "spec" else Architecture
-    print_json(form.model_json_schema())
-
-
+app.command()(schema)
 for listing in LISTINGS:
     app.command()(listing)
 app.command()(diff)

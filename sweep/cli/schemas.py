@@ -1,0 +1,48 @@
+"""The command that prints JSON schemas. As in `sweep.cli.main`, heavy imports are inside it."""
+
+from typing import Annotated, Any
+
+import typer
+
+from grids.reading.errors import InputError, shorten, suggest_name
+
+FORMS = ("spec", "model")
+
+
+def schema(
+    of: Annotated[
+        str | None,
+        typer.Argument(
+            help="spec (the default), model: a file with a network of yours, or a verb: its answer."
+        ),
+    ] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="What each verb prints with --format json, by verb.")
+    ] = False,
+) -> None:
+    """The JSON schema of a spec or of a model's file, for editors; of answers, for agents."""
+    from sweep.show.tables import print_json
+
+    name = of or ("" if answers else "spec")
+    print_json(_describe_file(name) if name in FORMS and not answers else _describe_answers(name))
+
+
+def _describe_file(form: str) -> dict[str, Any]:
+    from grids.models.architecture import Architecture
+    from grids.spec import Spec
+
+    return (Spec if form == "spec" else Architecture).model_json_schema()
+
+
+def _describe_answers(verb: str) -> dict[str, Any]:
+    """The schema of a verb's answer; of no verb those of all, by verb. InputError: unknown."""
+    from sweep.show.answer_schemas import build_schemas
+
+    schemas = build_schemas()
+    if not verb:
+        return schemas
+    if verb not in schemas:
+        raise InputError(
+            f"no schema of {shorten(verb)}", advice=suggest_name(verb, (*schemas, *FORMS))
+        )
+    return schemas[verb]
