@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import sweep
 from grids.entries.calibration import CalibrationFile
 from grids.entries.strategies import parse_strategy
-from grids.library import find
+from grids.library import CATALOGUE, find
 from sweep.calibration.cross_validation import list_folds
 from sweep.calibration.observations import observe
 from sweep.measured.runs import PARTS, read_runs
@@ -31,9 +31,11 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Row = dict[str, Any]
 
-RUNS = Path(__file__).parents[1] / "grids" / "catalogue" / "measured" / "abci.csv"
+RUNS = CATALOGUE / "measured" / "abci.csv"
 # Of squared weights against squared errors; features have variance 1.
 STRENGTHS = np.logspace(-2, 3, 21)
+# Runs to learn from: without one of them there has to be a rest.
+LEAST = 3
 METHODS = ("uncalibrated", "calibrated", "corrected", "learnt alone")
 
 
@@ -66,11 +68,8 @@ def compare_methods(path: Path, calibration: CalibrationFile) -> list[Row]:
             "learnt alone": list(predict_held(known, measured, np.zeros_like(measured), folds)),
         }
         accuracies = {name: rate_parts(measured, each) for name, each in methods.items()}
-        accuracies["calibrated"] = {
-            part: float(calibration.accuracy[scheme][part])
-            for part in PARTS
-            if part in calibration.accuracy[scheme]
-        }
+        stated = calibration.accuracy.get(scheme, {})
+        accuracies["calibrated"] = {part: float(stated[part]) for part in PARTS if part in stated}
         tested = sum(int(held.sum()) for held in folds)
         compared += [
             {"left out": scheme, "rows": tested, "method": name, **accuracies[name]}
@@ -119,7 +118,11 @@ def predict_held(
         learnt = []
         for known, base in zip(measured, predicted, strict=True):
             seen = ~held & np.isfinite(known - base)
-            added = fit_ridge(features[seen], (known - base)[seen], features[held])
+            added = (
+                fit_ridge(features[seen], (known - base)[seen], features[held])
+                if seen.sum() >= LEAST
+                else np.nan
+            )
             learnt.append(base[held] + added)
         yield held, np.array(learnt)
 
@@ -146,23 +149,29 @@ def fit_ridge(features: Floats, targets: Floats, asked: Floats) -> Floats:
 
 
 def rate_parts(measured: Floats, told: Sequence[tuple[Mask, Floats]]) -> dict[str, float]:
-    """1 - |predicted - measured| / measured, at least 0, the mean of each part."""
+    """1 - |predicted - measured| / measured, at least 0, the mean of each part that was measured."""
     off = np.concatenate([each - measured[:, held] for held, each in told], axis=1)
     accuracies = np.maximum(0.0, 1 - np.abs(np.expm1(off)))
-    return {part: float(np.nanmean(row)) for part, row in zip(PARTS, accuracies, strict=True)}
+    known = np.isfinite(accuracies)
+    return {
+        part: float(row[some].mean())
+        for part, row, some in zip(PARTS, accuracies, known, strict=True)
+        if some.any()
+    }
 
 
 def format_table(compared: Sequence[Row]) -> str:
     """A line for each way to leave runs out: total/compute/communication [%] of each method."""
-    lines = [f"{'left out':<18}{'rows':>4}" + "".join(f"{name:>18}" for name in METHODS)]
+    lines = [f"{'left out':<17}{'n':>3}" + "".join(f"{name:>15}" for name in METHODS)]
     for scheme in dict.fromkeys(row["left out"] for row in compared):
         of = [row for row in compared if row["left out"] == scheme]
-        parts = [
-            "/".join(f"{100 * row[part]:.1f}" if part in row else "-" for part in PARTS)
-            for row in of
-        ]
-        lines.append(f"{scheme:<18}{of[0]['rows']:>4}" + "".join(f"{each:>18}" for each in parts))
+        parts = ["/".join(_format_share(row.get(part)) for part in PARTS) for row in of]
+        lines.append(f"{scheme:<17}{of[0]['rows']:>3}" + "".join(f"{each:>15}" for each in parts))
     return "\n".join(lines)
+
+
+def _format_share(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
 
 
 if __name__ == "__main__":
