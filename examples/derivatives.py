@@ -88,7 +88,7 @@ def main() -> None:
             writer.writerow(row)
             file.flush()
             rows.append(row)
-    draw_errors(rows, folder / "derivatives.png")
+    save_figure(draw_errors(rows), folder / "derivatives.png")
 
 
 def measure_all(
@@ -123,7 +123,7 @@ def measure_errors(
     data: Path, tested: Path, gradients: bool, seed: int, epochs: int, drawn: int
 ) -> Iterator[Row]:
     """A row for each split: a surrogate trained on one data set, tested on a larger one."""
-    file = data / "surrogate.safetensors"
+    file = data.with_suffix(".safetensors")
     begin = time.process_time()
     trained = sweep.train_surrogate(
         data,
@@ -149,7 +149,7 @@ def measure_errors(
             yield facts | known | {"test_rows": scores["rows"]}
 
 
-def draw_errors(rows: Sequence[Row], path: Path) -> None:
+def draw_errors(rows: Sequence[Row]) -> Any:
     """A panel a split: the median relative error by training rows; dots are seeds."""
     figure = make_figure(6.6, 4.6, 120)
     splits = [each for each in SPLITS if any(row["split"] == each for row in rows)]
@@ -175,7 +175,7 @@ def draw_errors(rows: Sequence[Row], path: Path) -> None:
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="upper right", ncols=2, fontsize=8.5, frameon=False)
     figure.tight_layout(rect=(0, 0, 1, 0.94))
-    save_figure(figure, path)
+    return figure
 
 
 def draw_line(axes: Any, rows: Sequence[Row], look: dict[str, Any]) -> None:

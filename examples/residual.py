@@ -149,7 +149,7 @@ def fit_ridge(features: Floats, targets: Floats, asked: Floats) -> Floats:
 
 
 def rate_parts(measured: Floats, told: Sequence[tuple[Mask, Floats]]) -> dict[str, float]:
-    """1 - |predicted - measured| / measured, at least 0, the mean of each part that was measured."""
+    """1 - |predicted - measured| / measured, at least 0: the mean of each measured part."""
     off = np.concatenate([each - measured[:, held] for held, each in told], axis=1)
     accuracies = np.maximum(0.0, 1 - np.abs(np.expm1(off)))
     known = np.isfinite(accuracies)

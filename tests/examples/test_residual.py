@@ -81,7 +81,7 @@ def test_a_table_of_the_catalogues_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["residual.py", str(path)])
     main()
     head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split() == "left out n uncalibrated calibrated corrected learnt alone".split()
+    assert " ".join(head.split()) == "left out n uncalibrated calibrated corrected learnt alone"
     overall = sweep.compare(path, calibration="none")["summary"]["overall"]
     stated = "/".join(f"{100 * overall[part]['mean']:.1f}" for part in ("total", "comp", "comm"))
     scheme, runs, uncalibrated, *_ = lines[0].split()
