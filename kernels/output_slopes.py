@@ -66,8 +66,11 @@ def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Arr
 
     # All directions in one program, and the time itself: each alone took as often as long to
     # compile.
-    push = jax.vmap(lambda along: jax.jvp(time, (ones,), (along,)), out_axes=(None, 0))
-    both: tuple[Array, Array] = push(jnp.eye(len(parameters)))
+    def push(along: Array) -> tuple[Array, Array]:
+        pushed: tuple[Array, Array] = jax.jvp(time, (ones,), (along,))
+        return pushed
+
+    both: tuple[Array, Array] = jax.vmap(push, out_axes=(None, 0))(jnp.eye(len(parameters)))
     return both
 
 

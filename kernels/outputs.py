@@ -12,13 +12,24 @@ from kernels.compiled import compiled
 from kernels.namespace import xp
 from kernels.oracle import Answer, Invariants, evaluate
 from kernels.output_slopes import find_output_slopes
-from kernels.stored import STORED
+from kernels.stored import STORED, split_elasticity
 from kernels.uncertainty import quantile
 
 
-@compiled("names", numpy=True)
 def compute_outputs(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     """What a block stores, and no more: the compiler drops what is not asked for."""
+    # Numpy has no derivatives.
+    compute = _differentiate if any(map(split_elasticity, names)) else _compute
+    return compute(case, names=names)
+
+
+@compiled("names", numpy=True)
+def _compute(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+    return select_outputs(case, names)
+
+
+@compiled("names")
+def _differentiate(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     return select_outputs(case, names)
 
 

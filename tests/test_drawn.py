@@ -30,7 +30,7 @@ def test_draws_stand_along_the_last_dimension(strategy: str) -> None:
     case = make_case(strategy)
     times, error = fetch(DRAW_TIMES(case))
     answer, errors = answer_draws(case)
-    drawn = answer.epoch_time / answer.iterations
+    drawn = np.asarray(answer.epoch_time / answer.iterations)
     np.testing.assert_allclose(np.moveaxis(drawn, -1, 0), times, rtol=1e-12)
     assert answer.spread is None
     # Errors of the middle, put together by hand, are those of its time.
@@ -40,7 +40,7 @@ def test_draws_stand_along_the_last_dimension(strategy: str) -> None:
     rest = terms.communication - rings
     parts = (errors.computing * terms.compute, errors.reducing * rings, errors.exchanging * rest)
     spread = errors.widening * np.sqrt(sum(np.square(each / iterations) for each in parts))
-    expected = error * (middle.epoch_time / iterations)[..., 0]
+    expected = error * np.asarray(middle.epoch_time / iterations)[..., 0]
     np.testing.assert_allclose(spread[..., 0], expected, rtol=1e-9)
 
 

@@ -71,8 +71,11 @@ QUANTITY = re.compile(
 MOST_TEXT = 400
 
 
-def parse_quantity(value: object, unit: str, where: str) -> float:
-    """The value in `unit` ("B/s", "s", "B", "FLOP/s" or "1"); a bare number is in it already."""
+def parse_quantity(value: object, unit: str, where: str, example: str | None = None) -> float:
+    """The value in `unit` ("B/s", "s", "B", "FLOP/s" or "1"); a bare number is in it already.
+
+    example: one that is as large as those that are asked for.
+    """
     if isinstance(value, str):
         number = _read_quantity(value, unit)
     elif isinstance(value, Real) and not isinstance(value, bool):
@@ -80,12 +83,11 @@ def parse_quantity(value: object, unit: str, where: str) -> float:
     else:
         number = None
     if number is None or not math.isfinite(number):
-        example = EXAMPLES[unit]
         kind = "a number" if unit == "1" else f"a value in {unit}"
         raise InputError(
             f"expected {kind}, got {shorten(value)}",
             where=where,
-            advice=f"write it like {example!r}",
+            advice=f"write it like {example or EXAMPLES[unit]!r}",
         )
     return number
 

@@ -18,7 +18,7 @@ from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, en
 from sweep.cli.exports import export
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
-from sweep.cli.option_messages import speak_of_options
+from sweep.cli.option_messages import name_option, speak_of_options
 from sweep.cli.pairs import diff
 from sweep.cli.pictures import KINDS
 from sweep.cli.place import place
@@ -83,7 +83,7 @@ def main() -> None:
             # traceback.
             sys.stdout.flush()
     except InputError as error:
-        end(str(error), BAD_INPUT)
+        end(name_option(str(error)), BAD_INPUT)
     except RunError as error:
         end(str(error), FAILED)
     except BrokenPipeError:  # whoever read our output has seen enough

@@ -73,8 +73,9 @@ def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
     from sweep.errors import NothingFeasibleError
     from sweep.questions.status import count_blocks
     from sweep.show.plots.accessor import Plots
-    from sweep.show.plots.figures import save_figure
+    from sweep.show.plots.figures import expect_format, save_figure
 
+    expect_format(output)
     with tell_damage(store):
         done, blocks = count_blocks(store)
         try:

@@ -72,7 +72,7 @@ def provision(
     from sweep.questions.provision import list_provisions as ask
     from sweep.show.planning import show_provisions
 
-    seconds = parse_quantity(deadline, "s", "--deadline")
+    seconds = parse_quantity(deadline, "s", "--deadline", example="6 h")
     rows = ask_cube(
         asked,
         lambda: ask(

@@ -35,7 +35,7 @@ def train(
         bool, typer.Option("--gradients", help="Train on slopes, too (Sobolev).")
     ] = False,
     members: Annotated[int, typer.Option(help="Learners, whose spread tells how unsure.")] = 1,
-    epochs: Annotated[int, typer.Option(help="Passes over the rows of a network, at most.")] = 40,
+    epochs: Annotated[int, typer.Option(help="Passes over the rows of a network, at most.")] = 20,
     width: Annotated[int, typer.Option(help="Numbers in a layer of the network.")] = 128,
     seed: Annotated[int, typer.Option(help="The same surrogate for the same one.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the file there.")] = False,

@@ -28,8 +28,10 @@ PROGRAM_BYTES = 1_500_000
 MACHINE_BYTES, MACHINE_PROGRAM_BYTES = 560_000_000, 8_000_000
 # Programs of percentiles are larger, and so is compiling them (690 MB after the first).
 CALIBRATED_BYTES = 450_000_000
-# What elasticities in a parameter add to a strategy's programs.
-SLOPE_PROGRAM_BYTES = 15_000_000
+# What elasticities in a parameter add to a strategy's programs (one strategy of Table III, none:
+# 525 MB, in four 557, in eight 587), and to compiling the machine oracle's (none: 597, in four:
+# 769).
+SLOPE_PROGRAM_BYTES, MACHINE_SLOPE_BYTES = 10_000_000, 45_000_000
 # A scheduler, and a client of it, in the process that drives others (230 MB, and 13 MB of Python's
 # tracker of semaphores).
 DRIVER_BYTES = 280_000_000
@@ -50,7 +52,7 @@ REDUCING_COPIES = 2
 # Float64 arrays of a tile that the machine oracle has at once (with percentiles,
 # memory_analysis: 69; a search of two blocks at once without any: 173 MB, 83 each).
 TILE_COPIES = 84
-# And each parameter's that elasticities are in.
+# And of each parameter that elasticities are in: an estimate, not measured.
 SLOPE_COPIES = 12
 # Float64 arrays of a block's PE counts and group sizes that its cells are answered from.
 CHOICE_COPIES = 30
@@ -92,10 +94,11 @@ def estimate_memory(grid: Grid, plan: Plan) -> Memory:
 def _estimate_programs(grid: Grid) -> int:
     """Bytes of a process that has compiled everything."""
     count = len(grid.fitting) * len(grid.strategies)
-    slopes = len(list_sloped(grid.spec.outputs)) * len(grid.strategies) * SLOPE_PROGRAM_BYTES
+    slopes = len(list_sloped(grid.spec.outputs))
+    kept = slopes * len(grid.strategies) * SLOPE_PROGRAM_BYTES
     if grid.spec.oracle == "paper":
-        return PROCESS_BYTES + count * PROGRAM_BYTES + slopes
-    compiled = MACHINE_BYTES + count * MACHINE_PROGRAM_BYTES + slopes
+        return PROCESS_BYTES + count * PROGRAM_BYTES + kept
+    compiled = MACHINE_BYTES + count * MACHINE_PROGRAM_BYTES + kept + slopes * MACHINE_SLOPE_BYTES
     return compiled + (CALIBRATED_BYTES if grid.has_intervals else 0)
 
 

@@ -16,9 +16,10 @@ from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from kernels.terms import list_terms
 from sweep.cube.variables import name_limits
+from sweep.questions.degrees import list_degrees
 from sweep.questions.draws import PARTS, PERCENTS, draw_terms, find_range, name_range
 from sweep.questions.memory_parts import list_memory_parts
-from sweep.questions.row_cases import build_row_case
+from sweep.questions.row_cases import build_row_case, read_choice
 from sweep.questions.selection import Selection
 from sweep.questions.space import Space, open_space, write_axis
 from sweep.questions.summary_table import Source
@@ -84,10 +85,10 @@ def bottleneck(
 
     Columns: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
     `kind`: limitation, bottleneck or work, `sentence`, memory [B] and `memory_parts`, feasible,
-    limit. Of the machine oracle 10th and 90th percentiles over draws of what is not known:
-    `share_p10`, `computing_p10`, `shares_p10` and so on, and `binds_probability`: in what part of
-    the draws that term is the largest. Of other axes than the PE counts four values at most; of
-    `best` what was chosen.
+    limit, and how PEs divide: replicas, group_size, segment_count, global_batch. Of the machine
+    oracle 10th and 90th percentiles over draws of what is not known: `share_p10`, `computing_p10`,
+    `shares_p10` and so on, and `binds_probability`: in what part of the draws that term is the
+    largest. Of other axes than the PE counts four values at most; of `best` what was chosen.
     """
     import pandas as pd
 
@@ -186,9 +187,10 @@ def tell_what_binds(shares: Mapping[str, float]) -> Row:
 
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
-    """Memory [B] by part."""
+    """How PEs divide, and memory [B] by part."""
     case = build_row_case(space.grid, row)
-    return {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
+    degrees = list_degrees(space.grid, row, read_choice(case))
+    return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
 
 
 def _thin(values: Floats, most: int) -> Floats:

@@ -99,5 +99,6 @@ def _compute_arrays(grid: Grid) -> Arrays:
         for index in product(*(range(part.start, part.stop) for part in region[: len(LABELS)])):
             answers = evaluate(grid, (index[0], index[1], index[2], index[3]), axes, outputs)
             for name, values in (answers or {}).items():
-                arrays[name][(*index, *region[len(LABELS) :])] = values
+                place: tuple[int | slice, ...] = (*index, *region[len(LABELS) :])
+                arrays[name][place] = values
     return arrays | {SERIAL: serial}

@@ -70,7 +70,8 @@ def draw_epochs(convergence: Convergence, batches: Floats) -> Floats:
     """Epochs to the target by global batch, over those that are expected [cells, draw]."""
     laws = convergence.draw_laws(draw_errors(COLUMNS)[:, EPOCHS])
     drawn: Floats = count_epochs(laws, batches[..., None])
-    return drawn / count_epochs(convergence.law, batches[..., None])
+    expected: Floats = count_epochs(convergence.law, batches[..., None])
+    return drawn / expected
 
 
 def find_range(values: NDArray[Any]) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from grids.grid import Grid
 from grids.inputs.groups import Groups
 from kernels.arrays import Cells
 from kernels.case import Case
-from kernels.compiled import compiled, fetch
+from kernels.compiled import compiled
 from kernels.exchanges import ring_replicas
 from kernels.namespace import xp
 from kernels.network import link
@@ -96,7 +96,7 @@ def _list_mesh(base: str, predicted: Row) -> dict[str, int]:
 def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> list[Row]:
     """Groups that share a replica, and groups that add up gradients."""
     p2, group = predicted["group"], groups.strategy.group_strategy
-    inside, across = (int(each.item()) for each in fetch(_find_levels(case)))
+    inside, across = (int(np.asarray(each).item()) for each in _find_levels(case))
     rows = []
     if p2 > 1:
         row = _describe_ranks("model", Ranks(p2, predicted["replicas"], 1), system, inside)

@@ -113,7 +113,10 @@ def _make_columns(
 ) -> Columns:
     """The columns of `limits`, of Python's own objects."""
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
-        raise InputError(f"efficiency: expected more than 0 and at most 1, got {efficiency!r}")
+        raise InputError(
+            f"efficiency: expected more than 0 and at most 1, got {efficiency!r}",
+            advice="80 % is 0.8",
+        )
     objective = Aim(goal).summarised
     if objective is None:
         raise InputError(

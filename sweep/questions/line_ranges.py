@@ -100,11 +100,13 @@ def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
     if case.training is None:
         return times
     answer = answer_case(replace(case, uncertainty=None))
+    assert answer.epochs is not None  # the case has a law
     labels = grid.labels
     law = grid.convergences[labels["model"][index[0]], labels["dataset"][index[1]]]
     batches = np.broadcast_to(np.ravel(answer.global_batch), len(times))
     epochs = np.broadcast_to(np.ravel(answer.epochs), len(times))
-    return times * epochs[:, None] * draw_epochs(law, batches)
+    trainings: Floats = times * epochs[:, None] * draw_epochs(law, batches)
+    return trainings
 
 
 def _name_counts(name: str, counts: NDArray[Any]) -> Row:

@@ -83,8 +83,8 @@ def list_needs(
         )
     if parameter in UPGRADABLE and (efficiency is None or not 0 < efficiency <= 1):
         raise InputError(
-            f"efficiency: expected more than 0 and at most 1, got {efficiency}",
-            advice=f"what is {parameter} needed for? Give --efficiency 0.8",
+            f"efficiency: expected more than 0 and at most 1, got {efficiency or 'none'}",
+            advice=f"what is {parameter} needed for? Of 80 %, give --efficiency 0.8",
         )
     space = open_space(cube, selection).ask_intervals()
     space.expect_few(MOST_CELLS)

@@ -154,7 +154,9 @@ def _check(against: str, objective: str, price: Prices | None) -> None:
             where="price",
             advice="of a PE-hour, such as 1.5",
         )
-    listed = list(price.values()) if isinstance(price, Mapping) else [price or 1.0]
+    listed = (
+        list(price.values()) if isinstance(price, Mapping) else [1.0 if price is None else price]
+    )
     if not all(isinstance(each, int | float) and 0 < each < np.inf for each in listed):
         raise InputError(f"expected numbers above 0, got {shorten(price)}", where="price")
 

@@ -29,8 +29,12 @@ def build_row_case(grid: Grid, row: Row) -> Case:
 
 def choose_row(grid: Grid, row: Row) -> dict[str, int]:
     """The group and the segments that `best` chose in a row's cell."""
-    run = build_row_case(grid, {name: row[name] for name in grid.dims}).run
-    return {"group": int(number(run.p2)), "segments": int(number(run.segments))}
+    return read_choice(build_row_case(grid, {name: row[name] for name in grid.dims}))
+
+
+def read_choice(case: Case) -> dict[str, int]:
+    """The group and the segments of a case of one cell."""
+    return {"group": int(number(case.run.p2)), "segments": int(number(case.run.segments))}
 
 
 def _settle_told(strategy: Strategy, row: Row) -> Strategy:

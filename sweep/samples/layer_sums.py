@@ -62,12 +62,12 @@ def _find_later(table: LayerTable) -> Flags:
     """The layers of which a group splits channels: not the first, nor depthwise ones [G]."""
     first = np.arange(len(table)) == int(np.argmax(table.divisible))
     channels = table.divisible_channels
-    return table.divisible & ~first & ((channels > 1) | (table.groups == 1))
+    return np.asarray(table.divisible & ~first & ((channels > 1) | (table.groups == 1)))
 
 
 def _find_overlapping(table: LayerTable) -> Flags:
     """The layers whose windows overlap: neighbours exchange rows for them [G]."""
-    return table.windowed & (table.kernel > table.stride).any(axis=1)
+    return np.asarray(table.windowed & (table.kernel > table.stride).any(axis=1))
 
 
 def _sum_halo(table: LayerTable) -> float:
@@ -87,7 +87,8 @@ def _sum_rows(values: Floats, table: LayerTable, factor: int) -> float:
 def _cut_stages(macs: Floats, stages: int) -> NDArray[np.int64]:
     """The stage of each layer [G], each with about as many multiply-accumulates."""
     middle = np.cumsum(macs) - macs / 2
-    return np.minimum((middle / max(macs.sum(), 1.0) * stages).astype(int), stages - 1)
+    parts = (middle / max(macs.sum(), 1.0) * stages).astype(np.int64)
+    return np.asarray(np.minimum(parts, stages - 1))
 
 
 def _find_fullest(values: Floats, table: LayerTable, stages: int) -> float:

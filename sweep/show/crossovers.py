@@ -41,7 +41,7 @@ def _describe(row: Row, word: str) -> Row:
     strategies = {name: shorten_label(row[name]) for name in ("strategy", "over")}
     if "over_system" in row:
         strategies["over"] = f"{strategies['over']} on {row['over_system']}"
-    return kept | strategies | {f"{word} from {row['along']}": from_on} | _tell_range(row)
+    return {**kept, **strategies, f"{word} from {row['along']}": from_on, **_tell_range(row)}
 
 
 def _tell_range(row: Row) -> Row:

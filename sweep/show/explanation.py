@@ -73,8 +73,10 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
 def show_layers(explanation: dict[str, Any], form: Format) -> None:
     """Print a row a layer."""
     rows = explanation["layers"]
-    if form != "table" or not rows:
+    if form != "table":
         show(rows, form)
+        return
+    if not rows:  # why: the command's message
         return
     place = [str(explanation[key]) for key in ("model", "dataset", "system", "strategy")]
     batch = format_cell(explanation["batch"])

@@ -6,6 +6,7 @@ from typing import Any
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
+from sweep.questions.row_places import CHOSEN
 from sweep.show.answers import show_rows, tell_constants
 from sweep.show.ranking import shorten_label
 from sweep.show.tables import Format, Row, show
@@ -22,6 +23,7 @@ def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
     lines = [
         {
             **_take_place(row),
+            **_tell_choice(row),
             "epoch_time": row["epoch_time"],
             "computing": f"{row['computing']:.0%}",
             "binds": row["binds"],
@@ -33,9 +35,9 @@ def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
         for row in rows
     ]
     _show_lines(lines, every)
-    for label, row in {row["strategy"]: row for row in rows if row["feasible"]}.items():
+    for row in {row["strategy"]: row for row in rows if row["feasible"]}.values():
         kind = "" if row["kind"] == "work" else f" It is a {row['kind']}."
-        print(f"{shorten_label(label)} on {row['pe']:,}: {row['sentence']}{kind}")
+        print(f"{settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind}")
         print(f"    memory: {_list_parts(row['memory_parts'])}")
 
 
@@ -106,10 +108,27 @@ def _take_place(row: Row) -> Row:
     return kept | {"strategy": shorten_label(row["strategy"])}
 
 
+def _tell_choice(row: Row) -> Row:
+    """The group and the segments that were left to a row's cell."""
+    return {
+        name: row[CHOSEN[name]] if f"{name}=best" in row["strategy"] else None for name in CHOSEN
+    }
+
+
+def settle_label(row: Row) -> str:
+    """A row's strategy with what was chosen: the label that `predict` takes."""
+    label = str(row["strategy"])
+    for name, column in CHOSEN.items():
+        label = label.replace(f"{name}=best", f"{name}={row[column]}")
+    return label
+
+
 def _show_lines(lines: Sequence[Row], every: bool, left_out: int = 0) -> None:
     """Print lines below what all of them share."""
     axes = [key for key in lines[0] if key in PARAMETERS]
     line, short = tell_constants(lines, [*LABELS, *axes])
+    empty = [key for key in CHOSEN if all(each.get(key) is None for each in short)]
+    short = [{key: each for key, each in one.items() if key not in empty} for one in short]
     show_rows(short, "table", every, line, left_out)
 
 

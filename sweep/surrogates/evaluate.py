@@ -93,7 +93,9 @@ class _Methods:
         slices = rows.frame["slice"].to_numpy()
         tell(split, self._surrogate.learner)
         said = self._surrogate.apply(rows.frame)
-        answers = {self._surrogate.learner: Answers(said.epoch_time, said.feasible)}
+        answers: dict[str, Answers] = {
+            self._surrogate.learner: Answers(said.epoch_time, said.feasible)
+        }
         if self._neighbours is not None:
             tell(split, "neighbour")
             near = read_outputs(
@@ -111,8 +113,9 @@ class _Methods:
             for method, each in answers.items()
         ]
         if self._habit is not None:
+            unseen = len(self._habit) + 1.0
             habit = Answers(
-                np.array([self._habit.get(each, np.inf) for each in rows.frame["strategy"]]),
+                np.array([self._habit.get(each, unseen) for each in rows.frame["strategy"]]),
                 np.ones(len(rows), bool),
             )
             scored.append(

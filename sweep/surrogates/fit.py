@@ -54,7 +54,7 @@ class Recipe:
 
     width: int = 128
     depth: int = 2
-    epochs: int = 40
+    epochs: int = 20
     gradients: bool = False
     seed: int = 0
 
@@ -174,8 +174,8 @@ def apply_network(network: Network, arrays: dict[str, Singles], most: int = 2**1
 
 
 @eqx.filter_jit
-def _apply(network: Network, features: Array, kinds: Array, room: Array) -> Array:
-    return jax.vmap(network)(features, kinds, room)
+def _apply(network: Network, *inputs: Singles) -> Array:
+    return jax.vmap(network)(*map(jnp.asarray, inputs))
 
 
 def _begin(network: Network, train: Examples) -> Network:
@@ -189,7 +189,7 @@ def _begin(network: Network, train: Examples) -> Network:
     count = network.starts.shape[1] // len(TARGETS)
     nothing = np.zeros((1, features.shape[1]))
     starts = np.append(np.repeat(mean, count) - np.log(count), 0.0)
-    return eqx.tree_at(
+    begun: Network = eqx.tree_at(
         lambda each: (each.lines, each.starts),
         network,
         (
@@ -199,6 +199,7 @@ def _begin(network: Network, train: Examples) -> Network:
             network.starts.at[0].add(starts.astype(np.float32)),
         ),
     )
+    return begun
 
 
 def _step(

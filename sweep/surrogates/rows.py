@@ -90,7 +90,7 @@ def read_kinds(frame: "pd.DataFrame") -> Singles:
 
 def read_room(frame: "pd.DataFrame") -> Singles:
     """The logarithm of a PE's memory [row]."""
-    return np.log(np.maximum(frame[ROOM].to_numpy(np.float64), 1.0)).astype(np.float32)
+    return np.asarray(np.log(np.maximum(frame[ROOM].to_numpy(np.float64), 1.0)), np.float32)
 
 
 def list_followers(name: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ class Answers:
     seconds: Floats
     feasible: Flags
 
-    def take(self, chosen: Flags) -> "Answers":
+    def take(self, chosen: Flags | Integers) -> "Answers":
         """Some of the rows."""
         return Answers(self.seconds[chosen], self.feasible[chosen])
 

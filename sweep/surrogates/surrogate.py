@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Learner = Literal["network", "trees"]
+# Of logarithms: what is said of rows far outside of training has a value all the same.
+FAR = 80.0
 NUMBERS = ("offset", "mean", "scale", "low", "high")
 
 
@@ -77,10 +79,11 @@ class Surrogate:
 
 def read_outputs(outputs: Floats) -> Told:
     """What the members' outputs [member, row, 4] come to: means of logarithms, and of chances."""
+    outputs = np.clip(outputs, -FAR, FAR)
     logs = outputs[..., : len(TARGETS)].mean(axis=0)
     epochs = np.logaddexp(outputs[..., 0], outputs[..., 1])
     spread = epochs.std(axis=0, ddof=1) if len(outputs) > 1 else np.full(len(logs), np.nan)
-    chance = (1 / (1 + np.exp(-np.clip(outputs[..., -1], -50, 50)))).mean(axis=0)
+    chance = (1 / (1 + np.exp(-outputs[..., -1]))).mean(axis=0)
     comp, comm, memory = np.exp(logs.T)
     return Told(comp, comm, memory, chance, spread)
 

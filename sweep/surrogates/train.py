@@ -46,7 +46,7 @@ def train_surrogate(
     splits: Sequence[str] | None = None,
     gradients: bool = False,
     members: int = 1,
-    epochs: int = 40,
+    epochs: int = 20,
     width: int = 128,
     seed: int = 0,
     force: bool = False,

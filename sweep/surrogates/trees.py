@@ -81,10 +81,9 @@ def build_forests(arrays: Arrays, features: int) -> tuple[Forest, ...]:
     """The forests of such arrays. InputError: nodes that lead nowhere, or back."""
     forests = tuple(
         Forest(
-            *(
-                np.asarray(arrays[f"{name}{number}"], np.int32)
-                for name in ("feature", "left", "right")
-            ),
+            feature=np.asarray(arrays[f"feature{number}"], np.int32),
+            left=np.asarray(arrays[f"left{number}"], np.int32),
+            right=np.asarray(arrays[f"right{number}"], np.int32),
             threshold=np.asarray(arrays[f"threshold{number}"], np.float64),
             roots=np.asarray(arrays[f"roots{number}"], np.int32),
         )

@@ -22,12 +22,24 @@ def make_figure(width: float, height: float, dots: int = 150) -> "Figure":
     return Figure(figsize=(width, height), dpi=dots)
 
 
+# As the suffix says it; matplotlib knows more, but none that is sharp at every size or lossless.
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def expect_format(path: Path) -> None:
+    """InputError: the suffix names no format of pictures."""
+    if path.suffix.lower() not in FORMATS:  # without one, matplotlib would add one
+        told = f"got {path.suffix!r}" if path.suffix else "got none"
+        raise InputError(
+            f"expected a suffix that names the format, {', '.join(FORMATS)}, {told}",
+            where=str(path),
+            advice=f"write it like {path.stem}.png",
+        )
+
+
 def save_figure(figure: "Figure", path: Path) -> None:
     """Write the figure; its suffix chooses the format. InputError: it cannot be written."""
-    if not path.suffix:  # matplotlib would add one, and write another file
-        raise InputError(
-            "expected a suffix that names the format", where=str(path), advice="such as .png"
-        )
+    expect_format(path)
     try:
         figure.savefig(path, dpi=figure.dpi)
     except (OSError, ValueError) as error:

@@ -27,6 +27,7 @@ HATCH: Mapping[str, Any] = {
 }
 INFEASIBLE = "nothing feasible"
 MOST_TICKS = 10
+GAP = 3  # pixels between a name and the border of its region
 
 
 def draw_map(shown: Map, size: Size = "page") -> "Figure":
@@ -180,6 +181,7 @@ def _is_within(
     from matplotlib.path import Path
 
     left, low, right, high = box
+    left, right = left - GAP, right + GAP
     corners = np.array([(x, y) for x in np.linspace(left, right, 20) for y in (low, high)])
     inside = np.zeros(len(corners), bool)
     for polygon, owner in zip(regions.polygons, regions.winners, strict=True):

@@ -38,6 +38,7 @@ def test_pictures_are_files(kind, more, suffix, paradl, small_url, tmp_path):
         (("map", "--sel", "model=alexnet", "--over", "bath"), 2, "'batch'"),
         (("breakdown", *SEL), 2, "--sel strategy="),
         (("memory", *SEL), 2, "--sel pe="),
+        (("scaling", *SEL, "-o", "x.gif"), 2, ".png, .svg, .pdf, got '.gif'; write it like x.png"),
         (("scaling", *SEL, "--sel", "strategy=serial", "--sel", "pe=8"), 4, "too many PEs"),
         (("scaling", *SEL, "-o", "none.xyz"), 2, "none.xyz"),
     ],

@@ -107,3 +107,12 @@ def test_percentiles_take_more_of_both():
     usual = promised(read_grid({"axes": SPEC}))
     unsure = promised(read_grid({"axes": SPEC, "outputs": [*MAIN_OUTPUTS, "epoch_time_p90"]}))
     assert all(more > less for more, less in zip(unsure, usual, strict=True))
+
+
+@pytest.mark.parametrize("oracle", ["paper", "machine"])
+def test_elasticities_take_more_of_both(oracle):
+    spec = {"oracle": oracle, "axes": SPEC}
+    name = "elasticity_epoch_time_inter_bandwidth"
+    usual = promised(read_grid(spec))
+    sloped = promised(read_grid(spec | {"outputs": [*MAIN_OUTPUTS, name]}))
+    assert all(more > less for more, less in zip(sloped, usual, strict=True))

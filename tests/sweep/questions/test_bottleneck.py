@@ -6,6 +6,7 @@ from sweep.questions.adhoc import Options, make_grid
 from sweep.questions.bottleneck import KINDS, list_bottlenecks
 from sweep.questions.draws import PARTS, draw_terms
 from sweep.questions.row_cases import build_row_case
+from sweep.show.planning import settle_label
 
 
 @pytest.fixture(scope="module")
@@ -65,4 +66,19 @@ def test_ranges_of_shares_are_those_of_the_draws(rows):
 
 def test_table_iii_has_no_ranges(mixed):
     rows = sweep.bottleneck(mixed, {"model": "alexnet", "strategy": "data"})
-    assert not [name for name in rows if "p10" in name or "probability" in name]
+    assert not [name for name in map(str, rows) if "p10" in name or "probability" in name]
+
+
+def test_what_was_left_to_a_cell_is_told():
+    """The group and the segments are those that `predict` chooses."""
+    strategy = "data+pipeline:group=best,segments=best"
+    options = Options("alexnet", 16, 32, "imagenet", strategy=strategy)
+    (row,) = list_bottlenecks(make_grid(options))
+    predicted = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet")
+    assert row["group_size"] == predicted["group"]
+    assert row["segment_count"] == predicted["segments"]
+    assert row["replicas"] * row["group_size"] == 16
+    settled = settle_label(row)
+    assert "best" not in settled
+    again = sweep.predict("alexnet", settled, 16, 32, dataset="imagenet")
+    assert again["epoch_time"] == pytest.approx(row["epoch_time"])

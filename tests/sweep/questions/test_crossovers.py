@@ -115,9 +115,9 @@ def test_ranges_are_those_of_the_draws():
     drawn = {}
     for number, name in enumerate(grid.labels["strategy"]):
         axes = {"pe": values, "batch": np.array([8.0])}
-        drawn[name] = [
-            each.squeeze(1) for each in draw_both_times(grid.case((0, 0, 0, number), axes))
-        ]
+        case = grid.case((0, 0, 0, number), axes)
+        assert case is not None
+        drawn[name] = [each.squeeze(1) for each in draw_both_times(case)]
     assert any(row["first_p10"] for row in rows)
     for row in rows:
         ours, theirs = drawn[row["strategy"]][0], drawn[row["over"]][1]
@@ -143,9 +143,11 @@ def test_roots_of_draws_lie_about_that_of_the_middle():
 
 
 def test_the_time_to_the_target_counts_epochs():
-    law = [{"name": "a", "model": "alexnet", "dataset": "imagenet", "target": "top1>=0.57"}]
-    law[0] |= {"epochs_min": 60, "critical_batch": 40}
-    names, settings = "data,data+filter:group=4", {**PAPER, "convergence": law}
+    law = {"name": "a", "model": "alexnet", "dataset": "imagenet", "target": "top1>=0.57"} | {
+        "epochs_min": 60,
+        "critical_batch": 40,
+    }
+    names, settings = "data,data+filter:group=4", {**PAPER, "convergence": [law]}
     grid = make_grid(
         Options("alexnet", "8", "1..600", "imagenet", strategy=names, settings=settings)
     )
@@ -202,7 +204,9 @@ def test_costs_are_compared_between_systems():
 def test_what_is_the_same_is_said():
     grid = read_grid(pe="1..4", batch=8)
     assert tell_same(grid, None, "epoch_time") is None
-    assert tell_same(grid, None, "pe_hours").endswith("the same as of --objective epoch-time")
+    told = tell_same(grid, None, "pe_hours")
+    assert told is not None
+    assert told.endswith("the same as of --objective epoch-time")
     with pytest.raises(InputError, match="knows no epochs"):
         list_crossovers(grid, objective="train_time")
     with pytest.raises(InputError, match="the cost needs the price"):

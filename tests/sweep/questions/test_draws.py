@@ -51,7 +51,9 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     moved = {name: move(case, name, number) for name in NAMES}
     given = {name: value for name, value in moved.items() if value is not None} | STATED
     options = Options("alexnet", 64, 32, "imagenet", strategy="data", parameters=given)
-    predicted = answer_case(make_grid(replace(options, settings=PRIORS)).case((0, 0, 0, 0)))
+    asked = make_grid(replace(options, settings=PRIORS)).case((0, 0, 0, 0))
+    assert asked is not None
+    predicted = answer_case(asked)
     slower = float(np.ravel(case.uncertainty.serial)[number])
     computing, reducing, _, *_ = draw_errors(COLUMNS)[number]
     drawn = draw_terms(case)

@@ -22,7 +22,9 @@ def count_met(row, parameter, value, goal):
     for pe, strategy in ((row["pe"], None), (1, Strategy("serial"))):
         parameters = {parameter: f"{value!r} B/s" if parameter == "inter_bandwidth" else value}
         options = Options("vgg16", pe, 32, "imagenet", strategy="data", parameters=parameters)
-        times.append(draw_times(make_grid(options).ask_intervals().case((0,) * 4, None, strategy)))
+        case = make_grid(options).ask_intervals().case((0, 0, 0, 0), None, strategy)
+        assert case is not None
+        times.append(draw_times(case))
     efficiencies = times[1].ravel() / times[0].ravel() / row["pe"]
     return int((efficiencies >= goal).sum())
 

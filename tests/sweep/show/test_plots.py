@@ -113,9 +113,9 @@ def test_the_suffix_is_the_format(suffix, tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a.txt", "is not supported"),
+        ("a.txt", "got '.txt'; write it like a.png"),
         ("no/folder.png", "No such file"),
-        ("a", "expected a suffix that names the format; such as .png"),
+        ("a", "expected a suffix that names the format, .png, .svg, .pdf, got none"),
     ],
 )
 def test_where_nothing_can_be_written(name, message, tmp_path):

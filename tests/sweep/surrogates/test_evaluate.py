@@ -1,6 +1,7 @@
 """Scores of each split, on rows that were not trained on, beside baselines."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,6 @@ from typer.testing import CliRunner
 
 from grids.reading.errors import InputError
 from sweep.cli.main import app
-from sweep.samples.sample import sample
 from sweep.surrogates.evaluate import evaluate_surrogate, rank_strategies
 from sweep.surrogates.neighbours import Neighbours
 from sweep.surrogates.predict import predict_surrogate
@@ -64,9 +64,10 @@ def test_habit_is_what_was_fastest_most_often():
 
 
 def test_another_data_set_is_refused(trained, drawn, tmp_path):
-    from few_samples import FEW
 
-    sample(FEW, tmp_path / "other", 120, seed=8, gradients=None)
+    shutil.copytree(drawn.path, tmp_path / "other")
+    facts = dict(drawn.facts) | {"seed": 8}
+    (tmp_path / "other" / "dataset.json").write_text(json.dumps(facts))
     with pytest.raises(InputError, match="holds out something else than the one that was trained"):
         evaluate_surrogate(trained, tmp_path / "other")
     with pytest.raises(InputError, match="no split 'speed' in"):

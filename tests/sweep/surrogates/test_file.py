@@ -83,8 +83,8 @@ def test_a_damaged_file_is_one_message(trained, tmp_path):
         save_file(saved | {name: np.ascontiguousarray(value)}, path, metadata=facts)
         with pytest.raises(InputError, match="damaged"):
             load_surrogate(path)
-    for facts in ({"features": ["__import__"]}, {"members": 10**9}, {"learner": "code"}):
-        rewrite(trained, path, **facts)
+    for key, wrong in (("features", ["__import__"]), ("members", 10**9), ("learner", "code")):
+        rewrite(trained, path, **{key: wrong})
         with pytest.raises(InputError, match="damaged"):
             load_surrogate(path)
 

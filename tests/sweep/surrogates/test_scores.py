@@ -46,7 +46,7 @@ def test_regret_is_that_of_trying_one_after_the_other(made_up):
     assert scores["median_regret"] == pytest.approx(np.median(regrets))
     assert scores["p95_regret"] == pytest.approx(np.percentile(regrets, 95))
     assert scores["forbidden_picks"] == np.mean([failed for _, failed in tried])
-    assert 0 < scores["forbidden_picks"] < 1
+    assert 0 < sum(failed for _, failed in tried) < len(tried)
 
 
 def test_the_truth_regrets_nothing(made_up):

@@ -1,6 +1,7 @@
 """Surrogates learn, are the same for the same seed, and what is saved answers as it did."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sweep.surrogates.rows import read_rows, read_slopes
 from sweep.surrogates.surrogate import load_surrogate
 from sweep.surrogates.train import train_surrogate
 
-TINY = {"epochs": 3, "width": 8}
+TINY: dict[str, Any] = {"epochs": 3, "width": 8}
 INPUT = "inter_bandwidth"
 
 
