@@ -13,7 +13,7 @@ import csv
 import json
 import sys
 import time
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import geometric_mean
@@ -75,7 +75,17 @@ Row = dict[str, Any]
 
 def main() -> None:
     """Measure, write the figures down as they come, draw the picture."""
-    options = parse_options()
+    parser = make_parser()
+    options = parser.parse_args()
+    try:
+        rows = write_errors(options)
+        save_figure(draw_errors(rows), Path(options.folder) / "derivatives.png")
+    except (sweep.InputError, sweep.RunError) as error:
+        parser.error(str(error))
+
+
+def write_errors(options: Namespace) -> list[Row]:
+    """The rows of the study, which are in its table as soon as they are there."""
     folder = Path(options.folder)
     drawn = DRAWN[:2] if options.quick else DRAWN
     seeds = range(1 if options.quick else options.seeds)
@@ -88,7 +98,7 @@ def main() -> None:
             writer.writerow(row)
             file.flush()
             rows.append(row)
-    save_figure(draw_errors(rows), folder / "derivatives.png")
+    return rows
 
 
 def measure_all(
@@ -190,14 +200,14 @@ def draw_line(axes: Any, rows: Sequence[Row], look: dict[str, Any]) -> None:
     axes.scatter(*zip(*dots, strict=True), s=5, color=look["color"], alpha=0.5)
 
 
-def parse_options() -> Any:
+def make_parser() -> ArgumentParser:
     """The command's arguments."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="where data sets, figures and the picture go")
     parser.add_argument("--quick", action="store_true", help="two data sets, one seed")
-    parser.add_argument("--seeds", type=int, default=3, help="surrogates of each kind")
+    parser.add_argument("--seeds", type=int, default=2, help="surrogates of each kind")
     parser.add_argument("--epochs", type=int, default=40, help="of training, at most")
-    return parser.parse_args()
+    return parser
 
 
 if __name__ == "__main__":

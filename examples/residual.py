@@ -45,8 +45,12 @@ def main() -> None:
     parser.add_argument("runs", nargs="?", type=Path, default=RUNS, help="measured runs, CSV")
     parser.add_argument("calibration", nargs="?", default="abci", help="what they gave")
     options = parser.parse_args()
-    calibration = find("calibration", options.calibration, Path())
-    print(format_table(compare_methods(options.runs, calibration)))
+    try:
+        calibration = find("calibration", options.calibration, Path())
+        compared = compare_methods(options.runs, calibration)
+    except sweep.InputError as error:
+        parser.error(str(error))
+    print(format_table(compared))
 
 
 def compare_methods(path: Path, calibration: CalibrationFile) -> list[Row]:
