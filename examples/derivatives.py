@@ -26,6 +26,7 @@ from pyarrow import parquet
 import sweep
 from sweep.show.plots.colours import LOOKS
 from sweep.show.plots.figures import make_figure, save_figure
+from sweep.show.plots.frames import scale_amounts
 
 SPEC: dict[str, Any] = {
     "name": "derivatives",
@@ -162,6 +163,7 @@ def measure_errors(
 def draw_errors(rows: Sequence[Row]) -> Any:
     """A panel a split: the median relative error by training rows; dots are seeds."""
     figure = make_figure(6.6, 4.6, 120)
+    errors = [100 * row["median_error"] for row in rows]
     splits = [each for each in SPLITS if any(row["split"] == each for row in rows)]
     panels = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
     for axes in panels[len(splits) :]:
@@ -174,7 +176,10 @@ def draw_errors(rows: Sequence[Row]) -> Any:
                 {**look.line, "label": name},
             )
         axes.set_xscale("log")
-        axes.set_yscale("log")
+        counts = sorted({row["train_rows"] for row in rows})
+        axes.set_xticks(counts, [f"{count:,}" for count in counts])
+        axes.set_xticks([], minor=True)
+        scale_amounts(axes, min(errors), max(errors))
         axes.set_title(f"{split}: {TITLES[split]}", fontsize=8.5, loc="left")
         axes.tick_params(labelsize=8)
         axes.grid(which="major", color="0.9", linewidth=0.6)

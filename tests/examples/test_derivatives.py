@@ -1,52 +1,44 @@
-"""Errors with slopes and without: nested data sets, rows of figures, the picture."""
+"""Errors with slopes and without: data sets that lie in each other, and the picture."""
+
+import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from few_samples import FEW
+from pyarrow import parquet
 
-import sweep
-from examples import derivatives
-from examples.derivatives import SPLITS, draw_errors, keep_slices, measure_errors
+from examples.derivatives import SPLITS, draw_errors, keep_slices
 
-pytest.importorskip("optax", reason="the example needs the extra 'surrogate'")
 pytest.importorskip("matplotlib", reason="the example needs the extra 'plot'")
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """A data set, and a half of it."""
-    folder = tmp_path_factory.mktemp("derivatives")
-    sweep.sample(FEW, folder / "whole", 1200, seed=7)
-    keep_slices(folder / "whole", folder / "half", 0.5)
-    return folder
-
-
-def test_a_part_is_whole_slices_as_they_are(whole):
-    columns = ["slice", "strategy", "epoch_time", "split_random"]
-    part, full = (sweep.open_samples(whole / name).read(columns) for name in ("half", "whole"))
-    assert len(part) == len(full) / 2
-    assert part["slice"].value_counts().eq(3).all()
-    same = full[full["slice"].isin(part["slice"])]
-    keys = ["slice", "strategy"]
-    np.testing.assert_array_equal(part.sort_values(keys), same.sort_values(keys))
-
-
-def test_each_split_is_tested_with_slopes_and_without(whole, monkeypatch):
-    monkeypatch.setattr(derivatives, "SPLITS", ("random", "scale"))
-    by_way = {
-        gradients: list(
-            measure_errors(whole / "half", whole / "whole", gradients, seed=0, epochs=1, drawn=600)
-        )
-        for gradients in (False, True)
-    }
-    for rows in by_way.values():
-        assert [row["split"] for row in rows] == ["random", "scale"]
-        assert all(0 < row["median_error"] < row["p95_error"] for row in rows)
-    values, slopes = (
-        [(row["train_rows"], row["test_rows"]) for row in rows] for rows in by_way.values()
-    )
-    assert values == slopes
-    assert by_way[False][0]["median_error"] != by_way[True][0]["median_error"]
+def test_parts_are_whole_slices_and_lie_in_each_other(tmp_path):
+    rows = [
+        {"slice": number, "strategy": strategy, "epoch_time": number / 7 + len(strategy)}
+        for number in range(40)
+        for strategy in ("data", "serial", "filter")
+    ]
+    whole = tmp_path / "whole"
+    for number in range(2):  # a folder for each side
+        folder = whole / "data" / f"side={number}"
+        folder.mkdir(parents=True)
+        parquet.write_table(pa.Table.from_pylist(rows[number::2]), folder / "rows.parquet")
+    (whole / "dataset.json").write_text(json.dumps({"rows": len(rows), "seed": 3}))
+    parts = {}
+    for share in (0.5, 0.25):
+        part = tmp_path / f"part-{share}"
+        keep_slices(whole, part, share)
+        file = part / "data" / "part" / "rows.parquet"
+        parts[share] = parquet.read_table(file).to_pylist()
+        assert json.loads((part / "dataset.json").read_text()) == {
+            "rows": len(parts[share]),
+            "seed": 3,
+        }
+    assert [len(part) for part in parts.values()] == [60, 30]
+    for part, outer in ((parts[0.5], rows), (parts[0.25], parts[0.5])):
+        kept = {row["slice"] for row in part}
+        same = [row for row in outer if row["slice"] in kept]
+        assert sorted(part, key=repr) == sorted(same, key=repr)
 
 
 def test_a_panel_a_split_with_a_line_a_way(tmp_path):
