@@ -210,7 +210,7 @@ def make_parser() -> ArgumentParser:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="where data sets, figures and the picture go")
     parser.add_argument("--quick", action="store_true", help="two data sets, one seed")
-    parser.add_argument("--seeds", type=int, default=2, help="surrogates of each kind")
+    parser.add_argument("--seeds", type=int, default=3, help="surrogates of each kind")
     parser.add_argument("--epochs", type=int, default=40, help="of training, at most")
     return parser
 
