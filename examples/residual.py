@@ -64,7 +64,7 @@ def compare_methods(path: Path, calibration: CalibrationFile) -> list[Row]:
     measured = np.log(observations.seconds)
     predicted = read_predictions(rows)
     known, oracle = describe_runs(rows), describe_answers(predicted)
-    compared = []
+    compared: list[Row] = []
     for scheme, folds in list_folds(observations).items():
         methods = {
             "uncalibrated": [(held, predicted[:, held]) for held in folds],
