@@ -22,6 +22,7 @@ VALUE: Schema = {"type": ["number", "string"]}
 RECORD: Schema = {"type": "object"}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 NUMBERS: Schema = {"type": "array", "items": NUMBER}
+COUNTS: Schema = {"type": "array", "items": COUNT}
 VALUES: Schema = {"type": "array", "items": VALUE}
 RECORDS: Schema = {"type": "array", "items": RECORD}
 # Numbers by name; of what cannot exist null.

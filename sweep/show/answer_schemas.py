@@ -3,6 +3,7 @@
 from sweep.show.answer_keys import (
     BY_PRECISION,
     COUNT,
+    COUNTS,
     FLAG,
     NUMBER,
     RECORD,
@@ -40,7 +41,7 @@ _LAYERS = Answer(
     own={
         "layer": Key(TEXT, "the layer's name"),
         "kind": Key(TEXT, "what it computes"),
-        "output": Key(TEXT, "channels and extents of its output"),
+        "output": Key(COUNTS, "channels and extents of its output"),
         "x": Key(COUNT, "items of its input, a sample"),
         "y": Key(COUNT, "items of its output, a sample"),
         "weights": Key(COUNT, "weights"),

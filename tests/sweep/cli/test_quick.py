@@ -50,6 +50,10 @@ def test_the_catalogue_is_listed_without_a_store(kind):
     assert not (SLOW | {"zarr", "pandas"}) & imported(kind)
 
 
+def test_answers_are_described_without_the_oracle():
+    assert not (SLOW | {"zarr", "pandas", "scipy"}) & imported("schema", "--answers")
+
+
 def test_a_hybrid_whose_numbers_are_given_needs_no_oracle():
     given = ("--convergence", str(PAL), "--model", "inception_v3", "--batch", "64", "--pe", "256")
     asked = (*given, "--speedup", "2=1.32", "--scaling-efficiency", "1")
