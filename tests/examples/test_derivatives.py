@@ -52,9 +52,9 @@ def test_a_panel_a_split_with_a_line_a_way(tmp_path):
     figure = draw_errors(rows)
     assert [axes.get_title("left").partition(":")[0] for axes in figure.axes] == list(SPLITS)
     for axes in figure.axes:
-        lines = {line.get_label(): line.get_xydata() for line in axes.lines}
-        np.testing.assert_allclose(lines["values alone"], [[100, 2], [1000, 0.2]])
-        np.testing.assert_allclose(lines["values and slopes"], [[100, 1], [1000, 0.1]])
+        lines = {str(line.get_label()): np.asarray(line.get_xydata()) for line in axes.lines}
+        np.testing.assert_allclose(lines["values alone"], np.array([[100, 2], [1000, 0.2]]))
+        np.testing.assert_allclose(lines["values and slopes"], np.array([[100, 1], [1000, 0.1]]))
     figure.canvas.draw()
     (legend,) = figure.legends
     top = max(axes.get_tightbbox().y1 for axes in figure.axes)
