@@ -119,9 +119,9 @@ def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[
     """The same, whatever JAX is told of promotion elsewhere."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
-    schedule = optax.warmup_cosine_decay_schedule(
-        RATE / 20, RATE, steps * min(2, recipe.epochs), steps * recipe.epochs, RATE / 300
-    )
+    total = steps * recipe.epochs
+    warm_up = min(2 * steps, total // 2)  # two epochs, of fewer than four half of them
+    schedule = optax.warmup_cosine_decay_schedule(RATE / 20, RATE, warm_up, total, RATE / 300)
     optimiser = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)
     )
