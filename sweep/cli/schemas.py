@@ -24,7 +24,9 @@ def schema(
     from sweep.show.tables import print_json
 
     name = of or ("" if answers else "spec")
-    print_json(_describe_file(name) if name in FORMS and not answers else _describe_answers(name))
+    if answers and name in FORMS:
+        raise InputError(f"{name} is no verb", where="--answers", advice=f"paradl schema {name}")
+    print_json(_describe_file(name) if name in FORMS else _describe_answers(name))
 
 
 def _describe_file(form: str) -> dict[str, Any]:
