@@ -31,7 +31,7 @@ from sweep.surrogates.rows import (
 # of the epoch), of memory; and of what classes cost.
 WEIGHTS = (1.0, 0.3, 0.3, 0.3)
 CLASSES = 0.1
-SLOPES = 0.1
+SLOPES = 1.0
 # An error beyond it [in logarithms] counts in proportion: a few rows must not decide.
 FAR = 0.3
 BATCH = 1024
@@ -119,8 +119,9 @@ def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[
     """The same, whatever JAX is told of promotion elsewhere."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
+    total = steps * recipe.epochs
     schedule = optax.warmup_cosine_decay_schedule(
-        RATE / 20, RATE, steps * min(2, recipe.epochs), steps * recipe.epochs, RATE / 300
+        RATE / 20, RATE, min(2 * steps, total // 4), total, RATE / 300
     )
     optimiser = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)

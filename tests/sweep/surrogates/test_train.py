@@ -9,15 +9,11 @@ from few_samples import FEW
 from grids.reading.errors import InputError
 from sweep.samples.read import Samples
 from sweep.samples.sample import sample
-from sweep.surrogates.encoding import fit_encoding
-from sweep.surrogates.fit import Recipe, apply_network, fit_network, make_examples
 from sweep.surrogates.predict import predict_surrogate
-from sweep.surrogates.rows import read_rows, read_slopes
 from sweep.surrogates.surrogate import load_surrogate
 from sweep.surrogates.train import train_surrogate
 
 TINY = {"epochs": 3, "width": 8}
-INPUT = "inter_bandwidth"
 
 
 @pytest.fixture(scope="module")
@@ -58,34 +54,6 @@ def _apply_one(surrogate, number, frame):
     """What one member says of an epoch."""
     alone = replace(surrogate, members=surrogate.members[number : number + 1])
     return alone.apply(frame).epoch_time
-
-
-def test_training_on_slopes_makes_slopes_right(drawn):
-    """Sobolev: the network's own derivative, by differences, is nearer to the labels."""
-    rows = read_rows(drawn, ["random"], slopes=True)
-    rows = rows.take(rows.frame["defined"].to_numpy(bool))
-    encoding = fit_encoding(rows.frame, rows.features)
-    plain, sloped = (make_examples(rows, encoding, gradients=on) for on in (False, True))
-    labels = read_slopes(rows)[:, 0, rows.inputs.index(INPUT)]
-    known = np.isfinite(labels) & ~rows.frame["near_kink"].to_numpy(bool)
-
-    def measure_slope_error(gradients: bool) -> float:
-        recipe = Recipe(epochs=15, width=16, gradients=gradients)
-        network, _ = fit_network(sloped if gradients else plain, plain, recipe)
-        sides = []
-        for factor in (np.exp(0.01), np.exp(-0.01)):
-            moved = [INPUT, *(f"level{n}_bandwidth" for n in (2, 3))]
-            changed = rows.frame.assign(**{name: rows.frame[name] * factor for name in moved})
-            outputs = apply_network(
-                network,
-                plain.arrays | {"features": encoding.encode(changed[[*encoding.names]].to_numpy())},
-            )
-            sides.append(np.logaddexp(outputs[:, 0], outputs[:, 1]))
-        slopes = (sides[0] - sides[1]) / 0.02
-        return float(np.sqrt(np.mean((slopes - labels)[known] ** 2)))
-
-    without, with_slopes = measure_slope_error(False), measure_slope_error(True)
-    assert with_slopes < 0.7 * without
 
 
 def test_a_feature_of_one_value_is_named(drawn, tmp_path):
