@@ -31,7 +31,7 @@ from sweep.surrogates.rows import (
 # of the epoch), of memory; and of what classes cost.
 WEIGHTS = (1.0, 0.3, 0.3, 0.3)
 CLASSES = 0.1
-SLOPES = 0.1
+SLOPES = 1.0
 # An error beyond it [in logarithms] counts in proportion: a few rows must not decide.
 FAR = 0.3
 BATCH = 1024

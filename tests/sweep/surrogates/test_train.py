@@ -10,10 +10,7 @@ from few_samples import FEW
 from grids.reading.errors import InputError
 from sweep.samples.read import Samples
 from sweep.samples.sample import sample
-from sweep.surrogates.encoding import fit_encoding
-from sweep.surrogates.fit import Recipe, apply_network, fit_network, make_examples
 from sweep.surrogates.predict import predict_surrogate
-from sweep.surrogates.rows import read_rows, read_slopes
 from sweep.surrogates.surrogate import load_surrogate
 from sweep.surrogates.train import train_surrogate
 
