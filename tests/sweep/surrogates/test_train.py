@@ -15,7 +15,6 @@ from sweep.surrogates.surrogate import load_surrogate
 from sweep.surrogates.train import train_surrogate
 
 TINY: dict[str, Any] = {"epochs": 3, "width": 8}
-INPUT = "inter_bandwidth"
 
 
 @pytest.fixture(scope="module")
@@ -56,34 +55,6 @@ def _apply_one(surrogate, number, frame):
     """What one member says of an epoch."""
     alone = replace(surrogate, members=surrogate.members[number : number + 1])
     return alone.apply(frame).epoch_time
-
-
-def test_training_on_slopes_makes_slopes_right(drawn):
-    """Sobolev: the network's own derivative, by differences, is nearer to the labels."""
-    rows = read_rows(drawn, ["random"], slopes=True)
-    rows = rows.take(rows.frame["defined"].to_numpy(bool))
-    encoding = fit_encoding(rows.frame, rows.features)
-    plain, sloped = (make_examples(rows, encoding, gradients=on) for on in (False, True))
-    labels = read_slopes(rows)[:, 0, rows.inputs.index(INPUT)]
-    known = np.isfinite(labels) & ~rows.frame["near_kink"].to_numpy(bool)
-
-    def measure_slope_error(gradients: bool) -> float:
-        recipe = Recipe(epochs=15, width=16, gradients=gradients)
-        network, _ = fit_network(sloped if gradients else plain, plain, recipe)
-        sides = []
-        for factor in (np.exp(0.01), np.exp(-0.01)):
-            moved = [INPUT, *(f"level{n}_bandwidth" for n in (2, 3))]
-            changed = rows.frame.assign(**{name: rows.frame[name] * factor for name in moved})
-            outputs = apply_network(
-                network,
-                plain.arrays | {"features": encoding.encode(changed[[*encoding.names]].to_numpy())},
-            )
-            sides.append(np.logaddexp(outputs[:, 0], outputs[:, 1]))
-        slopes = (sides[0] - sides[1]) / 0.02
-        return float(np.sqrt(np.mean((slopes - labels)[known] ** 2)))
-
-    without, with_slopes = measure_slope_error(False), measure_slope_error(True)
-    assert with_slopes < 0.7 * without
 
 
 def test_one_epoch_is_enough_to_answer(drawn, frame, tmp_path):
