@@ -1,5 +1,6 @@
 """What every test runs under: shapes checked, JAX strict, random examples."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,15 @@ import jax
 import pytest
 from hypothesis import settings
 from jaxtyping import config, install_import_hook
+
+# Programs of tests are compiled more often than they run: without LLVM's optimisations and XLA's
+# newer emitters the four of a cube (tests/helpers/cubes.py, MIXED) take 4.4 s to compile, and not
+# 10.2 s. Read when JAX first computes; processes that tests start inherit it. XLA ends the process
+# over a flag that it does not know.
+if jax.version.__version_info__ < (0, 11):
+    os.environ.setdefault(
+        "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+    )
 
 # Before anything imports the kernels: from here on each call checks the shapes that it declares.
 install_import_hook("kernels", "beartype.beartype")
@@ -54,6 +64,14 @@ def shapes_in_programs() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kernels.compiled.use_numpy", use_numpy_unchecked)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def share_programs() -> None:
+    """Both of the suite's processes, and those that they start, compile each program once."""
+    from sweep.engine.compile_cache import keep_programs
+
+    keep_programs()
 
 
 @pytest.fixture(autouse=True)
