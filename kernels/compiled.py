@@ -8,7 +8,7 @@ numpy until it has computed so many that compiling would have paid.
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable
-from functools import update_wrapper
+from functools import cache, cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import jax
@@ -26,17 +26,34 @@ Tree = TypeVar("Tree")
 WORTH_COMPILING = 2**19
 # An operation of few numbers takes as long as one of so many.
 LEAST = 2**13
+# XLA's newer way of writing fused operations takes 26 s of CPU to compile the slopes of 12 inputs,
+# the older one 14 s, and what it makes runs as fast (jaxlib 0.10.2, data+filter). Of what takes no
+# derivatives it makes some programs slower: a block of data+filter by a factor of 3.
+OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 
 
 class Compiled(Generic[Arguments, Result]):
     """A function of the same arguments and result, in double precision, compiled or in numpy."""
 
-    def __init__(self, function: Callable[Arguments, Result], program: Any, numpy: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[Arguments, Result],
+        options: dict[str, Any],
+        numpy: bool,
+        slopes: bool,
+    ) -> None:
         update_wrapper(self, function)
         self._function = function
-        self._program = program
+        self._options = options
         self._numpy = numpy
+        self._slopes = slopes
         self._made: Counter[Hashable] = Counter()
+
+    @cached_property
+    def _program(self) -> Any:
+        # When it is first called: to ask the compiler what it knows starts JAX.
+        emitters = OLDER_EMITTERS if self._slopes and _are_known() else None
+        return jax.jit(self._function, compiler_options=emitters, **self._options)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if self._numpy and (in_numpy() or self._is_cheap(args, kwargs)):
@@ -85,21 +102,34 @@ def _broadcast_all(shapes: tuple[tuple[int, ...], ...]) -> list[int]:
 
 
 def compiled(
-    *static: str, donated: tuple[str, ...] = (), numpy: bool = False
+    *static: str, donated: tuple[str, ...] = (), numpy: bool = False, slopes: bool = False
 ) -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
     """Compile a function once for each value of its arguments `static`.
 
     The memory of its arguments `donated` is given up to its results, for which none is then sought.
     numpy: the function is written in `xp` and takes no derivatives, so that it may run in numpy.
+    slopes: it does take some; then it is no part of another program.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Compiled[Arguments, Result]:
-        program = jax.jit(
-            function, static_argnames=static, donate_argnames=donated, keep_unused=bool(donated)
-        )
-        return Compiled(function, program, numpy)
+        options = {
+            "static_argnames": static,
+            "donate_argnames": donated,
+            "keep_unused": bool(donated),
+        }
+        return Compiled(function, options, numpy, slopes)
 
     return decorate
+
+
+@cache
+def _are_known() -> bool:
+    """Whether this jaxlib has the older emitters: an option that it does not know is an error."""
+    try:
+        jax.jit(lambda: 0, compiler_options=OLDER_EMITTERS).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 def fetch(tree: Tree) -> Tree:

@@ -21,7 +21,7 @@ EPOCH = "epoch_time"
 ANSWERS = (EPOCH, *TARGETS, "limit", "replicas", "group_size", "segment_count", "global_batch")
 
 
-@compiled("parameters", "marked")
+@compiled("parameters", "marked", slopes=True)
 def label_points(
     table: Points,
     rows: AnyArray,

@@ -23,7 +23,7 @@ TIMED = ("forward_backward", "update", "fixed")
 WorkSlopes = Mapping[str, Array]
 
 
-@compiled("parameters")
+@compiled("parameters", slopes=True)
 def differentiate_layers(
     division: Division, *, parameters: tuple[str, ...]
 ) -> dict[str, dict[str, Array]]:

@@ -28,7 +28,7 @@ def _compute(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     return select_outputs(case, names)
 
 
-@compiled("names")
+@compiled("names", slopes=True)
 def _differentiate(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     return select_outputs(case, names)
 

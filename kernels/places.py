@@ -9,13 +9,13 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from kernels.arrays import AnyArray, Cells
 from kernels.case import Case
 from kernels.compute import PE
+from kernels.namespace import xp
 from kernels.software import Software
 
 # [B/s] from which a level is none: machines have fewer than the kernels (grids/inputs/machine.py).
@@ -82,14 +82,14 @@ def set_parameters(case: Case, values: Mapping[str, Cells]) -> Case:
     Of a PE's, the layers' work is as it was: `kernels.points` reduces them anew.
     """
     for name, value in values.items():
-        case = _change(case, PLACES[name], partial(_replace, new=jnp.asarray(value)))
+        case = _change(case, PLACES[name], partial(_replace, new=xp.asarray(value)))
     return case
 
 
 def scale_parameters(case: Case, factors: Mapping[str, Cells]) -> Case:
     """The case with parameters times a factor [1], by name; what is without bound stays so."""
     for name, factor in factors.items():
-        case = _change(case, PLACES[name], partial(scale_bounded, factor=jnp.asarray(factor)))
+        case = _change(case, PLACES[name], partial(scale_bounded, factor=xp.asarray(factor)))
     return case
 
 
@@ -107,20 +107,20 @@ def read_parameter(case: Case, name: str) -> AnyArray:
 
 def _replace(old: Array, new: Array) -> Array:
     # Levels that a machine does not have stay without bound.
-    return jnp.where(old >= ENDLESS, old, new) if old.ndim > new.ndim else new
+    return xp.where(old >= ENDLESS, old, new) if old.ndim > new.ndim else new
 
 
 def scale_bounded(old: Array, factor: Array) -> Array:
     """Values times a factor; what is without bound stays so."""
     # Infinity times a factor has no derivative; what is added to it has one, which is 0.
-    bounded = jnp.isfinite(old)
-    return jnp.where(bounded, jnp.where(bounded, old, 0.0) * factor, old)
+    bounded = xp.isfinite(old)
+    return xp.where(bounded, xp.where(bounded, old, 0.0) * factor, old)
 
 
 def _change(case: Case, place: Place, change: Change) -> Case:
     """The case with another value in one place."""
     part: Any = getattr(case, place.part)
-    old = jnp.asarray(getattr(part, place.field))
+    old = xp.asarray(getattr(part, place.field))
     match place.level:
         case None:
             new = change(old)
@@ -133,6 +133,6 @@ def _change(case: Case, place: Place, change: Change) -> Case:
 
 def _join_levels(inner: Array, outer: Array) -> Array:
     """Levels in a row, which may vary with different cells."""
-    cells = jnp.broadcast_shapes(inner.shape[1:], outer.shape[1:])
-    levels = (jnp.broadcast_to(each, (each.shape[0], *cells)) for each in (inner, outer))
-    return jnp.concatenate(tuple(levels))
+    cells = xp.broadcast_shapes(inner.shape[1:], outer.shape[1:])
+    levels = (xp.broadcast_to(each, (each.shape[0], *cells)) for each in (inner, outer))
+    return xp.concatenate(tuple(levels))

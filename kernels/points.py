@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from kernels.arrays import AnyArray, Cells
 from kernels.case import Case
 from kernels.division import Division
 from kernels.group import GroupWork
+from kernels.namespace import xp
 from kernels.oracle import Answer, evaluate
 from kernels.own_part import time_own_part
 from kernels.places import set_parameters
@@ -42,13 +42,13 @@ def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> P
     """The points at `rows` [point] of a table, with values [point] of parameters, by name."""
 
     def take(leaf: AnyArray) -> Array:
-        whole = jnp.asarray(leaf)
+        whole = xp.asarray(leaf)
         # The last dimension is that of the cells; of size 1, and of constants, there is one value.
         return whole if whole.ndim == 0 or whole.shape[-1] == 1 else whole[..., rows]
 
     taken: Points = jax.tree.map(take, table)
     # Of a table of one row, too, there are as many points as were asked for.
-    p = jnp.broadcast_to(taken.case.run.p, jnp.shape(rows))
+    p = xp.broadcast_to(taken.case.run.p, xp.shape(rows))
     case = replace(taken.case, run=replace(taken.case.run, p=p))
     return replace(taken, case=set_parameters(case, values))
 
@@ -72,11 +72,11 @@ def reduce_points(points: Points) -> Points:
 
 def _keep_fullest(work: GroupWork, batch: Cells) -> GroupWork:
     """The work with the stage alone that is the fullest: the batch of each point is known."""
-    both = jnp.broadcast_arrays(work.activations, work.parameters, jnp.asarray(batch)[None])
+    both = xp.broadcast_arrays(work.activations, work.parameters, xp.asarray(batch)[None])
     activations, parameters, samples = both
-    fullest = jnp.argmax(samples * activations + parameters, axis=0)[None]
+    fullest = xp.argmax(samples * activations + parameters, axis=0)[None]
     return replace(
         work,
-        activations=jnp.take_along_axis(activations, fullest, axis=0),
-        parameters=jnp.take_along_axis(parameters, fullest, axis=0),
+        activations=xp.take_along_axis(activations, fullest, axis=0),
+        parameters=xp.take_along_axis(parameters, fullest, axis=0),
     )

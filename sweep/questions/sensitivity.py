@@ -5,7 +5,7 @@ An elasticity is d log T / d log x, exact by automatic differentiation through b
 at a kink between two of them the derivative is that of the side that was chosen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,10 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid, Index
 from kernels.arrays import Cells
 from kernels.case import Case
-from kernels.compiled import compiled
+from kernels.compiled import compiled, fetch
 from kernels.division import Division
 from kernels.flags import FORBIDS
+from kernels.namespace import xp
 from kernels.oracle import answer_case
 from kernels.places import scale_parameters
 from kernels.points import Points, evaluate_points
@@ -121,12 +122,8 @@ def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
 
 def find_elasticities(case: Case, division: Division) -> dict[str, float]:
     """d log T / d log x of every continuous parameter, at one cell."""
-    slopes = np.asarray(_differentiate(case, division))
-    finite = {
-        name: float(slope)
-        for name, slope in zip(UPGRADABLE, slopes, strict=True)
-        if np.isfinite(slope)
-    }
+    slopes = fetch(_differentiate(case, division))
+    finite = {name: float(slopes[name]) for name in UPGRADABLE if np.isfinite(slopes[name])}
     # Of what is 0, or without bounds, no percentage is any change.
     return {
         name: slope for name, slope in finite.items() if 0 < abs(read_value(case, name)) < np.inf
@@ -135,26 +132,23 @@ def find_elasticities(case: Case, division: Division) -> dict[str, float]:
 
 def find_change(case: Case, division: Division, factors: dict[str, float]) -> float:
     """What multiplying parameters changes of the time, (T' - T) / T."""
-    theta = np.array([factors.get(name, 1.0) for name in UPGRADABLE])
+    nothing = dict.fromkeys(UPGRADABLE, 1.0)
     before, after = (
-        float(_time(case, division, each)) for each in (np.ones(len(UPGRADABLE)), theta)
+        float(_find_log_time(case, division, each)) for each in (nothing, nothing | factors)
     )
     return float(np.expm1(after - before))
 
 
-def _log_time(case: Case, division: Division, theta: Cells) -> Array:
+@compiled(numpy=True)
+def _find_log_time(case: Case, division: Division, factors: Mapping[str, Cells]) -> Array:
     """The logarithm of the time of an epoch, each parameter times its factor."""
-    factors = {name: jnp.asarray(theta)[n] for n, name in enumerate(UPGRADABLE)}
     answer = evaluate_points(Points(scale_parameters(case, factors), division))
-    return jnp.log(jnp.sum(jnp.asarray(answer.epoch_time)))
+    return xp.log(xp.sum(xp.asarray(answer.epoch_time)))
 
 
-@compiled()
-def _time(case: Case, division: Division, theta: Cells) -> Array:
-    return _log_time(case, division, theta)
-
-
-@compiled()
-def _differentiate(case: Case, division: Division) -> Array:
-    slopes: Array = jax.grad(partial(_log_time, case, division))(jnp.ones(len(UPGRADABLE)))
+@compiled(slopes=True)
+def _differentiate(case: Case, division: Division) -> dict[str, Array]:
+    """The derivatives of that logarithm, by parameter."""
+    ones = dict.fromkeys(UPGRADABLE, jnp.ones(()))
+    slopes: dict[str, Array] = jax.grad(partial(_find_log_time, case, division))(ones)
     return slopes

@@ -1,8 +1,10 @@
 """Compiled functions compute what they did, once traced for each value of a static argument."""
 
+import jax
 import numpy as np
 import pytest
 
+import kernels.compiled as compiler
 from kernels.compiled import LEAST, WORTH_COMPILING, compiled
 from kernels.namespace import in_numpy, xp
 
@@ -77,3 +79,18 @@ def test_what_is_not_written_for_numpy_is_compiled() -> None:
         return values * float(in_numpy())
 
     assert is_numpy(np.ones(1))[0] == 0
+
+
+def test_slopes_need_no_emitters_of_this_compiler(monkeypatch) -> None:
+    """Another jaxlib may not have them: then programs are compiled as it does by default."""
+    monkeypatch.setattr(compiler, "OLDER_EMITTERS", {"xla_cpu_no_such_option": False})
+    compiler._are_known.cache_clear()
+
+    @compiled(slopes=True)
+    def differentiate(value):
+        return jax.grad(lambda x: x**3)(value)
+
+    assert differentiate(2.0) == 12
+    monkeypatch.undo()
+    compiler._are_known.cache_clear()
+    assert compiler._are_known() or jax.version.__version_info__ >= (0, 11)
