@@ -17,7 +17,7 @@ import optax
 from jax import Array
 
 from sweep.surrogates.encoding import Encoding, Singles, read_values
-from sweep.surrogates.network import TARGETS, Network, make_network
+from sweep.surrogates.network import TARGETS, Network, begin_network, make_network
 from sweep.surrogates.rows import (
     Rows,
     list_followers,
@@ -37,8 +37,6 @@ FAR = 0.3
 BATCH = 1024
 # Steps of an epoch: of few rows batches are smaller.
 LEAST_STEPS = 32
-# Of the squares of lines against those of errors, where a network begins.
-RIDGE = 1e-2
 # Rows that the lines are found by at most.
 SEEN = 20_000
 RATE = 3e-3
@@ -125,13 +123,10 @@ def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[
     optimiser = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)
     )
-    key = jax.random.key(recipe.seed)
-    features, kinds = (train.arrays[name].shape[1] for name in ("features", "kinds"))
-    network = make_network(key, features, kinds, recipe.width, recipe.depth)
-    network = _begin(network, train)
+    rng = np.random.default_rng(recipe.seed)
+    network = _begin(rng, recipe, train)
     state = optimiser.init(eqx.filter(network, eqx.is_array))
     step = eqx.filter_jit(partial(_step, optimiser, recipe.gradients), donate="all-except-first")
-    rng = np.random.default_rng(recipe.seed)
     best, least, since = network, np.inf, 0
     for epoch in range(recipe.epochs):
         order = rng.permutation(len(train))
@@ -178,28 +173,14 @@ def _apply(network: Network, *inputs: Singles) -> Array:
     return jax.vmap(network)(*map(jnp.asarray, inputs))
 
 
-def _begin(network: Network, train: Examples) -> Network:
-    """The network whose terms begin at the straight lines nearest to the targets."""
+def _begin(rng: np.random.Generator, recipe: Recipe, train: Examples) -> Network:
+    """The network before the first step."""
+    features, kinds = (train.arrays[name].shape[1] for name in ("features", "kinds"))
+    network = make_network(rng, features, kinds, recipe.width, recipe.depth)
     targets = train.arrays["targets"][:SEEN]
     known = np.isfinite(targets).all(axis=1)
-    features = train.arrays["features"][:SEEN][known].astype(np.float64)
-    mean = targets[known].mean(axis=0, dtype=np.float64)
-    squares = features.T @ features + RIDGE * len(features) * np.eye(features.shape[1])
-    lines = np.linalg.solve(squares, features.T @ (targets[known] - mean)).T
-    count = network.starts.shape[1] // len(TARGETS)
-    nothing = np.zeros((1, features.shape[1]))
-    starts = np.append(np.repeat(mean, count) - np.log(count), 0.0)
-    begun: Network = eqx.tree_at(
-        lambda each: (each.lines, each.starts),
-        network,
-        (
-            network.lines.at[0].add(
-                np.concatenate([np.repeat(lines, count, axis=0), nothing]).astype(np.float32)
-            ),
-            network.starts.at[0].add(starts.astype(np.float32)),
-        ),
-    )
-    return begun
+    seen = train.arrays["features"][:SEEN][known]
+    return begin_network(network, seen.astype(np.float64), targets[known].astype(np.float64))
 
 
 def _step(

@@ -6,17 +6,23 @@ exponentials of lines, with lines of its own for each way of dividing a network,
 that bends them. It is straight where nothing was seen, and so goes on beyond what it knows.
 """
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+
+from grids.models.layers import Floats
 
 # What a network says of a row, in this order: logarithms of the first three, log odds of the last.
 TARGETS = ("comp_time", "comm_time", "memory")
 TERMS = 6
+# Of the squares of lines against those of errors, where a network begins.
+RIDGE = 1e-2
 # A slope of 0 of log odds in log memory would teach a new network nothing.
 SHARPNESS = 5.0
 
@@ -66,23 +72,48 @@ class Network(eqx.Module):
             raise ValueError("arrays of other shapes")
 
 
-def make_network(key: Array, features: int, kinds: int, width: int, depth: int) -> Network:
+def make_network(
+    rng: np.random.Generator, features: int, kinds: int, width: int, depth: int
+) -> Network:
     """A network of random weights, whose lines are flat."""
     outputs = len(TARGETS) * TERMS + 1
     sizes = [features, *[width] * depth, outputs]
-    keys = jax.random.split(key, depth + 2)
-    layers = tuple(
-        (jax.random.normal(each, (after, before)) / jnp.sqrt(before), jnp.zeros(after))
-        for each, before, after in zip(keys, sizes[:-1], sizes[1:], strict=False)
-    )
+    layers = [
+        (rng.standard_normal((after, before)) / np.sqrt(before), np.zeros(after))
+        for before, after in pairwise(sizes)
+    ]
     # Terms begin apart from each other: equal ones would learn the same.
-    last, biases = layers[-1]
-    return Network(
-        lines=jnp.zeros((1 + kinds, outputs, features)),
-        starts=jnp.zeros((1 + kinds, outputs)).at[0].set(jax.random.normal(keys[-1], (outputs,))),
-        layers=(*layers[:-1], (0.1 * last, biases)),
-        sharpness=jnp.array(SHARPNESS),
+    last, biases = layers.pop()
+    starts = np.zeros((1 + kinds, outputs))
+    starts[0] = rng.standard_normal(outputs)
+    return _move(
+        Network(
+            lines=np.zeros((1 + kinds, outputs, features)),
+            starts=starts,
+            layers=(*layers, (0.1 * last, biases)),
+            sharpness=np.array(SHARPNESS),
+        )
     )
+
+
+def begin_network(network: Network, features: Floats, targets: Floats) -> Network:
+    """The network whose terms begin at the straight lines nearest to the targets.
+
+    features: encoded [row, feature]. targets: logarithms [row, target].
+    """
+    mean = targets.mean(axis=0)
+    squares = features.T @ features + RIDGE * len(features) * np.eye(features.shape[1])
+    lines = np.linalg.solve(squares, features.T @ (targets - mean)).T
+    of_all, starts = np.array(network.lines), np.array(network.starts)
+    of_all[0, :-1] += np.repeat(lines, TERMS, axis=0)
+    starts[0, :-1] += np.repeat(mean, TERMS) - np.log(TERMS)
+    return _move(replace(network, lines=of_all, starts=starts))
+
+
+def _move(network: Network) -> Network:
+    """The same weights in single precision, where programs run."""
+    moved: Network = jax.device_put(jax.tree.map(np.float32, network))
+    return moved
 
 
 def flatten_network(network: Network) -> dict[str, Array]:
