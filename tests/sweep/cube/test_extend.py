@@ -408,9 +408,7 @@ def test_a_dry_run_tells_what_is_new(small, tmp_path, paradl, spec_file):
     grid = read_grid(small)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
     before = data(url)
-    path = spec_file(
-        longer(small, {"pe": [1, 2, 4, 8, *range(9, 20)], "batch": TWICE["batch"]})
-    )
+    path = spec_file(longer(small, {"pe": [1, 2, 4, 8, *range(9, 20)], "batch": TWICE["batch"]}))
     code, out, _ = paradl("sweep", path, url, "--extend", "--dry-run")
     assert code == 0
     assert out.splitlines()[-2:] == [

@@ -48,9 +48,9 @@ def empty() -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def blocky(tmp_path, small) -> Cube:
-    """A store of many small blocks, none done."""
+    """A store of many small blocks, all of one shape, none done."""
     grid = read_grid(small)
-    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=3, chunk_cells=2)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
     return create_cube(str(tmp_path / "blocky.zarr"), grid, plan)
 
 

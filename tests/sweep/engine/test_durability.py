@@ -15,14 +15,16 @@ from cubes import COMMAND, arrays
 import sweep
 from sweep.questions.status import read_status
 
-# Blocks enough, and each slow enough, to be hit between the first and the last.
+# Blocks enough, and each slow enough, to be hit between the first and the last. All of one shape:
+# each of the processes below traces one program.
 SLOW = {
     "oracle": "paper",
     "axes": {
-        "model": ["alexnet", "vgg16", "resnet50"],
+        "model": ["alexnet", "vgg16"],
         "dataset": ["imagenet", "imagenet-226", "imagenet-299"],
-        "system": ["abci", "dgx-h100"],
-        "pe": {"range": [1, 128]},
+        "system": ["abci", "dgx-h100", "dgx-a100"],
+        "strategy": ["data", "channel", "data+filter"],
+        "pe": {"range": [1, 512]},
         "batch": {"pow2": [1, 256]},
     },
 }
