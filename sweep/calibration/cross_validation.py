@@ -184,7 +184,7 @@ def _take_run(leaf: Floats, row: int) -> Floats:
     return leaf[..., row] if np.ndim(leaf) else leaf
 
 
-@compiled()
+@compiled(numpy=True)
 def _apply(case: Case, layers: LayerWork, parameters: dict[str, Floats], factors: Floats) -> Case:
     return apply_parameters(case, layers, parameters, factors)
 

@@ -23,6 +23,7 @@ from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled, put_on_device
+from kernels.namespace import xp
 from kernels.uncertainty import time_iteration
 from sweep.calibration.layer_work import LayerWork
 from sweep.calibration.observations import Mask, Observations, apply_parameters
@@ -88,12 +89,12 @@ class Data:
     weights: Floats
 
 
-@compiled()
+@compiled(numpy=True)
 def log_times(case: Case) -> Array:
     """ln of seconds an iteration [part, run] in the order of PARTS."""
     times = time_iteration(case)
     comp, comm = times.compute, times.communication
-    return jnp.log(jnp.stack([comp + comm, comp, comm]) + NANOSECOND)
+    return xp.log(xp.stack([comp + comm, comp, comm]) + NANOSECOND)
 
 
 def fit(

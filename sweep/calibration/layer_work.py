@@ -88,7 +88,7 @@ def _ask_roofline(asked: Configuration) -> Configuration:
     return replace(asked, settings=settings, parameters={OVERHEAD: 0.0})
 
 
-@compiled()
+@compiled(numpy=True)
 def _time_own_part(division: Division) -> LayerTimes:
     return time_own_part(division)
 

@@ -9,7 +9,6 @@ scales that nobody ran, or communication in all.
 
 from dataclasses import dataclass, fields, replace
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.namespace import xp
 from kernels.percentiles import PERCENTILES
 from kernels.uncertainty import spread
 from sweep.calibration.cross_validation import LeftOut, Predicted
@@ -181,9 +181,9 @@ def _vary_errors(predicted: Predicted) -> list[Case]:
     return [replace(predicted.case, uncertainty=some) for some in each]
 
 
-@compiled()
+@compiled(numpy=True)
 def _predict(case: Case) -> tuple[Array, Array]:
     """ln of seconds an iteration, and its spread, both [part, run] in the order of PARTS."""
     spreads = spread(case)
     each = [spreads.total, spreads.compute, spreads.communication]
-    return log_times(case), jnp.stack(each)
+    return log_times(case), xp.stack(each)

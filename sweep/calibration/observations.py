@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +22,7 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.filter_channel import CLASSES
 from kernels.group import GroupWork
+from kernels.namespace import xp
 from sweep.calibration.layer_work import OVERHEAD, LayerWork, find_layer_work, pad_stages
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
@@ -134,14 +134,14 @@ def apply_parameters(
     overhead = parameters[OVERHEAD]
     of_software = {name: value for name, value in parameters.items() if name != OVERHEAD}
     whole = layers.whole + overhead * layers.of_layers
-    slowdown = jnp.where(layers.measured > 0, layers.measured / whole, 1.0)
+    slowdown = xp.where(layers.measured > 0, layers.measured / whole, 1.0)
     return replace(
         case,
         software=replace(case.software, **of_software),
         work=replace(
             case.work,
             forward_backward=factors * slowdown * layers.sample,
-            fixed=factors * slowdown * jnp.max(layers.once + overhead * layers.layers, axis=0),
+            fixed=factors * slowdown * xp.max(layers.once + overhead * layers.layers, axis=0),
         ),
     )
 

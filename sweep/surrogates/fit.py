@@ -6,7 +6,7 @@ direction of the inputs is compared with what the labels say of it, in each step
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import equinox as eqx
@@ -117,16 +117,10 @@ def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[
     """The same, whatever JAX is told of promotion elsewhere."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
-    total = steps * recipe.epochs
-    warm_up = min(2 * steps, total // 2)  # two epochs, of fewer than four half of them
-    schedule = optax.warmup_cosine_decay_schedule(RATE / 20, RATE, warm_up, total, RATE / 300)
-    optimiser = optax.chain(
-        optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)
-    )
+    optimiser, step = _make_step(steps, recipe.epochs, recipe.gradients)
     rng = np.random.default_rng(recipe.seed)
     network = _begin(rng, recipe, train)
     state = optimiser.init(eqx.filter(network, eqx.is_array))
-    step = eqx.filter_jit(partial(_step, optimiser, recipe.gradients), donate="all-except-first")
     best, least, since = network, np.inf, 0
     for epoch in range(recipe.epochs):
         order = rng.permutation(len(train))
@@ -144,6 +138,21 @@ def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[
         if since >= PATIENCE:
             break
     return best, least
+
+
+@lru_cache(maxsize=2)  # the members of an ensemble share a program
+def _make_step(
+    steps: int, epochs: int, gradients: bool
+) -> tuple[optax.GradientTransformation, Callable[..., tuple[Network, Any]]]:
+    """The optimiser of so many steps an epoch, and its compiled step."""
+    total = steps * epochs
+    warm_up = min(2 * steps, total // 2)  # two epochs, of fewer than four half of them
+    schedule = optax.warmup_cosine_decay_schedule(RATE / 20, RATE, warm_up, total, RATE / 300)
+    optimiser = optax.chain(
+        optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)
+    )
+    step = eqx.filter_jit(partial(_step, optimiser, gradients), donate="all-except-first")
+    return optimiser, step
 
 
 def measure_error(network: Network, examples: Examples) -> float:

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 import yaml
 from cubes import COMMAND, MIXED, SMALL
+from shared import copy_shared
 
 import sweep
 from grids.grid import Grid
@@ -19,9 +20,7 @@ from sweep.cli.main import main
 @pytest.fixture(scope="session")
 def mixed_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with the whole of MIXED."""
-    url = str(tmp_path_factory.mktemp("mixed") / "cube.zarr")
-    sweep.run(MIXED, url)
-    return url
+    return str(copy_shared(tmp_path_factory, "mixed.zarr", lambda path: sweep.run(MIXED, path)))
 
 
 @pytest.fixture
@@ -45,9 +44,7 @@ def small() -> dict:
 @pytest.fixture(scope="session")
 def small_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with the whole of SMALL."""
-    url = str(tmp_path_factory.mktemp("small") / "cube.zarr")
-    sweep.run(SMALL, url)
-    return url
+    return str(copy_shared(tmp_path_factory, "small.zarr", lambda path: sweep.run(SMALL, path)))
 
 
 @pytest.fixture

@@ -59,12 +59,12 @@ def data_only(shipped: list[Row]) -> list[Row]:
     return [row for row in rows if row["comp_s"]] + rows[-1:]
 
 
-@pytest.fixture
-def measured(tmp_path: Path) -> Callable[[list[Row]], Path]:
-    """Writes rows to a file."""
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Row]], Path]:
+    """Writes rows to a file of their own."""
 
     def write(rows: list[Row]) -> Path:
-        path = tmp_path / "measured.csv"
+        path = tmp_path_factory.mktemp("runs") / "measured.csv"
         with path.open("w", newline="") as file:
             lines = csv.DictWriter(file, list(rows[0]))
             lines.writeheader()
@@ -74,7 +74,7 @@ def measured(tmp_path: Path) -> Callable[[list[Row]], Path]:
     return write
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def observed(measured: Callable[[list[Row]], Path]) -> Callable[[list[Row]], Observations]:
     """Rows as arrays."""
     return lambda rows: observe(read_runs(measured(rows)), "abci")

@@ -28,7 +28,7 @@ def few() -> list[dict[str, str]]:
     return list_runs("abci")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def calibrated(measured, dozen) -> CalibrationFile:
     return sweep.calibrate(measured(dozen), cross_validation=False)
 
@@ -170,13 +170,18 @@ def list_runs(system: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("system", [*list_names("system"), "dgx1-v100:precision=amp"])
 def test_every_machine_can_be_calibrated_from_seven_runs(measured, system, tmp_path) -> None:
-    """Those without a path through host memory, and those of few levels, among them."""
+    """Those without a path through host memory, and those of few levels, among them.
+
+    Cross-validated are ABCI, by the command above, and one whose links pass no host memory.
+    """
     path = measured(list_runs(system))
-    file = sweep.calibrate(path, system=system)
+    validated = system == "dgx-a100"
+    file = sweep.calibrate(path, system=system, cross_validation=validated)
     assert file.belongs_to(find("system", system, Path()))
     assert all(0 < each.spread < 2 for each in file.parameters.values())
     assert file.accuracy["fit"]["total"] > 0.9
-    assert {"configuration", "scale", "series"} <= file.accuracy.keys()
+    if validated:
+        assert {"configuration", "scale", "series"} <= file.accuracy.keys()
     staged = find("system", system, Path()).staging is not None
     prior = list_priors(file.precision, file.software)["packing"]
     if not staged:  # nothing passes there

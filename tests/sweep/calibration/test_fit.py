@@ -38,7 +38,7 @@ FACTORS = {"resnet50": 1.12, "vgg16": 0.95, "cosmoflow": 1.05}
 # Of runs that are data parallel only; all that divides layers is out of their reach.
 DATA_TELLS = {"layer_overhead", "rail", "flow"}
 
-apply = compiled()(apply_parameters)
+apply = compiled(numpy=True)(apply_parameters)
 
 
 def choose_parameters() -> dict[str, float]:

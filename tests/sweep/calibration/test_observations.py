@@ -31,7 +31,7 @@ CONFIGURATIONS = [
 FACTORS = {"resnet50": 1.25, "vgg16": 0.5, "cosmoflow": 1.0, "inception_v3": 1.5}
 
 
-apply = compiled()(apply_parameters)
+apply = compiled(numpy=True)(apply_parameters)
 
 
 def time_runs(observations: Observations, values: dict[str, float], factors) -> np.ndarray:

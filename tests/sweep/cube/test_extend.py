@@ -32,8 +32,10 @@ from sweep.engine.run import Where, read_grid
 from sweep.engine.run import sweep as execute
 from sweep.engine.verify import verify
 
-# Blocks that are not full at the end of every axis that has several values, or just full.
-RAGGED, FULL = (1, 1, 2, 2, 3, 2), (1, 1, 1, 3, 2, 1)
+# Each shape of a block is a program that takes a second and more to trace and compile: as few
+# shapes as will do. Blocks as a sweep makes them, and such whose last along the PEs has room left
+# or is just full.
+WHOLE, RAGGED, FULL = (1, 1, 1, 3, 4, 2), (1, 1, 1, 3, 3, 2), (1, 1, 1, 3, 2, 2)
 
 LONGER: dict[str, dict[str, object]] = {
     "model": {"model": ["vgg16", "alexnet", "cosmoflow"]},
@@ -44,6 +46,11 @@ LONGER: dict[str, dict[str, object]] = {
     "batch": {"batch": [16, 32, 64]},
 }
 LONGER["all at once"] = {dim: values for each in LONGER.values() for dim, values in each.items()}
+TWICE: dict[str, object] = {
+    "strategy": ["filter", "serial", "data", "data+channel", "channel", "data+filter"],
+    "pe": [1, 2, 4, 8, 16, 32, 64, 128],
+    "batch": [16, 32, 64, 128],
+}
 
 
 def longer(spec: dict, more: dict[str, object]) -> dict:
@@ -89,13 +96,23 @@ def data(url: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("axis", "shard"),
-    [*((axis, RAGGED) for axis in LONGER), ("pe", FULL), ("batch", FULL), ("strategy", FULL)],
+    ("more", "shard"),
+    [
+        pytest.param(LONGER["model"], WHOLE, id="model"),
+        pytest.param(LONGER["dataset"], WHOLE, id="dataset"),
+        pytest.param(LONGER["system"], (1, 1, 2, 3, 4, 2), id="system"),
+        pytest.param(LONGER["strategy"], (1, 1, 1, 4, 4, 2), id="strategy"),
+        pytest.param(LONGER["pe"], RAGGED, id="pe"),
+        pytest.param(LONGER["batch"], (1, 1, 1, 3, 4, 3), id="batch"),
+        pytest.param(LONGER["all at once"], (1, 1, 2, 4, 5, 3), id="all at once"),
+        pytest.param(LONGER["pe"], FULL, id="pe after full blocks"),
+        pytest.param(TWICE, WHOLE, id="all after full blocks"),
+    ],
 )
-def test_an_extended_cube_is_the_longer_one(axis, shard, small, tmp_path):
+def test_an_extended_cube_is_the_longer_one(more, shard, small, tmp_path):
     grid = read_grid(small)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, shard))
-    cube = extended(url, longer(small, LONGER[axis]))
+    cube = extended(url, longer(small, more))
     other = fresh(cube, tmp_path / "fresh.zarr")
     assert arrays(url) == arrays(other)
     assert data(url) == data(other)
@@ -107,7 +124,8 @@ def test_answers_are_those_of_a_new_sweep(small, tmp_path):
     """Also where a new sweep has other blocks, and parts of its summary."""
     grid = read_grid(small)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
-    spec = longer(small, LONGER["pe"] | LONGER["batch"] | LONGER["strategy"])
+    more = {name: TWICE[name] for name in ("strategy", "batch")}
+    spec = longer(small, LONGER["pe"] | more)
     cube = extended(url, spec)
     other = tmp_path / "fresh.zarr"
     sweep.run(spec, other)
@@ -181,9 +199,8 @@ def test_blocks_that_gain_cells(before, after, expected):
     assert extend.find_gaining_blocks(*plans).tolist() == expected
 
 
-def test_again_and_again(small, tmp_path):
-    url = tmp_path / "cube.zarr"
-    sweep.run(small, url)
+def test_again_and_again(small, small_url, tmp_path):
+    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
     identities = {open_cube(str(url)).identity}
     for pes in ([1, 2, 4, 8, 9], [1, 2, 4, 8, 9, 10, 11, 12, 13, 14], [1, 2, 4, 8, *range(9, 32)]):
         cube = extended(url, longer(small, {"pe": pes}))
@@ -193,9 +210,8 @@ def test_again_and_again(small, tmp_path):
     assert str(cube.group.attrs["history"]).count("extended by paradl") == 3
 
 
-def test_nothing_to_add_is_a_resumed_run(small, tmp_path):
-    url = tmp_path / "cube.zarr"
-    sweep.run(small, url)
+def test_nothing_to_add_is_a_resumed_run(small, small_url, tmp_path):
+    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
     before = arrays(url), open_cube(str(url)).identity
     unmark(url, 1)
     seen: list[int] = []
@@ -208,14 +224,13 @@ def test_nothing_to_add_is_a_resumed_run(small, tmp_path):
 def test_an_unfinished_cube_may_be_extended(small, tmp_path):
     grid, url = read_grid(small), tmp_path / "cube.zarr"
     create_cube(str(url), grid, cut(grid, RAGGED))
-    cube = extended(url, longer(small, LONGER["batch"]))
+    cube = extended(url, longer(small, {"batch": TWICE["batch"]}))
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 
 
-def test_workers_extend_it_too(small, tmp_path):
-    url = tmp_path / "cube.zarr"
-    sweep.run(small, url)
-    spec = longer(small, LONGER["pe"] | LONGER["system"])
+def test_workers_extend_it_too(small, small_url, tmp_path):
+    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
+    spec = longer(small, LONGER["pe"])
     sweep.run(spec, url, extend=True, workers=1)
     assert arrays(url) == arrays(fresh(open_cube(str(url)), tmp_path / "fresh.zarr"))
 
@@ -223,9 +238,10 @@ def test_workers_extend_it_too(small, tmp_path):
 def test_summaries_alone(small, tmp_path):
     url = tmp_path / "cube.zarr"
     sweep.run(small, url, reduce_only=True)
+    more = longer(small, {"batch": TWICE["batch"]})
     with pytest.raises(InputError, match=r"can only gain values: outputs: \[\] in the store"):
-        sweep.run(longer(small, LONGER["pe"]), url, extend=True)
-    sweep.run(longer(small, LONGER["pe"]), url, extend=True, reduce_only=True)
+        sweep.run(more, url, extend=True)
+    sweep.run(more, url, extend=True, reduce_only=True)
     assert arrays(url) == arrays(fresh(open_cube(str(url)), tmp_path / "fresh.zarr"))
 
 
@@ -288,8 +304,8 @@ def test_extend_and_overwrite_exclude_each_other(small, small_url):
         sweep.run(small, small_url, extend=True, overwrite=True)
 
 
-def test_two_versions_do_not_share_a_cube(small, tmp_path):
-    sweep.run(small, tmp_path / "cube.zarr")
+def test_two_versions_do_not_share_a_cube(small, small_url, tmp_path):
+    shutil.copytree(small_url, tmp_path / "cube.zarr")
     group = zarr.open_group(tmp_path / "cube.zarr", mode="r+")
     group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
     with pytest.raises(InputError, match=r"begun by other code: paradl 0\.0\.1"):
@@ -317,10 +333,10 @@ def test_cut_short_after_any_write(tmp_path):
     """The cube is the old one or the new one, and both go on: with the old spec or with the new."""
     short = {
         "oracle": "paper",
-        "axes": SMALL["axes"] | {"model": "alexnet", "dataset": "imagenet", "batch": 16},
+        "axes": SMALL["axes"] | {"model": "alexnet", "dataset": "imagenet"},
     }
     grid, spec = read_grid(short), longer(short, {"pe": [1, 2, 4, 8, 16]})
-    old = swept(tmp_path / "old.zarr", grid, cut(grid, (1, 1, 1, 3, 3, 1)))
+    old = swept(tmp_path / "old.zarr", grid, cut(grid, RAGGED))
     new = shutil.copytree(old, tmp_path / "new.zarr")
     cube = extended(new, spec)
     before, after, whole = arrays(old), arrays(new), data(new)
@@ -344,9 +360,8 @@ def test_cut_short_after_any_write(tmp_path):
             abandoned = shutil.copytree(url, tmp_path / f"abandoned-{last}.zarr")
             sweep.run(short, abandoned)
             assert arrays(abandoned) == before
-            verify(
-                str(abandoned)
-            )  # other readers, who go by the arrays' own metadata, read it, too
+            # The first mends the arrays' own metadata, which other readers go by.
+            verify(str(abandoned))
             assert verify(str(abandoned)).damaged == ()
         extended(url, spec)
         assert (arrays(url), data(url)) == (after, whole)
@@ -355,7 +370,7 @@ def test_cut_short_after_any_write(tmp_path):
 
 def test_killed_while_it_extends(tmp_path, small, small_url):
     """Killed as a process, at many instants from its first write to its last."""
-    spec = longer(small, LONGER["pe"] | LONGER["batch"])
+    spec = longer(small, {name: TWICE[name] for name in ("pe", "batch")})
     path = tmp_path / "spec.yaml"
     path.write_text(yaml.safe_dump(spec))
     url = shutil.copytree(small_url, tmp_path / "cube.zarr")
@@ -393,14 +408,12 @@ def test_a_dry_run_tells_what_is_new(small, tmp_path, paradl, spec_file):
     grid = read_grid(small)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
     before = data(url)
-    path = spec_file(
-        longer(small, {"pe": [1, 2, 4, 8, *range(9, 20)], "system": ["dgx-h100", "abci"]})
-    )
+    path = spec_file(longer(small, {"pe": [1, 2, 4, 8, *range(9, 20)], "batch": TWICE["batch"]}))
     code, out, _ = paradl("sweep", path, url, "--extend", "--dry-run")
     assert code == 0
     assert out.splitlines()[-2:] == [
-        "  new     system dgx-h100; pe 9, ..., 19 (11 values): 624 cells",
-        "  to do   40 blocks, 720 cells",
+        "  new     pe 9, ..., 19 (11 values); batch 64, 128: 624 cells",
+        "  to do   36 blocks, 648 cells",
     ]
     assert data(url) == before
     assert paradl("sweep", path, url, "--extend", "--quiet")[0] == 0

@@ -3,20 +3,20 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
 import pytest
-from cubes import arrays
+from cubes import SMALL, arrays
 from dask.base import get_scheduler
 from distributed import Client, LocalCluster
 
 import sweep
 from grids.reading.errors import InputError
 from sweep.cube.create import create_cube
-from sweep.cube.plan import make_plan
-from sweep.cube.store import Cube
-from sweep.engine.block import run_block
+from sweep.cube.store import Cube, plan_cube
+from sweep.engine.block import run_block, run_blocks
 from sweep.engine.dask_executor import (
     AHEAD,
     WORKER_ENVIRONMENT,
@@ -46,12 +46,26 @@ def empty() -> Iterator[LocalCluster]:
         yield running
 
 
+def create_blocky(url: Path) -> Cube:
+    """A store of many blocks, all of the shape of SMALL's, so that one program serves all."""
+    axes = SMALL["axes"] | {"pe": list(range(1, 33))}
+    grid = read_grid({"oracle": "paper", "axes": axes})
+    shape = plan_cube(read_grid(SMALL)).shard
+    return create_cube(str(url), grid, replace(plan_cube(grid), shard=shape, chunk=shape))
+
+
 @pytest.fixture
-def blocky(tmp_path, small) -> Cube:
-    """A store of many small blocks, none done."""
-    grid = read_grid(small)
-    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=3, chunk_cells=2)
-    return create_cube(str(tmp_path / "blocky.zarr"), grid, plan)
+def blocky(tmp_path) -> Cube:
+    """Such a store, no block of which is done."""
+    return create_blocky(tmp_path / "blocky.zarr")
+
+
+@pytest.fixture(scope="module")
+def blocky_url(tmp_path_factory) -> str:
+    """Such a store, filled by this process."""
+    cube = create_blocky(tmp_path_factory.mktemp("blocky") / "cube.zarr")
+    assert sorted(run_blocks(cube, all_of(cube))) == all_of(cube)
+    return cube.url
 
 
 def all_of(cube: Cube) -> list[int]:
@@ -78,10 +92,10 @@ def test_a_running_scheduler_makes_the_same_cube(cluster, small, small_url, tmp_
     assert arrays(tmp_path / "cube.zarr") == arrays(small_url)
 
 
-def test_every_block_is_told_once(cluster, blocky, small_url):
+def test_every_block_is_told_once(cluster, blocky, blocky_url):
     with connect_cluster(0, cluster.scheduler_address) as execute:
         assert sorted(execute(blocky, all_of(blocky))) == all_of(blocky)
-    assert arrays(blocky.url) == arrays(small_url)
+    assert arrays(blocky.url) == arrays(blocky_url)
 
 
 def test_the_store_may_be_named_from_here(cluster, small, small_url, tmp_path, monkeypatch):
@@ -90,7 +104,7 @@ def test_the_store_may_be_named_from_here(cluster, small, small_url, tmp_path, m
     assert arrays("cube.zarr") == arrays(small_url)
 
 
-def test_a_worker_that_dies_is_replaced(cluster, blocky, small_url):
+def test_a_worker_that_dies_is_replaced(cluster, blocky, blocky_url):
     with connect_cluster(0, cluster.scheduler_address) as execute:
         running = execute(blocky, all_of(blocky))
         seen = [next(running)]
@@ -99,7 +113,7 @@ def test_a_worker_that_dies_is_replaced(cluster, blocky, small_url):
         os.kill(victim, signal.SIGKILL)
         seen += running
     assert sorted(seen) == all_of(blocky)
-    assert arrays(blocky.url) == arrays(small_url)
+    assert arrays(blocky.url) == arrays(blocky_url)
 
 
 def test_workers_that_join_later(empty, tmp_path):

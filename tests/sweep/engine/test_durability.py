@@ -15,14 +15,16 @@ from cubes import COMMAND, arrays
 import sweep
 from sweep.questions.status import read_status
 
-# Blocks enough, and each slow enough, to be hit between the first and the last.
+# Blocks enough, and each slow enough, to be hit between the first and the last. All of one shape:
+# each of the processes below traces one program.
 SLOW = {
     "oracle": "paper",
     "axes": {
-        "model": ["alexnet", "vgg16", "resnet50"],
+        "model": ["alexnet", "vgg16"],
         "dataset": ["imagenet", "imagenet-226", "imagenet-299"],
-        "system": ["abci", "dgx-h100"],
-        "pe": {"range": [1, 128]},
+        "system": ["abci", "dgx-h100", "dgx-a100"],
+        "strategy": ["data", "channel", "data+filter"],
+        "pe": {"range": [1, 512]},
         "batch": {"pow2": [1, 256]},
     },
 }
@@ -65,11 +67,20 @@ def files(url: object) -> set[str]:
     return {str(path.relative_to(str(url))) for path in Path(str(url)).rglob("*")}
 
 
-def test_kill_and_resume(slow_spec, slow_url, tmp_path):
+def test_kill_and_resume(slow_spec, slow_url, tmp_path, paradl):
+    """And no second run is let in before the first is dead."""
     url = tmp_path / "cube.zarr"
     run = started(slow_spec, url)
-    run.kill()
-    run.communicate()
+    run.send_signal(signal.SIGSTOP)
+    try:
+        for more in ([], ["--overwrite"]):
+            code, _, err = paradl("sweep", slow_spec, url, *more)
+            assert code == 2
+            assert err.startswith(f"paradl: {url}: another run is at work on this store")
+            assert err.count("\n") == 1
+    finally:
+        run.kill()
+        run.communicate()
     told = read_status(str(url))
     assert 0 < told["blocks_done"] < told["blocks"]
     (url / "limit" / "c.0.partial").write_bytes(b"half")
@@ -106,22 +117,6 @@ def running_in(group: int) -> list[str]:
     return [line[2] for line in alive if not line[2].startswith("[")]  # these have just ended
 
 
-def test_a_second_run_is_refused(slow_spec, tmp_path, paradl_process):
-    url = tmp_path / "cube.zarr"
-    first = started(slow_spec, url)
-    first.send_signal(signal.SIGSTOP)
-    try:
-        for more in ([], ["--overwrite"]):
-            second = paradl_process("sweep", slow_spec, url, *more)
-            assert second.returncode == 2
-            assert second.stderr.startswith(f"paradl: {url}: another run is at work on this store")
-            assert second.stderr.count("\n") == 1
-    finally:
-        first.kill()
-        first.communicate()
-    assert read_status(str(url))["blocks_done"] > 0
-
-
 @pytest.fixture
 def tiny_disk(tmp_path):
     """A file system of a few pages."""
@@ -140,11 +135,11 @@ def tiny_disk(tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "1")])
-def test_a_full_disk(options, slow_spec, slow_url, tiny_disk, paradl_process):
+def test_a_full_disk(options, slow_spec, slow_url, tiny_disk, paradl):
     url = tiny_disk / "cube.zarr"
-    found = paradl_process("sweep", slow_spec, url, "--quiet", *options)
-    assert found.returncode == 1
-    assert found.stderr == (
+    code, _, err = paradl("sweep", slow_spec, url, "--quiet", *options)
+    assert code == 1
+    assert err == (
         f"paradl: {url}: the disk is full; blocks that are done are kept: "
         "mend it and run the same command again\n"
     )

@@ -118,13 +118,23 @@ STORED = (
 BANDWIDTHS = ["1 GB/s", "12.5 GB/s", "1 TB/s"]
 
 
+STRATEGIES = ["serial", "data", "data+filter:group=4"]
+
+
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
     url = str(tmp_path_factory.mktemp("elastic") / "cube.zarr")
-    strategies = ["serial", "data", "data+filter:group=4"]
-    grid = make_grid("paper", strategies, STORED, inter_bandwidth=BANDWIDTHS)
+    grid = make_grid("paper", STRATEGIES, STORED, inter_bandwidth=BANDWIDTHS)
     execute(grid, url, False, Where(), silent)
     return url
+
+
+def create_cut(url: str, grid: Grid) -> None:
+    """An empty store in blocks of all PE counts of a strategy, a batch and a bandwidth."""
+    plan = make_plan(
+        grid.dims, grid.shape, count_cell_bytes(grid), alone=2, shard_cells=4, chunk_cells=2
+    )
+    create_cube(url, grid, plan)
 
 
 def test_a_cube_holds_them_however_it_is_cut(stored: str, tmp_path: Any) -> None:
@@ -137,21 +147,18 @@ def test_a_cube_holds_them_however_it_is_cut(stored: str, tmp_path: Any) -> None
             here = cube[name].sel(strategy=label).values[0, 0, 0]
             np.testing.assert_array_equal(here, np.broadcast_to(found[name], here.shape))
     other = str(tmp_path / "cut.zarr")
-    plan = make_plan(
-        grid.dims, grid.shape, count_cell_bytes(grid), alone=2, shard_cells=4, chunk_cells=2
-    )
-    create_cube(other, grid, plan)
+    create_cut(other, grid)
     execute(grid, other, False, Where(), silent)
     # The summary's parts are as many as blocks along the PEs.
     assert arrays(other) == arrays(stored)
 
 
 def test_an_extended_cube_is_the_whole_one(stored: str, tmp_path: Any) -> None:
-    strategies = ["serial", "data", "data+filter:group=4"]
     url = str(tmp_path / "cube.zarr")
-    few = make_grid("paper", strategies, STORED, inter_bandwidth=BANDWIDTHS[:2])
+    few = make_grid("paper", STRATEGIES, STORED, inter_bandwidth=BANDWIDTHS[:2])
+    create_cut(url, few)
     execute(few, url, False, Where(), silent)
-    more = make_grid("paper", strategies, STORED, inter_bandwidth=BANDWIDTHS)
+    more = make_grid("paper", STRATEGIES, STORED, inter_bandwidth=BANDWIDTHS)
     execute(more, url, False, Where(), silent, extend=True)
     assert arrays(url) == arrays(stored)
 

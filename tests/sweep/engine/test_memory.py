@@ -62,11 +62,11 @@ def peak(spec: Path, cores: int) -> tuple[float, float]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak")
-@pytest.mark.parametrize("cores", [1, 16])
-def test_a_sweep_takes_no_more_than_its_plan_says(cores, tmp_path):
+def test_a_sweep_takes_no_more_than_its_plan_says(tmp_path):
+    """With as many threads as 16 cores have; both of its blocks are in hand with one core, too."""
     spec = tmp_path / "spec.yaml"
     spec.write_text(yaml.safe_dump({"oracle": "paper", "axes": SPEC | WIDE}))
-    said, taken = peak(spec, cores)
+    said, taken = peak(spec, 16)
     assert taken < said < 1.7 * taken
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from drawn import ROWS, SHARES, SPACE
+from shared import copy_shared
 
 from sweep.samples.read import Samples, open_samples
 from sweep.samples.sample import sample
@@ -12,6 +13,8 @@ from sweep.samples.sample import sample
 @pytest.fixture(scope="session")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Samples:
     """The data set of the space."""
-    path: Path = tmp_path_factory.mktemp("samples") / "rows"
-    sample(SPACE, path, ROWS, seed=7, **SHARES)
-    return open_samples(path)
+
+    def make(path: Path) -> None:
+        sample(SPACE, path, ROWS, seed=7, **SHARES)
+
+    return open_samples(copy_shared(tmp_path_factory, "drawn", make))
