@@ -12,6 +12,8 @@ from racks import RACKS, make_ring
 from kernels.collectives import Algorithm
 from kernels.library_collectives import gather_costs, reduce_costs, time_fastest, tree_costs
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 ALGORITHMS: tuple[Algorithm, ...] = ("ring", "tree", "two-level")
 
 
