@@ -229,7 +229,7 @@ def test_gradients_are_central_differences(strategy: str) -> None:
     assert groups is not None
     division = groups.divide(groups.place()[0])
 
-    def answer(theta: Array) -> tuple[Array, Array]:
+    def answer(theta: Any) -> tuple[Array, Array]:
         factors = dict(zip(PE_FIELDS, theta[2:], strict=True))
         pe = replace(case.pe, **{name: getattr(case.pe, name) * factors[name] for name in factors})
         run = replace(case.run, spec_batch=case.run.spec_batch * theta[0])

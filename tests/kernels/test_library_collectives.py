@@ -111,7 +111,7 @@ def test_what_may_be_chosen() -> None:
     assert tree_costs(RACKS, ring, "ring") == ()
 
 
-@limit_examples(100)
+@limit_examples(40)
 @given(
     group=st.integers(1, 40),
     stride=st.integers(1, 40),
