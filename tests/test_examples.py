@@ -1,6 +1,7 @@
 """The example scripts, as far as a machine without SLURM can run them."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,9 @@ import sweep
 pytest.importorskip("dask_jobqueue", reason="the example needs dask-jobqueue")
 
 ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "slurm.py"
+# Two networks, of which each has its own samples.
+SPEC = SMALL | {"axes": SMALL["axes"] | {"strategy": "data"}}
 
 # In place of SLURM: a job is a process group of this machine, started at once.
 COMMANDS = {
@@ -34,7 +38,7 @@ def slurm(tmp_path):
 
     def run(*options: object) -> str:
         return subprocess.run(
-            [sys.executable, ROOT / "examples" / "slurm.py", *map(str, options)],
+            [sys.executable, EXAMPLE, *map(str, options)],
             cwd=ROOT,
             env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
             stdout=subprocess.PIPE,
@@ -46,9 +50,11 @@ def slurm(tmp_path):
     return run
 
 
-def test_a_job_is_a_node_with_a_process_a_core(slurm):
-    options = ["--cores", 40, "--memory", "180GB", "--walltime", "02:00:00", "--queue", "long"]
-    script = slurm("spec.yaml", "cube.zarr", *options, "--script").splitlines()
+def test_a_job_is_a_node_with_a_process_a_core(monkeypatch, capsys):
+    options = ["--cores", "40", "--memory", "180GB", "--walltime", "02:00:00", "--queue", "long"]
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), "spec.yaml", "cube.zarr", *options, "--script"])
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    script = capsys.readouterr().out.splitlines()
     assert [line for line in script if line.startswith(("#SBATCH", "export"))] == [
         "#SBATCH -J paradl",
         "#SBATCH -p long",
@@ -72,7 +78,7 @@ def test_a_job_is_a_node_with_a_process_a_core(slurm):
 
 def test_jobs_make_the_same_cube(slurm, tmp_path):
     spec, made, expected = (tmp_path / name for name in ("spec.yaml", "jobs.zarr", "here.zarr"))
-    spec.write_text(yaml.safe_dump(SMALL))
+    spec.write_text(yaml.safe_dump(SPEC))
     slurm(spec, made, "--cores", 1, "--memory", "2GB")
-    sweep.run(SMALL, expected)
+    sweep.run(SPEC, expected)
     assert arrays(made) == arrays(expected)

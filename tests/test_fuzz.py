@@ -20,7 +20,7 @@ from sweep.cube.root import METADATA
 from sweep.cube.store import open_cube
 from sweep.errors import RunError
 
-CASES = 2000
+CASES = 600
 FORGED = 40
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import Array
@@ -21,6 +20,7 @@ from grids.library import list_names
 from grids.reading.errors import InputError
 from grids.spec import Spec
 from kernels.compiled import compiled
+from kernels.namespace import xp
 from kernels.oracle import evaluate, reduce_layers
 from sweep.questions.predict import predict
 
@@ -139,7 +139,8 @@ def test_hosts_that_are_too_slow_bound_an_iteration() -> None:
     slow = ask(strategy="data", pe=8, parameters={"input_rate": 100})
     assert slow["iteration_time"] == pytest.approx(4 * 32 / 100)  # of the 4 PEs of a node
     fast = ask(strategy="data", pe=8, parameters={"input_rate": 1e6})
-    assert fast["iteration_time"] == free["iteration_time"]
+    # One may be numpy's, and the other a program's.
+    assert fast["iteration_time"] == pytest.approx(free["iteration_time"], rel=1e-12)
 
 
 def test_a_precision_sets_peak_and_bytes_together() -> None:
@@ -174,22 +175,30 @@ def test_a_store_says_which_oracle_made_it(tmp_path: Path) -> None:
         "axes": {
             "model": "resnet50",
             "dataset": "imagenet",
-            "system": ["dgx-a100", "dgx-a100:precision=tf32"],
-            "strategy": ["data", "data+pipeline:group=best"],
+            "system": ["dgx-a100", "dgx-a100:precision=tf32,software=plain"],
+            "strategy": "data",
             "pe": [1, 2, 8, 64],
             "batch": [32, 256],
+            "accumulate": [1, 3],
         },
         "outputs": ["comp_time", "comm_time", "memory", "limit", "pass_overhead", "input_wait"],
     }
-    cube = sweep.run(spec, tmp_path / "cube.zarr")
+    sweep.run(spec, tmp_path / "cube.zarr")
+    cube = sweep.open_dataset(tmp_path / "cube.zarr")
     assert '"oracle": "machine"' in cube.attrs["paradl_spec"]
-    seconds = cube.comp_time.sel(strategy="data", pe=8, batch=256).isel(model=0, dataset=0)
-    mixed, tensor = seconds.compute().values
+    systems = cube.paradl.grid.systems
+    assert [each.precision for each in systems] == ["amp", "tf32"]
+    assert [each.software for each in systems] == ["ddp", "plain"]
+    line = cube.sel(pe=8, batch=256, accumulate=3)
+    mixed, tensor = line.comp_time.compute().values.ravel()
     assert mixed < tensor  # half the bytes, and twice the peak
-    told = ask("resnet50", "data", 8, 256, "dgx-a100")
-    stored = cube.sel(strategy="data", pe=8, batch=256, system="dgx-a100").isel(model=0, dataset=0)
-    for name in ("comp_time", "comm_time", "memory"):
-        assert float(stored[name]) == pytest.approx(told[name], rel=1e-6)
+    for system in cube.system.values:
+        told = ask("resnet50", "data", 8, 256, system, parameters={"accumulate": 3})
+        cell = line.sel(system=system).squeeze()
+        for name in ("comp_time", "comm_time", "memory"):
+            assert float(cell[name]) == pytest.approx(told[name], rel=1e-6)
+        assert float(cell.paradl.global_batch) == 3 * 8 * 256
+        assert float(cell.paradl.iteration_time) == pytest.approx(told["iteration_time"], rel=1e-6)
 
 
 def test_definitions_that_name_no_oracle_are_the_papers() -> None:
@@ -198,24 +207,6 @@ def test_definitions_that_name_no_oracle_are_the_papers() -> None:
     old = {key: value for key, value in definition.items() if key not in ("oracle", "calibration")}
     assert Grid.from_definition(old).spec.oracle == "paper"
     assert Grid.from_definition(definition).spec.oracle == "machine"
-
-
-@pytest.mark.parametrize("how", ["axis", "fixed"])
-def test_a_cube_counts_accumulated_passes(tmp_path: Path, how: str) -> None:
-    axes: dict[str, Any] = {"model": "alexnet", "dataset": "imagenet", "system": "abci"}
-    axes |= {"strategy": "data", "pe": [1, 4], "batch": 8}
-    spec: dict[str, Any] = {"oracle": "machine", "axes": axes}
-    if how == "axis":
-        axes["accumulate"] = [1, 3]
-    else:
-        spec["parameters"] = {"accumulate": 3}
-    cube = sweep.run(spec, tmp_path / "cube.zarr")
-    cell = cube.sel(pe=4, accumulate=3) if how == "axis" else cube.sel(pe=4)
-    assert float(cell.paradl.global_batch.squeeze()) == 3 * 4 * 8
-    told = ask("alexnet", "data", 4, 8, parameters={"accumulate": 3})
-    assert float(cell.paradl.iteration_time.squeeze()) == pytest.approx(
-        told["iteration_time"], rel=1e-6
-    )
 
 
 PE_FIELDS = (
@@ -229,7 +220,7 @@ PE_FIELDS = (
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("strategy", ["data", "data+filter", "data+pipeline", "data+spatial"])
+@pytest.mark.parametrize("strategy", ["data+filter", "data+pipeline", "data+spatial"])
 def test_gradients_are_central_differences(strategy: str) -> None:
     """Of an epoch's time and of memory, in what a PE is, the batch and the networks' bandwidth."""
     grid = read(strategy, [64])
@@ -238,22 +229,24 @@ def test_gradients_are_central_differences(strategy: str) -> None:
     assert groups is not None
     division = groups.divide(groups.place()[0])
 
-    def answer(theta: Array) -> tuple[Array, Array]:
+    def answer(theta: Any) -> tuple[Array, Array]:
         factors = dict(zip(PE_FIELDS, theta[2:], strict=True))
         pe = replace(case.pe, **{name: getattr(case.pe, name) * factors[name] for name in factors})
         run = replace(case.run, spec_batch=case.run.spec_batch * theta[0])
         network = replace(case.network, bandwidth=case.network.bandwidth * theta[1])
         work = reduce_layers(replace(division, pe=pe))
         said = evaluate(replace(case, work=work, run=run, network=network, pe=pe))
-        return jnp.sum(said.compute + said.communication), jnp.sum(said.memory)
+        return xp.sum(said.compute + said.communication), xp.sum(said.memory)
 
     ones = np.ones(2 + len(PE_FIELDS))
-    for part in (0, 1):
-        value = compiled()(lambda theta, part=part: answer(theta)[part])
-        gradient = compiled()(jax.grad(lambda theta, part=part: answer(theta)[part]))(ones)
-        for n, slope in enumerate(np.asarray(gradient)):
-            step = 1e-5 * np.eye(ones.size)[n]
-            difference = (float(value(ones + step)) - float(value(ones - step))) / 2e-5
-            tolerance = 1e-9 * float(value(ones))
-            np.testing.assert_allclose(slope, difference, rtol=1e-5, atol=tolerance)
+    # Slopes are of a program, the differences of numpy.
+    gradients = compiled()(jax.jacrev(answer))(ones)
+    value = compiled(numpy=True)(answer)
+    whole, steps = np.asarray(value(ones)), 1e-5 * np.eye(ones.size)
+    differences = [
+        (np.asarray(value(ones + s)) - np.asarray(value(ones - s))) / 2e-5 for s in steps
+    ]
+    for part, gradient in enumerate(gradients):
+        expected = [each[part] for each in differences]
+        np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-9 * whole[part])
         assert np.count_nonzero(gradient) == (1 if part else ones.size)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import reduce
 from itertools import product
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -20,6 +19,7 @@ from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.filter_channel import exchanged
 from kernels.library_collectives import gather_costs, reduce_costs, time_fastest
+from kernels.namespace import xp
 from kernels.rings import Ring
 
 SIZES = [2, 4, 8, 16, 32, 64, 128, 256]
@@ -69,29 +69,29 @@ def read(model: str, system: str, group: str) -> Grid:
 def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
     """Seconds of `messages` of so many items in all: forward and backward."""
     run, network = case.run, case.network
-    ring = Ring(run.p2, jnp.ones(()), run.p)
+    ring = Ring(run.p2, xp.ones(()), run.p)
     gathers, reductions = (costs(network, ring, "auto") for costs in (gather_costs, reduce_costs))
-    by_channel = jnp.asarray(case.work.by_channel)
+    by_channel = xp.asarray(case.work.by_channel)
 
     def time(messages: Cells, items: Cells) -> Cells:
         m = run.batch * run.delta * items
         gather = time_fastest(gathers, m, messages)
-        other = jnp.where(by_channel == 1, time_fastest(reductions, m, messages), gather)
-        return jnp.where(jnp.greater(messages, 0), gather + other, 0.0)
+        other = xp.where(by_channel == 1, time_fastest(reductions, m, messages), gather)
+        return xp.where(xp.greater(messages, 0), gather + other, 0.0)
 
     return time
 
 
-@compiled()
+@compiled(numpy=True)
 def time_classes(case: Case) -> Cells:
     time, work = make_timer(case), case.work
     pairs = zip(work.gathers, work.gathered, strict=True)
-    return jnp.asarray(reduce(jnp.add, (time(count, items) for count, items in pairs)))
+    return xp.asarray(reduce(xp.add, (time(count, items) for count, items in pairs)))
 
 
-@compiled()
+@compiled(numpy=True)
 def time_messages(case: Case, sizes: Cells) -> Cells:
-    return jnp.asarray(jnp.sum(make_timer(case)(jnp.ones(()), sizes), axis=0))
+    return xp.asarray(xp.sum(make_timer(case)(xp.ones(()), sizes), axis=0))
 
 
 def compare(model: str, system: str, group: str) -> Floats:

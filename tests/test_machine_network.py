@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xarray as xr
 import yaml
 
 import sweep
@@ -48,20 +49,41 @@ def test_more_pes_than_there_are_are_refused(tmp_path: Path, pe, limit) -> None:
     assert "machine_too_small" not in paper["limit"]
 
 
-def test_a_cube_its_best_and_its_limits_know_the_size(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    """Groups that are looked for, of several passes, also beyond the machine's size."""
+    folder = tmp_path_factory.mktemp("cube")
     axes: dict[str, Any] = {"model": "resnet50", "dataset": "imagenet", "batch": 32}
-    axes |= {"system": write_machine(tmp_path), "pe": [16, 32, 48, 64, 128]}
-    axes |= {"strategy": ["data", "data+pipeline:group=best"]}
-    cube = sweep.run({"axes": axes}, tmp_path / "cube.zarr")
-    for strategy in cube.strategy.values:
-        line = cube.sel(strategy=strategy).squeeze()
-        reasons = [line.paradl.reasons(int(each)) for each in line.limit]
-        assert ["machine_too_small" in each for each in reasons] == [False] * 3 + [True] * 2
-        assert line.paradl.feasible.values.tolist() == [True] * 3 + [False] * 2
+    axes |= {"system": write_machine(folder), "pe": [16, 32, 48, 64, 128]}
+    axes |= {"strategy": "data+pipeline:group=best"}
+    outputs = ["comp_time", "comm_time", "memory", "limit", "replicas"]
+    spec = {"axes": axes, "parameters": {"accumulate": 3}, "outputs": outputs}
+    return sweep.run(spec, folder / "cube.zarr")
+
+
+def test_a_cube_its_best_and_its_limits_know_the_size(cube: xr.Dataset) -> None:
+    line = cube.squeeze()
+    reasons = [line.paradl.reasons(int(each)) for each in line.limit]
+    assert ["machine_too_small" in each for each in reasons] == [False] * 3 + [True] * 2
+    assert line.paradl.feasible.values.tolist() == [True] * 3 + [False] * 2
     rows = sweep.limits(cube).to_dict("records")
     assert {row["largest_pe"] for row in rows} == {48}
     assert {row["forbidden_by"] for row in rows} == {"machine_too_small"}
     assert max(row["pe"] for row in sweep.best(cube).to_dict("records")) == 48
+
+
+def test_a_cube_counts_the_passes_that_all_of_its_cells_have(
+    cube: xr.Dataset, tmp_path: Path
+) -> None:
+    """An axis of them is in tests/test_machine.py."""
+    cell = cube.sel(pe=32).squeeze()
+    system = write_machine(tmp_path)
+    told, once = (
+        ask("data+pipeline:group=best", 32, system=system, parameters={"accumulate": passes})
+        for passes in (3, 1)
+    )
+    assert float(cell.paradl.global_batch) == told["global_batch"] == 3 * once["global_batch"]
+    assert float(cell.paradl.iteration_time) == pytest.approx(told["iteration_time"], rel=1e-6)
 
 
 def test_the_smallest_group_is_one_that_the_machine_has(tmp_path: Path) -> None:
@@ -131,15 +153,3 @@ def test_software_is_of_the_machine_oracle_alone() -> None:
     )
     assert plain["epoch_time"] == ddp["epoch_time"]
     assert ddp["terms"]["hidden_communication"] == 0
-
-
-def test_a_cube_of_both_reads_back(tmp_path: Path) -> None:
-    axes = {"model": "alexnet", "dataset": "imagenet", "strategy": "data", "pe": [4, 8]}
-    spec = {"axes": axes | {"system": ["abci", "abci:software=ddp"], "batch": 64}}
-    sweep.run(spec, tmp_path / "cube.zarr")
-    cube = sweep.open_dataset(tmp_path / "cube.zarr")
-    assert [each.software for each in cube.paradl.grid.systems] == ["plain", "ddp"]
-    for name in ("abci", "abci:software=ddp"):
-        told = sweep.predict("alexnet", "data", 8, 64, system=name, dataset="imagenet")
-        cell = cube.sel(system=name, pe=8).squeeze()
-        assert float(cell.comm_time) == pytest.approx(told["comm_time"], rel=1e-6)

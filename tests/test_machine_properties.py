@@ -81,7 +81,7 @@ def change_levels(machine: Definition, key: str, factor: float, beyond: bool) ->
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@limit_examples(15)
+@limit_examples(10)
 @given(
     machine=machines(),
     model=st.sampled_from(MODELS),
@@ -106,7 +106,7 @@ def test_a_better_network_is_never_slower(strategy, machine, model, replicas, fa
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@limit_examples(15)
+@limit_examples(10)
 @given(
     machine=machines(),
     model=st.sampled_from(MODELS),
@@ -134,7 +134,7 @@ def test_what_is_hidden_is_no_longer_waited_for(
 
 
 @pytest.mark.parametrize("inside", INSIDE)
-@limit_examples(15)
+@limit_examples(10)
 @given(machine=machines(), group=st.integers(2, 12), groups=st.integers(2, 6))
 def test_a_group_is_never_faster_among_others(inside, machine, group, groups) -> None:
     """Alone it begins where a node does; of several, some lie across."""
@@ -150,7 +150,7 @@ def test_a_group_is_never_faster_among_others(inside, machine, group, groups) ->
 
 
 @pytest.mark.parametrize("inside", INSIDE)
-@limit_examples(15)
+@limit_examples(10)
 @given(data=st.data(), group=st.integers(2, 8), more=st.integers(1, 7), nodes=st.integers(2, 4))
 def test_groups_across_nodes_are_never_faster_than_inside(inside, data, group, more, nodes) -> None:
     """The same groups, where a node has some PEs more than fill it with whole ones."""

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import Layer, Machine, Setup, partition, predict, spatial_factors
@@ -278,6 +279,7 @@ def test_spatial_factors(
 # Pipeline stages.
 
 
+@limit_examples(50)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.data())
 def test_partition_is_the_leftmost_fullest_of_the_best(
     costs: list[int], data: st.DataObject

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 from machine_cases import FAST, problems
@@ -12,6 +13,7 @@ from reference_memory import SAMPLED, largest_batch, memory, search_largest_batc
 from reference_parts import Layer, Run, Values
 
 
+@limit_examples(25)
 @given(problems, st.integers(2, 9))
 def test_memory_is_convex_in_the_batch(problem: tuple[list[Layer], Run], factor: int) -> None:
     """The greatest of lines: at twice the batch no more than twice what depends on it."""
@@ -36,6 +38,7 @@ def test_largest_batch_of_the_toy() -> None:
     assert largest_batch(TOY, MACHINE, SERIAL, 9711) == 0
 
 
+@limit_examples(25)
 @given(problems, st.integers(0, 10**10), st.sampled_from((2.0, 4.0)))
 @example(([CONV], replace(SERIAL, b=1)), 0, 4.0)
 @example((list(TOY), PIPELINE), 9000, 4.0)

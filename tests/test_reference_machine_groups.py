@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_cases import machines, problems
@@ -73,6 +74,7 @@ def test_no_other_factor_stretches_it() -> None:
     assert epoch(TOY, PARTS, ceil)["split_overhead"] == pytest.approx(2 * (1.5 + 0.5))
 
 
+@limit_examples(25)
 @given(problems, machines(), st.integers(2, 64))
 def test_by_channel_outputs_are_put_together_once(
     problem: tuple[list[Layer], Run], machine: Machine, p2: int
@@ -147,6 +149,7 @@ def test_a_part_of_a_node_waits_for_a_part() -> None:
     assert expected_largest(1.0) == 0
 
 
+@limit_examples(25)
 @given(problems, machines(), st.floats(0, 10))
 def test_a_single_node_waits_at_no_layer(
     problem: tuple[list[Layer], Run], machine: Machine, wait: float

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_cases import machines, problems
@@ -219,6 +220,7 @@ def test_their_one_message_hides_nothing(omega: float) -> None:
 # Limits.
 
 
+@limit_examples(25)
 @given(problems, machines(), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_a_machine_without_staging_has_no_hosts(
     problem: tuple[list[Layer], Run], machine: Machine, packing: float, large: float
@@ -229,6 +231,7 @@ def test_a_machine_without_staging_has_no_hosts(
     assert terms(network, changed, run) == terms(network, none, run)
 
 
+@limit_examples(25)
 @given(problems, machines())
 def test_hosts_of_one_node_or_of_a_pe_each_are_a_ring(
     problem: tuple[list[Layer], Run], machine: Machine

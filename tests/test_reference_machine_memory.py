@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import reference
+from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_cases import FAST, networks, problems, runs
@@ -162,6 +163,7 @@ def test_there_are_always_as_many_runs_as_meant() -> None:
         assert [i for one in each for i in one] == list(range(count))
 
 
+@limit_examples(25)
 @given(problems)
 def test_recompute_never_raises_memory(problem: tuple[list[Layer], Run]) -> None:
     """Where the first layer keeps the samples, as every convolution does."""
@@ -176,6 +178,7 @@ def test_recompute_never_raises_memory(problem: tuple[list[Layer], Run]) -> None
 # Along the PEs of a group.
 
 
+@limit_examples(25)
 @given(networks, runs(1), st.sampled_from(("spatial", "filter", "channel", "pipeline")))
 def test_one_pe_of_any_group_is_no_group(network: list[Layer], run: Run, group: Any) -> None:
     alone = replace(run, group="none", p2=1, factors=(1, 1, 1))
@@ -183,6 +186,7 @@ def test_one_pe_of_any_group_is_no_group(network: list[Layer], run: Run, group: 
     assert memory(network, FAST, grouped) == memory(network, FAST, alone)
 
 
+@limit_examples(25)
 @given(networks, runs(1), st.sampled_from((1, 2, 4)))
 def test_what_is_not_divided_is_whole(network: list[Layer], run: Run, p2: int) -> None:
     alone = replace(run, group="none", p2=1)
@@ -194,6 +198,7 @@ def test_what_is_not_divided_is_whole(network: list[Layer], run: Run, p2: int) -
         assert memory(points, FAST, replace(alone, **grouped)) == memory(points, FAST, alone)
 
 
+@limit_examples(15)
 @given(networks, runs(1), st.sampled_from(("filter", "channel")))
 def test_memory_and_compute_never_rise_along_divisors(
     network: list[Layer], run: Run, group: Any
@@ -207,6 +212,7 @@ def test_memory_and_compute_never_rise_along_divisors(
 CHAIN = ((1, 1, 1), (2, 1, 1), (2, 2, 1), (2, 2, 2), (2, 2, 4), (2, 3, 4), (4, 4, 3), (5, 4, 8))
 
 
+@limit_examples(15)
 @given(networks, runs(1), st.lists(st.permutations(range(3)), min_size=8, max_size=8))
 def test_memory_of_cubes_in_a_spatial_group_never_rises(
     network: list[Layer], run: Run, orders: list[list[int]]
@@ -222,6 +228,7 @@ def test_memory_of_cubes_in_a_spatial_group_never_rises(
     )
 
 
+@limit_examples(15)
 @given(networks, runs(1))
 def test_memory_of_a_spatial_group_never_rises_along_its_factors(
     network: list[Layer], run: Run
@@ -256,6 +263,7 @@ def assert_never_rises(network: list[Layer], along: list[Run]) -> None:
             assert after <= before * (1 + 1e-12)
 
 
+@limit_examples(25)
 @given(problems)
 def test_a_stage_holds_no_more_than_the_network_and_what_it_received(
     problem: tuple[list[Layer], Run],

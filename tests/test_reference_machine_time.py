@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_cases import FAST, machines, networks, problems, runs
@@ -15,6 +16,7 @@ from reference_parts import Layer, Machine, Run, group_pass, layer_pass, stages
 # Reductions.
 
 
+@limit_examples(25)
 @given(networks, runs(1), st.sampled_from(("spatial", "filter", "channel", "pipeline")))
 def test_one_pe_of_any_group_is_no_group(network: list[Layer], run: Run, group: Any) -> None:
     machine = replace(FAST, input_rate=1e3)
@@ -24,6 +26,7 @@ def test_one_pe_of_any_group_is_no_group(network: list[Layer], run: Run, group: 
     assert epoch(network, machine, grouped) == epoch(network, machine, alone)
 
 
+@limit_examples(25)
 @given(networks, runs(1), st.sampled_from((1, 2, 4)))
 def test_parts_of_one_are_not_divided(network: list[Layer], run: Run, p2: int) -> None:
     points = [replace(each, extents_x=(1, 1, 1), extents_y=(1, 1, 1)) for each in network]
@@ -32,6 +35,7 @@ def test_parts_of_one_are_not_divided(network: list[Layer], run: Run, p2: int) -
     assert_same_compute(points, spatial, alone)
 
 
+@limit_examples(25)
 @given(networks, runs(1), st.sampled_from(("filter", "channel")), st.sampled_from((1, 2, 4)))
 def test_nothing_divided_is_no_group(network: list[Layer], run: Run, group: Any, p2: int) -> None:
     whole = [replace(each, divided=False) for each in network]
@@ -45,6 +49,7 @@ def assert_same_compute(network: list[Layer], first: Run, second: Run) -> None:
     assert {n: one[n] for n in COMPUTE} == pytest.approx({n: other[n] for n in COMPUTE})
 
 
+@limit_examples(25)
 @given(problems)
 def test_one_segment_is_a_stage_after_the_other(problem: tuple[list[Layer], Run]) -> None:
     network, run = problem
@@ -53,6 +58,7 @@ def test_one_segment_is_a_stage_after_the_other(problem: tuple[list[Layer], Run]
     assert result["pipeline_bubble"] == pytest.approx((run.p2 - 1) * result["forward_backward"])
 
 
+@limit_examples(25)
 @given(problems, st.integers(2, 5))
 def test_passes_of_one_batch_pay_the_overhead_of_each(
     problem: tuple[list[Layer], Run], count: int
@@ -70,6 +76,7 @@ def test_passes_of_one_batch_pay_the_overhead_of_each(
 # Limits.
 
 
+@limit_examples(25)
 @given(problems)
 def test_large_batches_take_the_time_of_their_samples(problem: tuple[list[Layer], Run]) -> None:
     network, run = problem
@@ -83,6 +90,7 @@ def test_large_batches_take_the_time_of_their_samples(problem: tuple[list[Layer]
     assert busy == pytest.approx((1 + bubble) * slowest, rel=1e-6)
 
 
+@limit_examples(25)
 @given(problems)
 def test_without_traffic_arithmetic_and_overhead_remain(problem: tuple[list[Layer], Run]) -> None:
     network, run = problem
@@ -96,6 +104,7 @@ def test_without_traffic_arithmetic_and_overhead_remain(problem: tuple[list[Laye
     assert result["weight_update"] == 0
 
 
+@limit_examples(25)
 @given(problems)
 def test_without_arithmetic_traffic_remains(problem: tuple[list[Layer], Run]) -> None:
     network, run = problem
@@ -107,6 +116,7 @@ def test_without_arithmetic_traffic_remains(problem: tuple[list[Layer], Run]) ->
     assert result["forward_backward"] == pytest.approx(expected)
 
 
+@limit_examples(25)
 @given(problems, machines(), st.floats(0.1, 10))
 def test_a_machine_that_is_faster_throughout_scales_every_term(
     problem: tuple[list[Layer], Run], slow: Machine, factor: float
@@ -131,6 +141,7 @@ def test_a_machine_that_is_faster_throughout_scales_every_term(
     assert terms(network, fast, run) == pytest.approx(expected, rel=1e-9, abs=1e-9 * total)
 
 
+@limit_examples(25)
 @given(networks, st.integers(1, 64), st.integers(1, 64))
 def test_equal_stages_share_the_work(network: list[Layer], p2: int, segments: int) -> None:
     row = network[0]
@@ -144,6 +155,7 @@ def test_equal_stages_share_the_work(network: list[Layer], p2: int, segments: in
     assert sum(result[name] for name in COMPUTE[:3]) == pytest.approx(ideal)
 
 
+@limit_examples(25)
 @given(problems)
 def test_a_slowdown_leaves_updates_and_messages(problem: tuple[list[Layer], Run]) -> None:
     network, run = problem

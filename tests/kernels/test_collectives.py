@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from kernels.collectives import all_gather, all_reduce, point_to_point
 from kernels.network import Link
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 LINK = Link(3.0, 0.5)
 
 

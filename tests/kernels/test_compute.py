@@ -10,6 +10,8 @@ from kernels.compute import count_fetched, forward_roofline, layer_times, roofli
 from kernels.layers import Sequence
 from kernels.options import Options
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 DELTA = 4.0
 # x + y + w: 168, 480, 1418 items; 2304, 9216, 2560 FLOPs.
 FORWARD = np.array([23.04, 92.16, 25.6])

@@ -16,6 +16,8 @@ from kernels.software import Software
 from kernels.strategy import group_work, iteration_terms
 from kernels.terms import Terms, list_terms
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 RAILS = Options(network="rails")
 ALL = 4 * 1640  # bytes of the gradients
 WINDOW = 2 / 3 * 2 * 21  # seconds of the backward pass

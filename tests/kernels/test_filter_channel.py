@@ -9,6 +9,8 @@ from kernels.filter_channel import exchanged, work
 from kernels.group import GroupWork
 from kernels.options import Options
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 
 def by_filter(algorithm="ring") -> GroupWork:
     places = placement(split=(1, 1, 0))

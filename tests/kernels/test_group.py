@@ -1,9 +1,12 @@
 """A group of PEs that all do the same: the toy's sums by hand."""
 
 import numpy as np
+import pytest
 from toys import LAYERS, TIMES
 
 from kernels.group import held, merged, share, total, whole_work
+
+pytestmark = pytest.mark.usefixtures("in_numpy")
 
 
 def test_sums_over_the_layers() -> None:

@@ -12,6 +12,8 @@ from racks import RACKS, make_ring
 from kernels.collectives import Algorithm
 from kernels.library_collectives import gather_costs, reduce_costs, time_fastest, tree_costs
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 ALGORITHMS: tuple[Algorithm, ...] = ("ring", "tree", "two-level")
 
 
@@ -109,7 +111,7 @@ def test_what_may_be_chosen() -> None:
     assert tree_costs(RACKS, ring, "ring") == ()
 
 
-@limit_examples(100)
+@limit_examples(40)
 @given(
     group=st.integers(1, 40),
     stride=st.integers(1, 40),

@@ -11,6 +11,8 @@ from kernels.flags import FORBIDS, MARKS, Limit
 from kernels.limits import early, limits
 from kernels.strategy import group_work
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
     work = group_work(Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, group), TIMES)

@@ -8,6 +8,8 @@ from kernels.memory import memory
 from kernels.options import Options
 from kernels.strategy import group_work
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 WHOLE = 4 * (2 * 2 * (224 + 202) + 2 * 1640 + 22)  # b = 2, 4 bytes an item
 
 

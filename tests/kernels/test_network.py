@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from kernels.network import Link, Network, link, shared_links, staged_link
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 NETWORK = Network(
     span=np.array([4.0, 8, 16]),
     latency=np.array([1.0, 2, 3]),

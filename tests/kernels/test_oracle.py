@@ -14,6 +14,8 @@ from kernels.flags import FORBIDS, Limit
 from kernels.oracle import Answer, choose_answer, evaluate, reduce_layers
 from kernels.terms import Terms
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 GROUPS = ("spatial", "pipeline", "filter", "channel")
 NAMES = [each.name for each in fields(Terms)]
 

@@ -11,6 +11,8 @@ from kernels.layers import Layers
 from kernels.options import Options
 from kernels.own_part import row_share, take_own_part
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 
 def own(group, p2=2.0, **places) -> Layers:
     options = Options(weights_read="pass")

@@ -11,6 +11,8 @@ from kernels.division import Division
 from kernels.options import Options
 from kernels.pipeline import largest, passed_on, stage_sums, work
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 
 def test_stages_are_sums_of_consecutive_layers() -> None:
     values = np.array([1.0, 2, 4, 8, 16])

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
 from kernels.division import Division
@@ -11,6 +12,8 @@ from kernels.group import Placed
 from kernels.memory import hold
 from kernels.options import Options
 from kernels.placed import find_peaks, sum_devices, work
+
+pytestmark = pytest.mark.usefixtures("in_numpy")
 
 RUNS = np.array([[1.0, 1, 0], [0, 0, 1]])
 PLACED = Placed(

@@ -2,7 +2,6 @@
 
 from dataclasses import fields, replace
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from budgets import limit_examples
@@ -57,12 +56,12 @@ def test_no_rate_varies_with_the_batch_and_only_start_ups_with_latency() -> None
     work = reduce_layers(Division(LAYERS, PROCESSOR, placement(), 2.0, 4.0, "filter"))
     cells = {"p": (3, 1, 1), "batch": (1, 4, 1), "latency": (1, 1, 5)}
     setup = replace(
-        run(p2=2.0, p1=jnp.ones(cells["p"])),
-        p=jnp.full(cells["p"], 2.0),
-        spec_batch=jnp.ones(cells["batch"]),
+        run(p2=2.0, p1=np.ones(cells["p"])),
+        p=np.full(cells["p"], 2.0),
+        spec_batch=np.ones(cells["batch"]),
     )
-    slow = replace(NETWORK, latency=jnp.ones((2, *cells["latency"])))
-    found = find_rates(Case(work, bounds(), setup, slow, PROCESSOR))
+    slow = replace(NETWORK, latency=np.ones((2, *cells["latency"])))
+    found = compiled()(find_rates)(Case(work, bounds(), setup, slow, PROCESSOR))
     assert np.shape(found.startup.communication) == (3, 1, 5)
     assert np.shape(found.sample.communication) == (3, 1, 1)
     assert np.shape(found.fixed.communication) == (3, 1, 1)

@@ -11,6 +11,8 @@ from racks import RACKS, make_ring, oversubscribe
 from kernels.network import Network
 from kernels.rings import count_chains, count_flows, count_in_node, find_path, is_cut
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 
 def expect_path(network: Network, ring: tuple[float, float, float], alpha: float, speed: float):
     path = find_path(network, make_ring(*ring))

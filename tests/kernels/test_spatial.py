@@ -11,6 +11,8 @@ from kernels.group import Placement
 from kernels.layers import Layers
 from kernels.spatial import halo, layer_halo, split_point, work
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 
 def divide(layers: Layers, places: Placement, p2: float) -> Division:
     return Division(layers, PROCESSOR, places, p2, 4.0, "spatial")

@@ -16,6 +16,8 @@ from kernels.run import add_terms, extend_to_epoch
 from kernels.strategy import group_work, iteration_terms
 from kernels.terms import TERMS, Terms, list_terms
 
+pytestmark = pytest.mark.usefixtures("in_numpy")
+
 ALL = 4 * 1640  # bytes of the gradients
 GROUPS = {
     "none": placement(),

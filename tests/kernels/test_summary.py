@@ -13,6 +13,7 @@ from kernels.flags import FORBIDS, Limit
 from kernels.statistics import BEST, STATISTICS
 from kernels.summary import Line, extend_summary, summarise_nothing, tabulate, tabulate_line
 
+TABULATE = jax.jit(tabulate_line)
 PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)
 SLICES = (5, 4)
 
@@ -91,7 +92,7 @@ def named(table: jax.Array) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("seed", range(8))
 def test_every_slice_agrees_with_a_loop(seed, trains):
     asked = a_line(seed, trains=trains)
-    found = named(jax.jit(tabulate_line)(asked))
+    found = named(TABULATE(asked))
     for slice_ in np.ndindex(SLICES):
         expected = brute_force(asked, slice_)
         for name, value in expected.items():
@@ -101,7 +102,7 @@ def test_every_slice_agrees_with_a_loop(seed, trains):
 def test_nothing_is_allowed():
     asked = a_line(0)
     none = replace(asked, limit=jnp.full((len(PES), *SLICES), 1, jnp.uint16))
-    found = named(tabulate_line(none))
+    found = named(TABULATE(none))
     assert (found["largest_pe"] == 0).all()
     assert np.isnan(found["fastest_time"]).all()
     assert (found["forbidden_by"] == Limit.MEMORY).all()
@@ -109,7 +110,7 @@ def test_nothing_is_allowed():
 
 
 @pytest.mark.parametrize("trains", [False, True])
-@pytest.mark.parametrize("cut", range(1, len(PES)))
+@pytest.mark.parametrize("cut", [1, 3, 5])
 def test_parts_of_a_line_make_the_summary_of_the_whole(cut, trains):
     asked = a_line(cut, trains=trains)
     first, second = (

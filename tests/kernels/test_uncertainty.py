@@ -21,9 +21,8 @@ from kernels.strategy import group_work
 from kernels.uncertainty import draw_times, percentiles, quantile
 
 MACHINE = Options(network="rails", weights_read="pass", memory="liveness")
-# Compiled once for all cases: step by step each operation is compiled by itself, for 10 s.
-spread = compiled()(uncertainty.spread)
-draw = compiled()(draw_times)
+spread = compiled(numpy=True)(uncertainty.spread)
+draw = compiled(numpy=True)(draw_times)
 
 DRAWS = np.exp(np.array([0.3, -0.1, 0.0, -0.4]))
 ONES = np.ones(DRAWS.size)
@@ -160,6 +159,14 @@ def test_times_of_each_draw() -> None:
     exchange = reduce_gradients()
     own = 2 * np.hypot(0.1 * COMPUTE, 0.3 * exchange) / (COMPUTE + exchange)
     assert float(error) == pytest.approx(own)
+
+
+def test_a_program_finds_what_numpy_does() -> None:
+    case = make_case("filter", 2.0, 2.0, errors=ERRORS, serial=DRAWS, node_reduce=DRAWS)
+    program = compiled()(uncertainty.spread)
+    for one, other in zip(vars(spread(case)).values(), vars(program(case)).values(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11)
+        assert one > 0
 
 
 def test_percentiles_lie_about_the_median() -> None:

@@ -95,7 +95,7 @@ def networks(draw: st.DrawFn) -> LayerTable:
     )
 
 
-@limit_examples(30)
+@limit_examples(15)
 @given(networks(), st.sampled_from(("none", "full")))
 @example(FEW_ROWS, "none")
 def test_memory_of_any_network_never_rises_along_divisors(model: LayerTable, recompute) -> None:
@@ -108,7 +108,7 @@ def test_memory_of_any_network_never_rises_along_divisors(model: LayerTable, rec
                 assert division.held <= divisions[size].held * (1 + 1e-6)
 
 
-@limit_examples(50)
+@limit_examples(25)
 @given(networks(), st.sampled_from(SIZES))
 def test_memory_takes_no_fit_away(model: LayerTable, p2: int) -> None:
     assert divide(model, p2, STORAGE).fits == divide(model, p2, None).fits

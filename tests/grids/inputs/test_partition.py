@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from budgets import limit_examples
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def best(costs, stages) -> float:
     return min(largest(costs, (*cut, len(costs))) for cut in cuts)
 
 
+@limit_examples(50)
 @given(st.lists(st.integers(0, 20).map(float) | st.floats(0, 1), min_size=1, max_size=8))
 def test_optimal_for_every_number_of_stages(costs) -> None:
     layers = len(costs)
@@ -78,6 +80,7 @@ def choose(costs, crossing, stages) -> tuple[int, ...]:
 whole = st.integers(0, 3) | st.integers(40, 43)
 
 
+@limit_examples(50)
 @given(
     layers=st.lists(
         st.tuples(whole.map(float), st.integers(0, 4).map(float)), min_size=1, max_size=9

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -24,11 +25,10 @@ from grids.inputs.uncertainty import (
 )
 from grids.spec import validate_spec
 from kernels.case import Case
-from kernels.compiled import compiled
 from kernels.draws import Uncertainty
-from kernels.uncertainty import spread
+from kernels.namespace import use_numpy
+from kernels.uncertainty import Spread, spread
 
-SPREAD = compiled()(spread)
 KEYS = ("compute", "communication", "total")
 
 
@@ -211,20 +211,12 @@ def test_as_many_draws_as_are_needed(system, strategy, pe) -> None:
         shape = (4096, *np.shape(leaf)[1:])
         return np.asarray(np.exp(np.log(leaf).std() * random.standard_normal(shape)))
 
-    def repeat(leaf: Any) -> np.ndarray:
-        return np.tile(leaf, (4096 // DRAWS, *[1] * (np.ndim(leaf) - 1)))
+    def find_spread(how: Callable[[Any], np.ndarray]) -> Spread:
+        drawn = replace(few, factors=jax.tree.map(how, few.factors), serial=how(few.serial))
+        with use_numpy():
+            return spread(replace(case, uncertainty=drawn))
 
-    ours, theirs = (
-        SPREAD(
-            replace(
-                case,
-                uncertainty=replace(
-                    few, factors=jax.tree.map(how, few.factors), serial=how(few.serial)
-                ),
-            )
-        )
-        for how in (repeat, draw)
-    )
+    ours, theirs = find_spread(np.asarray), find_spread(draw)
     for key in KEYS:
         expected = float(np.squeeze(getattr(theirs, key)))
         assert float(np.squeeze(getattr(ours, key))) == pytest.approx(expected, rel=0.1), key

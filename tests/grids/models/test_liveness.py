@@ -170,7 +170,7 @@ STEPS = st.lists(st.recursive(PLAIN, nest, max_leaves=8), max_size=5)
 TARGET = {"conv": {"name": "target", **CONV["conv"]}}
 
 
-@limit_examples(200)
+@limit_examples(60)
 @given(STEPS)
 def test_a_tensor_is_kept_once_where_it_is_needed(steps: list[object]) -> None:
     """Each tensor by itself; what is kept is no more than all that there is."""
@@ -192,7 +192,7 @@ def test_a_tensor_is_kept_once_where_it_is_needed(steps: list[object]) -> None:
     assert (layers.kept_bytes <= 8 * layers.y).all()
 
 
-@limit_examples(200)
+@limit_examples(60)
 @given(STEPS, STEPS)
 def test_a_relu_behind_a_convolution(before: list[object], after: list[object]) -> None:
     """Takes the memory of convolution's output: nothing more, where that was kept.
