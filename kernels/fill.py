@@ -16,7 +16,7 @@ from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.namespace import repeat
-from kernels.oracle import Invariants, find_invariants
+from kernels.oracle import Invariants, find_invariants, find_limits
 from kernels.outputs import select_outputs
 from kernels.statistics import SUMMARISED
 from kernels.summary import (
@@ -127,18 +127,20 @@ class Block:
     @cached_property
     def limits(self) -> tuple[int, ...]:
         """The shape, across the PE counts, of what flags tell apart."""
-        outputs = jax.eval_shape(
-            lambda case, invariants: select_outputs(case, ("limit",), invariants),
-            self.case,
-            self.invariants,
-        )
-        shape: tuple[int, ...] = outputs["limit"].shape
-        return shape[1:]
+        shape = jax.eval_shape(_find_limits, self.case, self.invariants).shape
+        return tuple(shape[1:])
 
     @property
     def p(self) -> Array:
         """PE counts, of the cells' rank: without the dimension of choices."""
         return jnp.asarray(self.case.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
+
+
+def _find_limits(case: Case, invariants: Invariants | None) -> AnyArray:
+    """The flags as they are stored. Times choose, and otherwise need not be traced for them."""
+    if case.choices:
+        return select_outputs(case, ("limit",), invariants)["limit"]
+    return find_limits(case, invariants or find_invariants(case))
 
 
 def list_summarised(case: Case) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from kernels.uncertainty import draw_times, percentiles, quantile
 
 MACHINE = Options(network="rails", weights_read="pass", memory="liveness")
 # Compiled once for all cases: step by step each operation is compiled by itself, for 10 s.
-spread = compiled()(uncertainty.spread)
+spread = compiled()(lambda case: uncertainty.spread(case, uncertainty.time_iteration(case)))
 draw = compiled()(draw_times)
 
 DRAWS = np.exp(np.array([0.3, -0.1, 0.0, -0.4]))

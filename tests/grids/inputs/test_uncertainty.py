@@ -26,9 +26,9 @@ from grids.spec import validate_spec
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.draws import Uncertainty
-from kernels.uncertainty import spread
+from kernels.uncertainty import spread, time_iteration
 
-SPREAD = compiled()(spread)
+SPREAD = compiled()(lambda case: spread(case, time_iteration(case)))
 KEYS = ("compute", "communication", "total")
 
 
