@@ -15,8 +15,9 @@ from jax import Array
 from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.fit import find_limits
 from kernels.namespace import repeat
-from kernels.oracle import Invariants, find_invariants, find_limits
+from kernels.oracle import Invariants, find_invariants
 from kernels.outputs import select_outputs
 from kernels.statistics import SUMMARISED
 from kernels.summary import (
@@ -140,7 +141,7 @@ def _find_limits(case: Case, invariants: Invariants | None) -> AnyArray:
     """The flags as they are stored. Times choose, and otherwise need not be traced for them."""
     if case.choices:
         return select_outputs(case, ("limit",), invariants)["limit"]
-    return find_limits(case, invariants or find_invariants(case))
+    return find_limits(case)
 
 
 def list_summarised(case: Case) -> tuple[str, ...]:

@@ -114,13 +114,6 @@ def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
     return answer
 
 
-def find_limits(case: Case, invariants: Invariants, needed: Cells | None = None) -> Limits:
-    """The flags, for each of the choices. needed: memory [B a PE], where it is at hand."""
-    if needed is None:
-        needed = _find_needed(case, invariants)
-    return limits(case.work, invariants.flags, case.run, needed, case.pe.memory_capacity)
-
-
 def choose_answer(choices: Answer) -> Answer:
     """The best in each cell of the answers along the leading dimension."""
     pick = _pick_choice(choices)
@@ -155,8 +148,8 @@ def _settle_choices(case: Case) -> Case:
 
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
-    run, training = case.run, case.training
-    needed = _find_needed(case, invariants)
+    work, run, exists, training = case.work, case.run, invariants.exists, case.training
+    needed = xp.where(exists, find_memory(case), xp.nan)
     now = _find_times(case, invariants)
     times = extend_to_epoch(now, run, case.options)
     unsure = None if case.uncertainty is None else spread(case, now)
@@ -166,10 +159,10 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         compute=times.compute,
         communication=times.communication,
         memory=needed,
-        limit=find_limits(case, invariants, needed),
+        limit=limits(work, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
-        segments=xp.where(xp.equal(case.work.pipelined, 1), run.segments, 1.0),
+        segments=xp.where(xp.equal(work.pipelined, 1), run.segments, 1.0),
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
@@ -178,11 +171,6 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         epochs_spread=epochs_spread,
         train_spread=_add_spreads(unsure, epochs_spread),
     )
-
-
-def _find_needed(case: Case, invariants: Invariants) -> Cells:
-    """[B a PE]; NaN where there is no such configuration."""
-    return xp.where(invariants.exists, find_memory(case), xp.nan)
 
 
 def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:
