@@ -15,6 +15,7 @@ from jax import Array
 from kernels.arrays import LIMITS, AnyArray, Cells
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.fit import find_limits
 from kernels.namespace import repeat
 from kernels.oracle import Invariants, find_invariants
 from kernels.outputs import select_outputs
@@ -127,18 +128,20 @@ class Block:
     @cached_property
     def limits(self) -> tuple[int, ...]:
         """The shape, across the PE counts, of what flags tell apart."""
-        outputs = jax.eval_shape(
-            lambda case, invariants: select_outputs(case, ("limit",), invariants),
-            self.case,
-            self.invariants,
-        )
-        shape: tuple[int, ...] = outputs["limit"].shape
-        return shape[1:]
+        shape = jax.eval_shape(_find_limits, self.case, self.invariants).shape
+        return tuple(shape[1:])
 
     @property
     def p(self) -> Array:
         """PE counts, of the cells' rank: without the dimension of choices."""
         return jnp.asarray(self.case.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
+
+
+def _find_limits(case: Case, invariants: Invariants | None) -> AnyArray:
+    """The flags as they are stored. Times choose, and otherwise need not be traced for them."""
+    if case.choices:
+        return select_outputs(case, ("limit",), invariants)["limit"]
+    return find_limits(case)
 
 
 def list_summarised(case: Case) -> tuple[str, ...]:

@@ -150,8 +150,9 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
     work, run, exists, training = case.work, case.run, invariants.exists, case.training
     needed = xp.where(exists, find_memory(case), xp.nan)
-    times = extend_to_epoch(_find_times(case, invariants), run, case.options)
-    unsure = None if case.uncertainty is None else spread(case)
+    now = _find_times(case, invariants)
+    times = extend_to_epoch(now, run, case.options)
+    unsure = None if case.uncertainty is None else spread(case, now)
     epochs_spread = training.spread_epochs(run.global_batch) if training else None
     return Answer(
         terms=times.terms,

@@ -4,6 +4,7 @@ Computed in double precision and kept in single: rounded once, an answer is the 
 is cut into blocks, and whatever order of operations the compiler then finds best.
 """
 
+from dataclasses import replace
 from operator import attrgetter
 
 from kernels.arrays import LIMITS, AnyArray, Cells
@@ -37,6 +38,9 @@ def select_outputs(
     case: Case, names: tuple[str, ...], invariants: Invariants | None = None
 ) -> dict[str, AnyArray]:
     """The outputs as they are stored; of size 1 along dimensions where they do not vary."""
+    if not any(map(_split_percentile, names)):
+        # Spreads are most of a program, and would be traced although nothing reads them.
+        case = replace(case, uncertainty=None)
     answer = evaluate(case, invariants)
     slopes = find_output_slopes(case, names)
     return {
@@ -47,12 +51,16 @@ def select_outputs(
 
 def read_output(answer: Answer, name: str) -> Cells:
     """One of the cube's variables out of an answer, which elasticities are not in."""
-    # As in `epoch_time_p90`; no name of another output ends so.
-    time, _, percent = name.rpartition("_p")
-    if percent.isdigit():
-        return _percentile(answer, time, int(percent))
+    if percentile := _split_percentile(name):
+        return _percentile(answer, *percentile)
     value: Cells = attrgetter(STORED[name])(answer)
     return value
+
+
+def _split_percentile(name: str) -> tuple[str, int] | None:
+    """The time and the percent of an output such as `epoch_time_p90`; None of another."""
+    time, _, percent = name.rpartition("_p")
+    return (time, int(percent)) if percent.isdigit() else None
 
 
 def _percentile(answer: Answer, time: str, percent: int) -> Cells:

@@ -56,11 +56,11 @@ class Errors:
     widening: Cells
 
 
-def spread(case: Case) -> Spread:
-    """The spreads of an iteration's times. The case has an uncertainty."""
+def spread(case: Case, now: Times) -> Spread:
+    """The spreads of an iteration's times, now `now`. The case has an uncertainty."""
     assert case.uncertainty is not None  # whoever asks for a spread has one
-    drawn = _find_variances_at_once(case) if in_numpy() else _find_variances(case)
-    terms = time_iteration(case).terms
+    drawn = (_find_variances_at_once if in_numpy() else _find_variances)(case, now)
+    terms = now.terms
     compute, communication = _find_own_errors(terms, case)
     return Spread(
         compute=_add_error(drawn[0], compute, terms.compute),
@@ -100,17 +100,17 @@ def percentiles(time: Cells, sigma: Cells) -> dict[int, Cells]:
     return {percent: quantile(time, sigma, percent) for percent in PERCENTILES}
 
 
-def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
-    """Of the logarithms of the three times, over all draws."""
+def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
+    """Of the logarithms of the three times, over all draws; now: where no parameter is moved."""
     uncertainty = case.uncertainty
     assert uncertainty is not None
 
     def list_times(factors: Software, serial: Cells) -> list[AnyArray]:
-        return _list_times(_move(case, factors, serial))
+        return _list_times(time_iteration(_move(case, factors, serial)))
 
     draws, count = (uncertainty.factors, uncertainty.serial), xp.shape(uncertainty.serial)[0]
-    # From where no parameter is moved: differences of logarithms, whose squares lose no digits.
-    centre = list_times(*jax.tree.map(xp.ones_like, take_item(draws, 0)))
+    # Differences of logarithms, whose squares lose no digits.
+    centre = _list_times(now)
 
     def add(number: AnyArray | int, sums: list[Sums]) -> list[Sums]:
         drawn = list_times(*take_item(draws, number))
@@ -129,22 +129,21 @@ def _find_variances(case: Case) -> tuple[Cells, Cells, Cells]:
     return compute, communication, total
 
 
-def _find_variances_at_once(case: Case) -> tuple[Cells, Cells, Cells]:
+def _find_variances_at_once(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
     """The same with all draws side by side: in numpy an operation takes as long for one of them.
 
     Of one cell 157 -> 29 ms (two cores, shared).
     """
-    rank = xp.ndim(case.run.p)
-    drawn, centre = (_list_times(each) for each in (add_draws(case), add_dimension(case, rank)))
+    drawn, centre = _list_times(time_iteration(add_draws(case))), _list_times(now)
     compute, communication, total = (
-        xp.var(xp.log(each / at), axis=-1) for each, at in zip(drawn, centre, strict=True)
+        xp.var(xp.log(each / at[..., None]), axis=-1)
+        for each, at in zip(drawn, centre, strict=True)
     )
     return compute, communication, total
 
 
-def _list_times(case: Case) -> list[AnyArray]:
+def _list_times(times: Times) -> list[AnyArray]:
     """Of computing, communicating and in all [s], none of them nothing."""
-    times = time_iteration(case)
     parts = (times.compute, times.communication, times.compute + times.communication)
     return [xp.maximum(xp.asarray(part), NOTHING) for part in parts]
 

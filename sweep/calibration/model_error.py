@@ -20,7 +20,7 @@ from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.namespace import xp
 from kernels.percentiles import PERCENTILES
-from kernels.uncertainty import spread
+from kernels.uncertainty import spread, time_iteration
 from sweep.calibration.cross_validation import LeftOut, Predicted
 from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Mask, Observations
@@ -184,6 +184,6 @@ def _vary_errors(predicted: Predicted) -> list[Case]:
 @compiled(numpy=True)
 def _predict(case: Case) -> tuple[Array, Array]:
     """ln of seconds an iteration, and its spread, both [part, run] in the order of PARTS."""
-    spreads = spread(case)
+    spreads = spread(case, time_iteration(case))
     each = [spreads.total, spreads.compute, spreads.communication]
     return log_times(case), xp.stack(each)

@@ -78,21 +78,18 @@ def make_network(
     """A network of random weights, whose lines are flat."""
     outputs = len(TARGETS) * TERMS + 1
     sizes = [features, *[width] * depth, outputs]
-    layers = [
-        (rng.standard_normal((after, before)) / np.sqrt(before), np.zeros(after))
-        for before, after in pairwise(sizes)
+    weights = [
+        rng.standard_normal((after, before)) / np.sqrt(before) for before, after in pairwise(sizes)
     ]
+    weights[-1] *= 0.1
     # Terms begin apart from each other: equal ones would learn the same.
-    last, biases = layers.pop()
     starts = np.zeros((1 + kinds, outputs))
     starts[0] = rng.standard_normal(outputs)
-    return _move(
-        Network(
-            lines=np.zeros((1 + kinds, outputs, features)),
-            starts=starts,
-            layers=(*layers, (0.1 * last, biases)),
-            sharpness=np.array(SHARPNESS),
-        )
+    return Network(
+        lines=_move(np.zeros((1 + kinds, outputs, features))),
+        starts=_move(starts),
+        layers=tuple((_move(each), _move(np.zeros(len(each)))) for each in weights),
+        sharpness=_move(np.array(SHARPNESS)),
     )
 
 
@@ -107,12 +104,12 @@ def begin_network(network: Network, features: Floats, targets: Floats) -> Networ
     of_all, starts = np.array(network.lines), np.array(network.starts)
     of_all[0, :-1] += np.repeat(lines, TERMS, axis=0)
     starts[0, :-1] += np.repeat(mean, TERMS) - np.log(TERMS)
-    return _move(replace(network, lines=of_all, starts=starts))
+    return replace(network, lines=_move(of_all), starts=_move(starts))
 
 
-def _move(network: Network) -> Network:
-    """The same weights in single precision, where programs run."""
-    moved: Network = jax.device_put(jax.tree.map(np.float32, network))
+def _move(values: Floats) -> Array:
+    """The same numbers in single precision, where programs run."""
+    moved: Array = jax.device_put(values.astype(np.float32))
     return moved
 
 

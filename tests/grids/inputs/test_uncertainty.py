@@ -27,7 +27,7 @@ from grids.spec import validate_spec
 from kernels.case import Case
 from kernels.draws import Uncertainty
 from kernels.namespace import use_numpy
-from kernels.uncertainty import Spread, spread
+from kernels.uncertainty import Spread, spread, time_iteration
 
 KEYS = ("compute", "communication", "total")
 
@@ -214,7 +214,7 @@ def test_as_many_draws_as_are_needed(system, strategy, pe) -> None:
     def find_spread(how: Callable[[Any], np.ndarray]) -> Spread:
         drawn = replace(few, factors=jax.tree.map(how, few.factors), serial=how(few.serial))
         with use_numpy():
-            return spread(replace(case, uncertainty=drawn))
+            return spread(replace(case, uncertainty=drawn), time_iteration(case))
 
     ours, theirs = find_spread(np.asarray), find_spread(draw)
     for key in KEYS:

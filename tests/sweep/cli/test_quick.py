@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
+SLICE = ("--sel", "batch=16", "--sel", "model=alexnet")
 SLOW = {"jax", "xarray", "distributed"}
 
 # Runs a command, then tells on stderr what has been imported.
@@ -18,11 +19,23 @@ try:
 finally:
     print("imported:", *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
 """
+# The same of several commands without options.
+TELLING_OF_EACH = """
+import sys
+from sweep.cli.main import main
+for command in sys.argv[1:]:
+    sys.argv = ["paradl", command]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, command
+print("imported:", *{name.partition(".")[0] for name in sys.modules}, file=sys.stderr)
+"""
 
 
-def imported(*arguments: str) -> set[str]:
+def imported(*arguments: str, telling: str = TELLING) -> set[str]:
     """The packages that a command imports, in a process of its own."""
-    command = [sys.executable, "-c", TELLING, *arguments]
+    command = [sys.executable, "-c", telling, *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout
     _, _, names = ended.stderr.rpartition("imported: ")
@@ -30,24 +43,23 @@ def imported(*arguments: str) -> set[str]:
     return set(names.split())
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv"])
-@pytest.mark.parametrize("command", ["limits", "best", "status"])
-def test_a_store_is_asked_with_numpy_and_zarr(command, form, small_url):
-    assert not SLOW & imported(command, small_url, "--format", form)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("limits", "--format", "table", *SLICE),
+        ("best", "--format", "json", *SLICE),
+        ("status", "--format", "csv"),
+    ],
+)
+def test_a_store_is_asked_with_numpy_and_zarr(asked, small_url):
+    command, *options = asked
+    assert not (SLOW | {"pandas"}) & imported(command, small_url, *options)
 
 
-@pytest.mark.parametrize("command", ["limits", "best"])
-def test_a_slice_of_a_summary_is_no_slower(command, small_url):
-    assert not SLOW & imported(command, small_url, "--sel", "batch=16", "--sel", "model=alexnet")
-
-
-def test_limits_are_listed_without_a_data_frame(small_url):
-    assert "pandas" not in imported("limits", small_url)
-
-
-@pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies"])
-def test_the_catalogue_is_listed_without_a_store(kind):
-    assert not (SLOW | {"zarr", "pandas"}) & imported(kind)
+def test_the_catalogue_is_listed_without_a_store():
+    """Models, data sets, systems and strategies, one after the other in one process."""
+    kinds = "models", "datasets", "systems", "strategies"
+    assert not (SLOW | {"zarr", "pandas"}) & imported(*kinds, telling=TELLING_OF_EACH)
 
 
 def test_answers_are_described_without_the_oracle():

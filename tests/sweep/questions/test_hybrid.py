@@ -54,7 +54,7 @@ def test_the_threshold_of_two_ways(split, off, more):
 
 
 @given(least=st.floats(0.1, 100), critical=st.floats(10, 1e5), efficiency=st.floats(0.1, 1))
-@limit_examples(20)
+@limit_examples(5)
 def test_with_the_law_more_pes_are_never_slower(least, critical, efficiency):
     law = Convergence(**NAMES, epochs_min=least, critical_batch=critical)
     answer = ask(law, MOST_PES, {2: 1.0}, scaling_efficiency=efficiency)
