@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from grids.spec import validate_spec
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.fit import find_limits
+from kernels.namespace import xp
 from kernels.oracle import settle_choices
 from kernels.uncertainty import draw_times, time_iteration
 from sweep.engine.compile_cache import keep_programs
@@ -75,23 +75,23 @@ def _time_strategy(grid: Grid, position: int, counts: Floats, most: int) -> Time
     return Times(seconds[:, :most], error[:most], limits[:most], number(samples))
 
 
-@compiled()
+@compiled(numpy=True)
 def _time_case(case: Case) -> tuple[Array, Array, Array, Array]:
     """Seconds [draw, count], own errors, limits [count], and samples of a replica's iteration."""
-    count = jnp.size(jnp.asarray(case.run.p))
+    count = xp.size(xp.asarray(case.run.p))
     now = time_iteration(case)
-    seconds, error = _flatten(now.compute + now.communication, count), jnp.zeros(count)
+    seconds, error = _flatten(now.compute + now.communication, count), xp.zeros(count)
     if case.uncertainty is not None:
         drawn, own = draw_times(case)
-        flat = jnp.reshape(drawn, (len(drawn), -1))
-        seconds = jnp.concatenate([seconds[None], jnp.broadcast_to(flat, (len(flat), count))])
+        flat = xp.reshape(drawn, (len(drawn), -1))
+        seconds = xp.concatenate([seconds[None], xp.broadcast_to(flat, (len(flat), count))])
         error = _flatten(own, count)
     else:
         seconds = seconds[None]
-    samples = jnp.ravel(jnp.asarray(case.run.global_batch / case.run.p1))[-1]
+    samples = xp.ravel(xp.asarray(case.run.global_batch / case.run.p1))[-1]
     return seconds, error, _flatten(find_limits(case), count), samples
 
 
 def _flatten(value: object, count: int) -> Array:
     """The values [count] of cells that vary with PEs alone, or not at all."""
-    return jnp.broadcast_to(jnp.ravel(jnp.asarray(value)), (count,))
+    return xp.broadcast_to(xp.ravel(xp.asarray(value)), (count,))
