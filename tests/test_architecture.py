@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -17,10 +18,17 @@ FORBIDDEN = {
 HEAVY = {"jax", "xarray", "zarr", "dask", "distributed", "numpy", "pandas", "pydantic"}
 
 
+@cache
+def list_imports(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """What a file imports, anywhere in it."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+
+
 def imported(path: Path) -> set[str]:
     """The top-level packages that a file imports, anywhere in it."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in list_imports(path):
         if isinstance(node, ast.Import):
             found |= {each.name.partition(".")[0] for each in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -71,7 +79,7 @@ def room(module: str) -> str:
 
 def modules(path: Path) -> set[str]:
     """The modules of ours that a file imports."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
+    nodes = list_imports(path)
     named = {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
     named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
     return {each for each in named if each.partition(".")[0] in FORBIDDEN}
