@@ -51,7 +51,7 @@ def test_rows_are_what_is_predicted(stream) -> None:
 
 
 def test_batches_differ_and_follow_from_the_key() -> None:
-    first, again = (batches(SPACE, 1024, jax.random.key(5)) for _ in range(2))
+    first, again = (batches(SPACE, 4096, jax.random.key(5)) for _ in range(2))
     one, other = next(first), next(first)
     np.testing.assert_array_equal(one.features, next(again).features)
     assert not np.array_equal(one.features, other.features)
