@@ -1,7 +1,7 @@
 """Elasticities: d log y / d log x of an answer's fields in the continuous parameters, exactly.
 
-Reverse mode, a field at a time: each point depends on its own parameters alone, so that one walk
-back through the formulas gives the slopes in all of them. At a kink, where a maximum or a minimum
+Reverse mode: the formulas are linearised once, and for each field walked back through; each point
+depends on its own parameters alone, so that one walk gives the slopes in all of them. At a kink, where a maximum or a minimum
 changes sides, a slope is one of the two sides' or lies between them; `find_kinks` marks points that
 are near one.
 """
@@ -30,10 +30,12 @@ BEND = 1e-3
 Slopes = Mapping[str, Array]
 
 
-def find_elasticities(points: Points, field: str, parameters: tuple[str, ...]) -> Slopes:
-    """d log field / d log parameter [point], without a unit, by parameter.
+def find_elasticities(
+    points: Points, fields: tuple[str, ...], parameters: tuple[str, ...]
+) -> dict[str, Slopes]:
+    """d log field / d log parameter [point], without a unit, by field and parameter.
 
-    field: an attribute of an answer, such as `epoch_time` or `terms.halo_exchange`. parameters: of
+    fields: attributes of an answer, such as `epoch_time` or `terms.halo_exchange`. parameters: of
     `kernels.places.PLACES`; for those that layers depend on, points need a division. NaN where the
     field is 0 or not defined: its logarithm has no slope.
     """
@@ -42,21 +44,26 @@ def find_elasticities(points: Points, field: str, parameters: tuple[str, ...]) -
     shape = jnp.shape(points.case.run.p)
     reduced, changes = reduce_points(points), _change_work(points, parameters)
 
-    def answer(factors: dict[str, Array]) -> Array:
+    def answer(factors: dict[str, Array]) -> dict[str, Array]:
         work = reduced.case.work
         for name, change in changes.items():
             # The layers' work is linear in small changes of the factors, which are 1.
             work = jax.tree.map(lambda old, by, f=factors[name]: old + (f - 1.0) * by, work, change)
         there = replace(reduced, case=replace(reduced.case, work=work))
-        return _read(_scale(there, factors), (field,))[0]
+        return dict(zip(fields, _read(_scale(there, factors), fields), strict=True))
 
-    value, pull_back = jax.vjp(answer, {name: jnp.ones(shape) for name in parameters})
-    (slopes,) = pull_back(jnp.ones(shape))
-    defined = value > 0
-    return {
-        name: jnp.where(defined, slope / jnp.where(defined, value, 1.0), jnp.nan)
-        for name, slope in slopes.items()
-    }
+    ones = {name: jnp.ones(shape) for name in parameters}
+    values, push_forward = jax.linearize(answer, ones)
+
+    def walk_back(field: str) -> Slopes:
+        # From this field alone: all at once, most of the walk would be through zeros.
+        pull_back = jax.linear_transpose(lambda moved: push_forward(moved)[field], ones)
+        (slopes,) = pull_back(jnp.ones(shape))
+        defined = values[field] > 0
+        value = jnp.where(defined, values[field], 1.0)
+        return {name: jnp.where(defined, slope / value, jnp.nan) for name, slope in slopes.items()}
+
+    return {field: walk_back(field) for field in fields}
 
 
 def _change_work(points: Points, parameters: tuple[str, ...]) -> dict[str, GroupWork]:
@@ -85,7 +92,7 @@ def find_kinks(points: Points, slopes: Mapping[str, Slopes]) -> Flags:
     names = tuple(next(iter(slopes.values())))
     layered = tuple(name for name in names if PLACES[name].layered)
     reduced = reduce_points(points)
-    values = jnp.log(_read(reduced, fields))
+    values = jnp.log(jnp.stack(_read(reduced, fields)))
     near = jnp.zeros(values.shape[1:], bool)
     # What no layer depends on is varied with the layers reduced once.
     for some, varied in ((tuple(set(names) - set(layered)), reduced), (layered, points)):
@@ -108,7 +115,7 @@ def _find_bends(
         number, sign = which
         factors = jnp.where(jnp.arange(len(names)) == number, jnp.exp(sign * step), 1.0)
         there = _read(_scale(points, dict(zip(names, factors, strict=True))), fields)
-        return (jnp.log(there) - values) / (sign * step)
+        return (jnp.log(jnp.stack(there)) - values) / (sign * step)
 
     # One parameter after the other, to each side: by one small program, and not by twenty-four.
     numbers = jnp.repeat(jnp.arange(len(names)), 2)
@@ -123,10 +130,10 @@ def _find_bends(
     return bends.any(axis=(0, 1))
 
 
-def _read(points: Points, fields: tuple[str, ...]) -> Array:
-    """Fields of the answer [field, point]."""
+def _read(points: Points, fields: tuple[str, ...]) -> list[Array]:
+    """Fields of the answer, each [point]."""
     answer, shape = evaluate_points(points), jnp.shape(points.case.run.p)
-    return jnp.stack([jnp.broadcast_to(attrgetter(field)(answer), shape) for field in fields])
+    return [jnp.broadcast_to(attrgetter(field)(answer), shape) for field in fields]
 
 
 def _scale(points: Points, factors: Mapping[str, Cells]) -> Points:

@@ -43,10 +43,10 @@ def label_points(
     }
     if not parameters:
         return answers, {}, jnp.zeros(shape, bool)
-    slopes = {name: find_elasticities(points, field, parameters) for name, field in TARGETS.items()}
+    of_fields = find_elasticities(points, tuple(TARGETS.values()), parameters)
+    slopes = {name: of_fields[field] for name, field in TARGETS.items()}
     kinks = jnp.zeros(shape, bool)
     if marked:
-        of_fields = {field: slopes[name] for name, field in TARGETS.items()}
         kinks = jnp.asarray(find_kinks(points, of_fields))
     return answers, {EPOCH: _add_slopes(answers, slopes), **slopes}, kinks
 

@@ -131,7 +131,7 @@ def test_elasticities_are_central_differences() -> None:
 
     @compiled()
     def differentiate(points: Points) -> Any:
-        return {name: find_elasticities(points, name, INPUTS) for name in TARGETS[1:]}
+        return find_elasticities(points, TARGETS[1:], INPUTS)
 
     @compiled()
     def answer(points: Points, factors: dict[str, Any]) -> Any:
@@ -172,7 +172,7 @@ def test_kinks_are_found_where_slopes_jump() -> None:
 
     @compiled()
     def look(points: Points) -> Any:
-        slopes = {"communication": find_elasticities(points, "communication", ("inter_bandwidth",))}
+        slopes = find_elasticities(points, ("communication",), ("inter_bandwidth",))
         return slopes["communication"]["inter_bandwidth"], find_kinks(points, slopes)
 
     slopes, kinks = fetch(look(take_points(table, rows, {"inter_bandwidth": wide})))
