@@ -54,12 +54,13 @@ def shapes_in_programs() -> Iterator[None]:
 
     @contextmanager
     def use_numpy_unchecked() -> Iterator[None]:
+        before = config.jaxtyping_disable
         config.update("jaxtyping_disable", True)
         try:
             with use_numpy():
                 yield
         finally:
-            config.update("jaxtyping_disable", False)
+            config.update("jaxtyping_disable", before)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kernels.compiled.use_numpy", use_numpy_unchecked)

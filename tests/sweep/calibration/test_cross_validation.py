@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sweep
+from grids.entries.calibration import CalibrationFile
 from kernels.percentiles import PERCENTILES
 from sweep.calibration.accuracy import rate_schemes
 from sweep.calibration.cross_validation import (
@@ -17,6 +18,11 @@ from sweep.calibration.model_error import DEFAULT, find_residuals
 from sweep.calibration.posterior import calibrate_machine
 from sweep.measured.accuracy import rate_prediction
 from sweep.measured.runs import PARTS
+
+
+@pytest.fixture(scope="module")
+def calibrated(observed, dozen) -> CalibrationFile:
+    return calibrate_machine(observed(dozen), np.ones(12, bool), DEFAULT)
 
 
 def list_held(observations, scheme) -> list[list[str]]:
@@ -82,10 +88,9 @@ def test_only_the_schemes_that_are_asked_for(observed, dozen) -> None:
     assert leave_out(observations, ()) is None
 
 
-def test_what_is_joined_is_told_apart(observed, dozen) -> None:
+def test_what_is_joined_is_told_apart(observed, dozen, calibrated) -> None:
     observations = observed(dozen)
-    file = calibrate_machine(observations, np.ones(12, bool), DEFAULT)
-    fitted, left = predict_fitted(observations, file), leave_out(observations, ("model",))
+    fitted, left = predict_fitted(observations, calibrated), leave_out(observations, ("model",))
     assert left is not None
     both = find_residuals(observations, join_predictions(fitted, left))
     for one, scheme in ((fitted, FITTED), (left, "model")):
@@ -102,10 +107,9 @@ def rate_fit(observations) -> dict[str, float]:
     return rate_schemes(residuals, DEFAULT)[FITTED]
 
 
-def test_accuracy_is_as_compare_counts_it(observed, dozen) -> None:
+def test_accuracy_is_as_compare_counts_it(observed, dozen, calibrated) -> None:
     observations = observed(dozen)
-    file = calibrate_machine(observations, np.ones(12, bool), DEFAULT)
-    residuals = find_residuals(observations, predict_fitted(observations, file))
+    residuals = find_residuals(observations, predict_fitted(observations, calibrated))
     table = rate_schemes(residuals, DEFAULT)[FITTED]
     predicted = observations.seconds / np.exp(residuals.off)
     for part, ours, seconds in zip(PARTS, predicted, observations.seconds, strict=True):
@@ -122,11 +126,10 @@ def test_what_was_not_measured_has_no_accuracy(observed, dozen) -> None:
     assert set(table) == {"rows", "total", "total_in_interval"}
 
 
-def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen) -> None:
+def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen, calibrated) -> None:
     """A fitted calibration's, as `predict` tells them: 12 runs at once are as one by one."""
     observations = observed(dozen)
-    file = calibrate_machine(observations, np.ones(12, bool), DEFAULT)
-    residuals = find_residuals(observations, predict_fitted(observations, file))
+    residuals = find_residuals(observations, predict_fitted(observations, calibrated))
     sigma = residuals.spread(DEFAULT)
     for n, run in enumerate(observations.runs):
         told = sweep.predict(
@@ -135,7 +138,7 @@ def test_spreads_of_left_out_runs_are_those_of_predictions(observed, dozen) -> N
             run.p,
             run.samples_per_replica,
             dataset=run.dataset,
-            settings={"calibration": [file.definition()]},
+            settings={"calibration": [calibrated.definition()]},
         )["intervals"]
         for part, name in enumerate(("time", "comp_time", "comm_time")):
             interval = told[f"iteration_{name}"]
