@@ -140,9 +140,7 @@ def _find_best(line: Line) -> dict[Objective, Best]:
     time, enough = line.epoch_time, xp.asarray(line.enough, xp.float32)
     best: dict[Objective, Best] = {"epoch_time": _find_fastest(line, time, enough)}
     if line.epochs is not None:
-        epochs, alone = (
-            xp.asarray(each, xp.float32) for each in (line.epochs, line.epochs_alone)
-        )
+        epochs, alone = (xp.asarray(each, xp.float32) for each in (line.epochs, line.epochs_alone))
         best["train_time"] = _find_fastest(line, time * epochs, enough * alone)
     return best
 
