@@ -113,7 +113,6 @@ def data(url: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("more", "shard"),
     [
-        pytest.param(LONGER["model"], WHOLE, id="model"),
         pytest.param(LONGER["pe"], RAGGED, id="pe"),
         pytest.param(LONGER["all at once"], (1, 1, 2, 2, 5, 3), id="all at once"),
         pytest.param(TWICE, WHOLE, id="after full blocks"),
