@@ -61,4 +61,4 @@ def _summarise_lines(part: xr.Dataset, efficiency: float) -> NDArray[np.float64]
     return np.asarray(_tabulate(line))
 
 
-_tabulate = compiled()(tabulate_line)
+_tabulate = compiled(numpy=True)(tabulate_line)

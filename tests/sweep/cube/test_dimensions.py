@@ -40,6 +40,14 @@ def test_a_slice_of_a_slice(mixed, question) -> None:
     assert rows.equals(question(mixed, selection={"model": "alexnet", "pe": [4, 8]}))
 
 
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_is_read_in_parts_is_answered_alike(small_url, question, monkeypatch) -> None:
+    cells = sweep.open_dataset(small_url)
+    expected = question(cells)
+    monkeypatch.setattr("sweep.questions.summary_table.FEW", 0)
+    assert question(cells).equals(expected)
+
+
 POINTS = xr.DataArray([0, 1], dims="points")
 BAD = [
     (lambda ds: ds.isel(pe=0, drop=True), "no coordinate 'pe', which is an axis of a cube"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cubes import SMALL, arrays
@@ -27,6 +28,22 @@ from sweep.engine.dask_executor import (
 from sweep.engine.run import read_grid
 from sweep.errors import RunError
 
+# One strategy: each worker traces the programs of all.
+AXES = SMALL["axes"] | {"strategy": "data"}
+
+
+@pytest.fixture
+def small() -> dict[str, Any]:
+    return {"oracle": "paper", "axes": dict(AXES)}
+
+
+@pytest.fixture(scope="module")
+def small_url(tmp_path_factory) -> str:
+    """A store with the whole of it, filled by this process."""
+    url = tmp_path_factory.mktemp("small") / "cube.zarr"
+    sweep.run({"oracle": "paper", "axes": AXES}, url)
+    return str(url)
+
 
 @pytest.fixture(scope="module")
 def cluster():
@@ -47,10 +64,9 @@ def empty() -> Iterator[LocalCluster]:
 
 
 def create_blocky(url: Path) -> Cube:
-    """A store of many blocks, all of the shape of SMALL's, so that one program serves all."""
-    axes = SMALL["axes"] | {"pe": list(range(1, 33))}
-    grid = read_grid({"oracle": "paper", "axes": axes})
-    shape = plan_cube(read_grid(SMALL)).shard
+    """A store of many blocks, all of one shape, so that one program serves all."""
+    grid = read_grid({"oracle": "paper", "axes": AXES | {"pe": list(range(1, 33))}})
+    shape = plan_cube(read_grid({"oracle": "paper", "axes": AXES})).shard
     return create_cube(str(url), grid, replace(plan_cube(grid), shard=shape, chunk=shape))
 
 
