@@ -23,8 +23,8 @@ SLOW = {
         "model": ["alexnet", "vgg16"],
         "dataset": ["imagenet", "imagenet-226", "imagenet-299"],
         "system": ["abci", "dgx-h100", "dgx-a100"],
-        "strategy": "data",
-        "pe": {"range": [1, 1536]},
+        "strategy": ["data", "channel", "data+filter"],
+        "pe": {"range": [1, 512]},
         "batch": {"pow2": [1, 256]},
     },
 }

@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 import jax
+import pandas as pd
 import pytest
 
 import sweep
@@ -90,7 +91,10 @@ def test_the_best_segments_are_told(oracle):
         for segments in (1, 2, 4, 8, 16)
     }
     fastest = min(each.values(), key=lambda answer: answer["epoch_time"])
-    assert found == fastest | {"strategy": "pipeline:segments=best"}
+    expected = fastest | {"strategy": "pipeline:segments=best"}
+    # In numpy or by a program: the last digits may differ.
+    one, other = map(pd.json_normalize, (found, expected))
+    pd.testing.assert_frame_equal(one, other, rtol=1e-12)
     assert each[found["segments"]] is fastest
     assert found["segments"] == found["parameters"]["segments"] > 1
 
