@@ -27,8 +27,8 @@ WORTH_COMPILING = 2**19
 # An operation of few numbers takes as long as one of so many.
 LEAST = 2**13
 # XLA's newer way of writing fused operations takes 26 s of CPU to compile the slopes of 12 inputs,
-# the older one 14 s, and what it makes runs as fast (jaxlib 0.10.2, data+filter). Of what takes no
-# derivatives it makes some programs slower: a block of data+filter by a factor of 3.
+# the older one 14 s (jaxlib 0.10.2, data+filter); what it makes takes a quarter longer to run
+# (`python -m benchmarks labels`: 0.47 and 0.37 million rows/s, in two runs).
 OLDER_EMITTERS = {"xla_cpu_use_fusion_emitters": False}
 
 
@@ -40,19 +40,19 @@ class Compiled(Generic[Arguments, Result]):
         function: Callable[Arguments, Result],
         options: dict[str, Any],
         numpy: bool,
-        slopes: bool,
+        few: bool,
     ) -> None:
         update_wrapper(self, function)
         self._function = function
         self._options = options
         self._numpy = numpy
-        self._slopes = slopes
+        self._few = few
         self._made: Counter[Hashable] = Counter()
 
     @cached_property
     def _program(self) -> Any:
         # When it is first called: to ask the compiler what it knows starts JAX.
-        emitters = OLDER_EMITTERS if self._slopes and _are_known() else None
+        emitters = OLDER_EMITTERS if self._few and _are_known() else None
         return jax.jit(self._function, compiler_options=emitters, **self._options)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -102,13 +102,13 @@ def _broadcast_all(shapes: tuple[tuple[int, ...], ...]) -> list[int]:
 
 
 def compiled(
-    *static: str, donated: tuple[str, ...] = (), numpy: bool = False, slopes: bool = False
+    *static: str, donated: tuple[str, ...] = (), numpy: bool = False, few: bool = False
 ) -> Callable[[Callable[Arguments, Result]], Compiled[Arguments, Result]]:
     """Compile a function once for each value of its arguments `static`.
 
     The memory of its arguments `donated` is given up to its results, for which none is then sought.
     numpy: the function is written in `xp` and takes no derivatives, so that it may run in numpy.
-    slopes: it does take some; then it is no part of another program.
+    few: it computes few numbers, so that compiling takes longest; it is no part of another program.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Compiled[Arguments, Result]:
@@ -117,7 +117,7 @@ def compiled(
             "donate_argnames": donated,
             "keep_unused": bool(donated),
         }
-        return Compiled(function, options, numpy, slopes)
+        return Compiled(function, options, numpy, few)
 
     return decorate
 

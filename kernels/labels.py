@@ -21,7 +21,7 @@ EPOCH = "epoch_time"
 ANSWERS = (EPOCH, *TARGETS, "limit", "replicas", "group_size", "segment_count", "global_batch")
 
 
-@compiled("parameters", "marked", slopes=True)
+@compiled("parameters", "marked")
 def label_points(
     table: Points,
     rows: AnyArray,

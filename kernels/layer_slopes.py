@@ -23,7 +23,7 @@ TIMED = ("forward_backward", "update", "fixed")
 WorkSlopes = Mapping[str, Array]
 
 
-@compiled("parameters", slopes=True)
+@compiled("parameters")
 def differentiate_layers(
     division: Division, *, parameters: tuple[str, ...]
 ) -> dict[str, dict[str, Array]]:

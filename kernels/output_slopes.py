@@ -46,7 +46,7 @@ def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, Array]:
     }
 
 
-@compiled("parameters", slopes=True)
+@compiled("parameters")
 def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Array, Array]:
     """The time of an epoch [s] [cells], and its derivatives [parameter, cells] in logarithms."""
     directions = [_find_direction(case, name) for name in parameters]

@@ -29,7 +29,7 @@ def _compute(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     return select_outputs(case, names)
 
 
-@compiled("names", slopes=True)
+@compiled("names")
 def _differentiate(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
     return select_outputs(case, names)
 

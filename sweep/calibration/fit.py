@@ -202,7 +202,7 @@ def _surprise(at: Array, data: Data) -> Array:
     return jnp.sum(jnp.square(at)) / 2 + jnp.sum(data.weights * student)
 
 
-@compiled(slopes=True)
+@compiled(few=True)
 def _find_value_and_slope(at: Floats, data: Data) -> tuple[Array, Array]:
     value_and_slope: tuple[Array, Array] = jax.value_and_grad(_surprise)(jnp.asarray(at), data)
     return value_and_slope

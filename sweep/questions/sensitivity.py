@@ -146,7 +146,7 @@ def _find_log_time(case: Case, division: Division, factors: Mapping[str, Cells])
     return xp.log(xp.sum(xp.asarray(answer.epoch_time)))
 
 
-@compiled(slopes=True)
+@compiled(few=True)
 def _differentiate(case: Case, division: Division) -> dict[str, Array]:
     """The derivatives of that logarithm, by parameter."""
     ones = dict.fromkeys(UPGRADABLE, jnp.ones(()))

@@ -81,12 +81,12 @@ def test_what_is_not_written_for_numpy_is_compiled() -> None:
     assert is_numpy(np.ones(1))[0] == 0
 
 
-def test_slopes_need_no_emitters_of_this_compiler(monkeypatch) -> None:
+def test_few_numbers_need_no_option_of_this_compiler(monkeypatch) -> None:
     """Another jaxlib may not have them: then programs are compiled as it does by default."""
     monkeypatch.setattr(compiler, "OLDER_EMITTERS", {"xla_cpu_no_such_option": False})
     compiler._are_known.cache_clear()
 
-    @compiled(slopes=True)
+    @compiled(few=True)
     def differentiate(value):
         return jax.grad(lambda x: x**3)(value)
 
