@@ -26,6 +26,8 @@ Tree = TypeVar("Tree")
 WORTH_COMPILING = 2**19
 # An operation of few numbers takes as long as one of so many.
 LEAST = 2**13
+# Numbers made in numpy so far, by function and shapes of its arguments.
+made_in_numpy: Counter[Hashable] = Counter()
 # XLA's newer way of writing fused operations takes 26 s of CPU to compile the slopes of 12 inputs,
 # the older one 14 s (jaxlib 0.10.2, data+filter); what it makes takes a quarter longer to run
 # (`python -m benchmarks labels`: 0.47 and 0.37 million rows/s, in two runs).
@@ -47,7 +49,6 @@ class Compiled(Generic[Arguments, Result]):
         self._options = options
         self._numpy = numpy
         self._few = few
-        self._made: Counter[Hashable] = Counter()
 
     @cached_property
     def _program(self) -> Any:
@@ -65,8 +66,7 @@ class Compiled(Generic[Arguments, Result]):
             return result
 
     def clear(self) -> None:
-        """Forget the programs that were compiled so far, and what would pay for others."""
-        self._made.clear()
+        """Forget the programs that were compiled so far."""
         self._program.clear_cache()
 
     @property
@@ -81,9 +81,9 @@ class Compiled(Generic[Arguments, Result]):
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):  # part of a program
             return False
         shapes = tuple(map(np.shape, leaves))
-        key = structure, shapes
-        self._made[key] += max(LEAST, math.prod(_broadcast_all(shapes)))
-        return self._made[key] <= WORTH_COMPILING
+        key = self, structure, shapes
+        made_in_numpy[key] += max(LEAST, math.prod(_broadcast_all(shapes)))
+        return made_in_numpy[key] <= WORTH_COMPILING
 
 
 def _broadcast_all(shapes: tuple[tuple[int, ...], ...]) -> list[int]:
@@ -107,7 +107,8 @@ def compiled(
     """Compile a function once for each value of its arguments `static`.
 
     The memory of its arguments `donated` is given up to its results, for which none is then sought.
-    numpy: the function is written in `xp` and takes no derivatives, so that it may run in numpy.
+    numpy: the function is written in `xp`, so that it may run in numpy; what differentiates it
+    traces it, as a program does.
     few: it computes few numbers, so that compiling takes longest; it is no part of another program.
     """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cubes import SMALL, arrays
+from cubes import DATA, arrays
 
 import sweep
 
@@ -16,8 +16,6 @@ pytest.importorskip("dask_jobqueue", reason="the example needs dask-jobqueue")
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "slurm.py"
-# Two networks, of which each has its own samples.
-SPEC = SMALL | {"axes": SMALL["axes"] | {"strategy": "data"}}
 
 # In place of SLURM: a job is a process group of this machine, started at once.
 COMMANDS = {
@@ -78,7 +76,7 @@ def test_a_job_is_a_node_with_a_process_a_core(monkeypatch, capsys):
 
 def test_jobs_make_the_same_cube(slurm, tmp_path):
     spec, made, expected = (tmp_path / name for name in ("spec.yaml", "jobs.zarr", "here.zarr"))
-    spec.write_text(yaml.safe_dump(SPEC))
+    spec.write_text(yaml.safe_dump(DATA))
     slurm(spec, made, "--cores", 1, "--memory", "2GB")
-    sweep.run(SPEC, expected)
+    sweep.run(DATA, expected)
     assert arrays(made) == arrays(expected)

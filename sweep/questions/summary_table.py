@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = "Cube | xr.Dataset | Grid | str | Path"
 # What answers are made of, as far as a cube has it.
 READ = (*SUMMARISED, SERIAL, "epochs", "replicas", *CHOSEN.values())
-# [B] Of a Dataset of Dask's each strategy that is read by itself takes 0.1 s: as few at once.
+# [B] So few are read at once: of Dask's arrays each strategy that is read by itself takes 0.1 s.
 FEW = 2**26
 
 

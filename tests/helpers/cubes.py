@@ -69,6 +69,9 @@ SMALL: dict[str, Any] = {
     },
 }
 
+# The same under one strategy: whoever sweeps it traces one program.
+DATA: dict[str, Any] = SMALL | {"axes": SMALL["axes"] | {"strategy": "data"}}
+
 
 MARKS = "progress/done/c.0.0.0.0.0.0"  # the file of all marks of a small cube
 

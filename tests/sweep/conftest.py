@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import xarray as xr
 import yaml
-from cubes import COMMAND, MIXED, SMALL
+from cubes import COMMAND, DATA, MIXED, SMALL
 from shared import copy_shared
 
 import sweep
@@ -45,6 +45,18 @@ def small() -> dict:
 def small_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with the whole of SMALL."""
     return str(copy_shared(tmp_path_factory, "small.zarr", lambda path: sweep.run(SMALL, path)))
+
+
+@pytest.fixture
+def data_spec() -> dict:
+    """A spec of four blocks under one strategy, to change at will."""
+    return {"oracle": "paper", "axes": dict(DATA["axes"])}
+
+
+@pytest.fixture(scope="session")
+def data_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with the whole of DATA, filled by one process."""
+    return str(copy_shared(tmp_path_factory, "data.zarr", lambda path: sweep.run(DATA, path)))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pytest
 import xarray as xr
 import yaml
 import zarr
-from cubes import COMMAND, SMALL, arrays, unmark
+from cubes import COMMAND, DATA, arrays, unmark
 
 import sweep
 from grids.grid import Grid
@@ -36,8 +36,6 @@ from sweep.engine.verify import verify
 # shapes as will do. Blocks as a sweep makes them, and such whose last along the PEs has room left
 # or is just full.
 WHOLE, RAGGED, FULL = (1, 1, 1, 2, 4, 2), (1, 1, 1, 2, 3, 2), (1, 1, 1, 2, 2, 2)
-# One strategy: each is a program more for each shape.
-AXES = SMALL["axes"] | {"strategy": "data"}
 
 LONGER: dict[str, dict[str, object]] = {
     "model": {"model": ["vgg16", "alexnet", "cosmoflow"]},
@@ -52,20 +50,6 @@ TWICE: dict[str, object] = {
     "pe": [1, 2, 4, 8, 16, 32, 64, 128],
     "batch": [16, 32, 64, 128],
 }
-
-
-@pytest.fixture
-def small() -> dict[str, Any]:
-    """A spec of four blocks, to change at will."""
-    return {"oracle": "paper", "axes": dict(AXES)}
-
-
-@pytest.fixture(scope="module")
-def small_url(tmp_path_factory) -> str:
-    """A store with the whole of it."""
-    url = tmp_path_factory.mktemp("small") / "cube.zarr"
-    sweep.run({"oracle": "paper", "axes": AXES}, url)
-    return str(url)
 
 
 def longer(spec: dict, more: dict[str, object]) -> dict:
@@ -118,10 +102,10 @@ def data(url: Path) -> dict[str, bytes]:
         pytest.param(TWICE, WHOLE, id="after full blocks"),
     ],
 )
-def test_an_extended_cube_is_the_longer_one(more, shard, small, tmp_path):
-    grid = read_grid(small)
+def test_an_extended_cube_is_the_longer_one(more, shard, data_spec, tmp_path):
+    grid = read_grid(data_spec)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, shard))
-    cube = extended(url, longer(small, more))
+    cube = extended(url, longer(data_spec, more))
     other = fresh(cube, tmp_path / "fresh.zarr")
     assert arrays(url) == arrays(other)
     assert data(url) == data(other)
@@ -129,11 +113,11 @@ def test_an_extended_cube_is_the_longer_one(more, shard, small, tmp_path):
     assert verify(str(url)).damaged == ()
 
 
-def test_answers_are_those_of_a_new_sweep(small, tmp_path):
+def test_answers_are_those_of_a_new_sweep(data_spec, tmp_path):
     """Also where a new sweep has other blocks, and parts of its summary."""
-    grid = read_grid(small)
+    grid = read_grid(data_spec)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
-    spec = longer(small, LONGER["pe"] | LONGER["batch"])
+    spec = longer(data_spec, LONGER["pe"] | LONGER["batch"])
     cube = extended(url, spec)
     other = tmp_path / "fresh.zarr"
     sweep.run(spec, other)
@@ -152,10 +136,10 @@ def ordered(table: pd.DataFrame, labels: dict[str, tuple[str, ...]]) -> pd.DataF
     return table.sort_values(keys).reset_index(drop=True)
 
 
-def test_stored_values_keep_their_places(small, tmp_path):
-    grid = read_grid(small)
+def test_stored_values_keep_their_places(data_spec, tmp_path):
+    grid = read_grid(data_spec)
     cube = create_cube(str(tmp_path / "cube.zarr"), grid, plan_cube(grid))
-    to = extend.plan_extension(cube, read_grid(longer(small, LONGER["all at once"])))
+    to = extend.plan_extension(cube, read_grid(longer(data_spec, LONGER["all at once"])))
     grid = extend.extend_cube(cube, to).grid
     assert grid.labels == {
         "model": ("alexnet", "cosmoflow", "vgg16"),
@@ -171,24 +155,24 @@ def test_stored_values_keep_their_places(small, tmp_path):
     assert alone.pe.values.tolist() == LONGER["pe"]["pe"]
 
 
-def test_whole_blocks_are_not_touched(small, tmp_path):
-    grid = read_grid(small)
+def test_whole_blocks_are_not_touched(data_spec, tmp_path):
+    grid = read_grid(data_spec)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, FULL))
     before = {url / name: (url / name).stat().st_mtime_ns for name in data(url)}
     blocks = open_cube(str(url)).plan.blocks
     seen: list[int] = []
     more = {"pe": [1, 2, 4, 8, 9, 10], "model": ["alexnet", "cosmoflow", "vgg16"]}
-    cube = extended(url, longer(small, more), seen)
+    cube = extended(url, longer(data_spec, more), seen)
     assert len(seen) == cube.plan.blocks - blocks
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-def test_only_blocks_at_the_end_that_gain_cells_are_computed_again(small, tmp_path):
-    grid = read_grid(small)
+def test_only_blocks_at_the_end_that_gain_cells_are_computed_again(data_spec, tmp_path):
+    grid = read_grid(data_spec)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
     before = open_cube(str(url)).plan
     seen: list[int] = []
-    cube = extended(url, longer(small, {"pe": [1, 2, 4, 8, 9]}), seen)
+    cube = extended(url, longer(data_spec, {"pe": [1, 2, 4, 8, 9]}), seen)
     assert {str(cube.plan.find_region(block)[4]) for block in seen} == {"slice(3, 5, None)"}
     assert len(seen) == before.blocks // 2  # the new value found room in them
 
@@ -207,46 +191,46 @@ def test_blocks_that_gain_cells(before, after, expected):
     assert extend.find_gaining_blocks(*plans).tolist() == expected
 
 
-def test_again_and_again(small, small_url, tmp_path):
-    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
+def test_again_and_again(data_spec, data_url, tmp_path):
+    url = shutil.copytree(data_url, tmp_path / "cube.zarr")
     identities = {open_cube(str(url)).identity}
     for pes in ([1, 2, 4, 8, 9], [1, 2, 4, 8, *range(9, 15)]):
-        cube = extended(url, longer(small, {"pe": pes}))
+        cube = extended(url, longer(data_spec, {"pe": pes}))
         identities.add(cube.identity)
         assert arrays(url) == arrays(fresh(cube, tmp_path / f"{len(pes)}.zarr"))
     assert len(identities) == 3  # who holds the cube open must see that it is another
     assert str(cube.group.attrs["history"]).count("extended by paradl") == 2
 
 
-def test_nothing_to_add_is_a_resumed_run(small, small_url, tmp_path):
-    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
+def test_nothing_to_add_is_a_resumed_run(data_spec, data_url, tmp_path):
+    url = shutil.copytree(data_url, tmp_path / "cube.zarr")
     before = arrays(url), open_cube(str(url)).identity
     unmark(url, 1)
     seen: list[int] = []
-    reordered = longer(small, {"model": ["cosmoflow", "alexnet"]})
+    reordered = longer(data_spec, {"model": ["cosmoflow", "alexnet"]})
     cube = extended(url, reordered, seen)
     assert seen == [1]
     assert (arrays(url), cube.identity) == before
 
 
-def test_an_unfinished_cube_may_be_extended(small, tmp_path):
-    grid, url = read_grid(small), tmp_path / "cube.zarr"
+def test_an_unfinished_cube_may_be_extended(data_spec, tmp_path):
+    grid, url = read_grid(data_spec), tmp_path / "cube.zarr"
     create_cube(str(url), grid, cut(grid, RAGGED))
-    cube = extended(url, longer(small, {"batch": TWICE["batch"]}))
+    cube = extended(url, longer(data_spec, {"batch": TWICE["batch"]}))
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 
 
-def test_workers_extend_it_too(small, small_url, tmp_path):
-    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
-    spec = longer(small, LONGER["pe"])
+def test_workers_extend_it_too(data_spec, data_url, tmp_path):
+    url = shutil.copytree(data_url, tmp_path / "cube.zarr")
+    spec = longer(data_spec, LONGER["pe"])
     sweep.run(spec, url, extend=True, workers=1)
     assert arrays(url) == arrays(fresh(open_cube(str(url)), tmp_path / "fresh.zarr"))
 
 
-def test_summaries_alone(small, tmp_path):
+def test_summaries_alone(data_spec, tmp_path):
     url = tmp_path / "cube.zarr"
-    sweep.run(small, url, reduce_only=True)
-    more = longer(small, {"batch": TWICE["batch"]})
+    sweep.run(data_spec, url, reduce_only=True)
+    more = longer(data_spec, {"batch": TWICE["batch"]})
     with pytest.raises(InputError, match=r"can only gain values: outputs: \[\] in the store"):
         sweep.run(more, url, extend=True)
     sweep.run(more, url, extend=True, reduce_only=True)
@@ -268,56 +252,56 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("axes", "message"), REFUSED)
-def test_what_is_no_extension_is_refused(axes, message, small, small_url):
-    before = data(Path(small_url))
+def test_what_is_no_extension_is_refused(axes, message, data_spec, data_url):
+    before = data(Path(data_url))
     with pytest.raises(InputError, match=message) as told:
-        sweep.run(longer(small, axes), small_url, extend=True)
-    assert str(told.value).startswith(f"{small_url}: ")
-    assert data(Path(small_url)) == before
+        sweep.run(longer(data_spec, axes), data_url, extend=True)
+    assert str(told.value).startswith(f"{data_url}: ")
+    assert data(Path(data_url)) == before
 
 
-def test_other_formulas_are_no_extension(small, small_url):
-    spec = longer(small, {"pe": [1, 2, 4, 8, 16]}) | {"scaling": "strong"}
+def test_other_formulas_are_no_extension(data_spec, data_url):
+    spec = longer(data_spec, {"pe": [1, 2, 4, 8, 16]}) | {"scaling": "strong"}
     with pytest.raises(
         InputError, match="only gain values: scaling: weak in the store, strong now"
     ):
-        sweep.run(spec, small_url, extend=True)
+        sweep.run(spec, data_url, extend=True)
 
 
-def test_an_entry_that_changed_is_no_extension(small, small_url):
+def test_an_entry_that_changed_is_no_extension(data_spec, data_url):
     from grids.library import find
 
     other: dict[str, Any] = find("system", "abci", Path()).definition()
     other["pe"]["efficiency"] = 0.25
-    spec = longer(small, {"system": [other, "dgx-h100"]})
+    spec = longer(data_spec, {"system": [other, "dgx-h100"]})
     with pytest.raises(InputError, match=r"system.abci.pe.efficiency: 0.5 in the store, 0.25 now"):
-        sweep.run(spec, small_url, extend=True)
+        sweep.run(spec, data_url, extend=True)
 
 
-def test_without_the_option_it_is_refused(small, small_url):
+def test_without_the_option_it_is_refused(data_spec, data_url):
     with pytest.raises(InputError, match=r"axes.pe: .*; give --extend to add them, sweep into"):
-        sweep.run(longer(small, LONGER["pe"]), small_url)
+        sweep.run(longer(data_spec, LONGER["pe"]), data_url)
     with pytest.raises(InputError, match=r"axes.pe: .*; sweep into another store, or give --over"):
-        sweep.run(longer(small, {"pe": [1, 2]}), small_url)
+        sweep.run(longer(data_spec, {"pe": [1, 2]}), data_url)
 
 
-def test_no_cube_to_extend(small, tmp_path):
+def test_no_cube_to_extend(data_spec, tmp_path):
     with pytest.raises(InputError, match="no cube here to extend; leave --extend out"):
-        sweep.run(small, tmp_path / "cube.zarr", extend=True)
+        sweep.run(data_spec, tmp_path / "cube.zarr", extend=True)
     assert not (tmp_path / "cube.zarr").exists()
 
 
-def test_extend_and_overwrite_exclude_each_other(small, small_url):
+def test_extend_and_overwrite_exclude_each_other(data_spec, data_url):
     with pytest.raises(InputError, match="--overwrite, --extend: expected one of the two"):
-        sweep.run(small, small_url, extend=True, overwrite=True)
+        sweep.run(data_spec, data_url, extend=True, overwrite=True)
 
 
-def test_two_versions_do_not_share_a_cube(small, small_url, tmp_path):
-    shutil.copytree(small_url, tmp_path / "cube.zarr")
+def test_two_versions_do_not_share_a_cube(data_spec, data_url, tmp_path):
+    shutil.copytree(data_url, tmp_path / "cube.zarr")
     group = zarr.open_group(tmp_path / "cube.zarr", mode="r+")
     group.update_attributes({"paradl_versions": '{"paradl": "0.0.1"}'})
     with pytest.raises(InputError, match=r"begun by other code: paradl 0\.0\.1"):
-        sweep.run(longer(small, LONGER["pe"]), tmp_path / "cube.zarr", extend=True)
+        sweep.run(longer(data_spec, LONGER["pe"]), tmp_path / "cube.zarr", extend=True)
 
 
 class Cut(BaseException):
@@ -341,7 +325,7 @@ def test_cut_short_after_any_write(tmp_path):
     """The cube is the old one or the new one, and both go on: with the old spec or with the new."""
     short = {
         "oracle": "paper",
-        "axes": AXES | {"model": "alexnet", "dataset": "imagenet"},
+        "axes": DATA["axes"] | {"model": "alexnet", "dataset": "imagenet"},
     }
     grid, spec = read_grid(short), longer(short, {"pe": [1, 2, 4, 8, 16]})
     old = swept(tmp_path / "old.zarr", grid, cut(grid, RAGGED))
@@ -376,12 +360,12 @@ def test_cut_short_after_any_write(tmp_path):
     assert last > 30
 
 
-def test_killed_while_it_extends(tmp_path, small, small_url):
+def test_killed_while_it_extends(tmp_path, data_spec, data_url):
     """Killed as a process, at many instants from its first write to its last."""
-    spec = longer(small, TWICE)
+    spec = longer(data_spec, TWICE)
     path = tmp_path / "spec.yaml"
     path.write_text(yaml.safe_dump(spec))
-    url = shutil.copytree(small_url, tmp_path / "cube.zarr")
+    url = shutil.copytree(data_url, tmp_path / "cube.zarr")
     random = np.random.default_rng(7)
     kills = 0
     while run_for(path, url, random.uniform(0, 0.5)):
@@ -412,11 +396,13 @@ def run_for(spec: Path, url: Path, seconds: float) -> bool:
     return run.returncode != 0
 
 
-def test_a_dry_run_tells_what_is_new(small, tmp_path, paradl, spec_file):
-    grid = read_grid(small)
+def test_a_dry_run_tells_what_is_new(data_spec, tmp_path, paradl, spec_file):
+    grid = read_grid(data_spec)
     url = swept(tmp_path / "cube.zarr", grid, cut(grid, RAGGED))
     before = data(url)
-    path = spec_file(longer(small, {"pe": [1, 2, 4, 8, *range(9, 20)], "batch": TWICE["batch"]}))
+    path = spec_file(
+        longer(data_spec, {"pe": [1, 2, 4, 8, *range(9, 20)], "batch": TWICE["batch"]})
+    )
     code, out, _ = paradl("sweep", path, url, "--extend", "--dry-run")
     assert code == 0
     assert out.splitlines()[-2:] == [
@@ -429,12 +415,12 @@ def test_a_dry_run_tells_what_is_new(small, tmp_path, paradl, spec_file):
     assert paradl("limits", url)[0] == 0
 
 
-def test_the_command_refuses(small, small_url, paradl, spec_file):
-    code, out, err = paradl("sweep", spec_file(longer(small, LONGER["pe"])), small_url)
+def test_the_command_refuses(data_spec, data_url, paradl, spec_file):
+    code, out, err = paradl("sweep", spec_file(longer(data_spec, LONGER["pe"])), data_url)
     assert (code, out) == (2, "")
     assert "give --extend to add them" in err
     code, out, err = paradl(
-        "sweep", spec_file(small | {"scaling": "strong"}), small_url, "--extend"
+        "sweep", spec_file(data_spec | {"scaling": "strong"}), data_url, "--extend"
     )
     assert (code, out) == (2, "")
     assert "scaling: weak in the store, strong now" in err

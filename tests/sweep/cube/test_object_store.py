@@ -164,11 +164,12 @@ def test_status(cube_url, paradl):
     assert json.loads(out)["complete"]
 
 
-def test_an_address_from_a_configuration_file(cube_url, endpoint, options, monkeypatch):
+def test_an_address_from_a_configuration_file(url, endpoint, options, monkeypatch):
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     options.update(endpoint_url=endpoint, key="someone", secret="secret")
-    assert read_status(cube_url)["complete"]
+    sweep.run(ONE, url)
+    assert read_status(url)["complete"]
 
 
 @pytest.mark.parametrize("command", ["sweep", "status", "limits"])

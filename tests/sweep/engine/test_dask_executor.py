@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cubes import SMALL, arrays
+from cubes import DATA, arrays
 from dask.base import get_scheduler
 from distributed import Client, LocalCluster
 
@@ -27,22 +26,6 @@ from sweep.engine.dask_executor import (
 )
 from sweep.engine.run import read_grid
 from sweep.errors import RunError
-
-# One strategy: each worker traces the programs of all.
-AXES = SMALL["axes"] | {"strategy": "data"}
-
-
-@pytest.fixture
-def small() -> dict[str, Any]:
-    return {"oracle": "paper", "axes": dict(AXES)}
-
-
-@pytest.fixture(scope="module")
-def small_url(tmp_path_factory) -> str:
-    """A store with the whole of it, filled by this process."""
-    url = tmp_path_factory.mktemp("small") / "cube.zarr"
-    sweep.run({"oracle": "paper", "axes": AXES}, url)
-    return str(url)
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +48,8 @@ def empty() -> Iterator[LocalCluster]:
 
 def create_blocky(url: Path) -> Cube:
     """A store of many blocks, all of one shape, so that one program serves all."""
-    grid = read_grid({"oracle": "paper", "axes": AXES | {"pe": list(range(1, 33))}})
-    shape = plan_cube(read_grid({"oracle": "paper", "axes": AXES})).shard
+    grid = read_grid({"oracle": "paper", "axes": DATA["axes"] | {"pe": list(range(1, 33))}})
+    shape = plan_cube(read_grid(DATA)).shard
     return create_cube(str(url), grid, replace(plan_cube(grid), shard=shape, chunk=shape))
 
 
@@ -98,14 +81,14 @@ def noting_workers(folder: Path) -> Callable[[int], None]:
     return task
 
 
-def test_local_processes_make_the_same_cube(small, small_url, tmp_path):
-    sweep.run(small, tmp_path / "cube.zarr", workers=2)
-    assert arrays(tmp_path / "cube.zarr") == arrays(small_url)
+def test_local_processes_make_the_same_cube(data_spec, data_url, tmp_path):
+    sweep.run(data_spec, tmp_path / "cube.zarr", workers=2)
+    assert arrays(tmp_path / "cube.zarr") == arrays(data_url)
 
 
-def test_a_running_scheduler_makes_the_same_cube(cluster, small, small_url, tmp_path):
-    sweep.run(small, tmp_path / "cube.zarr", scheduler=cluster.scheduler_address)
-    assert arrays(tmp_path / "cube.zarr") == arrays(small_url)
+def test_a_running_scheduler_makes_the_same_cube(cluster, data_spec, data_url, tmp_path):
+    sweep.run(data_spec, tmp_path / "cube.zarr", scheduler=cluster.scheduler_address)
+    assert arrays(tmp_path / "cube.zarr") == arrays(data_url)
 
 
 def test_every_block_is_told_once(cluster, blocky, blocky_url):
@@ -114,10 +97,10 @@ def test_every_block_is_told_once(cluster, blocky, blocky_url):
     assert arrays(blocky.url) == arrays(blocky_url)
 
 
-def test_the_store_may_be_named_from_here(cluster, small, small_url, tmp_path, monkeypatch):
+def test_the_store_may_be_named_from_here(cluster, data_spec, data_url, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the workers stay where they were started
-    sweep.run(small, "cube.zarr", scheduler=cluster.scheduler_address)
-    assert arrays("cube.zarr") == arrays(small_url)
+    sweep.run(data_spec, "cube.zarr", scheduler=cluster.scheduler_address)
+    assert arrays("cube.zarr") == arrays(data_url)
 
 
 def test_a_worker_that_dies_is_replaced(cluster, blocky, blocky_url):
@@ -202,16 +185,16 @@ def test_a_scheduler_that_goes_away(blocky):
             list(running)
 
 
-def test_no_scheduler_answers(small, tmp_path, monkeypatch):
+def test_no_scheduler_answers(data_spec, tmp_path, monkeypatch):
     monkeypatch.setattr("sweep.engine.dask_executor.CONNECT_SECONDS", 0.5)
     with pytest.raises(InputError, match=r"no Dask scheduler answers.*start one with"):
-        sweep.run(small, tmp_path / "cube.zarr", scheduler="tcp://127.0.0.1:9")
+        sweep.run(data_spec, tmp_path / "cube.zarr", scheduler="tcp://127.0.0.1:9")
     assert not (tmp_path / "cube.zarr").exists()
 
 
-def test_an_address_that_is_none(small, tmp_path):
+def test_an_address_that_is_none(data_spec, tmp_path):
     with pytest.raises(InputError, match="no Dask scheduler answers"):
-        sweep.run(small, tmp_path / "cube.zarr", scheduler="nonsense")
+        sweep.run(data_spec, tmp_path / "cube.zarr", scheduler="nonsense")
     assert get_scheduler() is None  # what Dask does next in this process is not sent there
 
 
