@@ -1,12 +1,14 @@
 """Labels: what slopes in twelve inputs cost beside the values alone, and rows a second of a stream.
 
-One run times both in turn; the goal of slopes is 6 times the values for each of four targets.
+One run times both in turn; the goal of slopes is 6 times the values for each of four targets. A
+stream is held against writing as many bytes to memory as its features have.
 """
 
 from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_most
@@ -19,7 +21,8 @@ from sweep.samples.stream import batches
 from sweep.samples.tables import make_tables
 
 POINTS = 4096
-STREAMED = 65_536
+# A stream answers the rows of four such batches at a time.
+STREAMED, BATCHES = 65_536, 8
 INPUTS = (
     *("intra_bandwidth", "intra_latency", "overlap", "bucket", "jitter", "rail", "flow"),
     *("startup", "phi"),
@@ -44,15 +47,37 @@ def measure(effort: Effort) -> Report:
     space = read_space(SPACE, INPUTS)
     for strategy, name in enumerate(space.grid.labels["strategy"]):
         rows += _compare(space, strategy, name, effort)
-    stream = batches(SPACE, STREAMED)
-    kinds = len(space.problems) * len(space.grid.strategies)
-    for _ in range(kinds):  # all of them prepared, as far as chance has it
-        next(stream)
-    timing = interleaved(
-        {"stream": lambda: jax.block_until_ready(next(stream))}, effort.short_rounds
-    )
-    rows.append(Row("a stream without slopes", STREAMED / timing["stream"].median, "rows/s"))
+    rows += _stream(effort)
     return Report("labels", "times of values alone that slopes of four targets take", tuple(rows))
+
+
+def _stream(effort: Effort) -> list[Row]:
+    stream = batches(SPACE, STREAMED)
+    features = np.empty((STREAMED, len(stream.features)), np.float32)
+    for _ in range(3 * BATCHES):  # all kinds prepared, as far as chance has it
+        next(stream)
+
+    def draw() -> None:
+        for _ in range(BATCHES):
+            jax.block_until_ready(next(stream))
+
+    def fill() -> None:
+        for _ in range(BATCHES):
+            features.fill(1.0)
+
+    actions: dict[str, Action] = {"a stream without slopes": draw, "filling memory": fill}
+    timings = interleaved(actions, effort.short_rounds)
+    filling = timings["filling memory"].median
+    return [
+        Row(
+            name,
+            BATCHES * STREAMED / timing.median,
+            "rows/s",
+            timing.median / filling,
+            "filling memory",
+        )
+        for name, timing in timings.items()
+    ]
 
 
 def _compare(space: Space, strategy: int, name: str, effort: Effort) -> list[Row]:

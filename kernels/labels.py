@@ -32,7 +32,8 @@ def label_points(
 ) -> tuple[dict[str, Array], dict[str, Slopes], Array]:
     """Answers [point] by name, elasticities [point] by target and parameter, marks of kinks.
 
-    rows, values: as `kernels.points.take_points` has them. parameters: in which there are slopes.
+    rows, values: as `kernels.points.take_points` has them, which may also be rows with several
+    points each; results are of the same dimensions. parameters: in which there are slopes.
     marked: whether points near a kink are looked for; else none is marked.
     """
     points = take_points(table, rows, values)

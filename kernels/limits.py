@@ -13,6 +13,7 @@ from kernels.group import Bounds, GroupWork
 from kernels.namespace import xp
 from kernels.network import Network
 from kernels.run import Run
+from kernels.whole import divides, is_whole
 
 
 @jax.tree_util.register_dataclass
@@ -27,14 +28,14 @@ class Early:
 
 def early(bounds: Bounds, run: Run, network: Network) -> Early:
     """Each varies with few dimensions of the cells."""
-    divides = xp.equal(xp.remainder(run.p, run.p2), 0)
+    groups = divides(run.p2, run.p)
     group = (
         _flag(xp.logical_not(bounds.fits), Limit.TOO_MANY_PES)
         | _flag(xp.logical_not(bounds.even), Limit.UNEVEN)
-        | _flag(xp.logical_not(divides), Limit.GROUP_DOES_NOT_DIVIDE)
+        | _flag(xp.logical_not(groups), Limit.GROUP_DOES_NOT_DIVIDE)
         | _flag(xp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
     )
-    uneven = _flag(_broken(run.batch), Limit.UNEVEN)
+    uneven = _flag(xp.logical_not(is_whole(run.batch)), Limit.UNEVEN)
     return Early(group, _samples(run.batch), uneven | _samples(run.batch / run.segments))
 
 
@@ -63,11 +64,7 @@ def limits(
 def _samples(count: Cells) -> Limits:
     """Flags of so many samples at once."""
     few = _flag(xp.less(count, 1), Limit.BATCH_TOO_SMALL)
-    return few | _flag(_broken(count), Limit.UNEVEN)
-
-
-def _broken(count: Cells) -> Flags:
-    return xp.not_equal(count, xp.floor(count))
+    return few | _flag(xp.logical_not(is_whole(count)), Limit.UNEVEN)
 
 
 def _flag(condition: Flags, limit: Limit) -> Limits:

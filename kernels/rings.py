@@ -13,6 +13,7 @@ import jax
 from kernels.arrays import Cells, Flags
 from kernels.namespace import xp
 from kernels.network import Link, Network
+from kernels.whole import divides
 
 
 @jax.tree_util.register_dataclass
@@ -67,14 +68,14 @@ def count_flows(network: Network, p: Cells, span: Cells, stride: Cells, level: i
 def is_cut(pes: Cells, p: Cells, span: Cells) -> Flags:
     """Whether rings lie across the borders of a level of so many PEs."""
     several = xp.greater(p, pes) & xp.greater(p, span)
-    return several & _is_no_multiple(pes, span) & _is_no_multiple(span, pes)
+    nested = divides(xp.minimum(pes, span), xp.maximum(pes, span))
+    return several & xp.logical_not(nested)
 
 
 def count_in_node(network: Network, ring: Ring) -> Cells:
     """h: PEs of a ring that share a node, the same number in each; 1 where it is not."""
     pes = network.span[0]
-    aligned = xp.equal(xp.remainder(pes, ring.stride), 0)
-    aligned = aligned & xp.logical_not(is_cut(pes, ring.p, ring.span))
+    aligned = divides(ring.stride, pes) & xp.logical_not(is_cut(pes, ring.p, ring.span))
     return xp.where(aligned, xp.minimum(ring.degree, pes / ring.stride), 1.0)
 
 
@@ -89,7 +90,7 @@ def count_chains(network: Network, ring: Ring) -> tuple[Cells, Cells]:
 
 def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Flags:
     """Whether a level holds whole rings alone."""
-    uncut = xp.less_equal(p, pes) | xp.logical_not(_is_no_multiple(pes, span))
+    uncut = xp.less_equal(p, pes) | divides(span, pes)
     return xp.greater_equal(pes, span) & uncut
 
 
@@ -98,7 +99,3 @@ def _share_links(network: Network, p: Cells, span: Cells, stride: Cells, level: 
     of_node, of_level = (count_flows(network, p, span, stride, each) for each in (0, level))
     narrower = 1.0 if network.oversubscription is None else network.oversubscription[level]
     return xp.maximum(of_node, network.pes_per_node * narrower * of_level / network.span[level])
-
-
-def _is_no_multiple(count: Cells, of: Cells) -> Flags:
-    return xp.not_equal(xp.remainder(count, of), 0)

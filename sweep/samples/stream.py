@@ -1,36 +1,50 @@
 """Streams: batches of features, targets and gradients without an end, made on the fly.
 
-A batch is some stripes, each of one problem under one strategy. Draws are independent and uniform
-over ranges, labels and listed values; nothing is written.
+Rows are answered many at a time: some stripes, each of one problem under one strategy, which take
+turns. Batches of any size are cut off them and described. Draws are uniform over ranges, labels and
+listed values; nothing is written.
 """
 
+import math
+import weakref
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import ArrayLike, NDArray
 
 from grids.models.layers import Floats
-from grids.ranges import Range
 from grids.reading.errors import InputError, shorten
-from kernels.compiled import put_on_device
+from kernels.compiled import fetch, put_on_device
+from kernels.labels import EPOCH, TARGETS, label_points
 from kernels.points import Points
-from kernels.streams import STREAMED, Law, draw_stripe
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.resources import cores
 from sweep.samples.draw import Draw
+from sweep.samples.edges import is_feasible
 from sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
 from sweep.samples.space import Problem, Source, Space, read_space
-from sweep.samples.tables import make_tables
+from sweep.samples.tables import make_tables, read_parts
 
-# Stripes of a batch that there are at least, if they are no smaller than it pays to start programs
-# for; beyond the largest, programs leave the processor's cache.
+# Stripes whose rows take turns, so that a batch has rows of several problems and strategies.
 STRIPES = 16
-LEAST_STRIPE, LARGEST_STRIPE = 1024, 4096
+# Rows of a stripe: to start a program takes as long as it runs on 4096 of them; where there are
+# slopes, or layers to reduce, programs of more leave the processor's cache.
+STRIPE, HEAVY_STRIPE = 2**15, 2**12
+# Rows of a stripe at the same place of its table: 4096 are answered in 0.35 ms at 64 or 256 places,
+# and in 1.2 ms at 4096, whose numbers are looked up one by one.
+TOGETHER = 64
+# Rows that a thread describes at a time.
+DESCRIBED = 2**12
 MOST_ROWS = 2**26
+# JAX takes numpy's arrays without a copy where they begin at a multiple of so many bytes.
+ALIGNMENT = 64
+
+Singles = NDArray[np.float32]
 
 
 class Batch(NamedTuple):
@@ -44,72 +58,151 @@ class Batch(NamedTuple):
     gradients: Array
 
 
-# A table, what its rows are, and machines: where programs run.
-_Stripe = tuple[Points, Array, dict[str, Array]]
+class _Kind(NamedTuple):
+    """What rows of one problem under one strategy are drawn from.
+
+    points: its table, where programs run. machines: values [machine] of what rows share. first:
+    where its features begin among those of all kinds.
+    """
+
+    points: Points
+    machines: dict[str, Floats]
+    first: int
+    size: int
+
+
+class _Rows(NamedTuple):
+    """Rows that are answered, and not yet described.
+
+    places [...]: among the features of all kinds. numbers [..., column]: what each row has drawn,
+    targets, and gradients.
+    """
+
+    places: NDArray[np.int64]
+    numbers: Singles
+
+    def part(self, rows: int | slice) -> "_Rows":
+        """Some of them, as a view."""
+        return _Rows(self.places[rows], self.numbers[rows])
 
 
 class Stream(Iterator[Batch]):
     """An endless iterator of batches, each another; `features`, `targets` and `inputs` name the
-    columns.
+    columns. The last target is 1 where nothing forbids a row, else 0.
     """
 
-    targets: tuple[str, ...] = STREAMED
+    targets: tuple[str, ...] = (EPOCH, *TARGETS, "feasible")
 
     def __init__(self, space: Space, batch_size: int, key: Array, *, gradients: bool) -> None:
-        self._space, self._key, self._number = space, key, 0
-        self._count = _cut_stripes(batch_size)
-        self._stripes = batch_size // self._count
-        self._kinds = [
-            (problem, strategy)
-            for problem in space.problems
-            for strategy in range(len(space.grid.strategies))
-        ]
-        self._ready: dict[int, _Stripe] = {}
-        self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
-        shared = make_tables(space, space.problems[0], 0).machines
-        self._laws = tuple(
-            _describe_law(name, drawn) for name, drawn in space.drawn.items() if name not in shared
-        )
+        self._space, self._batch_size = space, batch_size
+        self._drawn = tuple(sorted(space.drawn))
         self._described = _list_described(space)
-        self.features = (*self._described, *sorted(space.drawn))
+        self.features = (*self._described, *self._drawn)
         self.inputs = space.inputs if gradients else ()
+        strategies = range(len(space.grid.strategies))
+        self._names = [(problem, each) for problem in space.problems for each in strategies]
+        self._kinds: dict[int, _Kind] = {}
+        # Of all kinds' places [place, feature], those that rows draw at the end, without a value.
+        self._table: Singles = np.zeros((0, len(self.features)), np.float32)
+        self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
+        self._room = _Room()
+        stripe = HEAVY_STRIPE if gradients or space.layered else STRIPE
+        shape = (STRIPES, stripe // TOGETHER, TOGETHER)
+        columns = len(self._drawn) + len(self.targets) + len(self.inputs) * (len(self.targets) - 1)
+        self._rows = _Rows(np.empty(shape, np.int64), np.empty((*shape, columns), np.float32))
+        # One of each stripe in turn; rows of one place of a table are far from each other.
+        self._order = np.arange(math.prod(shape)).reshape(shape).T.ravel()
+        self._used = len(self._order)  # rows that batches have had
+        self._seed = np.asarray(jax.random.key_data(key)).tolist()
+        self._made = 0
 
     def __next__(self) -> Batch:
-        key = jax.random.fold_in(self._key, self._number)
-        self._number += 1
-        chosen, *keys = jax.random.split(key, self._stripes + 1)
-        kinds = np.asarray(jax.random.randint(chosen, (self._stripes,), 0, len(self._kinds)))
+        size, slopes = self._batch_size, (len(self.targets) - 1, len(self.inputs))
+        shapes = (len(self.features),), (len(self.targets),), slopes
+        batch = [self._room.take((size, *shape)) for shape in shapes]
+        filled = 0
+        while filled < size:
+            if self._used == len(self._order):
+                self._answer_rows()
+            rows = self._order[self._used :][: size - filled]
+            self._describe(rows, *(each[filled : filled + len(rows)] for each in batch))
+            filled, self._used = filled + len(rows), self._used + len(rows)
+        return Batch(*map(_hand_over, batch))
+
+    def _answer_rows(self) -> None:
+        """Draw and answer the rows of some stripes, in the place of those that were used."""
+        # From 1: as a seed, words that end in 0 are those without it.
+        self._made += 1
+        seed = [*self._seed, self._made]
+        chosen = np.random.default_rng(seed).integers(len(self._names), size=STRIPES).tolist()
+        stripes = [self._rows.part(stripe) for stripe in range(STRIPES)]
         # Prepared one after the other, then drawn side by side: else several would compile alike.
-        for kind in set(kinds.tolist()) - set(self._ready):
-            self._ready[kind] = self._prepare(*self._kinds[kind])
-            jax.block_until_ready(self._draw(kind, self._key))
-        made = list(self._pool.map(self._draw, kinds.tolist(), keys))
-        return Batch(*(jnp.concatenate(parts) for parts in zip(*made, strict=True)))
+        for each in set(chosen) - set(self._kinds):
+            self._kinds[each] = self._prepare(*self._names[each])
+            self._draw(self._kinds[each], seed, stripes[0])
+        kinds = [self._kinds[each] for each in chosen]
+        seeds = [[*seed, stripe] for stripe in range(1, STRIPES + 1)]
+        for _ in self._pool.map(self._draw, kinds, seeds, stripes):
+            pass
+        self._used = 0
 
-    def _draw(self, kind: int, key: Array) -> tuple[Array, Array, Array]:
-        """One stripe."""
-        table, described, machines = self._ready[kind]
-        return draw_stripe(
-            table,
-            described,
-            machines,
-            key,
-            count=self._count,
-            laws=self._laws,
-            parameters=self.inputs,
-        )
+    def _draw(self, kind: _Kind, seed: list[int], stripe: _Rows) -> None:
+        """Draw and answer the rows of a stripe [place, row of it]."""
+        rng = np.random.default_rng(seed)
+        shape = stripe.places.shape
+        rows = rng.integers(kind.size, size=(shape[0], 1))
+        values = {
+            name: each[rows // (kind.size // each.size)]
+            if (each := kind.machines.get(name)) is not None
+            else read_parts(drawn, rng.random(shape))
+            for name, drawn in self._space.drawn.items()
+        }
+        asked = label_points(kind.points, rows.astype(np.int32), values, parameters=self.inputs)
+        answers, slopes, _ = fetch(asked)
+        columns: list[ArrayLike] = [
+            *(values[name] for name in self._drawn),
+            *(answers[name] for name in self.targets[:-1]),
+            is_feasible(np.asarray(answers["limit"])),
+            *(slopes[name][each] for name in self.targets[:-1] for each in self.inputs),
+        ]
+        stripe.places[:] = kind.first + rows
+        for number, column in enumerate(columns):
+            stripe.numbers[..., number] = column
 
-    def _prepare(self, problem: Problem, strategy: int) -> _Stripe:
-        """The table of a kind of points, and what its rows are."""
+    def _describe(
+        self, rows: NDArray[np.int64], features: Singles, targets: Singles, gradients: Singles
+    ) -> None:
+        """Fill a batch's columns, or a part of them, with these rows of those that are answered."""
+        own, last = len(self._drawn), len(self._drawn) + len(self.targets)
+        places, numbers = self._rows.places.ravel(), self._rows.numbers
+        numbers = numbers.reshape(len(places), -1)
+
+        def describe(first: int) -> None:
+            some = slice(first, first + DESCRIBED)
+            drawn = np.take(numbers, rows[some], 0)
+            # Whole lines of the table, whose last columns each row has of its own.
+            np.take(self._table, places[rows[some]], 0, features[some], "clip")
+            features[some, -own:] = drawn[:, :own]
+            targets[some] = drawn[:, own:last]
+            gradients[some] = drawn[:, last:].reshape(gradients[some].shape)
+
+        for _ in self._pool.map(describe, range(0, len(rows), DESCRIBED)):
+            pass
+
+    def _prepare(self, problem: Problem, strategy: int) -> _Kind:
+        """The table of a kind of points; what its rows are joins the features of all kinds."""
         tables = make_tables(self._space, problem, 0)
         positions = np.stack(np.unravel_index(np.arange(np.prod(tables.shape)), tables.shape))
         # Of what is drawn any value will do: its columns are not among these.
         values = {name: np.zeros(positions.shape[1]) for name in self._space.drawn}
         rows = describe_rows(self._space.grid, problem, strategy, Draw(tables, positions, values))
-        described = np.stack([rows[name] for name in self._described], axis=1)
-        stripe: Any = tables.points[strategy], described.astype(np.float32), tables.machines
-        ready: _Stripe = put_on_device(stripe)
-        return ready
+        described = np.zeros((positions.shape[1], len(self.features)), np.float32)
+        for number, name in enumerate(self._described):
+            described[:, number] = rows[name]
+        first = len(self._table)
+        self._table = np.concatenate([self._table, described])
+        points = put_on_device(tables.points[strategy])
+        return _Kind(points, tables.machines, first, len(described))
 
 
 def batches(
@@ -130,16 +223,31 @@ def batches(
     return Stream(read_space(spec), batch_size, start, gradients=gradients)
 
 
-def _cut_stripes(batch_size: int) -> int:
-    """Rows of a stripe: the most, up to what is wanted, that divide a batch."""
-    wanted = min(max(batch_size // STRIPES, LEAST_STRIPE), LARGEST_STRIPE)
-    return max(each for each in range(1, min(wanted, batch_size) + 1) if batch_size % each == 0)
+class _Room:
+    """Memory of batches, used again once nobody, and no program, has the last batch in it.
+
+    The system fills new memory with zeros first, which takes as long as a batch's features.
+    """
+
+    def __init__(self) -> None:
+        self._free: dict[int, list[Singles]] = defaultdict(list)
+
+    def take(self, shape: tuple[int, ...]) -> Singles:
+        """An array of any numbers, which JAX takes as it is."""
+        count = math.prod(shape)
+        free = self._free[count]
+        memory = free.pop() if free else np.empty(count + ALIGNMENT // 4, np.float32)
+        first = -memory.ctypes.data % ALIGNMENT
+        # Of a memory's view, and not of an array: then all views of it keep this one.
+        room = np.frombuffer(memoryview(memory.data), np.float32, count, first)
+        weakref.finalize(room, free.append, memory).atexit = False
+        return room.reshape(shape)
 
 
-def _describe_law(name: str, drawn: Range | Floats) -> Law:
-    if isinstance(drawn, Range):
-        return Law(name, drawn.law, drawn.low, drawn.high, drawn.whole)
-    return Law(name, "listed", values=tuple(drawn.tolist()))
+def _hand_over(rows: Singles) -> Array:
+    """The same numbers as JAX's, not copied where programs run on the processor."""
+    handed: Array = jax.device_put(rows, may_alias=True)
+    return handed
 
 
 def _list_described(space: Space) -> tuple[str, ...]:

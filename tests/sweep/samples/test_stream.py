@@ -57,6 +57,68 @@ def test_batches_differ_and_follow_from_the_key() -> None:
     assert not np.array_equal(one.features, other.features)
 
 
+def test_a_batch_of_any_size_is_cut_off_the_same_rows() -> None:
+    few, many = batches(SPACE, 1000, 5), batches(SPACE, 300_000, 5)
+    whole = next(many)  # more than are answered at a time
+    for number in range(2):
+        part = next(few)
+        for some, all_of_them in zip(part, whole, strict=True):
+            rows = slice(1000 * number, 1000 * (number + 1))
+            np.testing.assert_array_equal(some, all_of_them[rows])
+
+
+def test_a_batch_has_rows_of_many_problems(stream) -> None:
+    frame = dict(zip(stream.features, np.asarray(next(stream).features).T, strict=True))
+    problems = np.stack([frame["layer_count"], frame["memory_capacity"]], axis=1)
+    shares, some = (
+        np.unique(rows, axis=0, return_counts=True)[1] / len(rows)
+        for rows in (problems, problems[:160])
+    )
+    assert len(shares) == 4
+    # One of each stripe in turn: any part of a batch is made like the whole.
+    np.testing.assert_array_equal(some, shares)
+
+
+def test_a_batch_that_somebody_has_stays_as_it_is(stream) -> None:
+    """Its memory is used again once nobody has it: neither a batch, nor what was made of it."""
+    held = next(stream)
+    view, sums = np.asarray(next(stream).features), jax.numpy.sum(next(stream).features)
+    before = np.array(held.features), np.array(view)
+    for _ in range(4):
+        next(stream)
+    np.testing.assert_array_equal(held.features, before[0])
+    np.testing.assert_array_equal(view, before[1])
+    assert np.isfinite(sums)
+
+
+def test_gradients_are_those_of_the_targets() -> None:
+    """Each in its place: against differences of what is predicted for a row."""
+    axes = SPACE["axes"] | {"model": "alexnet", "system": "dgx-a100", "strategy": "data"}
+    stream = batches(SPACE | {"axes": axes}, 64, 3, gradients=True)
+    batch = next(stream)
+    frame = dict(zip(stream.features, np.asarray(batch.features, float).T, strict=True))
+    row = int(np.flatnonzero((frame["pe"] > 8) & (np.asarray(batch.targets)[:, -1] == 1))[0])
+    links = [name for name in stream.inputs if name != "batch"]  # batches are whole numbers
+    values = {name: float(frame[name][row]) for name in links}
+
+    def answer(changed: str, factor: float) -> np.ndarray:
+        told = predict(
+            "alexnet",
+            "data",
+            int(frame["pe"][row]),
+            int(frame["batch"][row]),
+            system="dgx-a100",
+            dataset="imagenet-226",
+            parameters=values | {changed: values[changed] * factor},
+        )
+        return np.log([told[target] for target in stream.targets[:-1]])
+
+    for name in links:
+        expected = (answer(name, 1.001) - answer(name, 1 / 1.001)) / (2 * np.log(1.001))
+        found = batch.gradients[row, :, stream.inputs.index(name)]
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
 def test_draws_cover_the_space(stream) -> None:
     batch = np.concatenate([np.asarray(next(stream).features) for _ in range(4)])
     frame = dict(zip(stream.features, batch.T, strict=True))
