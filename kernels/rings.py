@@ -39,9 +39,10 @@ def find_path(network: Network, ring: Ring) -> Link:
 def find_flow(network: Network, p: Cells, span: Cells, stride: Cells) -> Link:
     """alpha and beta of flows at `stride` inside groups that span so many of p PEs."""
     levels = len(network.span)
+    flows = [count_flows(network, p, span, stride, level) for level in range(levels - 1)]
     paths = [Link(network.latency[0], 1 / network.bandwidth[0])]
     for level in range(levels - 1):
-        shared = _share_links(network, p, span, stride, level)
+        shared = _share_links(network, flows, level)
         shared = xp.maximum(shared, 1 / xp.asarray(network.flow))
         beyond = shared / (network.links_per_node * network.bandwidth[level + 1])
         # No flow is faster on its way than where it begins.
@@ -94,8 +95,8 @@ def _hold_whole(pes: Cells, p: Cells, span: Cells) -> Flags:
     return xp.greater_equal(pes, span) & uncut
 
 
-def _share_links(network: Network, p: Cells, span: Cells, stride: Cells, level: int) -> Cells:
+def _share_links(network: Network, flows: list[Cells], level: int) -> Cells:
     """max(f_0, k o_j f_j / P_j): flows that the links of a node carry, or those of a level."""
-    of_node, of_level = (count_flows(network, p, span, stride, each) for each in (0, level))
     narrower = 1.0 if network.oversubscription is None else network.oversubscription[level]
-    return xp.maximum(of_node, network.pes_per_node * narrower * of_level / network.span[level])
+    of_level = network.pes_per_node * narrower * flows[level] / network.span[level]
+    return xp.maximum(flows[0], of_level)
