@@ -112,6 +112,8 @@ class LayerTable:
     def __len__(self) -> int:
         return len(self.names)
 
+    # Columns that follow from others are kept: a search for spatial factors makes kernel inputs of
+    # a table for every size of a group, a data set of it on every machine.
     @property
     def parameters(self) -> int:
         """Weights and biases."""
@@ -122,17 +124,16 @@ class LayerTable:
         """Multiply-accumulates a sample, forward: of convolutions and fully connected layers."""
         return float(self.flops[self.multiplying].sum()) / 2.0
 
-    @property
+    @cached_property
     def kept_items(self) -> Floats:
         """Items a sample that the backward pass reads of each layer [G]: what precision scales."""
         return count_kept_items(self._kinds, self.inputs, self._sample, self.y)
 
-    @property
+    @cached_property
     def kept_bytes(self) -> Floats:
         """Bytes a sample that each layer remembers besides [G]: the same in every precision."""
         return count_kept_bytes(self._kinds, self.y)
 
-    # Kept: a search for spatial factors makes kernel inputs of a table for every size of a group.
     @cached_property
     def crossing(self) -> Floats:
         """Items a sample that cross a cut behind each layer [G]: shortcuts, too."""
@@ -153,17 +154,17 @@ class LayerTable:
         """What is known of each layer's kind."""
         return [KINDS[kind] for kind in self.kinds]
 
-    @property
+    @cached_property
     def multiplying(self) -> Flags:
         """Which layers multiply by weights [G]; the others take as long as their traffic."""
         return np.array([kind.multiplies for kind in self._kinds])
 
-    @property
+    @cached_property
     def windowed(self) -> Flags:
         """Over which layers a kernel slides [G]: those that a spatial group may split."""
         return np.array([kind.windowed for kind in self._kinds])
 
-    @property
+    @cached_property
     def convolutions(self) -> Flags:
         """Which layers are convolutions [G]: those whose filters or channels a group may split."""
         return np.array([kind.convolves for kind in self._kinds])
@@ -179,18 +180,18 @@ class LayerTable:
         """Whether a layer has steps in a row, or reads its weights more or less than once."""
         return bool((self.steps != 1).any() or (self.reads != 1).any())
 
-    @property
+    @cached_property
     def divisible(self) -> Flags:
         """Of which layers groups split filters or channels, unless they are told otherwise [G]."""
         return np.array([kind.divides for kind in self._kinds])
 
-    @property
+    @cached_property
     def divisible_filters(self) -> Floats:
         """Into how many parts filters may fall [G]: one, where nothing is known of the inside."""
         opaque = np.array([kind.opaque for kind in self._kinds])
         return np.where(opaque, 1.0, self.filters)
 
-    @property
+    @cached_property
     def divisible_channels(self) -> Floats:
         """Into how many parts the channels of a filter may fall [G]: those of its group."""
         opaque = np.array([kind.opaque for kind in self._kinds])

@@ -6,6 +6,7 @@ stated to do, how a strategy divides. What has no bound (no staging, no limit of
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import Grid
-from grids.models.layers import Floats
+from grids.models.layers import Floats, LayerTable
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.places import ENDLESS, PLACES, read_parameters
@@ -107,7 +108,7 @@ def describe_rows(grid: Grid, problem: Problem, strategy: int, draw: Draw) -> di
         "is_profiled": float(workload.seconds is not None),
         "is_calibrated": float(workload.calibrated is not None),
         **{name: each.read(grid.systems[system]) for name, each in SYSTEM.items()},
-        **{name: each.read(table) for name, each in MODEL.items()},
+        **_describe_model(table),
     }
     case = draw.tables.points[strategy].case
     varying = _describe_inputs(case, draw) | _describe_strategy(
@@ -117,6 +118,11 @@ def describe_rows(grid: Grid, problem: Problem, strategy: int, draw: Draw) -> di
     spread = {name: np.full(count, value) for name, value in constant.items()}
     every = {"pe": draw.columns["pe"], **varying, **spread}
     return {name: every[name] for name in FEATURES}
+
+
+@lru_cache(maxsize=256)  # a table hashes by identity, and serves every machine and strategy
+def _describe_model(table: LayerTable) -> dict[str, float]:
+    return {name: each.read(table) for name, each in MODEL.items()}
 
 
 def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:

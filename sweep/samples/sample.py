@@ -224,16 +224,29 @@ def _make_all(
         yield from (make_rows(space, chunk, request) for chunk in chunks)
         return
     # Spawned: a fork of a process that has run JAX may hang.
-    with ProcessPoolExecutor(workers, get_context("spawn"), _start_worker) as pool:
+    context, given = get_context("spawn"), (space, request)
+    with ProcessPoolExecutor(workers, context, _Worker.start, given) as pool:
         waiting, running = iter(chunks), list[Future[Columns]]()
         for chunk in islice(waiting, 2 * workers):
-            running.append(pool.submit(make_rows, space, chunk, request))
+            running.append(pool.submit(_Worker.make, chunk))
         while running:
             made = running.pop(0).result()
             for chunk in islice(waiting, 1):
-                running.append(pool.submit(make_rows, space, chunk, request))
+                running.append(pool.submit(_Worker.make, chunk))
             yield made
 
 
-def _start_worker() -> None:
-    keep_programs()
+class _Worker:
+    """What a process makes rows of: told once, so that it infers the networks' layers once."""
+
+    space: Space
+    request: Request
+
+    @classmethod
+    def start(cls, space: Space, request: Request) -> None:
+        keep_programs()
+        cls.space, cls.request = space, request
+
+    @classmethod
+    def make(cls, chunk: Chunk) -> Columns:
+        return make_rows(cls.space, chunk, cls.request)

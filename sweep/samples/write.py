@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from sweep.samples.columns import DTYPES, Column, name_split
 from sweep.samples.rows import Columns
@@ -56,12 +57,13 @@ class Writer:
         names = [name_split(each) for each in self.splits]
         sides = np.stack([rows[name] for name in names], axis=1)
         kinds, at = np.unique(sides, axis=0, return_inverse=True)
+        self._widen_ends(rows)
+        table = _make_table(rows, self.schema)
         for number, kind in enumerate(map(tuple, kinds.tolist())):
-            chosen = at.reshape(-1) == number
-            part = {name: each[chosen] for name, each in rows.items()}
-            self._widen_ends(part)
-            self.counts[kind] = self.counts.get(kind, 0) + int(chosen.sum())
-            self._find_part(kind).add(_make_table(part, self.schema))
+            chosen = np.flatnonzero(at.reshape(-1) == number)
+            self.counts[kind] = self.counts.get(kind, 0) + len(chosen)
+            # Copied, and no slice, which would keep all the others until its row group is full.
+            self._find_part(kind).add(table.take(chosen))
 
     def close(self) -> None:
         """Write what waits: folders that were begun get another file when rows come again."""
@@ -84,12 +86,8 @@ class Writer:
     def _widen_ends(self, rows: Columns) -> None:
         for name, each in rows.items():
             values = each[~np.isnan(each)] if each.dtype.kind == "f" else each
-            some = (
-                {*self.ends.get(name, ()), *np.unique(values)[[0, -1]].tolist()}
-                if values.size
-                else ()
-            )
-            if some:
+            if values.size:
+                some = (*self.ends.get(name, ()), *_find_ends(values))
                 self.ends[name] = (min(some), max(some))
 
     def list_constants(self) -> list[str]:
@@ -118,6 +116,13 @@ class _Part:
     def close(self) -> None:
         self.flush()
         self.file.close()
+
+
+def _find_ends(values: NDArray[Any]) -> tuple[Any, Any]:
+    """The least and the largest of some numbers or texts, as Python's."""
+    if values.dtype.kind == "U":  # of which numpy finds no least; to sort numbers, too, is slow
+        return tuple(np.unique(values)[[0, -1]].tolist())
+    return values.min().item(), values.max().item()
 
 
 def _make_table(rows: Columns, schema: pa.Schema) -> pa.Table:
