@@ -6,8 +6,6 @@ listed values; nothing is written.
 """
 
 import math
-import weakref
-from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -27,6 +25,7 @@ from sweep.engine.resources import cores
 from sweep.samples.draw import Draw
 from sweep.samples.edges import is_feasible
 from sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
+from sweep.samples.room import Room, Singles, hand_over
 from sweep.samples.space import Problem, Source, Space, read_space
 from sweep.samples.tables import make_tables, read_parts
 
@@ -41,10 +40,6 @@ TOGETHER = 64
 # Rows that a thread describes at a time.
 DESCRIBED = 2**12
 MOST_ROWS = 2**26
-# JAX takes numpy's arrays without a copy where they begin at a multiple of so many bytes.
-ALIGNMENT = 64
-
-Singles = NDArray[np.float32]
 
 
 class Batch(NamedTuple):
@@ -105,7 +100,7 @@ class Stream(Iterator[Batch]):
         # Of all kinds' places [place, feature], those that rows draw at the end, without a value.
         self._table: Singles = np.zeros((0, len(self.features)), np.float32)
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
-        self._room = _Room()
+        self._room = Room()
         stripe = HEAVY_STRIPE if gradients or space.layered else STRIPE
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
         columns = len(self._drawn) + len(self.targets) + len(self.inputs) * (len(self.targets) - 1)
@@ -127,7 +122,7 @@ class Stream(Iterator[Batch]):
             rows = self._order[self._used :][: size - filled]
             self._describe(rows, *(each[filled : filled + len(rows)] for each in batch))
             filled, self._used = filled + len(rows), self._used + len(rows)
-        return Batch(*map(_hand_over, batch))
+        return Batch(*map(hand_over, batch))
 
     def _answer_rows(self) -> None:
         """Draw and answer the rows of some stripes, in the place of those that were used."""
@@ -221,33 +216,6 @@ def batches(
     keep_programs()
     start = jax.random.key(key) if isinstance(key, int) else key
     return Stream(read_space(spec), batch_size, start, gradients=gradients)
-
-
-class _Room:
-    """Memory of batches, used again once nobody, and no program, has the last batch in it.
-
-    The system fills new memory with zeros first, which takes as long as a batch's features.
-    """
-
-    def __init__(self) -> None:
-        self._free: dict[int, list[Singles]] = defaultdict(list)
-
-    def take(self, shape: tuple[int, ...]) -> Singles:
-        """An array of any numbers, which JAX takes as it is."""
-        count = math.prod(shape)
-        free = self._free[count]
-        memory = free.pop() if free else np.empty(count + ALIGNMENT // 4, np.float32)
-        first = -memory.ctypes.data % ALIGNMENT
-        # Of a memory's view, and not of an array: then all views of it keep this one.
-        room = np.frombuffer(memoryview(memory.data), np.float32, count, first)
-        weakref.finalize(room, free.append, memory).atexit = False
-        return room.reshape(shape)
-
-
-def _hand_over(rows: Singles) -> Array:
-    """The same numbers as JAX's, not copied where programs run on the processor."""
-    handed: Array = jax.device_put(rows, may_alias=True)
-    return handed
 
 
 def _list_described(space: Space) -> tuple[str, ...]:
