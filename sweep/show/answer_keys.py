@@ -160,12 +160,15 @@ def describe_key(key: str, own: Key | None = None) -> Schema:
 
 
 def holds_numbers(schema: Schema) -> bool:
-    """Whether a value, an item of a list or a named part may be a number; of rows each key is."""
+    """Whether a value, an item of a list or a named part may be a number.
+
+    Parts that are told one by one have units of their own, as keys of rows have.
+    """
     parts = (
         schema,
         schema.get("items", {}),
         schema.get("additionalProperties") or {},
-        *(schema.get("properties", {}).values()),
+        *(part for part in schema.get("properties", {}).values() if "description" not in part),
     )
     kinds = [each.get("type", ()) for each in parts]
     return any({"number", "integer"} & set([k] if isinstance(k, str) else k) for k in kinds)

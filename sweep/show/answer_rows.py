@@ -41,6 +41,11 @@ def describe_row(answer: Answer) -> Schema:
     }
 
 
+def describe_rows(answer: Answer) -> Schema:
+    """The schema of rows, as a part of another answer."""
+    return {"type": "array", "items": describe_row(answer)}
+
+
 def _describe(named: str, own: Mapping[str, Key]) -> tuple[str, Schema]:
     """A key, and the schema of its values."""
     key = named.strip("?")

@@ -12,8 +12,12 @@ from sweep.show.answer_keys import (
     Key,
     Schema,
 )
-from sweep.show.answer_rows import PLACE, Answer, describe_row
+from sweep.show.answer_rows import PLACE, Answer, describe_row, describe_rows
+from sweep.show.calibration_keys import CALIBRATION
 from sweep.show.comparison_keys import RUNS
+from sweep.show.hybrid_keys import HYBRID
+from sweep.show.placement_keys import PLACEMENT
+from sweep.show.sample_keys import LEAKAGE, SAID, SCORES
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -133,13 +137,19 @@ ANSWERS: dict[str, Answer] = {
         "rows summary",
         own={
             "rows": Key(
-                {"type": "array", "items": describe_row(RUNS)},
+                describe_rows(RUNS),
                 "a row of the file each, in its order, with what is predicted of it",
             ),
             "summary": Key(RECORD, "accuracies: overall, by_strategy, by_model"),
         },
         record=True,
     ),
+    "calibrate": CALIBRATION,
+    "hybrid": HYBRID,
+    "place": PLACEMENT,
+    "leakage": LEAKAGE,
+    "surrogate evaluate": SCORES,
+    "surrogate predict": SAID,
     "models": Answer(
         "model title dataset parameters macs layers source",
         own={

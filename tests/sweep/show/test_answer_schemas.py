@@ -2,11 +2,13 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
 import sweep
+from grids.library import find
 from sweep.show.answer_keys import holds_numbers
 from sweep.show.answer_schemas import build_schemas
 
@@ -169,6 +171,41 @@ def test_the_catalogue(kind, paradl):
     answer, errors = ask(paradl, kind)
     assert answer
     assert not errors
+
+
+HYBRID = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 32, "--pe", "64,1024")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--strategy", "data+spatial:group=2"),
+        ("--speedup", "2=1.6", "--scaling-efficiency", 0.9),
+        ("--strategy", "data+filter:group=64", "--set", "memory_capacity=2 GB"),
+    ],
+)
+def test_hybrids(options, paradl):
+    answer, errors = ask(paradl, "hybrid", *HYBRID, *options)
+    assert answer["rows"]
+    assert not errors
+
+
+@pytest.mark.parametrize(
+    "options", [("--devices", 2), ("--devices", 2, "--micro-batches", 2), ("--devices", 1)]
+)
+def test_placements(options, paradl):
+    answer, errors = ask(
+        paradl, "place", "alexnet", "--dataset", "imagenet", "--batch", 4096, *options
+    )
+    assert "feasible" in answer
+    assert not errors
+
+
+def test_a_calibration():
+    """What is shipped is what `calibrate` printed (tests/sweep/calibration/test_calibrate.py)."""
+    answer = json.loads(json.dumps(find("calibration", "abci", Path()).definition()))
+    validator = Draft202012Validator(SCHEMAS["calibrate"])
+    assert not [each.message for each in validator.iter_errors(answer)]
 
 
 def test_a_key_that_no_schema_has_is_found(mixed_url, paradl):
