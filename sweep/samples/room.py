@@ -37,7 +37,7 @@ class Room:
         return room.reshape(shape)
 
 
-def hand_over(filled: Singles) -> Array:
+def hand_over(filled: list[Singles]) -> list[Array]:
     """The same numbers as JAX's, not copied where programs run on the processor."""
-    handed: Array = jax.device_put(filled, may_alias=True)
+    handed: list[Array] = jax.device_put(filled, may_alias=True)
     return handed

@@ -122,7 +122,7 @@ class Stream(Iterator[Batch]):
             rows = self._order[self._used :][: size - filled]
             self._describe(rows, *(each[filled : filled + len(rows)] for each in batch))
             filled, self._used = filled + len(rows), self._used + len(rows)
-        return Batch(*map(hand_over, batch))
+        return Batch(*hand_over(batch))
 
     def _answer_rows(self) -> None:
         """Draw and answer the rows of some stripes, in the place of those that were used."""

@@ -17,7 +17,7 @@ def test_what_nobody_has_is_used_again_without_a_copy() -> None:
     room = Room()
     filled = room.take((1000, 7))
     filled[:] = 1.0
-    handed = hand_over(filled)
+    (handed,) = hand_over([filled])
     place = filled.ctypes.data
     assert find(handed) == place
     del filled, handed
@@ -30,8 +30,9 @@ def test_what_somebody_has_is_not() -> None:
     for number in range(4):
         filled = room.take((1000,))
         filled[:] = number
-        held.append(np.asarray(hand_over(filled))[10:20])  # a view of a view of JAX's
-        del filled
+        (handed,) = hand_over([filled])
+        held.append(np.asarray(handed)[10:20])  # a view of a view of JAX's
+        del filled, handed
     gc.collect()
     room.take((1000,))[:] = np.nan
     assert [part.tolist() for part in held] == [[number] * 10 for number in range(4)]
@@ -45,6 +46,6 @@ def test_what_a_program_has_not_read_yet_is_not() -> None:
     for number in range(20):
         filled = room.take((200_000,))
         filled[:] = number
-        sums.append(double(hand_over(filled)))
+        sums.append(double(*hand_over([filled])))
         del filled
     assert [float(each) / 200_000 for each in sums] == list(range(20))
