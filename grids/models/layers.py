@@ -112,8 +112,6 @@ class LayerTable:
     def __len__(self) -> int:
         return len(self.names)
 
-    # Columns that follow from others are kept: a search for spatial factors makes kernel inputs of
-    # a table for every size of a group, a data set of it on every machine.
     @property
     def parameters(self) -> int:
         """Weights and biases."""
@@ -124,6 +122,8 @@ class LayerTable:
         """Multiply-accumulates a sample, forward: of convolutions and fully connected layers."""
         return float(self.flops[self.multiplying].sum()) / 2.0
 
+    # Columns that follow from others are kept: a search for spatial factors makes kernel inputs of
+    # a table for every size of a group, a data set of it on every machine.
     @cached_property
     def kept_items(self) -> Floats:
         """Items a sample that the backward pass reads of each layer [G]: what precision scales."""

@@ -76,10 +76,6 @@ class _Rows(NamedTuple):
     places: NDArray[np.int64]
     numbers: Singles
 
-    def part(self, rows: int | slice) -> "_Rows":
-        """Some of them, as a view."""
-        return _Rows(self.places[rows], self.numbers[rows])
-
 
 class Stream(Iterator[Batch]):
     """An endless iterator of batches, each another; `features`, `targets` and `inputs` name the
@@ -98,7 +94,8 @@ class Stream(Iterator[Batch]):
         self._names = [(problem, each) for problem in space.problems for each in strategies]
         self._kinds: dict[int, _Kind] = {}
         # Of all kinds' places [place, feature], those that rows draw at the end, without a value.
-        self._table: Singles = np.zeros((0, len(self.features)), np.float32)
+        self._table: Singles = np.empty((0, len(self.features)), np.float32)
+        self._placed = 0  # places that it has; there is room for more
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
         self._room = Room()
         stripe = HEAVY_STRIPE if gradients or space.layered else STRIPE
@@ -130,7 +127,7 @@ class Stream(Iterator[Batch]):
         self._made += 1
         seed = [*self._seed, self._made]
         chosen = np.random.default_rng(seed).integers(len(self._names), size=STRIPES).tolist()
-        stripes = [self._rows.part(stripe) for stripe in range(STRIPES)]
+        stripes = list(map(_Rows, *self._rows))
         # Prepared one after the other, then drawn side by side: else several would compile alike.
         for each in set(chosen) - set(self._kinds):
             self._kinds[each] = self._prepare(*self._names[each])
@@ -191,13 +188,16 @@ class Stream(Iterator[Batch]):
         # Of what is drawn any value will do: its columns are not among these.
         values = {name: np.zeros(positions.shape[1]) for name in self._space.drawn}
         rows = describe_rows(self._space.grid, problem, strategy, Draw(tables, positions, values))
-        described = np.zeros((positions.shape[1], len(self.features)), np.float32)
+        first, self._placed = self._placed, self._placed + positions.shape[1]
+        if self._placed > len(self._table):
+            # To twice its size at least: no place is copied again with each kind that comes.
+            grown = np.empty((max(self._placed, 2 * first), len(self.features)), np.float32)
+            grown[:first] = self._table[:first]
+            self._table = grown
         for number, name in enumerate(self._described):
-            described[:, number] = rows[name]
-        first = len(self._table)
-        self._table = np.concatenate([self._table, described])
+            self._table[first : self._placed, number] = rows[name]
         points = put_on_device(tables.points[strategy])
-        return _Kind(points, tables.machines, first, len(described))
+        return _Kind(points, tables.machines, first, positions.shape[1])
 
 
 def batches(

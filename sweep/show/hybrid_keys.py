@@ -3,10 +3,17 @@
 from sweep.show.answer_keys import COUNT, COUNTS, FLAG, NUMBER, TEXT, TEXTS, Key
 from sweep.show.answer_rows import Answer, describe_row, describe_rows
 
-_PERCENTILES = {
-    f"p{percent}": Key(NUMBER, f"{percent}th percentile over the draws") for percent in (10, 50, 90)
-}
 _EXTRAPOLATED = Key(FLAG, "whether epochs of a batch were needed that nobody measured")
+# What several of the tables have.
+_SHARED = {
+    **{
+        f"p{percent}": Key(NUMBER, f"{percent}th percentile over the draws")
+        for percent in (10, 50, 90)
+    },
+    "group": Key(COUNT, "PEs of a group"),
+    "speedup": Key(NUMBER, "time to the target on one PE over that on so many"),
+    "extrapolated": _EXTRAPOLATED,
+}
 _EPOCHS = Answer(
     "source epochs_min critical_batch? measured converges_to? alone alone_extrapolated",
     own={
@@ -25,7 +32,7 @@ _BASIS = {"enum": ["oracle", "given"]}
 _SPLITS = Answer(
     "strategy group speedup? basis scaling_efficiency",
     own={
-        "group": Key(COUNT, "PEs of a group"),
+        **_SHARED,
         "speedup": Key(NUMBER, "of an iteration in a group over one PE"),
         "basis": Key(_BASIS, "whose the speed-up is"),
         "scaling_efficiency": Key(_BASIS, "whose T_1 / T_N across replicas is"),
@@ -35,38 +42,32 @@ _ROWS = Answer(
     "pe strategy replicas scaling_efficiency? speedup? p10? p50? p90? wins feasible limit "
     "global_batch epochs? converges extrapolated",
     own={
-        **_PERCENTILES,
+        **_SHARED,
         "scaling_efficiency": Key(NUMBER, "T_1 / T_N across replicas"),
-        "speedup": Key(NUMBER, "time to the target on one PE over that on so many"),
         "wins": Key(FLAG, "whether it is the soonest of all on so many PEs"),
         "epochs": Key(NUMBER, "epochs to the target; null: it is not reached"),
         "converges": Key(FLAG, "whether the target is reached"),
-        "extrapolated": _EXTRAPOLATED,
     },
 )
 _CROSSOVERS = Answer(
     "strategy group against pe? p10? p90? chance several speedup? extrapolated?",
     own={
-        **_PERCENTILES,
-        "group": Key(COUNT, "PEs of a group"),
+        **_SHARED,
         "against": Key({"enum": ["same", "best"]}, "data on as many PEs, or its best up to there"),
         "pe": Key(COUNT, "PEs from which on the hybrid wins; null: it never does"),
         "chance": Key(NUMBER, "part of the draws in which it wins from some count on"),
         "several": Key(FLAG, "whether it wins and loses again before"),
-        "speedup": Key(NUMBER, "time to the target on one PE over that on so many"),
-        "extrapolated": _EXTRAPOLATED,
     },
 )
 _GAIN = Answer(
     "pe gain? p10? p50? p90? chance? strategy? hybrid_pe? data_pe? extrapolated?",
     own={
-        **_PERCENTILES,
+        **_SHARED,
         "pe": Key(COUNT, "PEs at most, of either"),
         "gain": Key(NUMBER, "by what part the best hybrid is sooner than the best of data"),
         "chance": Key(NUMBER, "part of the draws in which it is"),
         "hybrid_pe": Key(COUNT, "PEs of the best hybrid"),
         "data_pe": Key(COUNT, "PEs of the best of data"),
-        "extrapolated": _EXTRAPOLATED,
     },
 )
 HYBRID = Answer(
