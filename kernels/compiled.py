@@ -1,13 +1,13 @@
 """Compilation, in double precision: every compiled program of paradl is made here.
 
 `jax.jit` alone makes every result `Any`, and single precision of every number. A program takes a
-second and more to trace and compile, of one cell as of a million: what computes few numbers runs in
-numpy until it has computed so many that compiling would have paid.
+second and more to trace and compile, for one cell as for a million: a call of few numbers runs in
+numpy. The shapes of the call alone decide, so that a question has one answer, in one time, whatever
+the process computed before.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -20,14 +20,9 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Tree = TypeVar("Tree")
 
-# Numbers that a function makes in numpy of arguments of the same shapes before it is compiled for
-# them: its hundreds of operations then have taken about as long as compiling (`python -m
-# benchmarks programs`).
-WORTH_COMPILING = 2**19
-# An operation of few numbers takes as long as one of so many.
-LEAST = 2**13
-# Numbers made in numpy so far, by function and shapes of its arguments.
-made_in_numpy: Counter[Hashable] = Counter()
+# The most numbers of a call in numpy: its hundreds of operations then take about as long as
+# compiling them (`python -m benchmarks programs`).
+MOST_IN_NUMPY = 2**19
 # XLA's newer way of writing fused operations takes 26 s of CPU to compile the slopes of 12 inputs,
 # the older one 14 s (jaxlib 0.10.2, data+filter); what it makes takes a quarter longer to run
 # (`python -m benchmarks labels`: 0.47 and 0.37 million rows/s, in two runs).
@@ -57,7 +52,7 @@ class Compiled(Generic[Arguments, Result]):
         return jax.jit(self._function, compiler_options=emitters, **self._options)
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if self._numpy and (in_numpy() or self._is_cheap(args, kwargs)):
+        if self._numpy and (in_numpy() or _is_small(args, kwargs)):
             with use_numpy():
                 return self._function(*args, **kwargs)
         # For this call alone: JAX code of whoever imports paradl keeps its own precision.
@@ -75,18 +70,16 @@ class Compiled(Generic[Arguments, Result]):
         # JAX has no public count of a function's programs.
         return int(self._program._cache_size())
 
-    def _is_cheap(self, *arguments: object) -> bool:
-        """Whether compiling would not have paid yet, this call included."""
-        leaves, structure = jax.tree.flatten(arguments)
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):  # part of a program
-            return False
-        shapes = tuple(map(np.shape, leaves))
-        key = self, structure, shapes
-        made_in_numpy[key] += max(LEAST, math.prod(_broadcast_all(shapes)))
-        return made_in_numpy[key] <= WORTH_COMPILING
+
+def _is_small(*arguments: object) -> bool:
+    """Whether a call with these arguments takes no longer in numpy than compiling it would."""
+    leaves = jax.tree.leaves(arguments)
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):  # part of a program
+        return False
+    return math.prod(_broadcast_all(map(np.shape, leaves))) <= MOST_IN_NUMPY
 
 
-def _broadcast_all(shapes: tuple[tuple[int, ...], ...]) -> list[int]:
+def _broadcast_all(shapes: Iterable[tuple[int, ...]]) -> list[int]:
     """The sizes, the last first, of arrays of these shapes laid over each other.
 
     Leading dimensions need not be of one thing: what has layers stands beside what has levels.

@@ -15,7 +15,7 @@ from kernels.arrays import AnyArray, Cells, Flags
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.group import slower
-from kernels.namespace import in_numpy, map_leading, repeat, take_item, xp
+from kernels.namespace import in_numpy, repeat, take_item, xp
 from kernels.percentiles import PERCENTILES
 from kernels.run import Times, add_terms, wait_for_input
 from kernels.software import Software
@@ -77,13 +77,9 @@ def draw_times(case: Case) -> tuple[AnyArray, AnyArray]:
     The error is the spread of the logarithm of the time.
     """
     assert case.uncertainty is not None
-    uncertainty = case.uncertainty
-
-    def time(factors: Software, serial: Cells) -> AnyArray:
-        times = time_iteration(_move(case, factors, serial))
-        return xp.asarray(times.compute + times.communication)
-
-    times = map_leading(lambda draw: time(*draw), (uncertainty.factors, uncertainty.serial))
+    # Side by side, as in `_find_variances_at_once`: `best` of two cells 0.37 -> 0.07 s of CPU.
+    drawn = time_iteration(add_draws(case))
+    times = xp.moveaxis(xp.asarray(drawn.compute + drawn.communication), -1, 0)
     now = time_iteration(case)
     errors = _find_own_errors(now.terms, case)
     return times, xp.hypot(*errors) / (now.compute + now.communication)

@@ -76,14 +76,6 @@ def share_programs() -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_calls_before() -> None:
-    """What runs in numpy does so whatever ran before: a program differs in the last digits."""
-    from kernels.compiled import made_in_numpy  # behind the hook
-
-    made_in_numpy.clear()
-
-
-@pytest.fixture(autouse=True)
 def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are as wide as they like, whatever the terminal that tests run in."""
     monkeypatch.delenv("COLUMNS", raising=False)

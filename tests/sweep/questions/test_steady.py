@@ -1,0 +1,25 @@
+"""The same question has the same answer, to the last digit, however often it is asked."""
+
+import sweep
+
+# Beyond the 64 calls after which a process once went from numpy to compiled programs.
+MANY = 66
+
+
+def test_a_prediction_is_the_same_each_time() -> None:
+    answers = {
+        repr(
+            sweep.predict(
+                "alexnet", dataset="imagenet", strategy="data", pe=8, batch=32, system="abci"
+            )
+        )
+        for _ in range(MANY)
+    }
+    assert len(answers) == 1
+
+
+def test_a_dataset_can_be_asked_for_its_best_as_often_as_one_likes() -> None:
+    cells = sweep.compute_space(
+        "alexnet", dataset="imagenet", pe=[8], batch=[32], strategy=["data", "data+filter:group=2"]
+    )
+    assert len({repr(sweep.best(cells)) for _ in range(MANY)}) == 1
