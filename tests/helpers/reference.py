@@ -469,7 +469,7 @@ def epoch(c: Cell, iterations: float) -> dict[str, float]:
     if not c.defined:
         return dict.fromkeys(terms, math.nan)
     times = dict.fromkeys(terms, iterations)
-    times |= dict.fromkeys(PER_SAMPLE, c.setup.samples / c.global_batch)
+    times |= dict.fromkeys(PER_SAMPLE, max(c.setup.samples / c.global_batch, 1.0))
     return {name: times[name] * term(c) for name, term in terms.items()}
 
 
@@ -487,7 +487,7 @@ def predict(layers: Sequence[Layer], machine: Machine, setup: Setup) -> dict[str
     if not p1:
         return indivisible(p2)
     c = decide(layers, machine, setup, p1, p2)
-    passes = setup.samples / c.global_batch
+    passes = max(setup.samples / c.global_batch, 1.0)
     iterations = math.ceil(passes) if setup.iterations == "ceil" else passes
     terms = epoch(c, iterations)
     return {
