@@ -384,14 +384,14 @@ def uneven(c: Cell) -> bool:
     """Whether something that is divided leaves a remainder."""
     sides = [n for layer in c.split_layers for n in (layer.extents_x, layer.extents_y)]
     extents = any(n % f for side in sides for n, f in zip(side, c.factors, strict=True))
-    segments = c.kind == "pipeline" and c.b % c.setup.segments > 0
+    segments = c.kind == "pipeline" and c.p2 > 1 and c.b % c.setup.segments > 0
     batch = c.setup.scaling == "strong" and c.global_batch % c.p1 > 0
     return extents or segments or batch or any(width % c.p2 for width in widths(c))
 
 
 def limits(c: Cell) -> set[str]:
     """The names of what forbids the cell, and of the marks, which forbid nothing."""
-    fewest = c.setup.segments if c.kind == "pipeline" else 1
+    fewest = c.setup.segments if c.kind == "pipeline" and c.p2 > 1 else 1  # one stage: uncut
     raised = {
         "memory": c.defined and memory(c) > c.machine.memory_capacity,
         "too_many_pes": too_many_pes(c),
