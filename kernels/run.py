@@ -1,8 +1,8 @@
 """A run: what one configuration is, and the terms of its time.
 
 Symbols: p PEs = p1 replicas x p2; B global batch, b = B/(A p1) samples of one pass through a
-replica, A passes an iteration; D samples an epoch; I = max(D/B, 1) iterations; delta bytes an item; gamma
-memory reuse; phi contention.
+replica, A passes an iteration; D samples an epoch; I = max(D/B, 1) iterations; delta bytes an item;
+gamma memory reuse; phi contention.
 """
 
 from dataclasses import dataclass, replace
