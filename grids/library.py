@@ -27,6 +27,9 @@ from grids.reading.yamlfile import Document, explain_error, load
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
+# Names in wide use whose spelling does not lead to the catalogue's.
+OTHER_NAMES = {"lm1b": "one-billion-words"}
+
 Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
@@ -69,8 +72,12 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
         path = base / os.path.expanduser(reference)
         return read_net(path) if kind == "model" and _is_net(path) else _load(kind, path)
     if reference not in list_names(kind):
+        usual = OTHER_NAMES.get(reference)
         raise InputError(
-            f"unknown {kind} {shorten(reference)}", advice=suggest_name(reference, list_names(kind))
+            f"unknown {kind} {shorten(reference)}",
+            advice=f"did you mean {usual!r}?"
+            if usual in list_names(kind)
+            else suggest_name(reference, list_names(kind)),
         )
     return _load_catalogued(kind, reference)
 

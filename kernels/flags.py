@@ -16,7 +16,7 @@ class Limit(IntFlag):
     INCOMPATIBLE = 8  # the dataset's samples do not fit the model
     GROUP_DOES_NOT_DIVIDE = 16  # p is not a multiple of the group
     UNEVEN = 32  # mark: parts of unequal size; the formula averages over them
-    BATCH_EXCEEDS_DATASET = 64  # mark: an epoch is less than one iteration
+    BATCH_EXCEEDS_DATASET = 64  # mark: an epoch is one iteration, of more samples than there are
     MACHINE_TOO_SMALL = 128  # more PEs than the machine has
     NO_CONVERGENCE = 256  # a global batch that never reaches the target, or is larger than allowed
 

@@ -36,7 +36,8 @@ def early(bounds: Bounds, run: Run, network: Network) -> Early:
         | _flag(xp.greater(run.p, network.size), Limit.MACHINE_TOO_SMALL)
     )
     uneven = _flag(xp.logical_not(is_whole(run.batch)), Limit.UNEVEN)
-    return Early(group, _samples(run.batch), uneven | _samples(run.batch / run.segments))
+    segments = xp.where(xp.greater(run.p2, 1), run.segments, 1.0)  # one stage is not cut
+    return Early(group, _samples(run.batch), uneven | _samples(run.batch / segments))
 
 
 def limits(

@@ -1,8 +1,8 @@
 """A run: what one configuration is, and the terms of its time.
 
 Symbols: p PEs = p1 replicas x p2; B global batch, b = B/(A p1) samples of one pass through a
-replica, A passes an iteration; D samples an epoch; I = D/B iterations; delta bytes an item; gamma
-memory reuse; phi contention.
+replica, A passes an iteration; D samples an epoch; I = max(D/B, 1) iterations; delta bytes an item;
+gamma memory reuse; phi contention.
 """
 
 from dataclasses import dataclass, replace
@@ -83,9 +83,10 @@ class Run:
 
     @property
     def passes(self) -> Cells:
-        """D/B iterations, exactly; a product, of which each factor has few dimensions."""
+        """D/B iterations, exactly, and at least one: a step takes a whole batch."""
+        # A product, of which each factor has few dimensions.
         parts = self._passes_at_once if self.scaling == "weak" else 1.0
-        return self.samples / parts * (1 / self.spec_batch)
+        return xp.maximum(self.samples / parts * (1 / self.spec_batch), 1.0)
 
     def iterations(self, rounding: Rounding) -> Cells:
         """I iterations an epoch, rounded as loaders do or not at all."""

@@ -74,7 +74,7 @@ def _clear_group(url: str) -> zarr.Group:
     group.attrs.put(INCOMPLETE)
     # By the folders that are there: the root's consolidated metadata still list what a kill may
     # have deleted already.
-    bare = zarr.open_group(url, mode="r+", zarr_format=3, use_consolidated=False)
+    bare = zarr.open_group(group.store, mode="r+", zarr_format=3, use_consolidated=False)
     for name in list(bare.keys()):
         del bare[name]
     return bare

@@ -130,7 +130,8 @@ class Paradl:
     def iterations(self) -> xr.DataArray:
         """I: iterations an epoch."""
         samples, rounding = self._look_up_samples(), self.grid.spec.iterations
-        count = batches.iterations(samples, self.global_batch, rounding)
+        # At least one, as in `kernels.run`: a step takes a whole batch.
+        count = batches.iterations(samples, self.global_batch, rounding).clip(min=1)
         return name_array(count, "iterations", "1", "iterations an epoch")
 
     @property

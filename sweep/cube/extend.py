@@ -91,7 +91,7 @@ def extend_cube(cube: Cube, extension: Extension) -> Cube:
         get_array(cube.group, name).update_attributes({})
     # Arrays by their own metadata, in which `resize` writes their new shapes: the root's copy, by
     # which readers go, stays what it was.
-    group = zarr.open_group(cube.url, mode="r+", zarr_format=3, use_consolidated=False)
+    group = zarr.open_group(cube.group.store, mode="r+", zarr_format=3, use_consolidated=False)
     for name in cube.arrays:
         get_array(group, name).resize(find_shape(name, extension.plan, len(cube.statistics)))
     for dim, values in list_coordinates(extension.grid).items():

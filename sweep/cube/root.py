@@ -28,6 +28,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError, format_text
 from grids.reading.yamlfile import explain_error
 from sweep.cube import provenance
+from sweep.cube.folder_store import make_store
 from sweep.cube.object_store import is_remote, translate_open_errors
 
 Mode = Literal["r", "r+"]
@@ -66,7 +67,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
     try:
         with translate_open_errors(url):
             # Format 3 alone: if it may choose, Zarr looks for format 2, too.
-            group = zarr.open_group(url, mode=mode, zarr_format=3)
+            group = zarr.open_group(make_store(url, mode == "r"), mode=mode, zarr_format=3)
     except InputError:  # it has been said already
         raise
     except FileNotFoundError:

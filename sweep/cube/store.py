@@ -184,6 +184,7 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
         grid.dims, grid.shape, cut.shard, cut.chunk, count_cell_bytes(grid), cut.layers, LAYERED
     )
     statistics = _read_statistics(url, group)
+    _check_axes(url, group, grid)
     arrays = _open_arrays(url, group, grid, plan, len(statistics))
     return Cube(url, group, grid, plan, arrays, statistics)
 
@@ -212,6 +213,16 @@ def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
         if isinstance(meanings, dict) and names.shape == (len(meanings),):
             return tuple(map(str, meanings))
     raise InputError(f"damaged: the array {STATISTIC!r} is gone", where=url, advice=ANEW)
+
+
+def _check_axes(url: str, group: zarr.Group, grid: Grid) -> None:
+    """Refuse a coordinate that is not as long as the spec's axis: a forged one may be endless."""
+    for dim, size in zip(grid.dims, grid.shape, strict=True):
+        member = group.get(dim)
+        if not isinstance(member, zarr.Array) or member.shape != (size,):
+            raise InputError(
+                f"damaged: the array {dim!r} is not as long as its axis", where=url, advice=ANEW
+            )
 
 
 def _open_arrays(

@@ -95,8 +95,8 @@ def open_dataset(store: str | Path) -> "xr.Dataset":
     import xarray as xr  # late: pandas comes with it, and a sweep needs neither
 
     url = locate_store(store)
-    open_cube(url)  # says in one message what is wrong with a store that is none
-    dataset: xr.Dataset = xr.open_zarr(url, zarr_format=3)
+    cube = open_cube(url)  # says in one message what is wrong with a store that is none
+    dataset: xr.Dataset = xr.open_zarr(cube.group.store, zarr_format=3)
     return dataset
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from grids.grid import Grid
+from kernels.flags import Limit
 from sweep.cube.store import Cube
+from sweep.cube.variables import name_limits
 from sweep.questions.degrees import list_degrees
 from sweep.questions.objectives import Aim, Goal, Price, count_hours
 from sweep.questions.picks import PLACE, pick_strategies
@@ -38,7 +40,8 @@ def best(
     where the objective is train_time, or PE-hours or cost of what a law of epochs is known of;
     with `price` the cost. across: systems compete. Of the machine oracle epoch_time_p10 and
     epoch_time_p90 (train_time_p10 ...), and in the first row `faster_than_next`: the probability
-    that it takes less time than the second. A strategy that is nowhere allowed has no rank,
+    that it takes less time than the second. `limit` is empty, or marks a global batch beyond the
+    data set. A strategy that is nowhere allowed has no rank,
     `limit` lists why, the most frequent reason first, and `rejection` what of its nearest cell
     would have to change (`sweep.questions.rejection`): with `why`, which by default is so of all
     but stores, whose summaries answer at once.
@@ -96,9 +99,15 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         **times,
         "memory": pick["memory"],
         "feasible": feasible,
-        "limit": pick["limit"],
+        "limit": _mark_batch(grid, cell, degrees) if feasible else pick["limit"],
         "trains": trains,
     }
+
+
+def _mark_batch(grid: Grid, cell: Row, degrees: Row) -> list[str]:
+    """The mark of an allowed cell whose global batch is more than its data set has."""
+    samples = next(each.samples for each in grid.datasets if each.name == cell["dataset"])
+    return name_limits(Limit.BATCH_EXCEEDS_DATASET) if degrees["global_batch"] > samples else []
 
 
 _NO_DEGREES = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))

@@ -153,5 +153,5 @@ def open_cells(cube: Cube, selection: Selection, extra: Collection[str] = ()) ->
     places = locate_values(list_coordinates(cube.grid), selection)
     check_files(cube, (*SUMMARISED, SERIAL, *extra), places)
     # Without chunks it needs no Dask, which takes longer to import than a slice to read.
-    cells: xr.Dataset = xr.open_zarr(cube.url, chunks=None, zarr_format=3)
+    cells: xr.Dataset = xr.open_zarr(cube.group.store, chunks=None, zarr_format=3)
     return cells

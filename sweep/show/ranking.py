@@ -60,7 +60,8 @@ def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
     for row in rows:
         line = {heads.get(key, key): row.get(key) for key in kept}
         strategy = {"strategy": shorten_label(row["strategy"])}
-        lines.append({**line, **strategy, **_tell_interval(row)})
+        marks = {"marks": ", ".join(row["limit"])} if row["limit"] else {}
+        lines.append({**line, **strategy, **_tell_interval(row), **marks})
     return lines
 
 

@@ -384,14 +384,14 @@ def uneven(c: Cell) -> bool:
     """Whether something that is divided leaves a remainder."""
     sides = [n for layer in c.split_layers for n in (layer.extents_x, layer.extents_y)]
     extents = any(n % f for side in sides for n, f in zip(side, c.factors, strict=True))
-    segments = c.kind == "pipeline" and c.b % c.setup.segments > 0
+    segments = c.kind == "pipeline" and c.p2 > 1 and c.b % c.setup.segments > 0
     batch = c.setup.scaling == "strong" and c.global_batch % c.p1 > 0
     return extents or segments or batch or any(width % c.p2 for width in widths(c))
 
 
 def limits(c: Cell) -> set[str]:
     """The names of what forbids the cell, and of the marks, which forbid nothing."""
-    fewest = c.setup.segments if c.kind == "pipeline" else 1
+    fewest = c.setup.segments if c.kind == "pipeline" and c.p2 > 1 else 1  # one stage: uncut
     raised = {
         "memory": c.defined and memory(c) > c.machine.memory_capacity,
         "too_many_pes": too_many_pes(c),
@@ -469,7 +469,7 @@ def epoch(c: Cell, iterations: float) -> dict[str, float]:
     if not c.defined:
         return dict.fromkeys(terms, math.nan)
     times = dict.fromkeys(terms, iterations)
-    times |= dict.fromkeys(PER_SAMPLE, c.setup.samples / c.global_batch)
+    times |= dict.fromkeys(PER_SAMPLE, max(c.setup.samples / c.global_batch, 1.0))
     return {name: times[name] * term(c) for name, term in terms.items()}
 
 
@@ -487,7 +487,7 @@ def predict(layers: Sequence[Layer], machine: Machine, setup: Setup) -> dict[str
     if not p1:
         return indivisible(p2)
     c = decide(layers, machine, setup, p1, p2)
-    passes = setup.samples / c.global_batch
+    passes = max(setup.samples / c.global_batch, 1.0)
     iterations = math.ceil(passes) if setup.iterations == "ceil" else passes
     terms = epoch(c, iterations)
     return {

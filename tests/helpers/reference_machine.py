@@ -107,16 +107,20 @@ def terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
 PER_SAMPLE = ("forward_backward", "pipeline_bubble")
 
 
+def passes(run: Run) -> float:
+    """D/B, and at least one: a step takes a whole batch."""
+    return max(run.samples / run.global_batch, 1.0)
+
+
 def iterations(run: Run) -> float:
-    """I = D/B, or the next whole number."""
-    count = run.samples / run.global_batch
-    return math.ceil(count) if run.iterations == "ceil" else count
+    """I = D/B, at least one, or the next whole number."""
+    return math.ceil(passes(run)) if run.iterations == "ceil" else passes(run)
 
 
 def epoch(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """All terms of an epoch: each sample is computed once, whatever the number of iterations."""
     return {
-        name: seconds * (run.samples / run.global_batch if name in PER_SAMPLE else iterations(run))
+        name: seconds * (passes(run) if name in PER_SAMPLE else iterations(run))
         for name, seconds in terms(layers, machine, run).items()
     }
 

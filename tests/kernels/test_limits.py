@@ -52,8 +52,13 @@ def test_a_group_beyond_what_can_be_split() -> None:
     ],
 )
 def test_a_sample_for_every_replica_and_segment(group, batch, segments, expected) -> None:
-    setup = run(batch=float(batch), segments=float(segments))
+    p2 = 2.0 if group == "pipeline" else 1.0
+    setup = run(p2=p2, batch=float(batch), segments=float(segments))
     assert flags(group, setup=setup) == expected
+
+
+def test_a_pipeline_of_one_stage_is_not_cut_into_segments() -> None:
+    assert flags("pipeline", setup=run(p2=1.0, batch=3.0, segments=4.0)) == Limit(0)
 
 
 def test_parts_of_unequal_size_are_marked() -> None:

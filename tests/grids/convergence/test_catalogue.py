@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from grids.convergence.catalogue import EPOCHS, MEASURED_AS, find_convergence
 from grids.convergence.points import read_points
-from grids.library import list_names
+from grids.library import find, list_names
 from grids.reading.errors import InputError
 from kernels.convergence import count_epochs
 
@@ -22,6 +23,48 @@ def test_the_shipped_rows_read():
 def test_data_sets_are_the_catalogue_s():
     assert set(MEASURED_AS) <= set(list_names("dataset"))
     assert set(MEASURED_AS.values()) <= {each.dataset for each in read_points(EPOCHS)}
+
+
+# Networks, and data sets, that were measured and that the catalogue does not have.
+FOREIGN_MODELS = {
+    "bert_large",
+    "dimenet++",
+    "dlrm",
+    "gpt3_175b",
+    "llama31_8b",
+    "lstm (size of this run not stated)",
+    "lstm_2048_256",
+    "lstm_2048_512",
+    "mask_rcnn_r50",
+    "stable_diffusion_v2",
+}
+
+
+def test_each_row_has_names_of_the_catalogue_or_a_foreign_model():
+    series = read_points(EPOCHS)
+    assert FOREIGN_MODELS.isdisjoint(list_names("model"))
+    assert {each.model for each in series} <= {*FOREIGN_MODELS, *list_names("model")}
+    known = {*list_names("dataset"), *MEASURED_AS.values()}
+    assert {each.dataset for each in series if each.model not in FOREIGN_MODELS} <= known
+
+
+def test_gnmt_is_found_by_the_catalogue_s_names():
+    entry = find_convergence("gnmt_v2", "wmt16-en-de")
+    assert entry is not None
+    assert entry.target == "sacrebleu>=24.0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "usual"),
+    [
+        ("model", "biglstm", "big_lstm"),
+        ("dataset", "lm1b", "one-billion-words"),
+        ("dataset", "wmt16_en_de", "wmt16-en-de"),
+    ],
+)
+def test_other_spellings_are_refused_with_the_catalogue_s(kind, name, usual):
+    with pytest.raises(InputError, match=usual):
+        find(kind, name, Path())
 
 
 @pytest.mark.parametrize("dataset", ["imagenet", "imagenet-226", "imagenet-299"])

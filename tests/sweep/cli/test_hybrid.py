@@ -27,7 +27,7 @@ def read_strictly(text: str) -> Any:
     ("model", "batch", "pe", "speedup", "gain"),
     [
         ("inception_v3", 64, 256, 1.32, 1.32 * 23 / 24 - 1),  # 26.5 % at 256
-        ("biglstm", 64, 32, 1.22, 0.22),
+        ("big_lstm", 64, 32, 1.22, 0.22),
         ("gnmt", 128, 256, 1.15, 1.15 * 1.878 / 2 - 1),  # 8 %
     ],
 )
@@ -128,7 +128,7 @@ def test_nothing_feasible(paradl, tmp_path):
         (("--speedup", "2=1.2", "--speedup", "2=1.3"), "--speedup: expected each name once"),
         (("--speedup", "2=1", "--pe", "1,x"), "--pe: expected whole numbers, got '1,x'"),
         (("--speedup", "2=1", "--target", "accuracy"), "unknown target 'accuracy'; did you mean"),
-        (("--speedup", "2=1", "--model", "resnet"), "unknown model 'resnet'; known: biglstm"),
+        (("--speedup", "2=1", "--model", "resnet"), "unknown model 'resnet'; known: big_lstm"),
         (("--speedup", "2=1", "--dataset", "lm1b"), "unknown dataset 'lm1b'; known: imagenet"),
         (("--speedup", "2=1", "--convergence", "no.csv"), "no.csv: no such file"),
         (("--strategy", "data+filter"), "--strategy: expected the size of its groups"),

@@ -4,8 +4,6 @@ import json
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -198,28 +196,89 @@ def test_status_counts_summaries_that_are_gone(url, paradl):
     assert json.loads(paradl("status", url, "--format", "json")[1])["complete"]
 
 
-NOBODY = 65534
+def replace_by_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
-def test_files_that_may_not_be_read(url):
-    """As another user, since root reads everything."""
-    for folder in (*url.rglob("*"), url, *url.parents):
-        folder.chmod(folder.stat().st_mode | (0o555 if folder.is_dir() else 0o444))
-    (url / "memory").chmod(0)
-    whole = f"sys.argv = ['paradl', 'status', {str(url)!r}, '--verify']; main()"
-    as_nobody = (
-        "import os, sys, rich.console, sweep.show.damage; from sweep.cli.main import main;"
-        f"from sweep.questions.status import verify_status; verify_status({str(url)!r});"
-        f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY}); {whole}"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", as_nobody], capture_output=True, text=True, timeout=60
-    )
-    assert ended.returncode == 1
-    assert "Permission denied" in ended.stdout
-    assert ended.stderr.count("\n") == 1
-    assert "Traceback" not in ended.stderr
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def replace_by_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def lengthen(path: Path) -> None:
+    """A sparse file of a terabyte, which no disk holds: all of it reads as zeros."""
+    os.truncate(path, 2**40)
+
+
+CHANGES = [replace_by_fifo, replace_by_folder, replace_by_device, lengthen]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_only_plain_files_of_a_credible_size_are_read(change, url, paradl):
+    """Refused, and not waited for, nor read into memory."""
+    chunk = min((url / "comp_time").glob("c.*"))
+    damaged = (url / "summary/statistics/zarr.json", url / "pe/c/0", chunk)
+    for path in damaged:
+        change(path)
+    code, out, err = paradl("status", url, "--verify", "--format", "json")
+    assert (code, err.count("\n")) == (1, 1)
+    assert all(str(path.relative_to(url)) in out for path in damaged)
+    sweep.run(SMALL, url)
+    assert all(path.is_file() and not path.is_symlink() for path in damaged)
+    assert paradl("status", url, "--verify")[0] == 0
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_root_that_is_no_plain_file(change, url, paradl):
+    change(url / "zarr.json")
+    code, out, err = paradl("status", url)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"paradl: {url}: ")
+
+
+@pytest.mark.parametrize("command", ["limits", "regret"])
+def test_a_pipe_in_place_of_a_summary_is_not_waited_for(command, url, paradl):
+    for path in (url / "summary/statistics").glob("c.*"):
+        replace_by_fifo(path)
+    code, out, err = paradl(command, url)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "summary/statistics" in err
+
+
+def test_a_forged_length_of_an_axis(url):
+    """Refused before its chunks are listed, or an index of it is made."""
+
+    def forged(root: dict[str, Any]) -> None:
+        root["consolidated_metadata"]["metadata"]["pe"]["shape"] = [10**15]
+
+    forge(url, forged)
+    with pytest.raises(InputError, match=r"'pe'"):
+        open_cube(str(url))
+
+
+def test_files_that_may_not_be_read(url, paradl, monkeypatch):
+    """As the system refuses them to others than root, who reads everything."""
+    path_open, path_bytes = Path.open, Path.read_bytes
+
+    def refuse(read: Callable[..., Any]) -> Callable[..., Any]:
+        def read_or_refuse(path: Path, *arguments: Any, **options: Any) -> Any:
+            if path.parent == url / "memory":
+                raise PermissionError(13, "Permission denied", str(path))
+            return read(path, *arguments, **options)
+
+        return read_or_refuse
+
+    monkeypatch.setattr(Path, "open", refuse(path_open))
+    monkeypatch.setattr(Path, "read_bytes", refuse(path_bytes))
+    code, out, err = paradl("status", url, "--verify")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "Permission denied" in out
 
 
 def test_other_code_does_not_go_on(url):

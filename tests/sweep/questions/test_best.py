@@ -120,3 +120,24 @@ def test_a_cost_needs_a_price(mixed):
         sweep.best(mixed, objective="cost", price={"dgx-a100": 2.0})
     with pytest.raises(sweep.InputError, match="expected a price above 0, got -1"):
         sweep.best(mixed, objective="cost", price=-1)
+
+
+@pytest.mark.parametrize("oracle", ["paper", "machine"])
+def test_an_epoch_is_at_least_one_iteration(oracle):
+    """Of 50,000 samples: 1,024 PEs of 300 take more, and compute all of them in one step."""
+    cells = sweep.compute_space(
+        "resnet50",
+        dataset="cifar10",
+        strategy="data",
+        pe=[1, 1024],
+        batch=300,
+        settings={"oracle": oracle},
+    )
+    assert cells.paradl.iterations.sel(pe=1024).item() == 1
+    (row,) = sweep.best(cells, {"pe": 1024}).to_dict("records")
+    assert (row["feasible"], row["limit"]) == (True, ["batch_exceeds_dataset"])
+    one = sweep.best(cells, {"pe": 1}).to_dict("records")[0]
+    assert one["limit"] == []
+    # By data parallelism a PE computes as long for its own 300 samples, wherever they count.
+    alone = one["comp_time"] / (50_000 / 300)
+    assert row["comp_time"] == pytest.approx(alone, rel=1e-6)
