@@ -1,5 +1,6 @@
 """What every test runs under: shapes checked, JAX strict, random examples."""
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,10 @@ if jax.version.__version_info__ < (0, 11):
 
 # Before anything imports the kernels: from here on each call checks the shapes that it declares.
 install_import_hook("kernels", "beartype.beartype")
+
+# Tracing makes millions of small objects that live: seeking garbage among them took 7 % of the time
+# of tests that compile.
+gc.set_threshold(200_000, 20, 100)
 
 # No silent conversion between integers, floats and flags, of one width or another. Ranks do differ,
 # by design: what belongs to layers, stages or levels leads the cells (kernels/arrays.py).
