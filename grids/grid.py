@@ -37,6 +37,7 @@ from grids.outputs import INTERVALS, list_layered
 from grids.reading.errors import ShapeError
 from grids.self_contained import check_self_contained
 from grids.spec import Spec, validate_spec
+from grids.unused import list_unused
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload
@@ -142,10 +143,11 @@ class Grid:
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd about model files, by line, and about measured epochs; what stays whole."""
+        """What is odd about files, by line, or not used; about measured epochs; what stays whole."""
         entries = (*self.models, *self.convergences.values())
         odd = [text for each in entries for text in each.warnings]
-        return [*odd, *list_whole(self.models, self.fitting, self.strategies)]
+        whole = list_whole(self.models, self.fitting, self.strategies)
+        return [*odd, *whole, *list_unused(self.models, self.systems, self.spec)]
 
     @cached_property
     def axes(self) -> dict[str, Floats]:

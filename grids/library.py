@@ -88,6 +88,11 @@ def list_names(kind: Kind) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (CATALOGUE / f"{kind}s").glob("*.yaml")))
 
 
+def find_catalogued(kind: Kind, name: str) -> Entry | None:
+    """The catalogue's entry of this name, None where it has none."""
+    return _load_catalogued(kind, name) if name in list_names(kind) else None
+
+
 @cache
 def _load_catalogued(kind: Kind, name: str) -> Entry:
     """The entry of a name, read once a process."""

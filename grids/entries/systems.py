@@ -76,7 +76,7 @@ class ProcessingElement(Record):
     )
     efficiency: Annotated[float, Number, Field(gt=0.0, le=1.0)] = Field(
         description="The part of the peak that layers reach, more than 0 and at most 1. "
-        "From: training on one PE, the model's FLOPs against the time they take."
+        "Of oracle: paper alone. From: training on one PE, FLOPs over the time they take."
     )
     memory_capacity: Bytes = Field(description="Memory [B]. From: nvidia-smi.")
     memory_bandwidth: BytesPerSecond = Field(

@@ -5,6 +5,7 @@ mean 0 and variance 1: the same for every cell, cube and process. Parameters tha
 are not drawn.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -27,9 +28,40 @@ from kernels.software import Software
 # over eleven cells of all machines 6 % at worst, against 21 % of as many points without their
 # opposites, which were correlated. Each costs a cell as much as its times.
 DRAWS = 32
-NAMES = tuple(each.name for each in fields(Software))
-# [DRAWS / 2, dimension]: scipy.stats.qmc.Sobol(16, seed=0), the same with each SciPy; to import
-# scipy.stats takes 0.6 s.
+NAMES = tuple(field.name for field in fields(Software))
+SERIAL = "serial"  # a model's time on one PE
+# The dimension of each name, whatever else is drawn. Append only: a moved name moves intervals.
+DIMENSIONS = (
+    "bucket",
+    "overlap",
+    "jitter",
+    "layer_wait",
+    "rail",
+    "flow",
+    "node_reduce",
+    "node_collective",
+    "startup",
+    "assembly",
+    "part_overhead",
+    "halo_startup",
+    "packing",
+    "large_message",
+    "host_jitter",
+    SERIAL,
+)
+# Likewise of the model's own errors: of a strategy, of one it is compared with, and of epochs.
+ERROR_DIMENSIONS = (
+    "compute",
+    "gradients",
+    "exchange",
+    "rival_compute",
+    "rival_gradients",
+    "rival_exchange",
+    "fewest_epochs",
+    "critical_batch",
+)
+# [DRAWS / 2, dimension]: scipy.stats.qmc.Sobol(16, seed=0), and from the 17th on dimensions of
+# Sobol(48, seed=0): a file, since to import scipy.stats takes 0.6 s.
 POINTS = Path(__file__).with_name("sobol_points.csv")
 
 # Before any run of a machine: of published runs that no prior was fitted to (docs/accuracy.md).
@@ -76,8 +108,7 @@ def build_uncertainty(
     """Draws with a dimension in front of the cells', and the model's own errors."""
     error = unknown.file.error if unknown.file else PRIOR_ERROR
     cells = (1,) * p.ndim
-    normals = draw_normals(len(NAMES) + 1)
-    logs = _draw_parameters(unknown, values, normals[:, :-1])
+    logs = _draw_parameters(unknown, values)
 
     def spread_out(column: Floats) -> Floats:
         return np.exp(column).reshape(DRAWS, *cells)
@@ -87,7 +118,7 @@ def build_uncertainty(
         widening = unknown.calibrated.find_widening(strategy, p)
     return Uncertainty(
         factors=Software(**{name: spread_out(logs[name]) for name in NAMES}),
-        serial=spread_out(unknown.serial_spread * normals[:, -1]),
+        serial=spread_out(unknown.serial_spread * draw_normals((SERIAL,))[:, 0]),
         whole=np.full(cells, error.serial),
         group=np.full(cells, error.group),
         reduce=np.full(cells, error.reduce),
@@ -96,22 +127,52 @@ def build_uncertainty(
     )
 
 
-@cache
-def draw_normals(size: int) -> Floats:
-    """Uncorrelated normal numbers [DRAWS, size] of mean 0 and variance 1, always the same."""
-    half = ndtri(np.loadtxt(POINTS, delimiter=",")[:, :size])
-    return _remove_correlations(np.concatenate([half, -half]))
+def draw_normals(names: Sequence[str]) -> Floats:
+    """Normal numbers [DRAWS, name] of mean 0 and variance 1, always the same of a name.
+
+    Uncorrelated among the first 16 dimensions, and among every 16 that follow. KeyError: a name
+    that has no dimension.
+    """
+    return _select_dimensions(_draw_dimensions(), DIMENSIONS, names)
 
 
-@cache
-def draw_errors(size: int) -> Floats:
-    """As many numbers [DRAWS, size] for a model's own errors, uncorrelated with `draw_normals`.
+def draw_errors(names: Sequence[str]) -> Floats:
+    """Numbers [DRAWS, name] for a model's own errors, uncorrelated with `draw_normals`.
 
     The same in a draw and in its opposite, where all others change their sign.
     """
-    quarter = ndtri(np.loadtxt(POINTS, delimiter=",")[: DRAWS // 4, :size])
-    half = np.concatenate([quarter, -quarter])
-    return _remove_correlations(np.concatenate([half, half]))
+    return _select_dimensions(_draw_error_dimensions(), ERROR_DIMENSIONS, names)
+
+
+@cache
+def _draw_dimensions() -> Floats:
+    return _make_uncorrelated(lambda points: np.concatenate([points, -points]), DRAWS // 2)
+
+
+@cache
+def _draw_error_dimensions() -> Floats:
+    def mirror(points: Floats) -> Floats:
+        half = np.concatenate([points[: DRAWS // 4], -points[: DRAWS // 4]])
+        return np.concatenate([half, half])
+
+    return _make_uncorrelated(mirror, DRAWS // 4)
+
+
+def _make_uncorrelated(mirror: Callable[[Floats], Floats], size: int) -> Floats:
+    """All dimensions [DRAWS, dimension], uncorrelated in blocks of `size`.
+
+    More cannot be uncorrelated: so many points are left beside those that mirror them.
+    """
+    normals = mirror(ndtri(np.loadtxt(POINTS, delimiter=",")))
+    starts = range(0, normals.shape[1], size)
+    return np.hstack([_remove_correlations(normals[:, n : n + size]) for n in starts])
+
+
+def _select_dimensions(drawn: Floats, dimensions: Sequence[str], names: Sequence[str]) -> Floats:
+    unknown = [name for name in names if name not in dimensions]
+    if unknown:
+        raise KeyError(f"no dimension of the draws: {', '.join(unknown)}; append it to them")
+    return drawn[:, [dimensions.index(name) for name in names]]
 
 
 def _remove_correlations(normals: Floats) -> Floats:
@@ -123,12 +184,13 @@ def _remove_correlations(normals: Floats) -> Floats:
     return uncorrelated
 
 
-def _draw_parameters(unknown: Unknown, values: Values, normals: Floats) -> dict[str, Floats]:
+def _draw_parameters(unknown: Unknown, values: Values) -> dict[str, Floats]:
     """Logarithms [draw] of the factor on each parameter."""
     spreads = _list_spreads(unknown.system)
-    logs = {name: spreads[name] * normals[:, n] for n, name in enumerate(NAMES)}
+    normals = dict(zip(NAMES, draw_normals(NAMES).T, strict=True))
+    logs = {name: spreads[name] * normals[name] for name in NAMES}
     if unknown.file is not None:
-        logs |= _draw_calibrated(unknown.file, dict(zip(NAMES, normals.T, strict=True)))
+        logs |= _draw_calibrated(unknown.file, normals)
     return {name: log * float(name not in values) for name, log in logs.items()}
 
 

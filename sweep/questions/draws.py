@@ -5,6 +5,7 @@ computing, gradients and all other exchanges each, so that what slows one PE and
 count. Of two strategies that are compared the second's errors are others than the first's.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,10 @@ from kernels.uncertainty import Errors
 
 PERCENTS = (10, 90)
 PARTS = (*list_terms("compute"), *list_terms("communication"))
-# Of a strategy: computing, gradients, all else; of one that it is compared with; of epochs.
-OWN, RIVALS, EPOCHS, COLUMNS = slice(0, 3), slice(3, 6), slice(6, 8), 8
+# Dimensions of the model's own errors: of computing, gradients and all other exchanges.
+OWN = ("compute", "gradients", "exchange")
+RIVALS = ("rival_compute", "rival_gradients", "rival_exchange")
+EPOCHS = ("fewest_epochs", "critical_batch")
 
 
 def draw_terms(case: Case) -> dict[str, Floats]:
@@ -46,9 +49,9 @@ def draw_both_times(case: Case) -> tuple[Floats, Floats]:
     return own, rival
 
 
-def _add_errors(answer: Answer, own: Errors, errors: slice) -> dict[str, Floats]:
-    """The terms of each draw with the model's own errors, from some columns of their numbers."""
-    normals = draw_errors(COLUMNS).T[errors]
+def _add_errors(answer: Answer, own: Errors, errors: Sequence[str]) -> dict[str, Floats]:
+    """The terms of each draw with the model's own errors, from the dimensions `errors`."""
+    normals = draw_errors(errors).T
     spreads = (own.computing, own.reducing, own.exchanging)
     computing, reducing, exchanging = (
         np.exp(own.widening * each * column) for each, column in zip(spreads, normals, strict=True)
@@ -68,7 +71,7 @@ def _add_terms(terms: dict[str, Floats]) -> Floats:
 
 def draw_epochs(convergence: Convergence, batches: Floats) -> Floats:
     """Epochs to the target by global batch, over those that are expected [cells, draw]."""
-    laws = convergence.draw_laws(draw_errors(COLUMNS)[:, EPOCHS])
+    laws = convergence.draw_laws(draw_errors(EPOCHS))
     drawn: Floats = count_epochs(laws, batches[..., None])
     expected: Floats = count_epochs(convergence.law, batches[..., None])
     return drawn / expected

@@ -44,7 +44,7 @@ def test_without_a_critical_batch_epochs_are_constant():
     entry = Convergence.from_definition(constant)
     assert entry.law.critical_batch == math.inf
     np.testing.assert_array_equal(count_epochs(entry.law, BATCHES), 7)
-    drawn = count_epochs(entry.draw_laws(draw_normals(2)), 1000.0)
+    drawn = count_epochs(entry.draw_laws(draw_normals(("rail", "flow"))), 1000.0)
     np.testing.assert_array_equal(drawn, 7)
     assert Convergence.from_definition(entry.definition()) == entry
 
@@ -58,7 +58,7 @@ def test_what_lies_outside_the_measured_batches(fit_points):
 def test_draws_have_the_law_s_spread(fit_points):
     """The law's alone: its own error is of single runs."""
     entry = fit_points("64,10,", "256,11.5,", "1024,20,")
-    drawn = entry.draw_laws(draw_normals(2))
+    drawn = entry.draw_laws(draw_normals(("rail", "flow")))
     assert drawn.epochs_min.shape == (32,)
     for batch in (0.0, 1024.0, 1e7):
         logs = np.log(count_epochs(drawn, batch))
@@ -71,7 +71,7 @@ def test_draws_have_the_law_s_spread(fit_points):
 
 def test_ratios_of_a_draw_are_surer_than_epochs(fit_points):
     entry = fit_points("64,10,", "256,11.5,", "1024,20,")
-    drawn = entry.draw_laws(draw_normals(2))
+    drawn = entry.draw_laws(draw_normals(("rail", "flow")))
     low, high = (np.log(count_epochs(drawn, batch)) for batch in (2048.0, 4096.0))
     assert np.std(high - low) < 0.5 * np.std(high)
 

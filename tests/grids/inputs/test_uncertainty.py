@@ -1,7 +1,5 @@
 """Draws of what nobody measured: which parameters, how far, and the same ones everywhere."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -14,7 +12,9 @@ from scipy.stats import qmc
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
+from grids.inputs import uncertainty
 from grids.inputs.uncertainty import (
+    DIMENSIONS,
     DRAWS,
     NAMES,
     POINTS,
@@ -78,25 +78,34 @@ def take_logs(uncertainty: Uncertainty) -> dict[str, np.ndarray]:
 
 
 def test_draws_are_uncorrelated_and_have_mean_0_and_variance_1() -> None:
-    size = len(NAMES) + 1
-    normals = draw_normals(size)
-    assert normals.shape == (DRAWS, size)
+    normals = draw_normals(DIMENSIONS)
+    assert normals.shape == (DRAWS, len(DIMENSIONS))
     np.testing.assert_allclose(normals.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(normals.T @ normals / DRAWS, np.eye(size), atol=1e-12)
+    np.testing.assert_allclose(normals.T @ normals / DRAWS, np.eye(len(DIMENSIONS)), atol=1e-12)
 
 
-def test_points_are_those_of_a_sobol_sequence() -> None:
+def test_points_are_those_of_sobol_sequences() -> None:
     points = np.loadtxt(POINTS, delimiter=",")
-    np.testing.assert_array_equal(points, qmc.Sobol(16, seed=0).random(DRAWS // 2))
+    np.testing.assert_array_equal(points[:, :16], qmc.Sobol(16, seed=0).random(DRAWS // 2))
+    np.testing.assert_array_equal(points[:, 16:], qmc.Sobol(48, seed=0).random(DRAWS // 2)[:, 16:])
 
 
-def test_draws_are_the_same_in_every_process() -> None:
-    code = (
-        "from grids.inputs.uncertainty import NAMES, draw_normals;"
-        "print(draw_normals(len(NAMES) + 1).tobytes().hex())"
-    )
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert other.stdout.strip() == draw_normals(len(NAMES) + 1).tobytes().hex()
+def test_a_draw_depends_on_its_name_alone() -> None:
+    names = DIMENSIONS[::-1]
+    for name, column in zip(names, draw_normals(names).T, strict=True):
+        np.testing.assert_array_equal(draw_normals((name,))[:, 0], column)
+    assert set(NAMES) < set(DIMENSIONS)
+
+
+def test_a_seventeenth_name_moves_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = draw_normals(DIMENSIONS)
+    with pytest.raises(KeyError, match="seventeenth"):
+        draw_normals((*DIMENSIONS, "seventeenth"))
+    monkeypatch.setattr(uncertainty, "DIMENSIONS", (*DIMENSIONS, "seventeenth"))
+    after = draw_normals((*DIMENSIONS, "seventeenth"))
+    np.testing.assert_array_equal(after[:, :-1], before)
+    assert (after[:, -1].mean(), after[:, -1].var()) == pytest.approx((0, 1))
+    assert not (after[:, -1] == after[:, :-1].T).all(axis=1).any()
 
 
 def test_before_any_run_parameters_are_as_far_off_as_their_priors_say() -> None:

@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 
 from grids.entries.parameters import PARAMETERS
-from grids.inputs.uncertainty import DRAWS, NAMES, PRIOR_ERROR, draw_errors, draw_normals
+from grids.inputs.uncertainty import (
+    DIMENSIONS,
+    DRAWS,
+    ERROR_DIMENSIONS,
+    NAMES,
+    PRIOR_ERROR,
+    draw_errors,
+    draw_normals,
+)
 from kernels.oracle import answer_case
 from sweep.questions.adhoc import Options, make_grid
 from sweep.questions.draws import (
-    COLUMNS,
+    OWN,
     PARTS,
+    RIVALS,
     draw_both_times,
     draw_terms,
     find_range,
@@ -55,7 +64,7 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     assert asked is not None
     predicted = answer_case(asked)
     slower = float(np.ravel(case.uncertainty.serial)[number])
-    computing, reducing, _, *_ = draw_errors(COLUMNS)[number]
+    computing, reducing, _ = draw_errors(OWN)[number]
     drawn = draw_terms(case)
     for name in PARTS:
         expected = float(np.ravel(getattr(predicted.terms, name))[0])
@@ -69,13 +78,13 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
 def test_rivals_have_errors_of_their_own():
     # Nothing is communicated on one PE: all of the time has the error of computing.
     times = draw_both_times(read_grid(1).case((0, 0, 0, 0)))
-    normals = draw_errors(COLUMNS)
-    expected = PRIOR_ERROR.serial * (normals[:, 3] - normals[:, 0])
+    rival, own = (draw_errors(names)[:, 0] for names in (RIVALS, OWN))
+    expected = PRIOR_ERROR.serial * (rival - own)
     assert np.log(times[1] / times[0]).ravel() == pytest.approx(expected)
 
 
 def test_errors_are_uncorrelated_with_all_else():
-    normals = np.hstack([draw_normals(len(NAMES) + 1), draw_errors(COLUMNS)])
+    normals = np.hstack([draw_normals(DIMENSIONS), draw_errors(ERROR_DIMENSIONS)])
     assert normals.T @ normals / DRAWS == pytest.approx(np.eye(normals.shape[1]), abs=1e-12)
     assert normals.mean(axis=0) == pytest.approx(0, abs=1e-12)
 
