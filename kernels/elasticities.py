@@ -18,7 +18,7 @@ from jax import Array
 from kernels.arrays import Cells, Flags
 from kernels.group import GroupWork
 from kernels.places import PLACES, scale_parameters
-from kernels.points import Points, evaluate_points, reduce_points
+from kernels.points import Points, evaluate_points, reduce_points, settle_points
 
 # How far from a kink a point is near it: a parameter times or over so much.
 NEAR = 1.01
@@ -41,7 +41,10 @@ def find_elasticities(
     """
     layered = any(PLACES[name].layered for name in parameters)
     assert points.division is not None or not layered, "layers would be taken for constant"
-    shape = jnp.shape(points.case.run.p)
+    # The best has the slope of the choice that is the best; others may have none, where they do not
+    # exist, and NaN would spread from them.
+    points = settle_points(points)
+    shape = points.shape
     reduced, changes = reduce_points(points), _change_work(points, parameters)
 
     def answer(factors: dict[str, Array]) -> dict[str, Array]:
@@ -132,7 +135,7 @@ def _find_bends(
 
 def _read(points: Points, fields: tuple[str, ...]) -> list[Array]:
     """Fields of the answer, each [point]."""
-    answer, shape = evaluate_points(points), jnp.shape(points.case.run.p)
+    answer, shape = evaluate_points(points), points.shape
     return [jnp.broadcast_to(attrgetter(field)(answer), shape) for field in fields]
 
 

@@ -37,7 +37,7 @@ def label_points(
     marked: whether points near a kink are looked for; else none is marked.
     """
     points = take_points(table, rows, values)
-    shape = jnp.shape(points.case.run.p)
+    shape = points.shape
     answers = {
         name: jnp.broadcast_to(each, shape)
         for name, each in _list_answers(evaluate_points(points)).items()

@@ -7,6 +7,7 @@ parameter.
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import jax
 
@@ -26,6 +27,8 @@ from kernels.run import Times, add_terms, extend_to_epoch, wait_for_input
 from kernels.strategy import feed_seconds, group_work, iteration_terms
 from kernels.terms import Terms
 from kernels.uncertainty import Spread, spread
+
+Tree = TypeVar("Tree")
 
 
 @jax.tree_util.register_dataclass
@@ -138,12 +141,17 @@ def _evaluate(case: Case) -> Answer:
 
 @compiled(numpy=True)
 def _settle_choices(case: Case) -> Case:
-    answer = _evaluate_all(case, find_invariants(case))
-    for _ in case.choices:
-        pick, rank = _pick_choice(answer), xp.ndim(case.run.p)
+    return replace(take_best(case, case), choices=())
+
+
+def take_best(case: Case, tree: Tree) -> Tree:
+    """Arrays [..., choices, cells] at the choices that are the best in each cell of the case."""
+    answer, rank = _evaluate_all(case, find_invariants(case)), xp.ndim(case.run.p)
+    for done in range(len(case.choices)):
+        pick = _pick_choice(answer)
         answer = choose_answer(answer)
-        case = jax.tree.map(partial(_take_choice, pick=pick, rank=rank), case)
-    return replace(case, choices=())
+        tree = jax.tree.map(partial(_take_choice, pick=pick, rank=rank - done), tree)
+    return tree
 
 
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:

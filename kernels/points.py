@@ -17,7 +17,7 @@ from kernels.case import Case
 from kernels.division import Division
 from kernels.group import GroupWork
 from kernels.namespace import xp
-from kernels.oracle import Answer, evaluate
+from kernels.oracle import Answer, evaluate, take_best
 from kernels.own_part import time_own_part
 from kernels.places import set_parameters
 from kernels.strategy import group_work
@@ -36,6 +36,11 @@ class Points:
 
     case: Case
     division: Division | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the points' dimensions, without those of choices in front."""
+        return tuple(xp.shape(self.case.run.p)[len(self.case.choices) :])
 
 
 def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> Points:
@@ -58,9 +63,14 @@ def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> P
     taken: Points = jax.tree.map(take, table)
     # Of a table of one row, too, there are as many points as were asked for.
     shape = xp.broadcast_shapes(xp.shape(rows), *map(xp.shape, values.values()))
-    p = xp.broadcast_to(taken.case.run.p, shape)
+    # Dimensions of choices stand in front of those of the points.
+    choices = (1,) * len(taken.case.choices)
+    p = xp.broadcast_to(taken.case.run.p, (*choices, *shape))
     case = replace(taken.case, run=replace(taken.case.run, p=p))
-    return replace(taken, case=set_parameters(case, values))
+    aligned = {
+        name: xp.reshape(value, (*choices, *xp.shape(value))) for name, value in values.items()
+    }
+    return replace(taken, case=set_parameters(case, aligned))
 
 
 def evaluate_points(points: Points) -> Answer:
@@ -78,6 +88,14 @@ def reduce_points(points: Points) -> Points:
     asked = replace(division, pe=case.pe, p2=case.run.p2, delta=case.run.delta)
     work = _keep_fullest(group_work(asked, time_own_part(asked)), case.run.batch)
     return Points(replace(case, work=work))
+
+
+def settle_points(points: Points) -> Points:
+    """The points with the choices that are the best of each, and no others."""
+    if not points.case.choices:
+        return points
+    best = take_best(reduce_points(points).case, points)
+    return replace(best, case=replace(best.case, choices=()))
 
 
 def _keep_fullest(work: GroupWork, batch: Cells) -> GroupWork:

@@ -36,16 +36,16 @@ def build_table(
     are reduced anew for each.
     """
     case = build_case(workload, strategy, axes, settings)
-    shape = tuple(values.size for values in axes.values())
-    table = Points(_flatten(case, shape))
+    shape, choices = tuple(values.size for values in axes.values()), len(strategy.choices)
+    table = Points(_flatten(case, shape, choices))
     if not layered:
         return table
     groups, position = distinguish_groups(workload, strategy, axes, settings)
     placement: Placement = jax.tree.map(
-        lambda leaf: take_at_cells(leaf, position, len(strategy.choices)), groups.place()[0]
+        lambda leaf: take_at_cells(leaf, position, choices), groups.place()[0]
     )
     division = replace(groups.divide(placement), p2=case.run.p2)
-    return replace(table, division=_flatten(division, shape))
+    return replace(table, division=_flatten(division, shape, choices))
 
 
 def join_tables(tables: Sequence[Points], cells: int) -> Points:
@@ -65,15 +65,18 @@ def join_tables(tables: Sequence[Points], cells: int) -> Points:
     return replace(joined, case=replace(joined.case, work=work))
 
 
-def _flatten(tree: Tree, shape: tuple[int, ...]) -> Tree:
-    """Arrays [..., cells of `shape`] with the cells in one dimension, of size 1 where all agree."""
+def _flatten(tree: Tree, shape: tuple[int, ...], choices: int) -> Tree:
+    """Arrays [..., cells of `shape`] with the cells in one dimension, of size 1 where all agree.
+
+    choices: how many dimensions of choices stand in front of the cells.
+    """
 
     def lay_out(leaf: Floats) -> Floats:
         array, rank = np.asarray(leaf), len(shape)
         if array.ndim == 0:
             return array
         if array.ndim < rank:  # of levels, and the same in all cells
-            return array[..., None]
+            return array.reshape(*array.shape, *[1] * (choices + 1))
         leading, cells = array.shape[: array.ndim - rank], array.shape[array.ndim - rank :]
         if math.prod(cells) > 1:
             array = np.broadcast_to(array, leading + shape)

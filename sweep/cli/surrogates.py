@@ -117,4 +117,10 @@ def predict(
     show(answers, form)
     outside = int((answers["outside"] != "").sum())
     if outside:
-        tell(f"paradl: {outside:,} of {len(answers):,} rows lie outside of the training range")
+        counts = answers["outside"].str.split(", ").explode().value_counts()
+        named = counts[~counts.index.str.contains(" ") & (counts.index != "")].head(5)
+        some = ", ".join(f"{name} ({count:,} rows)" for name, count in named.items())
+        tell(
+            f"paradl: {outside:,} of {len(answers):,} rows lie outside of the training range, "
+            f"most often by {some}"
+        )

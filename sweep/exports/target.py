@@ -2,9 +2,10 @@
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -55,15 +56,19 @@ def write_beside(
 ) -> Iterator[Path]:
     """A folder beside the targets to write files of their names to, which then take their places.
 
-    Whatever fails leaves the targets as they were. A kill leaves the folder, `.NAME.*.partial`.
+    Whatever fails leaves the targets as they were. A kill leaves the folder, `.NAME.*.partial`,
+    which the next call removes: the lock on it went with the process.
     """
     folder: Path | None = None
+    lock: int | None = None
     try:
         for target in targets:
             check_target(target, force=force, is_ours=is_ours)
         first = targets[0]
+        _remove_abandoned(first)
         # In the same folder, and so on the same disk: only there is renaming one step.
         folder = Path(mkdtemp(prefix=f".{first.name}.", suffix=".partial", dir=first.parent))
+        lock = _lock(folder)
         yield folder
         for target in targets:
             # Once more: somebody may have made one meanwhile.
@@ -79,6 +84,39 @@ def write_beside(
     finally:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the folders that killed processes left beside a target; those in use stay."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.partial")
+    for folder in target.parent.iterdir():
+        if not name.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
+            continue
+        with suppress(OSError):  # of another user: not ours to remove
+            lock = _lock(folder)
+            if lock is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """The descriptor of a folder that nobody else has locked; None where locks are unknown.
+
+    The system drops the lock with the process, however it dies. OSError: it is locked.
+    """
+    if os.name != "posix":
+        return None
+    import fcntl  # late: POSIX alone has it
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def measure_bytes(target: Path) -> tuple[int, int]:

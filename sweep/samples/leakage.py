@@ -13,7 +13,7 @@ import numpy as np
 
 from grids.reading.errors import InputError
 from sweep.samples.columns import name_label, name_split
-from sweep.samples.read import Columns, Samples, open_samples
+from sweep.samples.read import Columns, Samples, expect_readable, open_samples
 from sweep.samples.splits import AXES, HASHED, TEST, TRAIN, hash_problems
 
 # Another than a data set is divided by: what is checked is equality, and not the same numbers.
@@ -73,14 +73,15 @@ def _read_all(samples: Samples, seen: dict[str, Seen]) -> dict[str, str]:
     misplaced: dict[str, str] = {}
     for file in samples.open_files().get_fragments():
         folder = Path(file.path).parent.name.split(",")
-        for batch in file.to_batches(columns=columns):
-            rows = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in columns}
-            for split in samples.splits:
-                sides, values = rows[name_split(split)], _read_values(split, rows)
-                for side in (TRAIN, TEST):
-                    seen[split].add(side, values[sides == side])
-                if (len(sides) and f"{split}-{sides[0]}" not in folder) or len(set(sides)) > 1:
-                    misplaced[split] = f"rows of another side in {file.path}"
+        with expect_readable(Path(file.path)):
+            for batch in file.to_batches(columns=columns):
+                rows = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in columns}
+                for split in samples.splits:
+                    sides, values = rows[name_split(split)], _read_values(split, rows)
+                    for side in (TRAIN, TEST):
+                        seen[split].add(side, values[sides == side])
+                    if (len(sides) and f"{split}-{sides[0]}" not in folder) or len(set(sides)) > 1:
+                        misplaced[split] = f"rows of another side in {file.path}"
     return misplaced
 
 

@@ -1,7 +1,9 @@
 """Reading a data set: columns by their roles, and sides of splits, all at once or in batches."""
 
 import json
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 from grids.reading.errors import InputError, shorten, suggest_name
 from sweep.exports.export import expect_arrow
 from sweep.samples.columns import FACTS, FORMAT, ROLES, Role, name_split
-from sweep.samples.splits import TEST, TRAIN
+from sweep.samples.splits import SPLITS, TEST, TRAIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Columns = dict[str, NDArray[np.generic]]
+RESAMPLE = "sample it again with 'paradl sample'"
 
 
 @dataclass(frozen=True)
@@ -55,22 +58,22 @@ class Samples:
         self, columns: Sequence[str], sides: Mapping[str, str] | None = None
     ) -> "pd.DataFrame":
         """Columns of the rows that lie on all of these sides, by split; all rows by default."""
-        found: pd.DataFrame = (
-            self.open_files().to_table(list(columns), filter=self._choose(sides or {})).to_pandas()
-        )
+        files, chosen = self.open_files(), self._choose(sides or {})
+        with expect_readable(self.path):
+            found: pd.DataFrame = files.to_table(list(columns), filter=chosen).to_pandas()
         return found
 
     def read_batches(
         self, columns: Sequence[str], sides: Mapping[str, str] | None = None
     ) -> Iterator[Columns]:
         """The same, some rows at a time, as numpy's arrays; null is NaN."""
-        for batch in self.open_files().to_batches(
-            columns=list(columns), filter=self._choose(sides or {})
-        ):
-            yield {
-                name: batch.column(name).to_numpy(zero_copy_only=False)
-                for name in batch.schema.names
-            }
+        files, chosen = self.open_files(), self._choose(sides or {})
+        with expect_readable(self.path):
+            for batch in files.to_batches(columns=list(columns), filter=chosen):
+                yield {
+                    name: batch.column(name).to_numpy(zero_copy_only=False)
+                    for name in batch.schema.names
+                }
 
     def to_xarray(self, columns: Sequence[str] | None = None) -> "xr.Dataset":
         """All rows, or some of their columns, along the dimension `row`, with units and roles."""
@@ -93,10 +96,27 @@ class Samples:
         return xr.Dataset(variables, attrs={"paradl_spec": json.dumps(self.facts["spec"])})
 
     def open_files(self) -> "pads.Dataset":
-        """All files, as pyarrow has them."""
+        """All files, as pyarrow has them. InputError: one is missing, damaged or another's."""
         import pyarrow.dataset as pads
+        import pyarrow.parquet as pq
 
-        return pads.dataset(sorted(map(str, self.path.glob("data/*/*.parquet"))), format="parquet")
+        known = {each["name"] for each in self.facts["columns"]}
+        rows, files = 0, sorted(self.path.glob("data/*/*.parquet"))
+        for file in files:
+            _expect_file(file)
+            with expect_readable(file), pq.ParquetFile(file) as opened:
+                if not known <= set(opened.schema_arrow.names):
+                    raise InputError("not of this data set", where=str(file), advice=RESAMPLE)
+                rows += opened.metadata.num_rows
+        if rows != self.facts["rows"]:
+            raise InputError(
+                f"expected {self.facts['rows']:,} rows in {len(files)} files, got {rows:,}: "
+                "files are missing, or others were added",
+                where=str(self.path / "data"),
+                advice=RESAMPLE,
+            )
+        with expect_readable(self.path):
+            return pads.dataset([str(file) for file in files], format="parquet")
 
     def _choose(self, sides: Mapping[str, str]) -> Any:
         import pyarrow.dataset as pads
@@ -121,8 +141,9 @@ def open_samples(path: str | Path) -> Samples:
     expect_arrow()
     file = Path(path) / FACTS
     try:
+        _expect_file(file)
         facts = json.loads(file.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"no data set here: {FACTS} is missing or damaged",
             where=str(path),
@@ -135,4 +156,54 @@ def open_samples(path: str | Path) -> Samples:
             where=str(file),
             advice="sample it again with this paradl",
         )
+    if not _is_complete(facts):
+        raise InputError("damaged", where=str(file), advice=RESAMPLE)
     return Samples(Path(path), facts)
+
+
+@contextmanager
+def expect_readable(path: Path) -> Iterator[None]:
+    """InputError: what is read inside, of this file or folder, is damaged."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"cannot be read as Parquet: {shorten(str(error))}", where=str(path), advice=RESAMPLE
+        ) from error
+
+
+def _expect_file(path: Path) -> None:
+    """InputError: no regular file; a pipe would be waited for."""
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", where=str(path), advice=RESAMPLE
+        ) from error
+    if not regular:
+        raise InputError("expected a regular file", where=str(path), advice=RESAMPLE)
+
+
+def _is_complete(facts: Mapping[str, Any]) -> bool:
+    """Whether the facts have what readers rely on."""
+    kinds = {
+        **dict.fromkeys(("splits", "missing_splits", "versions"), dict),
+        **dict.fromkeys(("columns", "inputs", "constants"), list),
+        **dict.fromkeys(("rows", "seed"), int),
+        "name": str,
+    }
+    return (
+        all(isinstance(facts.get(name), kind) for name, kind in kinds.items())
+        and all(isinstance(each, dict) for each in facts["splits"].values())
+        and set(facts["splits"]) <= set(SPLITS)
+        and all(
+            isinstance(each, dict)
+            and all(isinstance(each.get(key), str) for key in ("name", "role", "units", "meaning"))
+            for each in facts["columns"]
+        )
+        and all(isinstance(each, str) for each in (*facts["inputs"], *facts["constants"]))
+    )

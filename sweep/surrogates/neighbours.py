@@ -5,15 +5,22 @@ import numpy as np
 from sweep.surrogates.encoding import Singles
 from sweep.surrogates.rows import Rows, read_targets
 
-# Training rows that are kept to search in, and rows that are looked up at once.
+# Training rows that are kept to search in, about, and rows that are looked up at once.
 KEPT, AT_ONCE = 50_000, 2_000
 
 
 class Neighbours:
-    """Training rows to look in, those of each strategy apart."""
+    """Training rows to look in, those of each strategy apart.
+
+    Whole slices: else strategies of one slice would be answered from different points.
+    """
 
     def __init__(self, features: Singles, rows: Rows, seed: int = 0) -> None:
-        chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:KEPT])
+        slices = rows.frame["slice"].to_numpy()
+        numbers, sizes = np.unique(slices, return_counts=True)
+        order = np.random.default_rng(seed).permutation(len(numbers))
+        kept = numbers[order[np.cumsum(sizes[order]) <= KEPT]]
+        chosen = np.flatnonzero(np.isin(slices, kept))
         self._features = features[chosen]
         feasible = np.where(rows.frame["feasible"].to_numpy(bool), 1.0, -1.0)
         answers = np.column_stack([read_targets(rows.frame), feasible])

@@ -8,12 +8,12 @@ import numpy as np
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
+from kernels.labels import TARGETS
 from sweep.samples.columns import name_label, name_slope, name_split
 from sweep.samples.features import GROUPS, OUTER_LINKS
 from sweep.samples.read import Samples
 from sweep.samples.splits import TRAIN
 from sweep.surrogates.encoding import Flags, Singles
-from sweep.surrogates.network import TARGETS
 
 if TYPE_CHECKING:
     import pandas as pd

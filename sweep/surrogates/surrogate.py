@@ -9,11 +9,11 @@ import numpy as np
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
+from kernels.labels import TARGETS
 from sweep.samples.features import FEATURES
 from sweep.surrogates.encoding import Encoding, Flags, Singles, read_values
 from sweep.surrogates.extra import expect_extra
 from sweep.surrogates.file import Arrays, Saved, read_file, write_file
-from sweep.surrogates.network import TARGETS, build_network, flatten_network
 from sweep.surrogates.rows import DEGREES, ROOM, read_kinds, read_room
 
 if TYPE_CHECKING:
@@ -127,6 +127,8 @@ def _flatten(surrogate: Surrogate, member: Any) -> Arrays:
         from sweep.surrogates.trees import flatten_forests
 
         return flatten_forests(member)
+    from sweep.surrogates.network import flatten_network
+
     return {name: np.asarray(each) for name, each in flatten_network(member).items()}
 
 
@@ -147,6 +149,11 @@ def _build(saved: Saved) -> Surrogate:
     learner: Learner = facts["learner"]
     if learner not in ("network", "trees") or not 1 <= int(facts["members"]) <= 1000:
         raise ValueError("an unknown learner")
+    splits, held = facts["splits"], facts["splits_of_data"]
+    if not isinstance(splits, list) or not isinstance(facts["data_seed"], int):
+        raise TypeError("splits that are no list, or a seed that is no number")
+    if not all(isinstance(held.get(each), dict) for each in splits):
+        raise ValueError("splits that it does not describe")
     members = tuple(
         _build_member(learner, _take(saved.arrays, number), len(names))
         for number in range(int(facts["members"]))
@@ -165,6 +172,8 @@ def _build_member(learner: Learner, arrays: Arrays, features: int) -> Any:
         from sweep.surrogates.trees import build_forests
 
         return build_forests(arrays, features)
+    from sweep.surrogates.network import build_network
+
     network = build_network(arrays)
     network.check(features, len(DEGREES))
     return network

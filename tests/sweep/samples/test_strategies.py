@@ -1,0 +1,53 @@
+"""Rows of strategies that leave counts to the oracle."""
+
+import numpy as np
+import pytest
+
+from sweep.questions.predict import predict
+from sweep.samples.rows import Request, list_chunks, make_rows
+from sweep.samples.space import read_space
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "data+spatial:group=best",
+        "data+filter:group=best",
+        "data+channel:group=best",
+        "data+pipeline:group=best",
+        "data+pipeline:group=4,segments=best",
+        "data+pipeline:group=best,segments=best",
+    ],
+)
+def test_rows_of_the_best_are_what_is_predicted(strategy) -> None:
+    axes = {
+        "model": "alexnet",
+        "dataset": "imagenet",
+        "system": "abci",
+        "strategy": [strategy],
+        "pe": [4, 8],
+        "batch": {"loguniform": [8, 64]},
+    }
+    space = read_space({"axes": axes})
+    (chunk,) = list_chunks(space, 2)
+    rows = make_rows(space, chunk, Request(2, gradients=False))
+    for pe, batch, seconds in zip(rows["pe"], rows["batch"], rows["epoch_time"], strict=True):
+        answer = predict(
+            "alexnet", strategy, int(pe), int(batch), system="abci", dataset="imagenet"
+        )
+        np.testing.assert_allclose(seconds, answer["epoch_time"], rtol=1e-6)
+
+
+def test_slopes_of_the_best_are_finite() -> None:
+    axes = {
+        "model": "alexnet",
+        "dataset": "imagenet",
+        "system": "abci",
+        "strategy": ["data+pipeline:group=4,segments=best"],
+        "pe": [8],
+        "batch": {"loguniform": [8, 64]},
+    }
+    space = read_space({"axes": axes})
+    (chunk,) = list_chunks(space, 2)
+    rows = make_rows(space, chunk, Request(2, marked=False))
+    assert np.isfinite(rows["elasticity_epoch_time_batch"]).all()
