@@ -223,4 +223,4 @@ def end_if_empty(asked: Asked, rows: Any) -> None:
     pairs = product(space.places["model"], space.places["dataset"])
     misfits = dict.fromkeys(filter(None, (space.grid.misfit(*pair) for pair in pairs)))
     why = next(iter(misfits), "no such configuration exists")
-    end(f"no samples of this slice fit its models: {why}", NOTHING_FEASIBLE)
+    end(f"nothing to answer for this slice: {why}", NOTHING_FEASIBLE)
