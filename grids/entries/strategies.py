@@ -57,7 +57,10 @@ ALSO = {
     "ddp": "'data'",
     "pp": "'pipeline'",
     "gpipe": "'pipeline'",
+    "megatron": "'filter' or 'channel', which divide the tensors of layers",
 }
+
+SHARDED = ("fsdp", "zero", "zero1", "zero2", "zero3", "deepspeed")
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 
@@ -164,7 +167,10 @@ def _put_data_first(base: str) -> str:
 
 def _advise(base: str) -> str:
     """What is meant by a name that is no strategy's."""
-    inner = next((part for part in base.casefold().split("+") if part in ALSO), None)
+    parts = base.casefold().split("+")
+    if any(part.replace("-", "") in SHARDED for part in parts):
+        return "sharded optimizer states and weights are not modelled; the nearest is 'data'"
+    inner = next((part for part in parts if part in ALSO), None)
     return suggest_name(base, MEANING) if inner is None else f"{inner} is {ALSO[inner]}"
 
 

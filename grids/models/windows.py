@@ -46,9 +46,14 @@ class _Convolving(LayerSettings):
                 f"expected groups that divide {channels} channels in and {filters} filters, "
                 f"got {groups}",
                 where=f"layer {layer}",
-                advice=f"the most that do are {math.gcd(channels, filters)}",
+                advice=_advise_on_groups(math.gcd(channels, filters)),
             )
         return groups
+
+
+def _advise_on_groups(divisor: int) -> str:
+    """Which numbers of groups divide both channels and filters."""
+    return "the only common divisor is 1" if divisor == 1 else f"the most that do are {divisor}"
 
 
 class Conv(_Convolving):

@@ -72,7 +72,8 @@ class _Loader(yaml.SafeLoader):
         names: set[str] = set()
         for key, _ in node.value:
             if key.tag not in NAMES:
-                raise _make_error("expected a name as a key; quote it", key.start_mark)
+                advice = "quote it; a list stands in brackets, such as [1, 64]"
+                raise _make_error(f"expected a name as a key; {advice}", key.start_mark)
             if key.value in names:
                 raise _make_error(f"the key {shorten(key.value)} stands twice", key.start_mark)
             names.add(key.value)

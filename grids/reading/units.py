@@ -89,6 +89,14 @@ def parse_quantity(value: object, unit: str, where: str, example: str | None = N
             where=where,
             advice=f"write it like {example or EXAMPLES[unit]!r}",
         )
+    # Links are sold by the bit, sizes of memory and messages are not: 32 Gb is a slip.
+    if unit == "B" and isinstance(value, str) and value.rstrip().endswith(("b", "bit")):
+        bytes_text = re.sub(r"(b|bit)$", "B", value.strip())
+        raise InputError(
+            f"{shorten(value)} is in bits",
+            where=where,
+            advice=f"did you mean {shorten(bytes_text)}? Else write {number:g} B",
+        )
     return number
 
 
@@ -150,7 +158,7 @@ def _load_registry() -> "pint.UnitRegistry[Decimal]":
     return registry
 
 
-def format_quantity(value: float, unit: str) -> str:
+def format_quantity(value: float, unit: str, digits: int = 4) -> str:
     """A quantity as a person reads it: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
     size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), (1.0, ""))
-    return f"{value / size:.4g} {prefix}{unit}"
+    return f"{value / size:.{digits}g} {prefix}{unit}"

@@ -222,5 +222,6 @@ def end_if_empty(asked: Asked, rows: Any) -> None:
     space = open_space(asked.source, asked.selection)
     pairs = product(space.places["model"], space.places["dataset"])
     misfits = dict.fromkeys(filter(None, (space.grid.misfit(*pair) for pair in pairs)))
-    why = next(iter(misfits), "no such configuration exists")
-    end(f"no samples of this slice fit its models: {why}", NOTHING_FEASIBLE)
+    misfit = next(iter(misfits), None)
+    why = f"no samples of this slice fit its models: {misfit}" if misfit else "no rows to show"
+    end(why, NOTHING_FEASIBLE)

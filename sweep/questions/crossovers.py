@@ -88,6 +88,12 @@ def list_crossovers(
     space.expect_few(MOST_CELLS, along)
     if objective == "train_time":
         expect_laws(space.grid, "objective")
+    if not compares_systems(space, aim) and len(space.places["strategy"]) < 2:
+        raise InputError(
+            "crossovers are of two strategies or more, got one",
+            where="strategy",
+            advice="add another, such as data,data+filter",
+        )
     rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
     return sorted(rows, key=lambda row: (row["first"] is None, "nowhere" in str(row["reason"])))
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.errors import InputError, suggest_name
+from grids.reading.units import format_quantity
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -72,26 +73,32 @@ def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
         number = PARAMETERS[axis].read(value, f"--sel {axis}")
         # What `_advise_on_number` prints, ten digits, must be found again.
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
-        advice = _advise_on_number(coordinate, number)
+        advice = _advise_on_number(axis, coordinate, number)
     if not positions.size:
         raise InputError(f"no {axis} {value!r} in this cube", where="--sel", advice=advice)
     return int(positions[0])
 
 
-def _advise_on_number(coordinate: NDArray[Any], number: float) -> str:
+def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str:
     """Advice on a value that an axis does not have: those that it has, or the ones about it."""
     nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
-    known = ", ".join(f"{each:.10g}" for each in nearby.tolist())
-    nearest = coordinate[np.abs(coordinate - number).argmin()]
-    beyond = "" if coordinate.min() <= number <= coordinate.max() else _tell_end(float(nearest))
+    known = ", ".join(write_value(axis, each) for each in nearby.tolist())
+    nearest = write_value(axis, float(coordinate[np.abs(coordinate - number).argmin()]))
+    beyond = "" if coordinate.min() <= number <= coordinate.max() else _tell_end(nearest)
     if coordinate.size <= SHOWN:
-        return f"{beyond}the nearest is {nearest:.10g}; known: {known}"
-    ends = f"{coordinate.min():.10g} to {coordinate.max():.10g}"
+        return f"{beyond}the nearest is {nearest}; known: {known}"
+    ends = f"{write_value(axis, coordinate.min())} to {write_value(axis, coordinate.max())}"
     return (
         f"{beyond}known: {coordinate.size:,} values from {ends}, of which the nearest are {known}"
     )
 
 
-def _tell_end(last: float) -> str:
+def write_value(axis: str, value: float) -> str:
+    """A value of an axis with its unit, precise enough to be selected by."""
+    unit = PARAMETERS[axis].unit
+    return f"{value:.10g}" if unit == "1" else format_quantity(value, unit, digits=10)
+
+
+def _tell_end(last: str) -> str:
     """How to get at what is beyond an axis."""
-    return f"the axis ends at {last:.10g}: add values to the spec and sweep with --extend; "
+    return f"the axis ends at {last}: add values to the spec and sweep with --extend; "

@@ -129,3 +129,9 @@ def test_bad_strategies(text, message) -> None:
 def test_a_place_leads_the_message() -> None:
     with pytest.raises(InputError, match=r"^axes\.strategy: unknown strategy"):
         parse_strategy("dta", "axes.strategy")
+
+
+@pytest.mark.parametrize("text", ["fsdp", "data+fsdp", "zero-3"])
+def test_sharded_states_are_named_as_missing(text):
+    with pytest.raises(InputError, match="not modelled"):
+        parse_strategy(text)

@@ -99,3 +99,9 @@ def test_a_factor_has_no_unit() -> None:
 def test_pint_is_loaded_only_when_a_unit_is_read() -> None:
     code = "import sys, grids.library; assert 'pint' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("text", ["32 Gb", "32 Gbit", "32Gb"])
+def test_memory_in_bits_is_asked_about(text):
+    with pytest.raises(InputError, match=r"32 ?GB"):
+        parse_quantity(text, "B", "memory_capacity")

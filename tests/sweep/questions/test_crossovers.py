@@ -211,3 +211,9 @@ def test_what_is_the_same_is_said():
         list_crossovers(grid, objective="train_time")
     with pytest.raises(InputError, match="the cost needs the price"):
         list_crossovers(grid, objective="cost")
+
+
+def test_one_strategy_is_refused():
+    grid = make_grid(Options("alexnet", 4, 8, "imagenet", strategy="data", settings=PAPER))
+    with pytest.raises(InputError, match=r"^strategy: "):
+        list_crossovers(grid)

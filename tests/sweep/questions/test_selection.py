@@ -15,6 +15,11 @@ def test_a_value_may_have_a_unit(mixed):
     assert found.inter_bandwidth.values.tolist() == [12.5e9]
 
 
+def test_what_is_refused_names_values_that_can_be_typed(mixed):
+    with pytest.raises(InputError, match=r"12\.5 GB/s"):
+        select(mixed, {"inter_bandwidth": "13 GB/s"})
+
+
 def test_a_label_may_have_commas(tmp_path, small):
     import sweep
 
