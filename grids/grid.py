@@ -143,7 +143,7 @@ class Grid:
 
     @property
     def warnings(self) -> list[str]:
-        """What is odd about files, by line, or not used; about measured epochs; what stays whole."""
+        """What is odd about files or not used, and about measured epochs; what stays whole."""
         entries = (*self.models, *self.convergences.values())
         odd = [text for each in entries for text in each.warnings]
         whole = list_whole(self.models, self.fitting, self.strategies)

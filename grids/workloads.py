@@ -34,7 +34,9 @@ def make_workload(
     if calibration is not None:
         # Of a model that no run tells of, a profile is surer than the roofline.
         measured, kinds = seconds is not None, table.multipliers
-        calibrated = Calibrated(calibration, model.name, data.name, measured, kinds)
+        calibrated = Calibrated(
+            calibration, model.name, data.name, measured, kinds, model.fingerprint
+        )
     return Workload(table, data.samples, system, seconds, model.mask, calibrated, batch, law)
 
 

@@ -130,8 +130,13 @@ class CalibrationFile(Entry):
     # independent.
     correlation: tuple[tuple[Correlation, ...], ...] = ()
     serial: Mapping[str, SerialTime] = Field(default_factory=dict)
-    # Of a model that no run tells of: a profile was measured with other software, on another day,
-    # and a roofline knows no layer's efficiency.
+    # Digests of the networks that ran, by name: another network of the same name did not run. Files
+    # that have none hold for any network of the name.
+    architectures: Mapping[str, Name] = Field(default_factory=dict)
+    # Of a model that no run tells of: by how much the machine is slower than a profile, or the
+    # roofline, says, and how far a model is from that.
+    profile_factor: Above0 = 1.0
+    roofline_factor: Above0 = 1.0
     profile_spread: Spread = 0.15
     roofline_spread: Spread = 0.5
     error: ModelError
@@ -188,5 +193,14 @@ class CalibrationFile(Entry):
 
     def serial_time(self, model: str, measured: bool) -> SerialTime:
         """How a model's time on one PE differs from its profile's, or the roofline's."""
-        spread = self.profile_spread if measured else self.roofline_spread
-        return self.serial.get(model, SerialTime(factor=1.0, spread=spread))
+        return self.serial.get(model, self.unseen_time(measured))
+
+    def unseen_time(self, measured: bool) -> SerialTime:
+        """The same of a model that no run tells of: what the machine's other models have."""
+        if measured:
+            return SerialTime(factor=self.profile_factor, spread=self.profile_spread)
+        return SerialTime(factor=self.roofline_factor, spread=self.roofline_spread)
+
+    def has_other(self, model: str, architecture: str) -> bool:
+        """Whether another network of this name ran."""
+        return self.architectures.get(model, architecture) != architecture

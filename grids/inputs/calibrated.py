@@ -14,7 +14,8 @@ from grids.models.layers import Floats
 class Calibrated:
     """measured: whether the model has a profile on the system's device.
 
-    layers: kinds of its layers, as `LayerTable.multipliers` names them.
+    layers: kinds of its layers, as `LayerTable.multipliers` names them. architecture: the
+    network's fingerprint.
     """
 
     file: CalibrationFile
@@ -22,11 +23,20 @@ class Calibrated:
     dataset: str
     measured: bool
     layers: tuple[str, ...] = ()
+    architecture: str = ""
 
     @property
     def serial(self) -> SerialTime:
         """The model's time on one PE, of what its profile or the roofline says."""
-        return self.file.serial_time(self.model, self.measured)
+        if self.has_run:
+            return self.file.serial_time(self.model, self.measured)
+        return self.file.unseen_time(self.measured)
+
+    @property
+    def has_run(self) -> bool:
+        """Whether a run of this network was fitted."""
+        models = {series.model for series in self.file.series} | self.file.serial.keys()
+        return self.model in models and not self.file.has_other(self.model, self.architecture)
 
     def find_widening(self, strategy: Strategy, p: Floats) -> Floats:
         """1 for runs that were fitted; wider for another series, and for another scale."""
@@ -39,7 +49,7 @@ class Calibrated:
         return np.asarray(1 + unseen + error.distance * away)
 
     def _is(self, series: Series, strategy: Strategy) -> bool:
-        return series.model == self.model and series.strategy == strategy.base
+        return self.has_run and series.model == self.model and series.strategy == strategy.base
 
     def extrapolation(self, strategy: Strategy, p: float, b: float) -> list[str]:
         """In what respects a configuration lies beyond the runs that were fitted."""
@@ -47,7 +57,7 @@ class Calibrated:
         reasons = []
         if strategy.base not in {each.strategy for each in runs} | {"serial"}:
             reasons.append(f"no run of {strategy.base} was calibrated")
-        elif self.model not in {each.model for each in runs}:
+        elif not self.has_run:
             reasons.append(f"no run of {self.model} was calibrated")
         elif strategy.base != "serial" and not any(self._is(each, strategy) for each in runs):
             reasons.append(f"no run of {self.model} under {strategy.base} was calibrated")

@@ -5,6 +5,7 @@ mean 0 and variance 1: the same for every cell, cube and process. Parameters tha
 are not drawn.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -66,6 +67,7 @@ POINTS = Path(__file__).with_name("sobol_points.csv")
 
 # Before any run of a machine: of published runs that no prior was fitted to (docs/accuracy.md).
 PRIOR_ERROR = ModelError(serial=0.06, group=0.2, reduce=0.2, exchange=0.3, unseen=0.0, distance=0.0)
+KINDS = ("serial", "group", "reduce", "exchange")
 PROFILE_SPREAD = 0.1
 ROOFLINE_SPREAD = 0.22
 
@@ -91,8 +93,15 @@ class Unknown:
     @property
     def serial_spread(self) -> float:
         """Of the logarithm of the model's time on one PE."""
-        if self.calibrated is not None:
-            return self.calibrated.serial.spread
+        if self.calibrated is None:
+            return self.prior_spread
+        # What runs of other networks tell makes none less sure than no run at all.
+        most = math.inf if self.calibrated.has_run else self.prior_spread
+        return min(self.calibrated.serial.spread, most)
+
+    @property
+    def prior_spread(self) -> float:
+        """The same before any run."""
         if self.measured:
             return PROFILE_SPREAD
         if self.of_sequences:
@@ -113,16 +122,19 @@ def build_uncertainty(
     def spread_out(column: Floats) -> Floats:
         return np.exp(column).reshape(DRAWS, *cells)
 
-    widening = np.ones(cells)
+    widening, most = np.ones(cells), dict.fromkeys(KINDS, np.full(cells, np.inf))
     if unknown.calibrated is not None:
         widening = unknown.calibrated.find_widening(strategy, p)
+        if not unknown.calibrated.has_run:
+            most = {kind: getattr(PRIOR_ERROR, kind) / widening for kind in KINDS}
+    errors = {kind: np.minimum(getattr(error, kind), most[kind]) for kind in KINDS}
     return Uncertainty(
         factors=Software(**{name: spread_out(logs[name]) for name in NAMES}),
         serial=spread_out(unknown.serial_spread * draw_normals((SERIAL,))[:, 0]),
-        whole=np.full(cells, error.serial),
-        group=np.full(cells, error.group),
-        reduce=np.full(cells, error.reduce),
-        exchange=np.full(cells, error.exchange),
+        whole=errors["serial"],
+        group=errors["group"],
+        reduce=errors["reduce"],
+        exchange=errors["exchange"],
         widening=widening,
     )
 

@@ -12,6 +12,7 @@ with its settings, which writes the same steps:
       - {device: v100, shape: [3, 226, 226], seconds: 3.119502e-3, source: the authors}
 """
 
+import json
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
@@ -21,6 +22,7 @@ from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry
 from grids.entries.precision import PrecisionName
 from grids.models.densenet import DenseNet
+from grids.models.fingerprint import digest_text
 from grids.models.gnmt import Gnmt
 from grids.models.inception import Inception
 from grids.models.inverted import InvertedResiduals
@@ -74,6 +76,14 @@ class Architecture(Entry):
     def steps(self) -> Steps:
         """The network's steps, as they are written or as its family writes them."""
         return self.layers or (self.family.make_steps() if self.family else ())
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the network itself: the same whatever its title, source and profiles say."""
+        network = self.model_dump(
+            mode="json", include={"rank", "layers", "family"}, exclude_none=True
+        )
+        return digest_text(json.dumps(network, sort_keys=True))
 
     @property
     def own_dataset(self) -> Dataset | None:

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
 from grids.entries.precision import PrecisionName
+from grids.models.fingerprint import digest_text
 from grids.models.kinds import Sizes
 from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dimensions
 from grids.models.netlines import (
@@ -65,6 +66,11 @@ class NetModel:
     def source(self) -> tuple[str, ...]:
         """Where the model comes from."""
         return (f"the model file {self.name}",)
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the file, and of the layers to split."""
+        return digest_text(f"{self.text}{self.mask}")
 
     def profile(self, dataset: Dataset, device: str, precision: PrecisionName) -> None:
         """None: a file tells neither batch nor precision of its times."""

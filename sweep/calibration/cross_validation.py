@@ -162,8 +162,8 @@ def _predict(
     observations: Observations, file: CalibrationFile, rows: NDArray[np.int64]
 ) -> Iterator[Predicted]:
     factors = [
-        file.serial[run.model].factor if run.model in file.serial else 1.0
-        for run in observations.runs
+        file.serial_time(run.model, bool(profiled)).factor
+        for run, profiled in zip(observations.runs, observations.profiled, strict=True)
     ]
     parameters = {name: np.asarray(each.value) for name, each in file.parameters.items()}
     moved = fetch(_apply(observations.case, observations.layers, parameters, np.array(factors)))
@@ -195,7 +195,8 @@ def _find_uncertainty(
     """The uncertainty of a run, were the model's errors those."""
     run, profiled = observations.runs[row], bool(observations.profiled[row])
     assumed = file.model_copy(update={"error": error})
-    calibrated = Calibrated(assumed, run.model, run.dataset, profiled)
+    architecture = observations.architectures[run.model]
+    calibrated = Calibrated(assumed, run.model, run.dataset, profiled, architecture=architecture)
     unknown = Unknown(observations.system, profiled, calibrated)
     p, nothing = np.asarray(float(run.p)), Values({}, Settings({}), leading=0)
     return build_uncertainty(unknown, observations.strategies[row], nothing, p)

@@ -2,11 +2,12 @@
 
 Errors of the logarithms of total, compute and communication follow Student's t, so that a congested
 run does not bend the rest; a run that measured both parts counts by these alone, since its total
-is their sum. Parameters have log-normal priors and bounds (`grids.entries`); so
-have the models' times on one PE, around their profiles. The covariance is Laplace's: the inverse
-of the curvature of the log-posterior at its mode. Coordinates: (ln value - ln median) / spread of
-the prior, of the parameters and then of the models. A parameter may be frozen: its value then is
-known, and its spread 0.
+is their sum. Parameters have log-normal priors and bounds (`grids.entries`); so have the models'
+times on one PE, around their profiles, correlated by the machine that all of them ran on
+(`machine_time`). The covariance is Laplace's: the inverse of the curvature of the log-posterior at
+its mode. Coordinates: (ln value - ln median) / spread of the prior, of the parameters and then,
+with their correlation taken out, of the models. A parameter may be frozen: its value then is known,
+and its spread 0.
 """
 
 from collections.abc import Mapping
@@ -16,9 +17,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from scipy.linalg import block_diag
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import CALIBRATED, LogPrior, SerialTime
+from grids.inputs.uncertainty import ROOFLINE_SPREAD
 from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.case import Case
@@ -26,6 +29,7 @@ from kernels.compiled import compiled, put_on_device
 from kernels.namespace import xp
 from kernels.uncertainty import time_iteration
 from sweep.calibration.layer_work import LayerWork
+from sweep.calibration.machine_time import build_covariance, predict_unseen
 from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.errors import RunError
 from sweep.measured.runs import PARTS
@@ -36,7 +40,7 @@ NANOSECOND = 1e-9  # keeps the logarithm of no time finite
 # Spreads of a model's time on one PE: around its profile, from other software and another day; or
 # around the roofline, which knows no layer's efficiency.
 PROFILE = 0.15
-ROOFLINE = 0.5
+ROOFLINE = ROOFLINE_SPREAD
 
 # Scales of the errors. Communication depends on what else a network carries, compute does not, and
 # a total is measured best. To fit them made runs that were left out less accurate.
@@ -54,19 +58,28 @@ SIZE = len(CALIBRATED)
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Parameters, the covariance of their logarithms, and the times of the models that ran."""
+    """Parameters, the covariance of their logarithms, and the times of the models that ran.
+
+    profiled, roofline: the times of models that did not, with a profile and without.
+    """
 
     values: Floats
     covariance: Floats
     serial: dict[str, SerialTime]
+    profiled: SerialTime
+    roofline: SerialTime
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """ln median and spread of each prior, and its bounds in units of the spread."""
+    """ln median of each prior, and its bounds in units of the spread.
+
+    root [parameter, coordinate]: of the priors' covariance. models [model]: spreads of theirs.
+    """
 
     median: Floats
-    spread: Floats
+    root: Floats
+    models: Floats
     bounds: Bounds
 
 
@@ -75,13 +88,14 @@ class Scale:
 class Data:
     """What the posterior density depends on, beside where it is asked for.
 
-    broader: factor on the errors' scales. median, spread: of the priors' logarithms [parameter].
+    broader: factor on the errors' scales. median [parameter], root
+    [parameter, coordinate]: of the priors' logarithms.
     of_model [model, run]. logs, weights [part, run]: of the measured seconds, 1 where they count.
     """
 
     broader: Cells
     median: Floats
-    spread: Floats
+    root: Floats
     case: Case
     layers: LayerWork
     of_model: Floats
@@ -113,7 +127,7 @@ def fit(
         Data(
             broader=np.ones(()),
             median=scale.median,
-            spread=scale.spread,
+            root=scale.root,
             case=observations.case,
             layers=observations.layers,
             of_model=observations.of_model,
@@ -122,12 +136,17 @@ def fit(
         )
     )
     at = _find_best_mode(scale, data, starts)
-    values = np.exp(scale.median + scale.spread * at)
-    covariance = _invert(_find_curvature(at, data)) * scale.spread * scale.spread[:, None]
+    logs = scale.median + scale.root @ at
+    values = np.exp(logs)
+    covariance = scale.root @ _invert(_find_curvature(at, data)) @ scale.root.T
+    ran = np.flatnonzero(observations.of_model @ train)
+    of_models = (scale.models[ran], logs[SIZE + ran], covariance[np.ix_(SIZE + ran, SIZE + ran)])
     return Posterior(
         values[:SIZE],
         covariance[:SIZE, :SIZE],
         _list_serial_times(observations, train, values[SIZE:], np.diag(covariance)[SIZE:] ** 0.5),
+        profiled=predict_unseen(PROFILE, *of_models),
+        roofline=predict_unseen(ROOFLINE, *of_models),
     )
 
 
@@ -140,13 +159,14 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Scal
     models = np.zeros(len(observations.models))
     anywhere = np.full(len(observations.models), np.inf)
     median = np.concatenate([np.log([each.median for each in priors]), models])
-    spread = np.concatenate(
-        [[each.spread for each in priors], np.where(profiled, PROFILE, ROOFLINE)]
-    )
+    spread = np.array([prior.spread for prior in priors])
+    of_models = np.where(profiled, PROFILE, ROOFLINE)
     low = np.concatenate([np.log([each.low for each in priors]), -anywhere])
     high = np.concatenate([np.log([each.high for each in priors]), anywhere])
-    unit = np.where(spread > 0, spread, 1.0)
-    return Scale(median, spread, Bounds((low - median) / unit, (high - median) / unit))
+    unit = np.append(np.where(spread > 0, spread, 1.0), np.ones_like(models))
+    bounds = Bounds((low - median) / unit, (high - median) / unit)
+    root = block_diag(np.diag(spread), np.linalg.cholesky(build_covariance(of_models)))
+    return Scale(median, root, of_models, bounds)
 
 
 def _freeze(prior: LogPrior, value: float) -> LogPrior:
@@ -191,7 +211,7 @@ def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats
 
 def _surprise(at: Array, data: Data) -> Array:
     """-ln of the posterior density, up to a constant."""
-    values = jnp.exp(data.median + data.spread * at)
+    values = jnp.exp(data.median + data.root @ at)
     parameters = dict(zip(CALIBRATED, values[:SIZE], strict=True))
     expected = log_times(
         apply_parameters(data.case, data.layers, parameters, values[SIZE:] @ data.of_model)

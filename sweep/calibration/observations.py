@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from grids.entries.calibration import LogPrior, list_priors
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import System
+from grids.library import Model
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, format_text, shorten
 from kernels.arrays import Cells
@@ -37,6 +38,8 @@ class Observations:
 
     layers: what of the work depends on the overhead of layers. profiled: whether a run's model has
     a measured time on one PE of this system. multipliers: kinds of its layers, of each run.
+    architectures: digests of the networks, by the models' names, which the runs have whatever the
+    file calls them.
     """
 
     system: System
@@ -45,6 +48,7 @@ class Observations:
     layers: LayerWork
     profiled: Mask
     multipliers: tuple[tuple[str, ...], ...]
+    architectures: Mapping[str, str]
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -103,6 +107,8 @@ class _Observed:
     profiled: bool
     multipliers: tuple[str, ...]
     system: System
+    model: Model
+    dataset: str
 
 
 def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
@@ -117,13 +123,19 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
             observed[identify_case(run)] = _observe_one(run, conditions)
     rows = [observed[identify_case(run)] for run in runs]
     _expect_one_system(runs, [row.system.name for row in rows])
+    _expect_one_network(runs, [row.model for row in rows])
     return Observations(
         system=rows[0].system,
-        runs=tuple(runs),
+        # A file may name a model by its path, and predictions know it by its name.
+        runs=tuple(
+            replace(run, model=row.model.name, dataset=row.dataset)
+            for run, row in zip(runs, rows, strict=True)
+        ),
         case=jax.tree.map(_stack, *(row.case for row in rows)),
         layers=jax.tree.map(_stack, *pad_stages([row.layers for row in rows])),
         profiled=np.array([row.profiled for row in rows]),
         multipliers=tuple(row.multipliers for row in rows),
+        architectures={row.model.name: row.model.fingerprint for row in rows},
     )
 
 
@@ -157,6 +169,17 @@ def _expect_one_system(runs: Sequence[MeasuredRun], systems: list[str]) -> None:
             )
 
 
+def _expect_one_network(runs: Sequence[MeasuredRun], models: Sequence[Model]) -> None:
+    fingerprints: dict[str, str] = {}
+    for run, model in zip(runs, models, strict=True):
+        if fingerprints.setdefault(model.name, model.fingerprint) != model.fingerprint:
+            raise InputError(
+                f"another network than the one that is named {shorten(model.name)} above",
+                where=f"{run.where}: model",
+                advice="give each network a name of its own",
+            )
+
+
 def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
     with name_column(run):
         grid = conditions.make_case(run).grid()
@@ -171,6 +194,8 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
         profiled=workload.seconds is not None,
         multipliers=workload.table.multipliers,
         system=grid.systems[0],
+        model=grid.models[0],
+        dataset=grid.datasets[0].name,
     )
 
 

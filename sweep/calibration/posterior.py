@@ -12,7 +12,7 @@ from grids.entries.calibration import (
     Series,
 )
 from grids.models.layers import Floats
-from sweep.calibration.fit import PROFILE, ROOFLINE, STARTS, Posterior, fit
+from sweep.calibration.fit import STARTS, Posterior, fit
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import MeasuredRun
 
@@ -43,8 +43,15 @@ def calibrate_machine(
         # The lower triangle: it is symmetric, and people read the file.
         correlation=tuple(tuple(row[: n + 1].tolist()) for n, row in enumerate(correlation)),
         serial=posterior.serial,
-        profile_spread=PROFILE,
-        roofline_spread=ROOFLINE,
+        architectures={
+            model: digest
+            for model, digest in observations.architectures.items()
+            if model in posterior.serial
+        },
+        profile_factor=posterior.profiled.factor,
+        profile_spread=posterior.profiled.spread,
+        roofline_factor=posterior.roofline.factor,
+        roofline_spread=posterior.roofline.spread,
         error=error,
         series=_group_series(observations, train),
         layers=_list_layers(observations, train),

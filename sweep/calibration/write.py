@@ -34,7 +34,7 @@ correlation:
 """
 SERIAL = """
 # Time on one PE, of what the model's profile (or the roofline) says. Models that did not run have
-# the factor 1 and the spread of a profile, or of the roofline.
+# the machine's factor and spread for models with a profile, or for those without (the roofline).
 """
 ERROR = """
 # What the formulas leave unexplained in runs that were left out.
@@ -138,12 +138,16 @@ def _write_row(correlations: tuple[float, ...]) -> str:
 
 
 def _write_serial(file: CalibrationFile) -> Iterator[str]:
-    yield f"profile_spread: {file.profile_spread:g}\n"
-    yield f"roofline_spread: {file.roofline_spread:g}\n"
+    for name in ("profile_factor", "profile_spread", "roofline_factor", "roofline_spread"):
+        yield f"{name}: {_write_number(getattr(file, name))}\n"
     yield "serial:\n" if file.serial else "serial: {}\n"
     for model, each in file.serial.items():
         numbers = f"factor: {_write_number(each.factor)}, spread: {_write_number(each.spread, 3)}"
         yield f"  {_write_scalar(model)}: {{{numbers}}}\n"
+    yield "# Fingerprints of these networks: another one of the same name did not run.\n"
+    yield "architectures:\n" if file.architectures else "architectures: {}\n"
+    for model, digest in file.architectures.items():
+        yield f"  {_write_scalar(model)}: {_write_scalar(digest)}\n"
 
 
 def _write_errors(error: ModelError) -> Iterator[str]:

@@ -25,7 +25,8 @@ _SERIES = Answer(
 _LINE = {"type": "array", "items": NUMBER}
 CALIBRATION = Answer(
     "name title source system oracle precision software parameters correlation serial "
-    "profile_spread roofline_spread error series layers accuracy",
+    "architectures profile_factor profile_spread roofline_factor roofline_spread error series "
+    "layers accuracy",
     own={
         "name": Key(TEXT, "the calibration's name"),
         "title": Key(TEXT, "what it is, in words"),
@@ -36,6 +37,9 @@ CALIBRATION = Answer(
             {"type": "array", "items": _LINE}, "of their logarithms: a lower triangle, in order"
         ),
         "serial": Key(RECORD, "by model: factor on the time on one PE, and its spread"),
+        "architectures": Key(RECORD, "by model: the fingerprint of the network that ran"),
+        "profile_factor": Key(NUMBER, "factor on a model's time that was profiled, and not run"),
+        "roofline_factor": Key(NUMBER, "factor on a model's time that was neither"),
         "profile_spread": Key(NUMBER, "spread of a model's time that was profiled, and not run"),
         "roofline_spread": Key(NUMBER, "spread of a model's time that was neither"),
         "error": Key(describe_row(_ERROR), "what remains unexplained"),

@@ -70,3 +70,19 @@ def test_kinds_of_layers_that_no_network_has_are_told(ran, told) -> None:
     file = own.file.model_copy(update={"layers": tuple(ran)})
     known = Calibrated(file, own.model, own.dataset, own.measured, own.layers)
     assert known.extrapolation(parse_strategy("data"), 16, 32) == told
+
+
+def test_another_network_of_the_same_name_did_not_run() -> None:
+    """Calibrations that name no network hold for any of the name."""
+    serial = {"resnet50": {"factor": 1.5, "spread": 0.02}}
+    file = CalibrationFile.from_definition(
+        define_calibration(serial=serial, architectures={"resnet50": "abc"}, profile_factor=1.2)
+    )
+    for architecture, factor in (("abc", 1.5), ("def", 1.2)):
+        known = Calibrated(file, "resnet50", "imagenet", True, architecture=architecture)
+        assert known.serial.factor == factor
+        assert known.has_run == (factor == 1.5)
+        said = known.extrapolation(parse_strategy("data"), 16, 32)
+        assert said == ([] if known.has_run else ["no run of resnet50 was calibrated"])
+    old = CalibrationFile.from_definition(define_calibration(serial=serial))
+    assert Calibrated(old, "resnet50", "imagenet", True, architecture="def").serial.factor == 1.5
