@@ -25,8 +25,9 @@ from sweep.cube.create import consolidate_metadata
 from sweep.cube.difference import describe_other_changes, list_added_values
 from sweep.cube.layout import find_shape
 from sweep.cube.plan import Plan
-from sweep.cube.root import METADATA
+from sweep.cube.root import METADATA, NO_METADATA
 from sweep.cube.store import Cube, get_array, open_cube, plan_cube
+from sweep.errors import RunError
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,13 @@ def _switch_root(group: zarr.Group, attributes: dict[str, Any]) -> None:
     Zarr would take two, and what lies between them is neither cube: so it makes both in memory.
     """
     draft, prototype = MemoryStore(), default_buffer_prototype()
-    for path in ("", *(f"{path}/" for path, _ in group.members(max_depth=None))):
+    try:
+        paths = [path for path, _ in group.members(max_depth=None)]
+    except NO_METADATA as error:
+        raise RunError(
+            f"{group.store}: {error}; mend it with: paradl status STORE --verify"
+        ) from error
+    for path in ("", *(f"{path}/" for path in paths)):
         stored = sync(group.store.get(f"{path}{METADATA}", prototype))
         assert stored is not None  # members have metadata
         sync(draft.set(f"{path}{METADATA}", stored))
