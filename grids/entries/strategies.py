@@ -57,6 +57,13 @@ ALSO = {
     "ddp": "'data'",
     "pp": "'pipeline'",
     "gpipe": "'pipeline'",
+    **dict.fromkeys(
+        ("fsdp", "zero"),
+        "'data' with weights, gradients or optimizer states sharded across replicas; sharding is "
+        "not modelled yet: 'data' keeps all of them on every PE",
+    ),
+    "megatron": "'filter' and 'channel' in turn, so that one exchange serves two layers; the pair "
+    "is not modelled yet: 'data+filter' and 'data+channel' exchange after each layer",
 }
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
@@ -164,7 +171,9 @@ def _put_data_first(base: str) -> str:
 
 def _advise(base: str) -> str:
     """What is meant by a name that is no strategy's."""
-    inner = next((part for part in base.casefold().split("+") if part in ALSO), None)
+    # Stages and versions are written behind a name: zero-3, fsdp2.
+    parts = (part.strip().rstrip("-123") for part in base.casefold().split("+"))
+    inner = next((part for part in parts if part in ALSO), None)
     return suggest_name(base, MEANING) if inner is None else f"{inner} is {ALSO[inner]}"
 
 
