@@ -57,10 +57,14 @@ ALSO = {
     "ddp": "'data'",
     "pp": "'pipeline'",
     "gpipe": "'pipeline'",
-    "megatron": "'filter' or 'channel', which divide the tensors of layers",
+    **dict.fromkeys(
+        ("fsdp", "zero", "deepspeed"),
+        "'data' with weights, gradients or optimizer states sharded across replicas; sharding is "
+        "not modelled yet: 'data' keeps all of them on every PE",
+    ),
+    "megatron": "'filter' and 'channel' in turn, so that one exchange serves two layers; the pair "
+    "is not modelled yet: 'data+filter' and 'data+channel' exchange after each layer",
 }
-
-SHARDED = ("fsdp", "zero", "zero1", "zero2", "zero3", "deepspeed")
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 
@@ -167,9 +171,8 @@ def _put_data_first(base: str) -> str:
 
 def _advise(base: str) -> str:
     """What is meant by a name that is no strategy's."""
-    parts = base.casefold().split("+")
-    if any(part.replace("-", "") in SHARDED for part in parts):
-        return "sharded optimizer states and weights are not modelled; the nearest is 'data'"
+    # Stages and versions are written behind a name: zero-3, fsdp2.
+    parts = (part.strip().rstrip("-123") for part in base.casefold().split("+"))
     inner = next((part for part in parts if part in ALSO), None)
     return suggest_name(base, MEANING) if inner is None else f"{inner} is {ALSO[inner]}"
 

@@ -116,7 +116,7 @@ def sweep(
     """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
     from sweep.cli.preview import announce, preview_sweep
     from sweep.engine.interrupts import hear_interrupts
-    from sweep.engine.progress import bar, silent
+    from sweep.engine.progress import bar, lines, silent
     from sweep.engine.run import Where, read_grid
     from sweep.engine.run import sweep as run
 
@@ -125,7 +125,7 @@ def sweep(
     if dry_run:
         print(escape_lines(preview_sweep(store, grid, processes, extend)))
         return
-    progress_bar = bar if sys.stderr.isatty() else silent
+    progress_bar = bar if sys.stderr.isatty() else lines
     announcement = silent if quiet else announce(grid, processes, progress_bar)
     try:
         with hear_interrupts(announcement) as progress:

@@ -44,6 +44,10 @@ def provision(
     epochs: Annotated[
         float | None, typer.Option(help="How many; else to the target of --convergence.")
     ] = None,
+    holds: Annotated[
+        float | None,
+        typer.Option(help="Least probability of meeting the deadline, such as 0.9."),
+    ] = None,
     need: Annotated[
         str | None,
         typer.Option(
@@ -65,6 +69,8 @@ def provision(
             advice="such as --deadline '2 h' --epochs 90, or --need inter_bandwidth "
             "--efficiency 0.8, or --need batch",
         )
+    if need is not None and holds is not None:
+        raise InputError("belongs to --deadline", where="--holds", advice="leave it out")
     if need is not None:
         _show_needs(asked, need, efficiency, every, form)
         return
@@ -82,6 +88,7 @@ def provision(
             epochs=epochs,
             price=parse_price(price),
             max_global_batch=asked.max_global_batch,
+            holds=holds,
         ),
     )
     show_provisions(rows, form, every)

@@ -4,7 +4,7 @@ With a store, options that name its axes choose a slice of it, as `--sel` does.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, signature
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -20,6 +20,7 @@ from sweep.cli.shared_options import MaxGlobalBatch, Sel, Set, StoreOrNone, Targ
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
+    from grids.entries.systems import System
     from sweep.questions.selection import Selection
     from sweep.questions.summary_table import Source
 
@@ -39,6 +40,7 @@ class Asked:
     selection: "Selection"
     store: str | None
     max_global_batch: int | None
+    quiet: bool = False
 
 
 All = Annotated[bool, typer.Option("--all", help="Every row, and not a screenful.")]
@@ -80,6 +82,10 @@ SETTINGS = {
         Literal["weak", "strong"] | None,
         typer.Option(help="Whether --batch counts a replica's samples (default) or all."),
     ],
+    "optimizer": Annotated[
+        Literal["sgd", "adam", "none"] | None,
+        typer.Option(help="Whose weight update is counted (default sgd)."),
+    ],
     "recompute": Annotated[
         Literal["none", "full"] | None, typer.Option(help="Run layers forward again, keep less.")
     ],
@@ -96,6 +102,7 @@ OPTIONS: dict[str, Any] = {
     "sel": Sel,
     **AXES,
     "settings": Set,
+    "quiet": Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")],
     "max_global_batch": MaxGlobalBatch,
     **SETTINGS,
 }
@@ -110,13 +117,19 @@ def ask_space(question: Command) -> Command:
         if name != "asked"
     ]
     shared = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=each)
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=False if name == "quiet" else None,
+            annotation=each,
+        )
         for name, each in OPTIONS.items()
     ]
 
     def command(**given: Any) -> None:
         own_values = {each.name: given.pop(each.name) for each in own}
-        asked = read_asked(given, own_values.get("objective"))
+        quiet = bool(given.pop("quiet"))
+        asked = replace(read_asked(given, own_values.get("objective")), quiet=quiet)
         question(asked=asked, **own_values)
 
     order = [shared[0], *(each.replace(kind=Parameter.KEYWORD_ONLY) for each in own), *shared[1:]]
@@ -189,6 +202,47 @@ def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
 
 
 def ask_cube(asked: Asked, question: Any) -> Any:
+    """The answer to a question, rows of several systems with their precision and software.
+
+    Says on stderr what a store lacks of it, where systems differ, and that it takes long.
+    """
+    from sweep.engine.progress import report_waiting
+
+    with report_waiting(silent=asked.quiet):
+        rows = _ask_finished(asked, question)
+        systems = _list_systems(asked)
+    if len(systems) < 2:
+        return rows
+    if len({(each.precision, each.software) for each in systems}) > 1 and not asked.quiet:
+        settings = ", ".join(f"{each.name} {each.precision} {each.software}" for each in systems)
+        tell(
+            f"paradl: systems differ in precision or software: {settings}; "
+            "to compare like with like: NAME:precision=amp,software=ddp"
+        )
+    return [add_software(row, systems) for row in rows]
+
+
+def _list_systems(asked: Asked) -> "list[System]":
+    """The systems of the slice."""
+    from sweep.questions.space import open_space
+
+    space = open_space(asked.source, asked.selection)
+    return [space.grid.systems[at] for at in space.places["system"]]
+
+
+def add_software(row: dict[str, Any], systems: "list[System]") -> dict[str, Any]:
+    """The row with the precision and software of its system behind the system's name."""
+    system = next((each for each in systems if each.name == row.get("system")), None)
+    if system is None:
+        return row
+    settings = {"precision": system.precision, "software": system.software}
+    items: dict[str, Any] = {}
+    for key, value in row.items():
+        items |= {key: value} | (settings if key == "system" else {})
+    return items
+
+
+def _ask_finished(asked: Asked, question: Any) -> Any:
     """The answer to a question; says on stderr what a store lacks of it."""
     if asked.store is None:
         return question()

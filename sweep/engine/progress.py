@@ -1,11 +1,15 @@
-"""Progress of a run: a bar with cells/s and time left on a terminal's stderr."""
+"""Progress on stderr: on a terminal a bar, in a pipe a line every ten seconds."""
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from threading import Event, Thread
 
 import numpy as np
 
 from sweep.cube.plan import Plan
+from sweep.show.visible import tell
 
 Advance = Callable[[int], None]
 Progress = Callable[[Plan, int], AbstractContextManager[Advance]]
@@ -15,6 +19,62 @@ Progress = Callable[[Plan, int], AbstractContextManager[Advance]]
 def silent(plan: Plan, done: int) -> Iterator[Advance]:
     """No progress shown."""
     yield lambda block: None
+
+
+# Seconds until work is called long on a terminal, and between two lines.
+PATIENCE, PERIOD = 3.0, 10.0
+
+
+@contextmanager
+def repeat_lines(describe: Callable[[float], str], first: float, period: float) -> Iterator[None]:
+    """Print a line to stderr `first` seconds after the beginning, then one every `period`.
+
+    describe: the line, by the seconds that have passed.
+    """
+    done, start = Event(), time.monotonic()
+
+    def run() -> None:
+        wait = first
+        while not done.wait(wait):
+            tell(describe(time.monotonic() - start))
+            wait = period
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@contextmanager
+def report_waiting(silent: bool = False) -> Iterator[None]:
+    """Say that an answer takes long: after three seconds on a terminal, in a pipe after ten."""
+    if silent:
+        yield
+        return
+    first = PATIENCE if sys.stderr.isatty() else PERIOD
+    with repeat_lines(lambda passed: f"paradl: computing for {passed:.0f} s", first, PERIOD):
+        yield
+
+
+@contextmanager
+def lines(plan: Plan, done: int) -> Iterator[Advance]:
+    """A line every ten seconds: blocks that are done, and the time left at the rate so far."""
+    finished = 0
+
+    def advance(block: int) -> None:
+        nonlocal finished
+        finished += 1
+
+    def describe(passed: float) -> str:
+        left = plan.blocks - done - finished
+        rest = f", about {passed / finished * left:.0f} s left" if finished else ""
+        return f"paradl: {done + finished:,} of {plan.blocks:,} blocks in {passed:.0f} s{rest}"
+
+    with repeat_lines(describe, PERIOD, PERIOD):
+        yield advance
 
 
 @contextmanager

@@ -4,16 +4,17 @@ The fewest PEs that meet a deadline; the bandwidth, latency or memory that a goa
 batch that fits.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from grids.grid import Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten
 from kernels.flags import FORBIDS
-from kernels.oracle import answer_case
+from kernels.oracle import Answer, answer_case
 from kernels.outputs import compute_outputs
 from sweep.cube.variables import name_limits
 from sweep.questions.degrees import list_degrees
@@ -38,20 +39,28 @@ def provision(
     epochs: float | None = None,
     price: Price = None,
     max_global_batch: int | None = None,
+    holds: float | None = None,
 ) -> "pd.DataFrame":
     """A row for each strategy in each place: the fewest PEs that meet a deadline [s], fewest first.
 
     Every whole number of PEs is tried up to the least of the slice's counts that meets it, and the
-    slice's values of the other axes. epochs: how many; None: to the target, of the law that the
-    design space knows. Columns: labels and axes of that cell, replicas, group_size, segment_count,
-    global_batch, epochs, train_time [s], pe_hours, with a price cost, `holds`: the probability that
-    the deadline holds (of the machine oracle), and `reason` where none meets it. InputError: a
-    deadline that is not above 0, epochs that nobody knows.
+    slice's values of the other axes. holds: the least probability of meeting the deadline, between
+    0 and 1; None: the expected time meets it. epochs: how many; None: to the target, of the law
+    that the design space knows. Columns: labels and axes of that cell, replicas, group_size,
+    segment_count, global_batch, epochs, train_time [s], pe_hours, with a price cost, `holds`: the
+    probability that the deadline holds (of the machine oracle), and `reason` where none meets it.
+    InputError: a deadline that is not above 0, epochs that nobody knows, a probability that is none.
     """
     import pandas as pd
 
     rows = list_provisions(
-        cube, deadline, selection, epochs=epochs, price=price, max_global_batch=max_global_batch
+        cube,
+        deadline,
+        selection,
+        epochs=epochs,
+        price=price,
+        max_global_batch=max_global_batch,
+        holds=holds,
     )
     return pd.DataFrame(rows, dtype=object)
 
@@ -64,6 +73,7 @@ def list_provisions(
     epochs: float | None = None,
     price: Price = None,
     max_global_batch: int | None = None,
+    holds: float | None = None,
 ) -> list[Row]:
     """The rows of `provision` as plain data."""
     for name, value in {"deadline": deadline, "epochs": epochs}.items():
@@ -76,31 +86,62 @@ def list_provisions(
             where="epochs",
             advice="give --epochs 90, or epochs to a target: --convergence auto",
         )
+    goal = _Goal(deadline, holds)
+    if holds is not None:
+        if not 0 < holds < 1:
+            raise InputError(
+                f"expected a probability above 0 and below 1, got {shorten(holds)}",
+                where="holds",
+                advice="such as 0.9",
+            )
+        if space.grid.spec.oracle == "paper":
+            raise InputError(
+                "the oracle 'paper' has no intervals",
+                where="holds",
+                advice="leave it out, or use the oracle 'machine'",
+            )
     aim = Aim("pe_hours", price)
-    rows = [_find_fewest(space, index, deadline, epochs, aim) for index in space.list_indices()]
+    rows = [_find_fewest(space, index, goal, epochs, aim) for index in space.list_indices()]
     return sorted(rows, key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
 
 
-def _find_fewest(
-    space: Space, index: Index, deadline: float, epochs: float | None, aim: Aim
-) -> Row:
+@dataclass(frozen=True)
+class _Goal:
+    """A deadline [s], and the least probability of meeting it; None: by the expected time."""
+
+    deadline: float
+    holds: float | None
+
+
+def _find_fewest(space: Space, index: Index, goal: _Goal, epochs: float | None, aim: Aim) -> Row:
     """The row of a strategy."""
-    rough = _Times(space, index, space.axes["pe"], epochs)
-    met = rough.list_met(deadline)
+    rough = _Times(space, index, space.axes["pe"], epochs, goal.holds)
+    met = rough.list_met(goal.deadline)
     if not met.size:
         return _describe_miss(space, index, rough, aim)
     # Fewer than the slice's least may do: every count up to it.
-    every = _Times(space, index, np.arange(1.0, met.min() + 1), epochs)
-    at = every.find_first(deadline)
-    return space.name(index) | _describe_cell(space, index, every, at, deadline, aim)
+    every = _Times(space, index, np.arange(1.0, met.min() + 1), epochs, goal.holds)
+    at = every.find_first(goal.deadline)
+    return space.name(index) | _describe_cell(space, index, every, at, goal.deadline, aim)
 
 
 class _Times:
-    """Times of a whole training [s] over PE counts and the other axes, NaN where forbidden."""
+    """Times of a whole training [s] over PE counts and the other axes, NaN where forbidden.
 
-    def __init__(self, space: Space, index: Index, pe: Floats, epochs: float | None) -> None:
+    times: the expected ones; bounds: those that are kept with the probability `holds`, if given.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        index: Index,
+        pe: Floats,
+        epochs: float | None,
+        holds: float | None,
+    ) -> None:
         self.axes = {**space.axes, "pe": pe}
-        case = space.grid.case(index, self.axes)
+        grid = space.grid if holds is None else space.grid.ask_intervals()
+        case = grid.case(index, self.axes)
         assert case is not None  # its samples fit
         names = ("comp_time", "comm_time", "limit", *(("epochs",) if epochs is None else ()))
         shape = tuple(values.size for values in self.axes.values())
@@ -113,16 +154,21 @@ class _Times:
         self.epoch_time = outputs["comp_time"].astype(float) + outputs["comm_time"]
         forbidden = (self.limit & FORBIDS) > 0
         self.times = np.where(forbidden, np.nan, self.epoch_time * self.epochs)
+        self.bounds = self.times
+        if holds is not None:
+            # As `holds` of a row: the spread of an interval, here for all cells at once.
+            sigma = _find_spread(answer_case(case), by_law=epochs is None)
+            self.bounds = self.times * np.exp(ndtri(holds) * np.broadcast_to(sigma, shape))
 
     def list_met(self, deadline: float) -> Floats:
         """PE counts with which some cell meets the deadline."""
-        meets = (self.times <= deadline).reshape(self.times.shape[0], -1).any(axis=1)
+        meets = (self.bounds <= deadline).reshape(self.times.shape[0], -1).any(axis=1)
         return self.axes["pe"][meets]
 
     def find_first(self, deadline: float) -> tuple[int, ...]:
         """The quickest cell of the fewest PEs that meet it."""
-        fewest = int(np.argmax((self.times <= deadline).reshape(self.times.shape[0], -1).any(1)))
-        quickest = np.unravel_index(int(np.nanargmin(self.times[fewest])), self.times.shape[1:])
+        fewest = int(np.argmax((self.bounds <= deadline).reshape(self.times.shape[0], -1).any(1)))
+        quickest = np.unravel_index(int(np.nanargmin(self.bounds[fewest])), self.times.shape[1:])
         return (fewest, *map(int, quickest))
 
 
@@ -163,6 +209,15 @@ def _find_chance(space: Space, row: Row, seconds: float, deadline: float) -> flo
     return float(ndtr(np.log(deadline / seconds) / sigma))
 
 
+def _find_spread(answer: Answer, by_law: bool) -> Floats:
+    """The spread of the logarithm of times of training, with that of epochs to a target."""
+    assert answer.spread is not None  # intervals were asked for
+    spread: Floats = np.asarray(answer.spread.total, float)
+    if by_law and answer.epochs_spread is not None:
+        spread = np.hypot(spread, np.asarray(answer.epochs_spread, float))
+    return spread
+
+
 def _describe_miss(space: Space, index: Index, times: _Times, aim: Aim) -> Row:
     """Why none of the slice's PE counts meets the deadline."""
     nothing = dict.fromkeys(
@@ -181,5 +236,5 @@ def _tell_miss(times: _Times) -> str:
     if np.isnan(times.times).all():
         kinds, counts = np.unique(times.limit & FORBIDS, return_counts=True)
         return f"nowhere feasible: {', '.join(name_limits(int(kinds[counts.argmax()])))}"
-    at = np.unravel_index(int(np.nanargmin(times.times)), times.times.shape)
+    at = np.unravel_index(int(np.nanargmin(times.bounds)), times.times.shape)
     return f"at best {times.times[at]:.4g} s, on {times.axes['pe'][at[0]]:,.0f} PEs"

@@ -109,6 +109,7 @@ WORDS = {
     "largest_batch": Key(COUNT, "samples a replica that fit in memory; 0: none; null: no bound"),
     "oracle": Key({"enum": ["machine", "paper"]}, "whose formulas were evaluated"),
     "precision": Key(TEXT, "the precision of numbers in training"),
+    "software": Key(TEXT, "how gradients are sent, of several systems"),
     "times": Key({"enum": ["measured", "roofline"]}, "where times of layers come from"),
     "terms": Key(TIMES, "time of an epoch by term", "s/epoch"),
     "parameters": Key(AMOUNTS, "what the formulas were evaluated with", OWN),

@@ -16,7 +16,7 @@ class Answer:
 
     sometimes: keys that only some answers have. axes: `known` or, where they may be null, `sought`
     values along axes, any of PARAMETERS. own: keys that are something else here, or only here.
-    record: one, and no rows.
+    record: one, and no rows. several_systems: rows may show precision and software.
     """
 
     always: str
@@ -24,11 +24,14 @@ class Answer:
     axes: Literal["none", "known", "sought"] = "none"
     own: Mapping[str, Key] = field(default_factory=dict)
     record: bool = False
+    several_systems: bool = False
 
 
 def describe_row(answer: Answer) -> Schema:
     """The schema of one row; no key is allowed that it does not name."""
     named = [*answer.always.split(), *answer.sometimes.split()]
+    if answer.several_systems:
+        named += ["precision", "software"]
     told = {each.strip("?") for each in named}
     if answer.axes != "none":
         mark = "?" if answer.axes == "sought" else ""

@@ -71,6 +71,7 @@ ANSWERS: dict[str, Answer] = {
         "epochs? train_time? cost? epoch_time_p10? epoch_time_p90? train_time_p10? "
         "train_time_p90? faster_than_next?",
         axes="sought",
+        several_systems=True,
     ),
     "limits": Answer(
         f"{PLACE} batch largest_pe? forbidden_by",
@@ -79,25 +80,31 @@ ANSWERS: dict[str, Answer] = {
         "soonest_time? soonest_epochs? soonest_efficient_pe? soonest_time_p10? soonest_time_p90? "
         "soonest_pe_p10? soonest_pe_p90?",
         axes="known",
+        several_systems=True,
     ),
     "limits --crossovers": Answer(
         f"{PLACE} over along first? at reason?",
         "over_system first_p10? first_p90? crosses_probability?",
         axes="known",
+        several_systems=True,
     ),
     "bottleneck": Answer(
         f"{PLACE} pe batch {DEGREES} epoch_time binds share kind sentence computing shares memory "
         "memory_parts feasible limit",
         "share_p10 share_p90 computing_p10 computing_p90 shares_p10 shares_p90 binds_probability",
         axes="known",
+        several_systems=True,
     ),
     "sensitivity": Answer(
-        f"{PLACE} pe batch parameter value elasticity upgrade? change?", axes="known"
+        f"{PLACE} pe batch parameter value elasticity upgrade? change?",
+        axes="known",
+        several_systems=True,
     ),
     "provision --deadline": Answer(
         f"{PLACE} pe? batch? {NO_DEGREES} epochs? train_time? pe_hours? holds? reason?",
         "cost?",
         axes="sought",
+        several_systems=True,
     ),
     "provision --need": Answer(
         f"{PLACE} pe batch parameter own? needed? reason?",
@@ -109,12 +116,18 @@ ANSWERS: dict[str, Answer] = {
             )
             for percent in (10, 90)
         },
+        several_systems=True,
     ),
     "pareto": Answer(
-        f"{PLACE} pe batch", "epoch_time train_time pe_hours cost memory", axes="known"
+        f"{PLACE} pe batch",
+        "epoch_time train_time pe_hours cost memory",
+        axes="known",
+        several_systems=True,
     ),
     "regret": Answer(
-        "rank? model dataset strategy worst_loss? worst_at? mean_loss? infeasible_at", "system"
+        "rank? model dataset strategy worst_loss? worst_at? mean_loss? infeasible_at",
+        "system",
+        several_systems=True,
     ),
     "diff": Answer(
         "same cells compared inputs versions axes variables answers feasibility? winners",

@@ -104,7 +104,11 @@ def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:
 
 def _take_place(row: Row) -> Row:
     """Labels and axes of a row."""
-    kept = {key: row[key] for key in row if key in LABELS or key in PARAMETERS}
+    kept = {
+        key: row[key]
+        for key in row
+        if key in (*LABELS, "precision", "software") or key in PARAMETERS
+    }
     return kept | {"strategy": shorten_label(row["strategy"])}
 
 

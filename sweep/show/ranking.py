@@ -14,6 +14,8 @@ SHOWN = {
     **{label: label for label in LABELS},
     "group_size": "group",
     "segment_count": "segments",
+    "precision": "precision",
+    "software": "software",
     "global_batch": "global_batch",
     "epochs": "epochs",
     "train_time": "train_time",

@@ -64,3 +64,32 @@ def test_a_batch_that_nothing_bounds_is_told(paradl):
     options = (*SPACE, "--pe", "4", "--strategy", "data", "--format", "json")
     assert "nothing bounds the global batch" in paradl("best", *options)[2]
     assert paradl("best", *options, "--max-global-batch", "256")[2] == ""
+
+
+TWO = ("--model", "alexnet", "--dataset", "imagenet", "--pe", "4", "--batch", "32")
+
+
+@pytest.mark.parametrize("command", ["best", "limits", "pareto"])
+def test_systems_of_different_precision_are_noted(command, paradl):
+    options = (*TWO, "--strategy", "data", "--system", "abci,dgx-h100", "--json")
+    code, out, err = paradl(command, *options)
+    assert code == 0
+    settings = {(row["system"], row["precision"], row["software"]) for row in json.loads(out)}
+    assert settings <= {("abci", "fp32", "plain"), ("dgx-h100", "amp", "ddp")}
+    assert "fp32" in err
+    assert "amp" in err
+
+
+def test_one_optimizer_needs_more_memory(paradl):
+    memory = [
+        json.loads(paradl("best", *TWO, "--strategy", "data", "--optimizer", each, "--json")[1])
+        for each in ("none", "adam")
+    ]
+    assert memory[0][0]["memory"] < memory[1][0]["memory"]
+
+
+@pytest.mark.parametrize("name", ["fsdp", "data+fsdp2", "zero-3", "data+megatron"])
+def test_strategies_of_other_frameworks(name, paradl):
+    code, _, err = paradl("best", *TWO, "--strategy", name)
+    assert code == 2
+    assert "not modelled yet" in err

@@ -4,12 +4,13 @@ import os
 import pty
 import subprocess
 import sys
+import time
 
 import pytest
 from cubes import COMMAND, SMALL
 
 from sweep.cube.plan import make_plan
-from sweep.engine.progress import bar, cells, silent
+from sweep.engine.progress import bar, cells, lines, repeat_lines, silent
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 PLAN = make_plan(DIMS, (1, 1, 1, 2, 5, 3), 13, alone=2, shard_cells=7)
@@ -19,7 +20,7 @@ def test_blocks_count_their_cells():
     assert sum(cells(PLAN, block) for block in range(PLAN.blocks)) == PLAN.cells
 
 
-@pytest.mark.parametrize("shown", [silent, bar])
+@pytest.mark.parametrize("shown", [silent, bar, lines])
 def test_progress_takes_every_block(shown, capsys):
     with shown(PLAN, 0) as advance:
         for block in range(PLAN.blocks):
@@ -67,3 +68,12 @@ def test_no_bar_without_a_terminal(spec, tmp_path, paradl):
     assert (code, out) == (0, "")
     assert "%" not in err
     assert sys.stderr is not None
+
+
+def test_a_pipe_gets_lines(capsys):
+    with repeat_lines(lambda passed: "computing", 0.001, 0.001):
+        deadline = time.monotonic() + 5
+        shown = ""
+        while shown.count("computing") < 2 and time.monotonic() < deadline:
+            shown += capsys.readouterr().err
+    assert shown.count("computing") >= 2

@@ -91,3 +91,21 @@ def test_a_need_without_a_goal(mixed):
         list_needs(mixed, "inter_latency")
     with pytest.raises(InputError, match="nothing is known of 'inter_latncy' as a need; did you"):
         list_needs(mixed, "inter_latncy")
+
+
+def test_the_fewest_pes_that_probably_meet_a_deadline():
+    grid = read_grid(pe="pow2:1..64", batch=64, strategy="data")
+    deadline = predict("data", 21, 64)["epoch_time"] * 10.001
+    (even,) = list_provisions(grid, deadline, epochs=10)
+    (sure,) = list_provisions(grid, deadline, epochs=10, holds=0.9)
+    fewer = read_grid(pe=sure["pe"] - 1, batch=64, strategy="data")
+    (short,) = list_provisions(fewer, deadline, epochs=10)
+    assert even["pe"] < sure["pe"]
+    assert short["holds"] < 0.9 <= sure["holds"]
+
+
+@pytest.mark.parametrize(("settings", "holds"), [({}, 1.0), (PAPER, 0.9)])
+def test_probabilities_that_cannot_be_met(settings, holds):
+    grid = read_grid(pe=4, batch=8, strategy="data", settings=settings)
+    with pytest.raises(InputError, match="holds"):
+        list_provisions(grid, 60, epochs=1, holds=holds)
