@@ -49,7 +49,7 @@ def provision(
     that the design space knows. Columns: labels and axes of that cell, replicas, group_size,
     segment_count, global_batch, epochs, train_time [s], pe_hours, with a price cost, `holds`: the
     probability that the deadline holds (of the machine oracle), and `reason` where none meets it.
-    InputError: a deadline that is not above 0, epochs that nobody knows, a probability that is none.
+    InputError: a deadline that is not above 0, epochs that nobody knows, no probability.
     """
     import pandas as pd
 
