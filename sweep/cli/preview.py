@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from grids.grid import Grid
+from grids.outputs import INTERVALS
 from grids.reading.units import format_quantity
 from sweep.cube.extend import find_missing_blocks
 from sweep.cube.plan import Plan
@@ -16,6 +17,12 @@ from sweep.engine.run import find_existing, find_growth
 from sweep.show.tables import format_cell
 from sweep.show.visible import tell
 
+# Seconds before the first block, and cells per second on two cores, the least and the most that
+# was measured (warm and cold, idle and shared; AMD EPYC): examples/small.yaml, billion.yaml, and
+# 34 million cells of data and filter with percentiles and without.
+START = (5.0, 25.0)
+RATES = (10e6, 60e6)
+PERCENTILE_RATES = (0.5e6, 3e6)
 # Values of an axis that are shown, rather than counted.
 SHOWN = 5
 
@@ -34,8 +41,40 @@ def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
             f"  blocks  {plan.blocks:,} of {' x '.join(map(str, plan.shard))} cells",
             f"  memory  {format_quantity(needed_memory(grid, plan, workers), 'B')} at most, "
             f"{_describe_hands(grid, plan, workers)}",
+            f"  time    {_estimate_time(grid, plan, fitting / pairs)}",
         ]
     )
+
+
+def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
+    """A rough range of the time, and what makes it longer. share: of cells that are computed."""
+    drawn = any(name in INTERVALS for name in grid.spec.outputs)
+    slow, fast = PERCENTILE_RATES if drawn else RATES
+    least, most = (
+        start + plan.cells * share / rate for start, rate in zip(START, (fast, slow), strict=True)
+    )
+    remarks = [
+        *(
+            ["percentiles cost draws: about four times the CPU time of large sweeps"]
+            if drawn
+            else []
+        ),
+        *(
+            ["placements come first: up to a minute per model and system"]
+            if any(each.group_strategy == "placement" for each in grid.strategies)
+            else []
+        ),
+    ]
+    rough = f"roughly {_format_duration(least)} to {_format_duration(most)} on two cores"
+    return "; ".join([rough, *remarks])
+
+
+def _format_duration(seconds: float) -> str:
+    """A duration to two digits, in seconds, minutes or hours."""
+    unit, size = next(
+        (each for each in (("h", 3600), ("min", 60)) if seconds >= 2 * each[1]), ("s", 1)
+    )
+    return f"{float(f'{seconds / size:.2g}'):,g} {unit}"
 
 
 def _describe_hands(grid: Grid, plan: Plan, workers: int) -> str:

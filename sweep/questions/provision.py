@@ -48,8 +48,8 @@ def provision(
     0 and 1; None: the expected time meets it. epochs: how many; None: to the target, of the law
     that the design space knows. Columns: labels and axes of that cell, replicas, group_size,
     segment_count, global_batch, epochs, train_time [s], pe_hours, with a price cost, `holds`: the
-    probability that the deadline holds (of the machine oracle), and `reason` where none meets it.
-    InputError: a deadline that is not above 0, epochs that nobody knows, no probability.
+    probability that the deadline holds (machine oracle), and `reason` where none meets it.
+    InputError: a deadline not above 0, epochs unknown, a probability not between 0 and 1.
     """
     import pandas as pd
 

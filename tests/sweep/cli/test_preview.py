@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from sweep.cli.preview import announce, outline_plan
 from sweep.cube.store import plan_cube
 from sweep.engine.progress import silent
@@ -21,3 +23,14 @@ def test_progress_is_announce_once(mixed_grid, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "resumed: 3 of 4 blocks were done" in shown.err
+
+
+def test_the_outline_estimates_time(mixed_grid):
+    drawn = replace(
+        mixed_grid,
+        spec=mixed_grid.spec.model_copy(update={"outputs": ["comp_time", "epoch_time_p90"]}),
+    )
+    plain, percentiles = (outline_plan(each, plan_cube(each), 0) for each in (mixed_grid, drawn))
+    assert "time " in plain
+    assert "draws" not in plain
+    assert "draws" in percentiles
