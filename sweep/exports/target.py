@@ -67,8 +67,7 @@ def write_beside(
         first = targets[0]
         _remove_abandoned(first)
         # In the same folder, and so on the same disk: only there is renaming one step.
-        folder = Path(mkdtemp(prefix=f".{first.name}.", suffix=".partial", dir=first.parent))
-        lock = _lock(folder)
+        folder, lock = _make_locked(first)
         yield folder
         for target in targets:
             # Once more: somebody may have made one meanwhile.
@@ -86,6 +85,22 @@ def write_beside(
             shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             os.close(lock)
+
+
+def _make_locked(target: Path) -> tuple[Path, int | None]:
+    """A new folder beside a target, and its lock."""
+    while True:
+        folder = Path(mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+        try:
+            lock = _lock(folder)
+        except (BlockingIOError, FileNotFoundError):
+            continue  # another call took it for abandoned, before the lock, and removes it
+        except OSError:
+            folder.rmdir()
+            raise
+        if lock is None or folder.exists():
+            return folder, lock
+        os.close(lock)
 
 
 def _remove_abandoned(target: Path) -> None:

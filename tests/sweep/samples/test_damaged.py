@@ -3,10 +3,13 @@
 import json
 import os
 import shutil
+from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
 from grids.reading.errors import InputError
+from sweep.exports import target
 from sweep.exports.target import write_beside
 from sweep.samples.leakage import check_leakage
 from sweep.samples.read import open_samples
@@ -78,3 +81,19 @@ def test_what_a_killed_process_left_is_removed_and_what_is_in_use_stays(tmp_path
         shutil.rmtree(tmp_path / "rows", ignore_errors=True)
         (tmp_path / "rows").unlink(missing_ok=True)
     assert other.is_dir()
+
+
+def test_a_folder_removed_before_its_lock_is_made_again(tmp_path, monkeypatch) -> None:
+    made = []
+
+    def make(**place):
+        made.append(mkdtemp(**place))
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        return made[-1]
+
+    monkeypatch.setattr(target, "mkdtemp", make)
+    with write_beside(tmp_path / "out", force=False) as folder:
+        (folder / "out").write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert len(made) == 2

@@ -10,14 +10,7 @@ from sweep.samples.space import read_space
 
 @pytest.mark.parametrize(
     "strategy",
-    [
-        "data+spatial:group=best",
-        "data+filter:group=best",
-        "data+channel:group=best",
-        "data+pipeline:group=best",
-        "data+pipeline:group=4,segments=best",
-        "data+pipeline:group=best,segments=best",
-    ],
+    ["data+filter:group=best", "data+pipeline:group=best,segments=best"],
 )
 def test_rows_of_the_best_are_what_is_predicted(strategy) -> None:
     axes = {
@@ -25,7 +18,7 @@ def test_rows_of_the_best_are_what_is_predicted(strategy) -> None:
         "dataset": "imagenet",
         "system": "abci",
         "strategy": [strategy],
-        "pe": [4, 8],
+        "pe": [4],
         "batch": {"loguniform": [8, 64]},
     }
     space = read_space({"axes": axes})
