@@ -9,7 +9,6 @@ from threading import Event, Thread
 import numpy as np
 
 from sweep.cube.plan import Plan
-from sweep.show.visible import tell
 
 Advance = Callable[[int], None]
 Progress = Callable[[Plan, int], AbstractContextManager[Advance]]
@@ -36,7 +35,7 @@ def repeat_lines(describe: Callable[[float], str], first: float, period: float) 
     def run() -> None:
         wait = first
         while not done.wait(wait):
-            tell(describe(time.monotonic() - start))
+            print(describe(time.monotonic() - start), file=sys.stderr, flush=True)
             wait = period
 
     thread = Thread(target=run, daemon=True)
