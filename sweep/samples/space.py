@@ -92,14 +92,17 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> Space:
     """The space of a spec file, a mapping, or a cube; slopes in its ranges, the batch and `inputs`.
 
     Of a cube, listed values of continuous parameters become ranges. InputError: a bad spec, no
-    continuous axis, an unknown input.
+    continuous axis, an unknown input, epochs to a target.
     """
     if isinstance(source, Mapping):
-        return _make_space(validate_spec(dict(source), "spec"), inputs, "spec")
+        written = validate_spec(dict(source), "spec")
+        _expect_no_law(written, join_keys)
+        return _make_space(written, inputs, "spec")
     if not isinstance(source, str | Path):
         raise InputError(f"expected a YAML file or a cube, got {shorten(source)}", where="spec")
     if _is_spec(source):
         spec, document = read_spec(Path(source))
+        _expect_no_law(spec, document.where)
         return _make_space(spec, inputs, str(source), Path(source).parent, document.where)
     spec = open_cube(str(source)).grid.spec
     return _make_space(_open_ranges(spec), inputs, str(source))
@@ -131,6 +134,16 @@ def _make_space(
         _expect_input(each, spec)
     # In their own order, each once: the batch is an input in any case.
     return Space(grid, ranges, tuple(dict.fromkeys((*ranges, "batch", *inputs))))
+
+
+def _expect_no_law(spec: Spec, where: Where) -> None:
+    """InputError: the spec asks for epochs to a target, which rows do not have."""
+    if spec.convergence != ("none",):
+        raise InputError(
+            "epochs to a target are not sampled: rows have times per epoch",
+            where=where(("convergence",)),
+            advice="leave it out, or sweep",
+        )
 
 
 def _settle(drawn: Range) -> Floats:

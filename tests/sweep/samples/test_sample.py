@@ -149,6 +149,7 @@ def replace_axes(**axes: object) -> dict[str, object]:
         (replace_axes(batch=[8, {"uniform": [1, 9]}]), "uniform: a range stands alone"),
         (replace_axes(segments={"uniform": [1, 9]}), "'segments' is not drawn from a range"),
         (replace_axes(dataset="cosmoflow-128"), "no samples of its data sets fit its models"),
+        (SPACE | {"convergence": "auto"}, "convergence: "),
     ],
 )
 def test_bad_specs_are_one_message(spec, message, tmp_path) -> None:
