@@ -113,5 +113,5 @@ def test_the_command(url: str, paradl: Any) -> None:
         0,
         "rank,model,dataset,strategy,worst_loss,worst_at,mean_loss,infeasible_at",
     )
-    code, _, told = paradl("regret", url, "--sel", "strategy=serial")
+    code, _, told = paradl("regret", url, "--sel", "strategy=serial", "--quiet")
     assert (code, told) == (4, "paradl: no strategy is feasible throughout\n")
