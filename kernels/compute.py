@@ -26,6 +26,8 @@ UPDATE_ACCESSES: dict[Optimizer, float] = {
 
 
 TABLE_III = Options()
+LEAST = 1e-30  # [s] keeps a quotient of two times of nothing finite
+LEAST_DEVICE = 0.5  # share of a measured pass that is at least the device's
 # Bytes of an item in an update in any precision: masters and states are in single precision, and
 # what SGD saves on a 2-byte gradient, a 2-byte copy of the weight costs (docs/machine.md).
 MASTER_BYTES = 4.0
@@ -40,8 +42,8 @@ class PE:
     many channels and filters, which `efficiency` multiplies; with `half_channels` of either they
     reach half of it. window_fetch: the share of the memory's bandwidth with which kernels of
     grouped convolutions fetch their windows. elementwise_passes: times that other layers move their
-    items, forward and backward. layer_overhead [s a layer and pass]. reserved [B]: memory that no
-    tensor has. As they stand, Table III's, which knows none of them.
+    items, forward and backward. reserved [B]: memory that no tensor has. As they stand, Table
+    III's, which knows none of them.
     """
 
     peak_flops: Cells
@@ -54,7 +56,6 @@ class PE:
     half_channels: Cells = 0.0
     window_fetch: Cells = math.inf
     elementwise_passes: Cells = 3.0
-    layer_overhead: Cells = 0.0
     reserved: Cells = 0.0
 
 
@@ -118,18 +119,43 @@ def slowdown(
     delta: Cells,
     seconds: PerLayer,
     batch: Cells = 1.0,
+    launch: Cells = 0.0,
     options: Options = TABLE_III,
 ) -> PerLayer:
     """Measured `seconds` FW_l + BW_l a sample over those of the formulas on the PE of the
-    measurement, which was taken with `batch` samples at once.
+    measurement, which was taken with `batch` samples at once, where the host took `launch` seconds
+    to launch a layer.
     """
     if options.weights_read == "sample":
         return seconds / (3 * forward_roofline(layers, pe, delta))  # backward is twice forward
     times = _time_passes(layers, pe, delta)
-    a_sample = 3 * times.forward + times.fixed / batch
+    one_pass = xp.sum(3 * batch * times.forward + times.fixed, axis=0)
+    measured = batch * xp.sum(xp.asarray(seconds), axis=0)
     # One factor for the network, and not one a layer: only the whole of it was measured.
-    whole = xp.sum(xp.asarray(seconds), axis=0) / xp.sum(a_sample, axis=0)
-    return xp.broadcast_to(whole, xp.shape(a_sample))
+    whole = without_launches(measured, launch * xp.sum(times.launches, axis=0)) / one_pass
+    return xp.broadcast_to(whole, xp.shape(times.forward))
+
+
+def wait_for_launches(device: Cells, launching: Cells) -> Cells:
+    """Seconds that a PE waits for its host: (x^4 + y^4)^(1/4) - x, about max(x, y) - x.
+
+    device: x [s] of work. launching: y [s] in which the host launches it, running ahead of the PE
+    (CUDA C++ Programming Guide, Asynchronous Concurrent Execution). The maximum is a smooth one so
+    that slopes do not jump: where both are equal it is 19 % above them.
+    """
+    longer, shorter = xp.maximum(device, launching), xp.minimum(device, launching)
+    ratio = xp.square(shorter / xp.maximum(longer, LEAST))
+    return longer * xp.sqrt(xp.sqrt(1 + xp.square(ratio))) - device
+
+
+def without_launches(measured: Cells, launching: Cells) -> Cells:
+    """Seconds of work in a `measured` pass whose host took `launching` seconds to launch it.
+
+    The inverse of the smooth maximum. A pass that was launched as slowly as it was measured tells
+    nothing of the device: at least half of it is taken to be the device's (an assumption).
+    """
+    fourth = xp.square(xp.square(launching / measured))
+    return measured * xp.sqrt(xp.sqrt(xp.maximum(1 - fourth, LEAST_DEVICE**4)))
 
 
 @compiled("options", numpy=True)
@@ -142,7 +168,7 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
         # which is one of the measured FW_l + BW_l.
         update = accesses * delta * (layers.w + layers.bias) / pe.memory_bandwidth
         nothing = xp.zeros_like(forward)
-        times = LayerTimes(forward, 2 * forward, update, nothing)
+        times = LayerTimes(forward, 2 * forward, update, fixed=nothing, launches=nothing)
     else:
         once = _time_passes(layers, pe, delta)
         times = LayerTimes(
@@ -150,6 +176,7 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
             backward=layers.slowdown * once.backward,
             update=accesses * MASTER_BYTES * (layers.w + layers.bias) / pe.memory_bandwidth,
             fixed=layers.slowdown * once.fixed,
+            launches=once.launches,  # by the host, whatever a profile says of the device
         )
     return times if options.recompute == "none" else _run_forward_twice(times)
 
@@ -158,12 +185,17 @@ def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
     """As the roofline has them, without updates."""
     forward = forward_alone(layers, pe, delta)
     if layers.sequence is None:
-        weights = 3 * delta * (layers.w + layers.bias) / pe.memory_bandwidth
-        fixed = weights + pe.layer_overhead
+        fixed = 3 * delta * (layers.w + layers.bias) / pe.memory_bandwidth
+        launches = xp.ones_like(fixed)
     else:
         fixed = _time_sequence(layers, layers.sequence, pe, delta)
+        launches = xp.asarray(layers.sequence.steps)
     return LayerTimes(
-        forward=forward, backward=2 * forward, update=xp.zeros_like(forward), fixed=fixed
+        forward=forward,
+        backward=2 * forward,
+        update=xp.zeros_like(forward),
+        fixed=fixed,
+        launches=launches,
     )
 
 
@@ -175,10 +207,9 @@ def _time_sequence(layers: Layers, sequence: Sequence, pe: PE, delta: Cells) -> 
     of the weights are one product of all positions.
     """
     weights = 3 * delta * (sequence.reads * layers.w + layers.bias) / pe.memory_bandwidth
-    starts = sequence.steps * pe.layer_overhead
     in_a_row = xp.greater(sequence.steps, 1) & xp.equal(layers.elementwise, 0)
     forward = layers.flops / _reach_peak(layers, pe) / (pe.peak_flops * pe.efficiency)
-    return weights + starts + xp.where(in_a_row, 2 * pe.half_channels * forward, 0.0)
+    return weights + xp.where(in_a_row, 2 * pe.half_channels * forward, 0.0)
 
 
 def _run_forward_twice(times: LayerTimes) -> LayerTimes:
@@ -187,4 +218,5 @@ def _run_forward_twice(times: LayerTimes) -> LayerTimes:
         times,
         forward=2 * times.forward,
         fixed=4 / 3 * times.fixed,
+        launches=4 / 3 * times.launches,
     )

@@ -78,10 +78,7 @@ def find_paths(case: Case) -> Paths:
         ),
         gathers=_add_messages(gather_costs(of_layers, inside, algorithm), work, run),
         trees=_add_messages(tree_costs(of_layers, inside, algorithm), work, run),
-        ends=_contend(
-            gather_costs(_reach_inside(staged, software.node_collective), inside, algorithm),
-            network.phi_gather,
-        ),
+        ends=_contend(gather_costs(of_layers, inside, algorithm), network.phi_gather),
         halos=halos.contended(network.phi_halo),
         stages=find_path(network, inside),
         hosts=exchange_staged(work, run, of_gradients, software, slowest_node),
@@ -107,9 +104,10 @@ def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
         gradient_exchange=gradients.exposed,
         layer_collectives=_time_layers(case, paths),
         halo_exchange=halos.exposed,
-        split_gather=_time_ends(work, run, paths.ends),
+        split_gather=_time_ends(case, paths.ends),
         sample_scatter=scatter_samples(work, run, case.network, case.software, paths.slowest_node),
         point_to_point=stages.exposed + _send_on_path(work, run, paths.stages),
+        log_files=_open_logs(case),
         straggler_wait=_wait_for_slowest(case, computing, paths),
         hidden_communication=gradients.hidden + run.accumulate * (halos.hidden + stages.hidden),
     )
@@ -212,11 +210,31 @@ def _time_halos(work: GroupWork, run: Run, path: Link) -> Cells:
     return 4 * work.halo_exchanges * path.alpha + m * path.beta
 
 
-def _time_ends(work: GroupWork, run: Run, costs: Costs) -> Cells:
-    """2 AG(p2, b a y_split), where a spatial split ends before the last layer."""
+def _time_ends(case: Case, costs: Costs) -> Cells:
+    """2 AG(p2, m), m = b a y_split, where a spatial split ends before the last layer.
+
+    Through host memory 2 (1 - 1/p2) m / (gather_rate SB), whatever the number of layers: forward
+    MPI gathers, and backward sends back, what PEs and hosts share page by page.
+    """
+    work, run, network = case.work, case.run, case.network
     m = run.batch * run.delta * work.split_items
     gathers = xp.where(xp.greater(work.split_items, 0), 1.0, 0.0)
-    return 2 * time_fastest(costs, m, gathers)
+    beta = network.phi_gather / (case.software.gather_rate * xp.asarray(network.staging_bandwidth))
+    through_hosts = 2 * (1 - 1 / run.p2) * m * beta
+    staged = xp.isfinite(network.staging_bandwidth)
+    return xp.where(staged, through_hosts, 2 * time_fastest(costs, m, gathers))
+
+
+def _open_logs(case: Case) -> Cells:
+    """(2 L_c + 1/A) p tau: log files that every PE opens, one after the other in one folder.
+
+    Twice a pass at each of the L_c convolutions that a group of several PEs exchanges, and once an
+    iteration where replicas exchange gradients (ChainerMNX, as ParaDL's authors ran it).
+    """
+    work, run = case.work, case.run
+    layers = xp.where(xp.greater(run.p2, 1), 2 * work.logged, 0.0)
+    gradients = xp.where(xp.greater(run.p1, 1), 1 / run.accumulate, 0.0)
+    return (layers + gradients) * run.p * case.software.log_open
 
 
 def _send_stages(work: GroupWork, run: Run, path: Link, window: Cells) -> Flow:
@@ -253,14 +271,7 @@ def _count_segments(work: GroupWork, run: Run) -> Cells:
 
 
 def _wait_for_slowest(case: Case, computing: Terms, paths: Paths) -> Cells:
-    """For the slowest PE, once; and at each layer for which a group waits, for the slowest node."""
-    work, software = case.work, case.software
-    gathers = xp.where(xp.greater(case.run.p2, 1), xp.sum(work.gathers, axis=0), 0.0)
-    waits = 2 * gathers + 4 * work.halo_exchanges
-    uneven = software.jitter * paths.slowest * _add_compute(computing)
-    return uneven + software.layer_wait * waits * paths.slowest_node
-
-
-def _add_compute(terms: Terms) -> Cells:
-    """[s a pass] computing; updates follow when all PEs have waited."""
-    return terms.forward_backward + terms.pipeline_bubble + terms.pass_overhead
+    """For the slowest PE, once a pass; updates follow when all PEs have waited."""
+    passing = computing.forward_backward + computing.pipeline_bubble
+    passing = passing + computing.pass_overhead + computing.launch_wait
+    return case.software.jitter * paths.slowest * passing

@@ -71,4 +71,5 @@ def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]
         by_channel=xp.asarray(float(by == "channel")),
         gathered=gathered,
         gathers=gathers,
+        logged=total(exchanged(split) * layers.convolution) * float(by == "filter"),
     )

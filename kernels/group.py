@@ -79,7 +79,8 @@ class Placement:
 class GroupWork:
     """Work of the busiest PE of a group. Items are counted a sample, parameters once.
 
-    forward_backward [s a sample], update [s an iteration], fixed [s a pass]; activations,
+    forward_backward [s a sample], update [s an iteration], fixed [s a pass], launches [1 a pass];
+    activations,
     parameters: what is in memory, of which the fullest stage counts, in items with their gradients
     (Table III) or in bytes (`kernels.memory`); gradient: weights that a PE exchanges
     with the other replicas; gathered, gathers: items and collectives of the layer-wise exchange;
@@ -91,12 +92,14 @@ class GroupWork:
     Of the whole network, whatever the group: sample, items of one; undivided, weights that every
     PE of a group holds.
     tensors: layers whose weights a PE exchanges; halo_stride: how far apart neighbours are along
-    the outermost dimension that a spatial group divides.
+    the outermost dimension that a spatial group divides; logged: convolutions that a filter or
+    spatial group divides and exchanges, at each of which ChainerMNX opens its log files.
     """
 
     forward_backward: Cells
     update: Cells
     fixed: Cells
+    launches: Cells
     activations: PerStage
     parameters: PerStage
     gradient: Cells
@@ -117,6 +120,7 @@ class GroupWork:
     undivided: Cells
     tensors: Cells
     halo_stride: Cells
+    logged: Cells
 
 
 def total(values: PerLayer) -> Cells:
@@ -151,6 +155,7 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         forward_backward=total(seconds),
         update=total(times.update),
         fixed=total(times.fixed),
+        launches=total(times.launches),
         # Each with its gradient. A tensor counts as an output and as the next layer's input: four
         # times in all, the paper's bound with no buffer reused.
         activations=merged(2 * (layers.x + layers.y)),
@@ -174,11 +179,12 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         undivided=total(layers.w),
         tensors=total(xp.where(layers.w > 0, 1.0, 0.0)),
         halo_stride=xp.ones(()),
+        logged=nothing,
     )
 
 
 def slower(work: GroupWork, factor: Cells) -> GroupWork:
-    """The same layers, each taking `factor` times as long."""
+    """The same layers, each taking `factor` times as long on the device."""
     return replace(
         work,
         # The update stays as it is: what was measured is FW + BW.

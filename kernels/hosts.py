@@ -31,10 +31,7 @@ def count_staged(work: GroupWork, run: Run, network: Network) -> Cells:
 def exchange_staged(
     work: GroupWork, run: Run, network: Network, software: Software, slowest: Cells
 ) -> Cells:
-    """AR inside each node, then between one PE of each; what is large is slow in the latter.
-
-    slowest: z(n).
-    """
+    """AR inside each node, then between one PE of each; what is large is slow; slowest: z(n)."""
     m = count_staged(work, run, network)
     inside = xp.minimum(run.p, network.pes_per_node)
     within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(run.phi)
@@ -42,8 +39,11 @@ def exchange_staged(
     between = find_flow(network, run.p, run.p, xp.ones(())).contended(run.phi)
     others = nodes(run.p, network)
     levels = all_reduce(inside, m, within) + all_reduce(others, m, between)
-    slow = time_large(m, network, software) * (1 - 1 / others)
-    slow = slow * (1 + software.host_jitter * slowest)
+    slow = time_large(m, network, software)
+    # Leaders of nodes exchange a spatial group's gradients; in a single filter or channel group
+    # each PE's own path through its host is as slow on one node as on many.
+    leaders = (1 - 1 / others) * (1 + software.host_jitter * slowest)
+    slow = slow * xp.where(xp.equal(work.replicated, 1), leaders, 1 - 1 / run.p)
     # Where nothing is staged there is no start-up either.
     return xp.where(m > 0, levels + 2 * slow, 0.0)
 

@@ -69,11 +69,13 @@ class Sequence:
 class LayerTimes:
     """FW_l and BW_l [s a sample] and WU_l [s an iteration] of every layer on one PE.
 
-    fixed [s a pass]: what it takes whatever the batch, its weights' traffic and launches; 0 where
-    each sample reads the weights (Table III).
+    fixed [s a pass]: what it takes whatever the batch, its weights' traffic. launches [1 a pass]:
+    kernels' worth of work that the host launches, in layers. Both are 0 in Table III, where each
+    sample reads the weights.
     """
 
     forward: PerLayer
     backward: PerLayer
     update: PerLayer
     fixed: PerLayer
+    launches: PerLayer

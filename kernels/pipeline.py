@@ -23,6 +23,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
         update=largest(times.update, ends),
         fixed=largest(times.fixed, ends),
+        launches=largest(times.launches, ends),
         activations=stage_sums(2 * (layers.x + layers.y), ends),
         parameters=stage_sums(2 * layers.w + layers.bias, ends),
         # Stages exchange at once, each with its like in other replicas: the largest ends last.

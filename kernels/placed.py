@@ -23,6 +23,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         whole_work(layers, times),
         forward_backward=total(placed.forward * times.forward + placed.backward * times.backward),
         fixed=total(passes * times.fixed),
+        launches=_find_most(times.launches, placed),
         update=_find_most(times.update, placed),
         activations=sum_devices(2 * (layers.x + layers.y), placed.runs),
         parameters=sum_devices(2 * layers.w + layers.bias, placed.runs),

@@ -22,22 +22,24 @@ LARGE_MESSAGE = 256 * 2.0**20
 class Software:
     """Parameters of the machine oracle beside those of a PE; as they stand, they change nothing.
 
-    bucket [B]: of gradients that are one message. overlap: omega, the part of the time computing
-    that can hide communication. jitter: spread of a PE's time computing an iteration, of the whole.
-    layer_wait [s]: that a group loses at each layer where it waits, for the slowest of nodes.
+    layer_overhead [s]: of the host, to launch a layer in a pass. bucket [B]: of gradients that are
+    one message. overlap: omega, the part of the time computing that can hide communication.
+    jitter: spread of a PE's time computing an iteration, of the whole.
     rail, flow: of a node's links, what all its flows reach together, and one of them alone.
     node_reduce, node_collective: of the bandwidth inside a node, what exchanges of gradients and of
     layers reach. startup: of the start-ups beyond a node. assembly: bandwidth at which gathered
     activations are put together, of the PE's memory's. part_overhead [s]: of one peer's part of a
     gather by filter. Of the path through host memory: halo_startup, of its latency; packing,
     large_message: of its bandwidth, in copying gradients, and in what of a message is beyond
-    LARGE_MESSAGE; host_jitter: spread of the latter's time from node to node.
+    LARGE_MESSAGE; host_jitter: spread of the latter's time from node to node; gather_rate: of its
+    bandwidth, in gathers where a spatial split ends. log_open [s]: for a PE to open log files, one
+    PE after the other.
     """
 
+    layer_overhead: Cells = 0.0
     bucket: Cells = float("inf")
     overlap: Cells = 0.0
     jitter: Cells = 0.0
-    layer_wait: Cells = 0.0
     rail: Cells = 1.0
     flow: Cells = float("inf")
     node_reduce: Cells = 1.0
@@ -49,3 +51,5 @@ class Software:
     packing: Cells = float("inf")
     large_message: Cells = float("inf")
     host_jitter: Cells = 0.0
+    gather_rate: Cells = 1.0
+    log_open: Cells = 0.0

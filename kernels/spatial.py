@@ -63,6 +63,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         split_items=split_point(layers.y, split),
         replicated=xp.ones(()),
         halo_stride=_find_halo_stride(placement.factors),
+        logged=total(split * layers.convolution),
     )
 
 

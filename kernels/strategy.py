@@ -10,6 +10,7 @@ from dataclasses import replace
 from kernels import filter_channel, pipeline, placed, spatial
 from kernels.arrays import Cells
 from kernels.case import Case
+from kernels.compute import wait_for_launches
 from kernels.division import Division
 from kernels.exchanges import Paths, exchange, find_paths
 from kernels.exchanges_by_level import exchange_by_levels
@@ -21,6 +22,7 @@ from kernels.namespace import xp
 from kernels.network import Network, nodes
 from kernels.options import Options
 from kernels.run import Run
+from kernels.software import Software
 from kernels.split_overhead import split_overhead
 from kernels.terms import TERMS, Terms
 
@@ -80,6 +82,7 @@ def _time_computing(case: Case) -> Terms:
         pipeline_bubble=pipeline_bubble(work, run, forward_backward),
         weight_update=xp.asarray(work.update),
         pass_overhead=pass_overhead(work, run, options),
+        launch_wait=nothing if by_table else launch_wait(work, run, software),
         split_overhead=nothing if by_table else split_overhead(work, run, case.pe, software),
         gradient_packing=nothing if by_table else pack_gradients(work, run, case.network, software),
         input_wait=nothing,  # it depends on all the others: `kernels.run.wait_for_input`
@@ -89,6 +92,7 @@ def _time_computing(case: Case) -> Terms:
         split_gather=nothing,
         sample_scatter=nothing,
         point_to_point=nothing,
+        log_files=nothing,
         straggler_wait=nothing,
         hidden_communication=nothing,
     )
@@ -115,6 +119,22 @@ def pass_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
     """sum f_l, or of a pipeline's slowest stage in each of its p2 + S - 1 steps."""
     if options.weights_read == "sample":  # Table III has none
         return xp.zeros(())
-    # A segment is a pass of its own; a pipeline of one stage is not cut into any.
+    return xp.asarray(count_steps(work, run) * work.fixed)
+
+
+def launch_wait(work: GroupWork, run: Run, software: Software) -> Cells:
+    """What launching N layers takes beyond the device's own time, in each step of a pass."""
+    several = work.pipelined * xp.greater(run.p2, 1)
+    segments = 1 + several * (run.segments - 1)
+    device = run.batch / segments * work.forward_backward + work.fixed
+    waiting = wait_for_launches(device, software.layer_overhead * work.launches)
+    return xp.asarray(count_steps(work, run) * waiting)
+
+
+def count_steps(work: GroupWork, run: Run) -> Cells:
+    """1, or p2 + S - 1 of a pipeline: a segment is a pass of its own.
+
+    A pipeline of one stage is not cut into segments.
+    """
     more = xp.where(xp.greater(run.p2, 1), run.p2 + run.segments - 2, 0.0)
-    return xp.asarray((1 + work.pipelined * more) * work.fixed)
+    return 1 + work.pipelined * more

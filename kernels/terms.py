@@ -53,7 +53,12 @@ class Terms:
     # What Table III does not have, and is 0 there.
     pass_overhead: "Cells" = field(
         metadata=describe_term(
-            "compute", "iteration", "time of a pass whatever the batch: reading weights, launching"
+            "compute", "iteration", "time of a pass whatever the batch: reading weights"
+        )
+    )
+    launch_wait: "Cells" = field(
+        metadata=describe_term(
+            "compute", "iteration", "time that PEs wait for their hosts to launch layers"
         )
     )
     split_overhead: "Cells" = field(
@@ -102,6 +107,11 @@ class Terms:
     point_to_point: "Cells" = field(
         metadata=describe_term(
             "communication", "iteration", "time of transfers from stage to stage"
+        )
+    )
+    log_files: "Cells" = field(
+        metadata=describe_term(
+            "communication", "iteration", "time of opening log files at exchanges (plain software)"
         )
     )
     straggler_wait: "Cells" = field(

@@ -35,7 +35,6 @@ Figure = Annotated[float, Field(allow_inf_nan=False)]
 # of them (docs/accuracy.md, What each parameter adds).
 CALIBRATED = (
     "layer_overhead",
-    "layer_wait",
     "rail",
     "flow",
     "node_collective",
@@ -45,7 +44,11 @@ CALIBRATED = (
     "packing",
     "large_message",
     "host_jitter",
+    "gather_rate",
+    "log_open",
 )
+# Those of a path through host memory, which few machines have.
+STAGED = ("halo_startup", "packing", "large_message", "host_jitter", "gather_rate")
 # A time of 0 s has no logarithm.
 LEAST = 1e-9
 
@@ -61,18 +64,25 @@ class LogPrior:
     row: Row
 
 
-def list_priors(precision: PrecisionName, software: SoftwareName) -> dict[str, LogPrior]:
-    """The priors of the parameters that runs are asked about, by name."""
-    known = SOFTWARE[software].parameters
+def list_priors(
+    precision: PrecisionName, software: SoftwareName, staged: bool = True
+) -> dict[str, LogPrior]:
+    """What is known before any run of the parameters that runs are asked about, by name.
+
+    Those that the software settles are left out; so are those of the host path of a machine that
+    has none, where `staged` is false.
+    """
+    known = SOFTWARE[software]
     priors = {}
     for name in CALIBRATED:
+        if name in known.settled or (name in STAGED and not staged):
+            continue
         row = PARAMETERS[name]
         assert row.prior is not None  # a parameter of the machine oracle
         median, low = row.prior.median[precision], max(row.low, LEAST)
         high = row.high if math.isfinite(row.high) else 1 / LEAST
-        priors[name] = LogPrior(
-            known.get(name, median), row.prior.spread[precision], low, high, row
-        )
+        median = known.parameters.get(name, median)
+        priors[name] = LogPrior(median, row.prior.spread[precision], low, high, row)
     return priors
 
 
@@ -165,25 +175,26 @@ class CalibrationFile(Entry):
                     f"unknown parameter {shorten(name)}; {suggest_name(name, CALIBRATED)}"
                 )
         # No default stands in: what nobody measured is a prior, and says so by its spread.
-        missing = [name for name in CALIBRATED if name not in self.parameters]
+        needed = list_priors(self.precision, self.software, staged=False)
+        missing = [name for name in needed if name not in self.parameters]
         if missing:
             raise ValueError(f"parameters: expected {missing[0]!r}, which is missing")
         rows = [len(row) for row in self.correlation]
-        if rows not in ([], list(range(1, len(CALIBRATED) + 1))):
+        if rows not in ([], list(range(1, len(self.parameters) + 1))):
             raise ValueError(
-                f"correlation: expected a lower triangle of {len(CALIBRATED)} rows, "
+                f"correlation: expected a lower triangle of {len(self.parameters)} rows, "
                 f"got rows of {shorten(rows)}"
             )
         return self
 
     @property
     def covariance(self) -> NDArray[np.float64]:
-        """Covariance of the parameters' logarithms [n, n], in the order of CALIBRATED."""
-        size = len(CALIBRATED)
+        """Covariance of the parameters' logarithms [n, n], in their order."""
+        size = len(self.parameters)
         correlations = np.eye(size)
         for row, values in enumerate(self.correlation):
             correlations[row, : row + 1] = correlations[: row + 1, row] = values
-        spreads = np.array([self.parameters[name].spread for name in CALIBRATED])
+        spreads = np.array([each.spread for each in self.parameters.values()])
         return np.asarray(correlations * spreads * spreads[:, None])
 
     def belongs_to(self, system: System) -> bool:

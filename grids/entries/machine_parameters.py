@@ -93,13 +93,14 @@ MACHINE = (
     Parameter(
         "layer_overhead",
         "s",
-        "time of a layer in each pass, whatever its size",
+        "time in which the host launches a layer's kernels, in a pass; it runs ahead of the device",
         0,
         1,
-        layered=True,
         oracle="machine",
         prior=same_in_all(
-            9.65e-6, 1.0, "assumption: a few launches of 3 to 5 us; published runs hardly tell"
+            4e-5,
+            1.0,
+            "assumption: three or four launches of 5 to 10 us, forward and backward, out of Python",
         ),
     ),
     Parameter(
@@ -144,17 +145,6 @@ MACHINE = (
         oracle="machine",
         prior=same_in_all(
             0.015, 0.7, "scaling of ResNet-50 on 8 V100 in fp32, 0.971 (NVIDIA, DGX-1)"
-        ),
-    ),
-    Parameter(
-        "layer_wait",
-        "s",
-        "what a group that spans nodes, or has replicas, waits at each layer",
-        0,
-        1,
-        oracle="machine",
-        prior=same_in_all(
-            5e-5, 1.2, "assumption: a part of the 0.4 ms of ABCI, where MPI carries the layers"
         ),
     ),
     Parameter(
@@ -259,5 +249,25 @@ MACHINE = (
         1,
         oracle="machine",
         prior=same_in_all(0.1, 0.7, "assumption: 0.2 on ABCI"),
+    ),
+    Parameter(
+        "gather_rate",
+        "1",
+        "bandwidth of gathers where a spatial split ends, of the host path's",
+        ABOVE_ZERO,
+        10,
+        oracle="machine",
+        prior=same_in_all(0.1, 1.0, "assumption: memory that PEs and hosts share; 0.04 on ABCI"),
+    ),
+    Parameter(
+        "log_open",
+        "s",
+        "time in which a PE opens its log files at an exchange, one PE after the other",
+        0,
+        1,
+        oracle="machine",
+        prior=same_in_all(
+            1e-5, 0.7, "assumption: requests that one metadata server answers; ddp: 0"
+        ),
     ),
 )

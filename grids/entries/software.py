@@ -36,13 +36,14 @@ SOFTWARE: dict[SoftwareName, Software] = {
             "bucket": math.inf,
             "overlap": 0.0,
             "flow": 0.3,  # of one adapter and a half
-            "layer_overhead": 1e-4,  # launched layer by layer out of Python
-            "layer_wait": 2e-4,
+            "layer_overhead": 3e-4,  # launched layer by layer out of Python (Chainer)
         },
         settled=("bucket", "overlap"),
     ),
     "ddp": Software(
-        "gradients in buckets, while the backward pass runs (PyTorch DDP, Horovod, MXNet)", {}
+        "gradients in buckets, while the backward pass runs (PyTorch DDP, Horovod, MXNet)",
+        {"log_open": 0.0},
+        settled=("log_open",),
     ),
 }
 

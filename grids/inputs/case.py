@@ -238,10 +238,12 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     if workload.seconds is None:
         return replace(layers, slowdown=workload.serial * layers.slowdown)
     oracle, batch = settings.oracle, workload.measured_batch
-    nominal = build_pe(workload.machine, Values({}, Settings({}), leading=0), oracle)
+    nothing = Values({}, Settings({}), leading=0)
+    nominal = build_pe(workload.machine, nothing, oracle)
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
     delta = look_up_bytes("item", workload.system, values, oracle)
-    slower = slowdown(layers, nominal, delta, seconds, float(batch or 1), settings.options)
+    launch = build_software(workload.machine, nothing, oracle).layer_overhead
+    slower = slowdown(layers, nominal, delta, seconds, float(batch or 1), launch, settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
 
 

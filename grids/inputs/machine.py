@@ -74,7 +74,6 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
         half_channels=expect("half_channels"),
         window_fetch=expect("window_fetch"),
         elementwise_passes=expect("elementwise_passes"),
-        layer_overhead=expect("layer_overhead"),
         reserved=expect("reserved"),
     )
 

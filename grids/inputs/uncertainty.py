@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtri
 
-from grids.entries.calibration import CALIBRATED, CalibrationFile, ModelError
+from grids.entries.calibration import CalibrationFile, ModelError
 from grids.entries.parameters import PARAMETERS
 from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy
@@ -36,7 +36,7 @@ DIMENSIONS = (
     "bucket",
     "overlap",
     "jitter",
-    "layer_wait",
+    "layer_overhead",
     "rail",
     "flow",
     "node_reduce",
@@ -49,6 +49,8 @@ DIMENSIONS = (
     "large_message",
     "host_jitter",
     SERIAL,
+    "gather_rate",
+    "log_open",
 )
 # Likewise of the model's own errors: of a strategy, of one it is compared with, and of epochs.
 ERROR_DIMENSIONS = (
@@ -218,10 +220,8 @@ def _list_spreads(system: System) -> dict[str, float]:
 
 def _draw_calibrated(file: CalibrationFile, normals: dict[str, Floats]) -> dict[str, Floats]:
     """Those that runs were asked about, correlated as they left them."""
-    # What is no parameter of the draws, a layer's overhead, is part of the time on one PE.
-    kept = [n for n, name in enumerate(CALIBRATED) if name in NAMES]
-    names = [CALIBRATED[n] for n in kept]
-    variances, axes = np.linalg.eigh(file.covariance[np.ix_(kept, kept)])
+    names = list(file.parameters)
+    variances, axes = np.linalg.eigh(file.covariance)
     # Correlations are written with two digits: rounding may take the least variance below 0.
     root = axes * np.sqrt(np.maximum(variances, 0)) @ axes.T
     drawn = np.stack([normals[name] for name in names], axis=-1) @ root

@@ -13,13 +13,14 @@ with its settings, which writes the same steps:
 """
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from grids.entries.datasets import Dataset
-from grids.entries.entry import Entry
+from grids.entries.entry import Count, Entry
 from grids.entries.precision import PrecisionName
 from grids.models.densenet import DenseNet
 from grids.models.fingerprint import digest_text
@@ -53,6 +54,8 @@ class Architecture(Entry):
     # For each of them the layers are inferred once more.
     profiles: Annotated[tuple[Profile, ...], Field(max_length=16)] = ()
     customary: str | None = None  # the data set for which its size is usually quoted
+    # The first ones, which spatial groups divide; behind them the parts are gathered. None: all.
+    spatial_layers: Count | None = None
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
@@ -81,7 +84,7 @@ class Architecture(Entry):
     def fingerprint(self) -> str:
         """A digest of the network itself: the same whatever its title, source and profiles say."""
         network = self.model_dump(
-            mode="json", include={"rank", "layers", "family"}, exclude_none=True
+            mode="json", include={"rank", "layers", "family", "spatial_layers"}, exclude_none=True
         )
         return digest_text(json.dumps(network, sort_keys=True))
 
@@ -146,4 +149,5 @@ def _tell_misfit(rank: int, got: int) -> str:
 @lru_cache(maxsize=256)  # a measured time is spread over the layers of each sweep's every part
 def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
     """The layers of a model for one shape, kept for who asks again."""
-    return infer_layers(model.name, model.steps, shape, targets)
+    table = infer_layers(model.name, model.steps, shape, targets)
+    return replace(table, spatial_layers=model.spatial_layers)

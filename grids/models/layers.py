@@ -82,6 +82,7 @@ class LayerTable:
     reads: Floats
     inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
     seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
+    spatial_layers: int | None = None  # the first ones, which a spatial group divides; None: all
 
     def __post_init__(self) -> None:
         for name, kind in zip(self.names, self.kinds, strict=True):
@@ -106,6 +107,7 @@ class LayerTable:
             kinds=tuple(layer.kind for layer in layers),
             inputs=tuple(_list_inputs(position, layer) for position, layer in enumerate(layers)),
             seconds=seconds,
+            spatial_layers=None,
             **columns,
         )
 
@@ -161,8 +163,11 @@ class LayerTable:
 
     @cached_property
     def windowed(self) -> Flags:
-        """Over which layers a kernel slides [G]: those that a spatial group may split."""
-        return np.array([kind.windowed for kind in self._kinds])
+        """Over which layers a kernel slides [G], as far as a spatial group may split them."""
+        first = slice(self.spatial_layers)
+        flags = np.zeros(len(self), bool)
+        flags[first] = [kind.windowed for kind in self._kinds[first]]
+        return flags
 
     @cached_property
     def convolutions(self) -> Flags:

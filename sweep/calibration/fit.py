@@ -12,6 +12,7 @@ and its spread 0.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,7 @@ from jax import Array
 from scipy.linalg import block_diag
 from scipy.optimize import Bounds, minimize
 
-from grids.entries.calibration import CALIBRATED, LogPrior, SerialTime
+from grids.entries.calibration import LogPrior, SerialTime
 from grids.inputs.uncertainty import ROOFLINE_SPREAD
 from grids.models.layers import Floats
 from kernels.arrays import Cells
@@ -53,8 +54,6 @@ AROUND = 0.7  # in spreads of the prior
 STEPS = 2000
 STEP = 1e-5  # of a second derivative, in spreads of the prior
 
-SIZE = len(CALIBRATED)
-
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -83,7 +82,11 @@ class Scale:
     bounds: Bounds
 
 
-@jax.tree_util.register_dataclass
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("broader", "median", "root", "case", "layers", "of_model", "logs", "weights"),
+    meta_fields=("names",),
+)
 @dataclass(frozen=True)
 class Data:
     """What the posterior density depends on, beside where it is asked for.
@@ -91,6 +94,7 @@ class Data:
     broader: factor on the errors' scales. median [parameter], root
     [parameter, coordinate]: of the priors' logarithms.
     of_model [model, run]. logs, weights [part, run]: of the measured seconds, 1 where they count.
+    names: of the parameters.
     """
 
     broader: Cells
@@ -101,6 +105,7 @@ class Data:
     of_model: Floats
     logs: Floats
     weights: Floats
+    names: tuple[str, ...]
 
 
 @compiled(numpy=True)
@@ -133,18 +138,20 @@ def fit(
             of_model=observations.of_model,
             logs=logs,
             weights=weights,
+            names=tuple(observations.priors),
         )
     )
+    size = len(observations.priors)
     at = _find_best_mode(scale, data, starts)
     logs = scale.median + scale.root @ at
     values = np.exp(logs)
     covariance = scale.root @ _invert(_find_curvature(at, data)) @ scale.root.T
     ran = np.flatnonzero(observations.of_model @ train)
-    of_models = (scale.models[ran], logs[SIZE + ran], covariance[np.ix_(SIZE + ran, SIZE + ran)])
+    of_models = (scale.models[ran], logs[size + ran], covariance[np.ix_(size + ran, size + ran)])
     return Posterior(
-        values[:SIZE],
-        covariance[:SIZE, :SIZE],
-        _list_serial_times(observations, train, values[SIZE:], np.diag(covariance)[SIZE:] ** 0.5),
+        values[:size],
+        covariance[:size, :size],
+        _list_serial_times(observations, train, values[size:], np.diag(covariance)[size:] ** 0.5),
         profiled=predict_unseen(PROFILE, *of_models),
         roofline=predict_unseen(ROOFLINE, *of_models),
     )
@@ -212,9 +219,10 @@ def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats
 def _surprise(at: Array, data: Data) -> Array:
     """-ln of the posterior density, up to a constant."""
     values = jnp.exp(data.median + data.root @ at)
-    parameters = dict(zip(CALIBRATED, values[:SIZE], strict=True))
+    size = len(data.names)
+    parameters = dict(zip(data.names, values[:size], strict=True))
     expected = log_times(
-        apply_parameters(data.case, data.layers, parameters, values[SIZE:] @ data.of_model)
+        apply_parameters(data.case, data.layers, parameters, values[size:] @ data.of_model)
     )
     errors = data.broader * np.array([[NOISE[part]] for part in PARTS])
     # Where a time was not measured, its log is 0 and its weight as well: no NaN reaches the slope.

@@ -21,10 +21,11 @@ from grids.models.layers import Floats
 from grids.reading.errors import InputError, format_text, shorten
 from kernels.arrays import Cells
 from kernels.case import Case
+from kernels.compute import without_launches
 from kernels.filter_channel import CLASSES
 from kernels.group import GroupWork
 from kernels.namespace import xp
-from sweep.calibration.layer_work import OVERHEAD, LayerWork, find_layer_work, pad_stages
+from sweep.calibration.layer_work import LayerWork, find_layer_work
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
 from sweep.questions.predict import ONLY
@@ -36,8 +37,9 @@ Mask = NDArray[np.bool_]
 class Observations:
     """Measured runs, and the case of them all, one run along the last dimension of each part.
 
-    layers: what of the work depends on the overhead of layers. profiled: whether a run's model has
-    a measured time on one PE of this system. multipliers: kinds of its layers, of each run.
+    layers: what of the work depends on how long hosts take to launch layers. profiled: whether a
+    run's model has a measured time on one PE of this system. multipliers: kinds of its layers, of
+    each run.
     architectures: digests of the networks, by the models' names, which the runs have whatever the
     file calls them.
     """
@@ -55,8 +57,9 @@ class Observations:
 
     @property
     def priors(self) -> dict[str, LogPrior]:
-        """What is known of each parameter before these runs."""
-        return list_priors(self.system.precision, self.system.software)
+        """What is known of each parameter of this machine before these runs."""
+        system = self.system
+        return list_priors(system.precision, system.software, system.staging is not None)
 
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
@@ -132,7 +135,7 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
             for run, row in zip(runs, rows, strict=True)
         ),
         case=jax.tree.map(_stack, *(row.case for row in rows)),
-        layers=jax.tree.map(_stack, *pad_stages([row.layers for row in rows])),
+        layers=jax.tree.map(_stack, *(row.layers for row in rows)),
         profiled=np.array([row.profiled for row in rows]),
         multipliers=tuple(row.multipliers for row in rows),
         architectures={row.model.name: row.model.fingerprint for row in rows},
@@ -143,17 +146,16 @@ def apply_parameters(
     case: Case, layers: LayerWork, parameters: Mapping[str, Cells], factors: Cells
 ) -> Case:
     """The runs on a machine of these parameters, of models `factors` [run] times as slow."""
-    overhead = parameters[OVERHEAD]
-    of_software = {name: value for name, value in parameters.items() if name != OVERHEAD}
-    whole = layers.whole + overhead * layers.of_layers
-    slowdown = xp.where(layers.measured > 0, layers.measured / whole, 1.0)
+    measured = xp.where(layers.measured > 0, layers.measured, 1.0)
+    device = without_launches(measured, parameters["layer_overhead"] * layers.launches)
+    slowdown = xp.where(layers.measured > 0, device / layers.whole, 1.0)
     return replace(
         case,
-        software=replace(case.software, **of_software),
+        software=replace(case.software, **parameters),
         work=replace(
             case.work,
             forward_backward=factors * slowdown * layers.sample,
-            fixed=factors * slowdown * xp.max(layers.once + overhead * layers.layers, axis=0),
+            fixed=factors * slowdown * layers.fixed,
         ),
     )
 

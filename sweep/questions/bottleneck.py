@@ -45,7 +45,11 @@ KINDS: dict[str, tuple[str, str]] = {
     ),
     "pass_overhead": (
         "bottleneck",
-        "reading weights and launching kernels takes as long for few samples as for many",
+        "reading weights takes as long for few samples as for many",
+    ),
+    "launch_wait": (
+        "bottleneck",
+        "hosts launch layers more slowly than PEs compute them: larger batches keep PEs busy",
     ),
     "split_overhead": (
         "bottleneck",
@@ -74,6 +78,10 @@ KINDS: dict[str, tuple[str, str]] = {
         "parts of samples are handed out through host memory",
     ),
     "point_to_point": ("limitation", "activations go from stage to stage"),
+    "log_files": (
+        "bottleneck",
+        "every PE opens log files at each exchange, one PE after the other",
+    ),
     "straggler_wait": ("bottleneck", "all PEs wait for the slowest of them"),
 }
 

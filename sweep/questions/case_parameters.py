@@ -48,12 +48,13 @@ def _list_machine_parameters(case: Case) -> dict[str, float | None]:
         "half_channels": number(pe.half_channels),
         "window_fetch": number(pe.window_fetch),
         "elementwise_passes": number(pe.elementwise_passes),
-        "layer_overhead": number(pe.layer_overhead),
+        "layer_overhead": number(case.software.layer_overhead),
         "reserved": number(pe.reserved),
         "input_rate": finite(number(case.network.input_rate)),
         "bucket": finite(number(case.software.bucket)),
         "overlap": number(case.software.overlap),
         "jitter": number(case.software.jitter),
+        "log_open": number(case.software.log_open),
     }
 
 

@@ -30,8 +30,12 @@ MACHINE = {
         "b sum s_l, of a PE's own part of each layer", "{b:g} x {work:.6g} s"
     ),
     "pass_overhead": Formula(
-        "n sum (3 (w+bi) a / BW + o), n = p2+S-1 of a pipeline of several stages, else 1",
+        "n sum f_l, f_l = 3 (w+bi) a / BW, n = p2+S-1 of a pipeline of several stages, else 1",
         "{steps:g} x {fixed:.6g} s",
+    ),
+    "launch_wait": Formula(
+        "n ((X^4 + (G_o o)^4)^(1/4) - X), X = b/S sum s_l + sum f_l; S = 1 but of a pipeline",
+        "{launches:g} x {layer_overhead:.4g} s to launch, {seconds:.6g} s",
     ),
     "split_overhead": Formula(
         "u b a sum |y| (1-1/p2) / (assembly BW) + [filter] 2 n (p2-1) part_overhead", SECONDS
@@ -54,14 +58,21 @@ MACHINE = {
         "4 x {halos:g} x {halo_latency:.4g} s + 2 x {halo_bytes:.6g} B / {halo_bandwidth:.4g} B/s,"
         " {seconds:.6g} s exposed",
     ),
-    "split_gather": Formula("2 AG(p2, b a |y_split|)", "{split_bytes:.6g} B, {seconds:.6g} s"),
+    "split_gather": Formula(
+        "2 AG(p2, b a |y_split|); through hosts 2 (1-1/p2) b a |y_split| / (gather_rate SB)",
+        "{split_bytes:.6g} B, {seconds:.6g} s",
+    ),
     "point_to_point": Formula(
         "2 (p2-1) P + max(0, 2 (S-1) P - hidden), P = alpha + b/S a c beta,"
         " c, what crosses the cut",
         "P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} B/s,"
         " {seconds:.6g} s",
     ),
-    "straggler_wait": Formula("jitter z(p) x a pass computing + layer_wait N_s z(n)", SECONDS),
+    "log_files": Formula(
+        "(2 L_c + [p1 > 1] 1/A) p tau",
+        "(2 x {logged:g} + {across:g}) x {p:g} x {log_open:.4g} s",
+    ),
+    "straggler_wait": Formula("jitter z(p) x a pass computing", SECONDS),
     "hidden_communication": Formula("what passes while PEs compute: no part of the time", SECONDS),
 }
 
