@@ -3,11 +3,11 @@
 Errors of the logarithms of total, compute and communication follow Student's t, so that a congested
 run does not bend the rest; a run that measured both parts counts by these alone, since its total
 is their sum. Parameters have log-normal priors and bounds (`grids.entries`); so have the models'
-times on one PE, around their profiles, correlated by the machine that all of them ran on
-(`machine_time`). The covariance is Laplace's: the inverse of the curvature of the log-posterior at
-its mode. Coordinates: (ln value - ln median) / spread of the prior, of the parameters and then,
-with their correlation taken out, of the models. A parameter may be frozen: its value then is known,
-and its spread 0.
+times on one PE, around their profiles and the machine that all of them ran on (`machine_time`).
+The covariance is Laplace's: the inverse of the curvature of the log-posterior at its mode.
+Coordinates: (ln value - ln median) / spread of the prior, of the parameters, of the machine's time,
+and of each model's deviation from it. A parameter may be frozen: its value then is known, and its
+spread 0.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ from kernels.compiled import compiled, put_on_device
 from kernels.namespace import xp
 from kernels.uncertainty import time_iteration
 from sweep.calibration.layer_work import LayerWork
-from sweep.calibration.machine_time import build_covariance, predict_unseen
+from sweep.calibration.machine_time import build_root, predict_unseen
 from sweep.calibration.observations import Mask, Observations, apply_parameters
 from sweep.errors import RunError
 from sweep.measured.runs import PARTS
@@ -71,14 +71,13 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """ln median of each prior, and its bounds in units of the spread.
+    """ln median of each prior, of parameters and models, and bounds of the coordinates.
 
-    root [parameter, coordinate]: of the priors' covariance. models [model]: spreads of theirs.
+    root [parameter and model, coordinate]: of the priors' covariance.
     """
 
     median: Floats
     root: Floats
-    models: Floats
     bounds: Bounds
 
 
@@ -145,15 +144,15 @@ def fit(
     at = _find_best_mode(scale, data, starts)
     logs = scale.median + scale.root @ at
     values = np.exp(logs)
-    covariance = scale.root @ _invert(_find_curvature(at, data)) @ scale.root.T
-    ran = np.flatnonzero(observations.of_model @ train)
-    of_models = (scale.models[ran], logs[size + ran], covariance[np.ix_(size + ran, size + ran)])
+    of_coordinates = _invert(_find_curvature(at, data))
+    covariance = scale.root @ of_coordinates @ scale.root.T
+    machine = float(at[size]), float(of_coordinates[size, size])
     return Posterior(
         values[:size],
         covariance[:size, :size],
         _list_serial_times(observations, train, values[size:], np.diag(covariance)[size:] ** 0.5),
-        profiled=predict_unseen(PROFILE, *of_models),
-        roofline=predict_unseen(ROOFLINE, *of_models),
+        profiled=predict_unseen(PROFILE, *machine),
+        roofline=predict_unseen(ROOFLINE, *machine),
     )
 
 
@@ -164,16 +163,17 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Scal
     ]
     profiled = (observations.of_model * observations.profiled).any(axis=1)
     models = np.zeros(len(observations.models))
-    anywhere = np.full(len(observations.models), np.inf)
+    anywhere = np.full(1 + len(observations.models), np.inf)
     median = np.concatenate([np.log([each.median for each in priors]), models])
     spread = np.array([prior.spread for prior in priors])
     of_models = np.where(profiled, PROFILE, ROOFLINE)
-    low = np.concatenate([np.log([each.low for each in priors]), -anywhere])
-    high = np.concatenate([np.log([each.high for each in priors]), anywhere])
-    unit = np.append(np.where(spread > 0, spread, 1.0), np.ones_like(models))
-    bounds = Bounds((low - median) / unit, (high - median) / unit)
-    root = block_diag(np.diag(spread), np.linalg.cholesky(build_covariance(of_models)))
-    return Scale(median, root, of_models, bounds)
+    unit = np.where(spread > 0, spread, 1.0)
+    low, high = (
+        (np.log([getattr(each, end) for each in priors]) - median[: unit.size]) / unit
+        for end in ("low", "high")
+    )
+    bounds = Bounds(np.append(low, -anywhere), np.append(high, anywhere))
+    return Scale(median, block_diag(np.diag(spread), build_root(of_models)), bounds)
 
 
 def _freeze(prior: LogPrior, value: float) -> LogPrior:
@@ -188,7 +188,7 @@ def _weigh(observations: Observations, train: Mask) -> tuple[Floats, Floats]:
 
 
 def _find_best_mode(scale: Scale, data: Data, starts: int) -> Floats:
-    first = np.zeros_like(scale.median)
+    first = np.zeros(scale.root.shape[1])
     for broader in BROADER:
         _, first = _find_mode(first, scale.bounds, replace(data, broader=np.asarray(broader)))
     # A fixed seed: the same runs give the same calibration.
@@ -226,8 +226,15 @@ def _surprise(at: Array, data: Data) -> Array:
     )
     errors = data.broader * np.array([[NOISE[part]] for part in PARTS])
     # Where a time was not measured, its log is 0 and its weight as well: no NaN reaches the slope.
-    student = (FREEDOM + 1) / 2 * jnp.log1p(jnp.square((expected - data.logs) / errors) / FREEDOM)
-    return jnp.sum(jnp.square(at)) / 2 + jnp.sum(data.weights * student)
+    unlikely = jnp.sum(data.weights * _surprise_student((expected - data.logs) / errors))
+    # Parameters and the machine's time, then the models' own deviations.
+    normal, deviations = jnp.square(at[: size + 1]) / 2, _surprise_student(at[size + 1 :])
+    return jnp.sum(normal) + jnp.sum(deviations) + unlikely
+
+
+def _surprise_student(standard: Array) -> Array:
+    """-ln of the density of Student's t, up to a constant."""
+    return (FREEDOM + 1) / 2 * jnp.log1p(jnp.square(standard) / FREEDOM)
 
 
 @compiled(few=True)
