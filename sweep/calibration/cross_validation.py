@@ -28,7 +28,10 @@ SCHEMES = {
     "scale": ("p",),
     "series": SERIES,
     "model": ("model",),
+    "strategy": ("strategy",),
 }
+# Those of which each run leaves its neighbours in: they flatter.
+NEAR = ("configuration", "scale")
 FITTED = "fit"  # where none is left out
 LARGEST, ALL_BUT_ONE = "largest scales", "all but one scale"
 SCALES = 3  # of a series with at least so many scales, one part in so many are its largest

@@ -1,10 +1,11 @@
 """Model error: how far runs are off that a calibration did not see, beyond what it is unsure of.
 
 The parameters' uncertainty alone would be overconfident: formulas are wrong, too. The scales of
-`ModelError` make the left-out runs most probable (Student's t, as in the fit),
-under wide priors, since they are few. Errors are then widened until, in whatever way runs are left
-out, LEVEL of their times lie in the 80 % intervals, communicating and in total: for series and
-scales that nobody ran, or communication in all.
+`ModelError` make the runs that were left out in whole series, models, strategies or largest scales
+most probable (Student's t, as in the fit), under wide priors, since they are few: a run whose
+neighbours were fitted tells little of those that have none. Errors are then widened until, in
+whatever way runs are left out, LEVEL of their times lie in the 80 % intervals: for series and
+scales that nobody ran, or the part that is off in all.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -21,7 +22,7 @@ from kernels.compiled import compiled
 from kernels.namespace import xp
 from kernels.percentiles import PERCENTILES
 from kernels.uncertainty import spread, time_iteration
-from sweep.calibration.cross_validation import LeftOut, Predicted
+from sweep.calibration.cross_validation import NEAR, LeftOut, Predicted
 from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import PARTS
@@ -41,10 +42,17 @@ BOUNDS = (0.01, 2.0)
 LEVEL = 0.8
 # Steps of 5 %, up to 1.05**30 = 4.3 times; what even that does not cover stays so.
 WIDER, STEPS = 1.05, 30
+# By the part whose intervals hold too few; of the total's, all of them.
+SCALES_OF = {
+    "total": SCALES,
+    "comp": ("serial", "group"),
+    "comm": ("reduce", "exchange"),
+}
 # What is at fault where a scheme's intervals hold too few: what a run was left out by.
 WIDENED = {
     "series": ("unseen",),
     "model": ("unseen",),
+    "strategy": ("unseen",),
     "largest scales": ("distance",),
     "all but one scale": ("distance",),
 }
@@ -105,7 +113,8 @@ def find_residuals(observations: Observations, left: LeftOut) -> Residuals:
 
 def find_model_error(residuals: Residuals) -> ModelError:
     """The scales of the errors, by what was left out."""
-    error = _find_most_probable(residuals)
+    far = ~np.isin(residuals.schemes, NEAR)
+    error = _find_most_probable(residuals.select(far) if far.any() else residuals)
     for _ in range(STEPS):
         narrow = _list_narrow(residuals, error)
         if not narrow:
@@ -116,13 +125,13 @@ def find_model_error(residuals: Residuals) -> ModelError:
 
 def _list_narrow(residuals: Residuals, error: ModelError) -> set[str]:
     """The errors that are too small: those of each scheme whose intervals hold too few times."""
-    within = residuals.within(error)[[PARTS.index(part) for part in ("total", "comm")]]
-    schemes = np.unique(residuals.schemes).tolist()
+    within = residuals.within(error)
     return {
         name
-        for scheme in schemes
-        if any(_average(each) < LEVEL for each in within[:, residuals.schemes == scheme])
-        for name in WIDENED.get(scheme, ("reduce", "exchange"))
+        for scheme in np.unique(residuals.schemes).tolist()
+        for part, times in zip(PARTS, within[:, residuals.schemes == scheme], strict=True)
+        if _average(times) < LEVEL
+        for name in WIDENED.get(scheme, SCALES_OF[part])
     }
 
 
