@@ -8,7 +8,7 @@ from grids.entries.oracles import OracleName
 from grids.entries.systems import System
 from grids.library import Model, find_catalogued
 from grids.models.architecture import Architecture
-from grids.models.profiles import Profile
+from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec
 
@@ -47,7 +47,7 @@ def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
 
 
 def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[str]:
-    """Profiles on the systems' devices that the machine oracle cannot use."""
+    """Profiles on the systems' devices that the machine oracle cannot use, or not as they stand."""
     pairs = product((model for model in models if isinstance(model, Architecture)), systems)
     texts = (text for model, system in pairs for text in _describe_profiles(model, system))
     return list(dict.fromkeys(texts))
@@ -75,17 +75,11 @@ def _states(system: System, key: str) -> bool:
 def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
     of_device = [profile for profile in model.profiles if profile.device == system.pe.device]
     where = f"model {shorten(model.name)}: its profile on {shorten(system.pe.device)}"
-    for profile in of_device:
-        if missing := _list_missing(profile):
-            yield (
-                f"{where} is not used: write the {' and '.join(missing)} that it was taken with, "
-                f"such as 'batch: 32, precision: {system.precision}'"
-            )
-    complete = [profile for profile in of_device if not _list_missing(profile)]
-    if complete and all(profile.precision != system.precision for profile in complete):
-        taken = ", ".join(dict.fromkeys(str(profile.precision) for profile in complete))
+    usable = [each for each in of_device if each.precision in (None, system.precision)]
+    if of_device and not usable:
+        taken = ", ".join(dict.fromkeys(str(profile.precision) for profile in of_device))
         yield f"{where} is not used: it was taken in {taken}, the system is in {system.precision}"
-
-
-def _list_missing(profile: Profile) -> list[str]:
-    return [name for name in ("batch", "precision") if getattr(profile, name) is None]
+    if usable and all(each.missing for each in usable):
+        assumed = {"batch": str(USUAL_BATCH), "precision": system.precision}
+        written = ", ".join(f"{name}: {assumed[name]}" for name in usable[0].missing)
+        yield f"{where} is taken as of '{written}': write how it was taken beside its seconds"

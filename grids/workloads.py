@@ -14,6 +14,7 @@ from grids.inputs.find_placed import FoundGroups
 from grids.inputs.values import Settings
 from grids.library import Model
 from grids.models.layers import Floats, LayerTable
+from grids.models.profiles import Profile
 from grids.placing.group import KnownGroups, PlacedGroup, Placements
 from grids.reading.errors import InputError
 from grids.spec import Spec
@@ -29,7 +30,8 @@ def make_workload(
     law: Convergence | None,
 ) -> Workload:
     """A model's layers with their measured times, and what runs on the machine tell."""
-    seconds, batch = _look_up_seconds(spec, model, data, system)
+    seconds = _look_up_seconds(spec, model, data, system)
+    profile = None if seconds is None else find_profile(spec, model, data, system)
     calibrated = None
     if calibration is not None:
         # Of a model that no run tells of, a profile is surer than the roofline.
@@ -37,7 +39,9 @@ def make_workload(
         calibrated = Calibrated(
             calibration, model.name, data.name, measured, kinds, model.fingerprint
         )
-    return Workload(table, data.samples, system, seconds, model.mask, calibrated, batch, law)
+    return Workload(
+        table, data.samples, system, seconds, model.mask, calibrated, profile, convergence=law
+    )
 
 
 def place_workload(
@@ -88,15 +92,16 @@ def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> No
             )
 
 
-def _look_up_seconds(
-    spec: Spec, model: Model, data: Dataset, system: System
-) -> tuple[Floats | None, int | None]:
-    """Measured seconds of each layer on the system's device, and with which batch."""
+def find_profile(spec: Spec, model: Model, data: Dataset, system: System) -> Profile | None:
+    """The measurement that the machine oracle takes, None where it takes none."""
+    if spec.times != "measured" or spec.oracle == "paper":
+        return None
+    return model.profile(data, system.pe.device, system.precision)
+
+
+def _look_up_seconds(spec: Spec, model: Model, data: Dataset, system: System) -> Floats | None:
+    """Measured seconds of each layer on the system's device."""
     if spec.times != "measured":
-        return None, None
-    device = system.pe.device
-    if spec.oracle == "paper":
-        return model.seconds(data, device), None
-    profile = model.profile(data, device, system.precision)
-    batch = None if profile is None else profile.batch
-    return model.seconds(data, device, system.precision), batch
+        return None
+    precision = None if spec.oracle == "paper" else system.precision
+    return model.seconds(data, system.pe.device, precision)

@@ -34,6 +34,7 @@ from grids.inputs.training import build_training, find_largest_batch
 from grids.inputs.uncertainty import Unknown, build_uncertainty
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
+from grids.models.profiles import Profile
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.case import Case
 from kernels.compute import slowdown
@@ -54,7 +55,8 @@ class Workload:
 
     seconds [G]: measured FW_l + BW_l on this system's device, None where only the roofline is
     known. mask: the layers that a group splits, None for each strategy's own choice. calibrated:
-    what runs on this machine told, None where none did. convergence: epochs to a target. placed:
+    what runs on this machine told, None where none did. profile: how the seconds were measured;
+    None by Table III, in which no batch has a say. convergence: epochs to a target. placed:
     groups whose layers were placed on devices.
     """
 
@@ -64,7 +66,7 @@ class Workload:
     seconds: Floats | None = None
     mask: Mask = None
     calibrated: Calibrated | None = None
-    measured_batch: int | None = None
+    profile: Profile | None = None
     convergence: Convergence | None = None
     placed: PlacedGroups = NO_GROUPS
 
@@ -77,7 +79,13 @@ class Workload:
     def unknown(self) -> Unknown:
         """What is not known of the layers' times."""
         measured = self.seconds is not None
-        return Unknown(self.system, measured, self.calibrated, self.table.of_sequences)
+        assumed = self.profile is not None and bool(self.profile.missing)
+        return Unknown(self.system, measured, self.calibrated, self.table.of_sequences, assumed)
+
+    @property
+    def measured_batch(self) -> int:
+        """Samples of the measured pass."""
+        return self.profile.pass_batch if self.profile else 1
 
     @property
     def serial(self) -> float:
@@ -243,7 +251,7 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
     delta = look_up_bytes("item", workload.system, values, oracle)
     launch = build_software(workload.machine, nothing, oracle).layer_overhead
-    slower = slowdown(layers, nominal, delta, seconds, float(batch or 1), launch, settings.options)
+    slower = slowdown(layers, nominal, delta, seconds, float(batch), launch, settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
 
 

@@ -71,6 +71,8 @@ POINTS = Path(__file__).with_name("sobol_points.csv")
 PRIOR_ERROR = ModelError(serial=0.06, group=0.2, reduce=0.2, exchange=0.3, unseen=0.0, distance=0.0)
 KINDS = ("serial", "group", "reduce", "exchange")
 PROFILE_SPREAD = 0.1
+# More where a profile does not state its batch or precision: of one half to twice the batch.
+ASSUMED_SPREAD = 0.1
 ROOFLINE_SPREAD = 0.22
 
 
@@ -79,13 +81,14 @@ class Unknown:
     """What is not known of a model on a machine. calibrated: None where nothing was measured.
 
     of_sequences: whether its products are those of sequences, of which images per second say
-    nothing.
+    nothing. assumed: whether its profile leaves open how it was taken.
     """
 
     system: System
     measured: bool
     calibrated: Calibrated | None
     of_sequences: bool = False
+    assumed: bool = False
 
     @property
     def file(self) -> CalibrationFile | None:
@@ -97,15 +100,19 @@ class Unknown:
         """Of the logarithm of the model's time on one PE."""
         if self.calibrated is None:
             return self.prior_spread
+        if self.calibrated.has_run:
+            return self.calibrated.serial.spread
+        spread = self.calibrated.serial.spread
+        if self.assumed:
+            spread = math.hypot(spread, ASSUMED_SPREAD)
         # What runs of other networks tell makes none less sure than no run at all.
-        most = math.inf if self.calibrated.has_run else self.prior_spread
-        return min(self.calibrated.serial.spread, most)
+        return min(spread, self.prior_spread)
 
     @property
     def prior_spread(self) -> float:
         """The same before any run."""
         if self.measured:
-            return PROFILE_SPREAD
+            return math.hypot(PROFILE_SPREAD, ASSUMED_SPREAD if self.assumed else 0.0)
         if self.of_sequences:
             prior = PARAMETERS["efficiency_matmul"].prior
             assert prior is not None

@@ -108,14 +108,13 @@ class Architecture(Entry):
     ) -> Profile | None:
         """The measurement that comes nearest to the data set's samples.
 
-        With a precision, of those alone that were taken in it, with a batch that is known.
+        With a precision, of those alone that were taken in it or do not state theirs.
         """
-        usable = [
-            each
-            for each in self.profiles
-            if precision is None or (each.precision == precision and each.batch is not None)
-        ]
-        return find_nearest_profile(usable, device, dataset.shape)
+        return find_nearest_profile(self.profiles, device, dataset.shape, precision)
+
+    def profiles_on(self, device: str) -> tuple[Profile, ...]:
+        """The measurements on a device."""
+        return tuple(each for each in self.profiles if each.device == device)
 
     def seconds(
         self, dataset: Dataset, device: str, precision: PrecisionName | None = None

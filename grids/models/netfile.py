@@ -33,6 +33,7 @@ from grids.models.netlines import (
     read_line,
     read_rows,
 )
+from grids.models.profiles import Profile
 from grids.models.tensors import format_sizes
 from grids.reading.errors import InputError, ShapeError, format_text, shorten
 from grids.reading.textfile import read_text
@@ -74,6 +75,10 @@ class NetModel:
 
     def profile(self, dataset: Dataset, device: str, precision: PrecisionName) -> None:
         """None: a file tells neither batch nor precision of its times."""
+
+    def profiles_on(self, device: str) -> tuple[Profile, ...]:
+        """None: a file tells neither batch nor precision of its times."""
+        return ()
 
     def seconds(
         self, dataset: Dataset, device: str, precision: PrecisionName | None = None

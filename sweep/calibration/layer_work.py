@@ -41,7 +41,7 @@ def find_layer_work(run: MeasuredRun, conditions: Conditions) -> LayerWork:
     serial = _reduce_roofline(replace(run, strategy="serial", p=1, memory=None), conditions)
     workload = conditions.make_case(run).grid().workload(*ONLY[:3])
     assert workload is not None  # it was evaluated
-    batch = float(workload.measured_batch or 1)
+    batch = float(workload.measured_batch)
     seconds = 0.0 if workload.seconds is None else float(workload.seconds.sum()) * batch
     return LayerWork(
         sample=_take_only(work.forward_backward),

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from grids.grid import LABELS, Grid, Index
+from grids.inputs.case import Workload
+from grids.models.profiles import describe_profile
 from grids.reading.errors import InputError, shorten
 from grids.spec import Spec, validate_spec
 from kernels.case import Case
@@ -237,11 +239,27 @@ def _describe_training(answer: Answer) -> dict[str, float | None]:
 
 
 def tell_basis(grid: Grid) -> dict[str, str]:
-    """What an answer rests on: the oracle, the precision, and where times of layers come from."""
+    """What an answer rests on: oracle, precision, and where times of layers come from."""
     workload = grid.workload(*ONLY[:3])
     measured = workload is not None and workload.seconds is not None
     return {
         "oracle": grid.spec.oracle,
         "precision": grid.systems[0].precision,
         "times": "measured" if measured else "roofline",
+        "profile": _name_profile(grid, workload),
     }
+
+
+def _name_profile(grid: Grid, workload: Workload | None) -> str:
+    """The measurement that times of layers rest on, or why there is none."""
+    system, model = grid.systems[0], grid.models[0]
+    if workload is not None and workload.profile is not None:
+        return describe_profile(workload.profile)
+    if workload is not None and workload.seconds is not None:
+        return f"the times of {model.name}"  # of one PE, whatever the batch: Table III
+    if grid.spec.times == "roofline":
+        return "none: times are of the roofline"
+    taken = sorted({str(each.precision) for each in model.profiles_on(system.pe.device)})
+    if taken:
+        return f"none: it was taken in {', '.join(taken)}, the system is in {system.precision}"
+    return f"none: {model.name} was not measured on {system.pe.device or system.name}"

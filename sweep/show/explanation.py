@@ -29,6 +29,7 @@ SUMS = (
         "oracle",
         "precision",
         "times",
+        "profile",
         "calibration",
     ),
 )
