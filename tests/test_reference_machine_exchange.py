@@ -14,7 +14,7 @@ from machine_toys import CHANNEL, CONV, FC, FILTER, MACHINE, PIPELINE, RELU, SER
 from reference import Triple
 from reference_exchange import message_classes
 from reference_machine import terms
-from reference_parts import Layer
+from reference_parts import Layer, Run
 
 # Nodes of 4 PEs with 2 links, racks of 4 nodes: see test_reference_machine_network.py.
 RACKS = [(4, 1.0, 16.0), (16, 2.0, 4.0), (64, 4.0, 2.0)]
@@ -103,15 +103,15 @@ def test_halos_share_links_by_the_outermost_stride(factors: Triple, seconds: flo
     assert terms(TOY, MACHINE, run)["halo_exchange"] == pytest.approx(seconds)
 
 
-def test_halos_and_gather_go_through_host_memory() -> None:
-    # 3 s and 1/2 s/B, not 1 and 1/4: also for two levels, which are one here
-    staged = replace(MACHINE, staging=(3.0, 2.0), phi_halo=2.0, phi_gather=3.0)
+def test_halos_go_through_host_memory() -> None:
+    # 3 s and 1/2 s/B, not 1 and 1/4
+    staged = replace(MACHINE, staging=(3.0, 2.0), phi_halo=2.0)
     result = terms(TOY, staged, SPATIAL)
     assert result["halo_exchange"] == pytest.approx(2 * (3 + 64 * 2 / 2) + 2 * (3 + 128 * 2 / 2))
-    assert result["split_gather"] == pytest.approx(2 * (3 + 256 * 3 / 2))
     assert result["gradient_exchange"] == pytest.approx(358)  # not these
     quick = terms(TOY, replace(MACHINE, staging=(0.5, 8.0)), SPATIAL)
-    assert quick == pytest.approx(terms(TOY, MACHINE, SPATIAL))
+    plain = terms(TOY, MACHINE, SPATIAL)
+    assert quick == pytest.approx(plain | {"split_gather": quick["split_gather"]})
 
 
 def test_start_ups_through_host_memory_take_longer() -> None:
@@ -122,9 +122,8 @@ def test_start_ups_through_host_memory_take_longer() -> None:
     run = replace(SPATIAL, p2=4, factors=(1, 4, 1))
     assert terms(TOY, slow, run)["halo_exchange"] == pytest.approx(2 * (10 + 32) + 2 * (10 + 64))
     staged = replace(slow, staging=(3.0, 100.0))
-    result = terms(TOY, staged, SPATIAL)
-    assert result["halo_exchange"] == pytest.approx(2 * (12 + 16) + 2 * (12 + 32))
-    assert result["split_gather"] == pytest.approx(2 * (12 + 512 / 2 / 4))
+    halos = terms(TOY, staged, SPATIAL)["halo_exchange"]
+    assert halos == pytest.approx(2 * (12 + 16) + 2 * (12 + 32))
 
 
 # What is reached inside a node.
@@ -147,14 +146,6 @@ def test_who_reaches_what_inside_a_node(change: dict[str, Any], halved: str) -> 
         assert part == pytest.approx({name: factors[name] * plain[name] for name in plain})
 
 
-def test_a_gather_reaches_its_part_of_what_host_memory_leaves() -> None:
-    # 2 of 4 B/s, of which 1/2 or 3/2 are reached
-    for reached, speed in ((0.25, 0.5), (0.75, 1.5)):
-        staged = replace(MACHINE, staging=(3.0, 2.0), node_collective=reached)
-        gather = terms(TOY, staged, SPATIAL)["split_gather"]
-        assert gather == pytest.approx(2 * (3 + 256 / speed))
-
-
 def test_the_split_is_gathered_where_it_ends() -> None:
     assert terms((CONV, CONV), MACHINE, SPATIAL)["split_gather"] == 0
     whole = (replace(CONV, divided=False), RELU)
@@ -162,6 +153,54 @@ def test_the_split_is_gathered_where_it_ends() -> None:
     # 4 PEs in 2 nodes: ring 3 (2 + 128/2), two levels 1 (1 + 256/4) + 1 (2 + 128/1)
     run = replace(SPATIAL, p2=4, factors=(1, 4, 1))
     assert terms(TOY, MACHINE, run)["split_gather"] == pytest.approx(2 * min(198, 195))
+    # phi: 3 (2 + 3 x 64), 1 + 3 x 64 + 2 + 3 x 128
+    slow = replace(MACHINE, phi_gather=3.0)
+    assert terms(TOY, slow, run)["split_gather"] == pytest.approx(2 * min(582, 579))
+
+
+# 512 bytes of two samples, of which 2 PEs miss half, at 1/2 x 2 B/s.
+GATHERED = replace(MACHINE, staging=(3.0, 2.0), gather_rate=0.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "run", "seconds"),
+    [
+        ({}, SPATIAL, 2 * 512 / 2),
+        ({}, replace(SPATIAL, p1=50), 512),
+        ({}, replace(SPATIAL, recompute=True), 512),
+        ({}, replace(SPATIAL, p2=4, factors=(1, 4, 1)), 2 * 512 * 3 / 4),
+        ({}, replace(SPATIAL, p2=2**20, factors=(1, 2**10, 2**10)), 2 * 512 * (1 - 2**-20)),
+        ({}, replace(SPATIAL, p1=2, p2=1, factors=(1, 1, 1)), 0),
+        ({}, replace(SPATIAL, b=6.0), 3 * 512),
+        ({}, replace(SPATIAL, accumulate=3), 3 * 512),
+        ({"a": 2.0}, SPATIAL, 512 / 2),
+        ({"gather_rate": 4.0}, SPATIAL, 512 / 8),
+        ({"staging": (3.0, 8.0)}, SPATIAL, 512 / 4),
+        ({"phi_gather": 3.0}, SPATIAL, 3 * 512),
+        # neither start-ups nor what a network reaches
+        ({"halo_startup": 9.0, "node_collective": 0.1, "phi_halo": 7.0}, SPATIAL, 512),
+        ({"levels": [(2, 9.0, 0.1), (8, 9.0, 0.01)]}, SPATIAL, 512),
+        ({}, replace(SPATIAL, algorithm="two-level"), 512),
+        ({"large_message": 1e-9, "host_jitter": 1.0}, SPATIAL, 512),
+        ({}, PIPELINE, 0),
+        ({}, FILTER, 0),
+    ],
+)
+def test_hosts_gather_where_the_split_ends(
+    change: dict[str, Any], run: Run, seconds: float
+) -> None:
+    gather = terms(TOY, replace(GATHERED, **change), run)["split_gather"]
+    assert gather == pytest.approx(seconds)
+
+
+def test_a_gather_is_of_the_last_divided_layer_alone() -> None:
+    for more in (0, 1, 20):
+        result = terms((*[CONV] * more, *TOY), GATHERED, SPATIAL)
+        assert result["split_gather"] == pytest.approx(512)
+    wide = (CONV, replace(CONV, y=640), RELU, FC)
+    assert terms(wide, GATHERED, SPATIAL)["split_gather"] == pytest.approx(5120)
+    assert terms((CONV, CONV), GATHERED, SPATIAL)["split_gather"] == 0
+    assert terms((RELU, FC), GATHERED, SPATIAL)["split_gather"] == 0
 
 
 # Stages.

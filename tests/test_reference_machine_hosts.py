@@ -1,7 +1,7 @@
 """The scalar machine oracle: what passes through host memory, worked out by hand.
 
 The toy's nodes have 2 PEs (1 s, 4 B/s) and a link of 2 B/s between them (2 s); host memory has 8
-B/s, so that neither halos nor gathers wait for it. Its 712 weights have gradients of 1424 bytes.
+B/s, so that no halo waits for it. Its 712 weights have gradients of 1424 bytes.
 """
 
 import math
@@ -116,18 +116,42 @@ def test_no_algorithm_is_chosen(algorithm: Any) -> None:
     ("nodes", "seconds"),
     [(1, 2), (2, 2 + 4 + 2000 / 2), (4, 2 + 12 + 1500), (10**6, 2 + 4 * (10**6 - 1) + 1999.998)],
 )
-def test_large_gradients_pass_hosts_slowly_between_nodes(nodes: int, seconds: float) -> None:
-    spatial = replace(SPATIAL, p1=nodes)
-    for run in (spatial, replace(FILTER, p2=2 * nodes), replace(CHANNEL, p2=2 * nodes)):
-        result = terms(weigh(run), LARGE, run)
-        assert result["gradient_exchange"] == pytest.approx(seconds, rel=1e-12)
+def test_a_spatial_groups_large_gradients_are_slow_between_nodes(
+    nodes: int, seconds: float
+) -> None:
+    run = replace(SPATIAL, p1=nodes)
+    result = terms(weigh(run), LARGE, run)
+    assert result["gradient_exchange"] == pytest.approx(seconds, rel=1e-12)
+
+
+@pytest.mark.parametrize("group", [FILTER, CHANNEL])
+@pytest.mark.parametrize(("p2", "slow"), [(2, 1000), (4, 1500), (8, 1750), (2**20, 2000)])
+@pytest.mark.parametrize("pes", [2, 4, 2**20])
+def test_a_flat_groups_large_gradients_are_slow_between_all_pes(
+    group: Run, p2: int, slow: float, pes: int
+) -> None:
+    """4 PEs in one node or in two: 3/4 of what any number takes."""
+    levels = [(pes, 0.0, math.inf), (2**20, 0.0, math.inf)]
+    machine = replace(LARGE, pes_per_node=pes, levels=levels, host_jitter=3.0)
+    run = replace(group, p2=p2)
+    result = terms(weigh(run), machine, run)
+    assert result["gradient_exchange"] == pytest.approx(slow, rel=1e-5)
 
 
 def test_256_mib_are_not_large() -> None:
     run = replace(FILTER, p2=4)
     for weights, slow in ((2**27, 0.0), (2**27 + 1, 4.0)):
         result = terms((CONV, replace(FC, w=weights)), LARGE, run)
-        assert result["gradient_exchange"] == pytest.approx(2 + 4 + slow / 2)
+        assert result["gradient_exchange"] == pytest.approx(2 + 4 + slow * 3 / 4)
+
+
+@pytest.mark.parametrize(("nodes", "z"), [(1, 0.0), (2, 0.5895), (4, 1.0491)])
+def test_leaders_of_nodes_wait_for_the_slowest_of_them(nodes: int, z: float) -> None:
+    run = replace(SPATIAL, p1=nodes, b=2**21 + 10)
+    result = terms(weigh(run), replace(LARGE, host_jitter=0.1), run)
+    slow = 2000 * (1 - 1 / nodes) * (1 + 0.1 * z)
+    assert result["gradient_exchange"] == pytest.approx(2 + 4 * (nodes - 1) + slow, rel=1e-5)
+    assert result["sample_scatter"] == pytest.approx(1280 * (1 + 0.1 * z), rel=1e-5)
 
 
 # Packing.

@@ -95,7 +95,9 @@ BETTER: dict[str, Callable[[Machine, int], Machine]] = {
     "large_message": lambda machine, _: replace(machine, large_message=math.inf),
     "assembly": lambda machine, _: replace(machine, assembly=math.inf),
     "part_overhead": lambda machine, _: replace(machine, part_overhead=0.0),
-    "layer_wait": lambda machine, _: replace(machine, layer_wait=0.0),
+    "gather_rate": lambda machine, _: replace(machine, gather_rate=2 * machine.gather_rate),
+    "layer_overhead": lambda machine, _: replace(machine, layer_overhead=0.0),
+    "log_open": lambda machine, _: replace(machine, log_open=0.0),
     "overlap": lambda machine, _: replace(machine, overlap=(1 + machine.overlap) / 2),
     "jitter": lambda machine, _: replace(machine, jitter=0.0),
 }
@@ -116,13 +118,15 @@ def test_a_better_machine_is_never_slower(
 
 @limit_examples(25)
 @given(problems, machines())
-def test_without_hosts_all_but_gradients_are_no_slower(problem: Problem, machine: Machine) -> None:
-    """A ring of gradients pays start-ups for each message, and can be slower than hosts."""
+def test_without_hosts_all_but_collectives_are_no_slower(
+    problem: Problem, machine: Machine
+) -> None:
+    """Rings of gradients and gathers pay start-ups, and can be slower than hosts."""
     network, run = problem
     through, beside = (
         terms(network, each, run) for each in (machine, replace(machine, staging=None))
     )
-    for name in {*COMPUTE, *COMMUNICATION} - {"gradient_exchange"}:
+    for name in {*COMPUTE, *COMMUNICATION} - {"gradient_exchange", "split_gather"}:
         assert beside[name] <= through[name] * NEARLY
     assert beside["gradient_packing"] == beside["sample_scatter"] == 0
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from machine_cases import FAST, machines, networks, problems, runs
 from machine_toys import COMPUTE
 from reference_machine import epoch, terms
-from reference_parts import Layer, Machine, Run, group_pass, layer_pass, stages
+from reference_parts import Layer, Machine, Run, group_pass, layer_pass, smooth_maximum, stages
+
+PASSES = ("forward_backward", "pipeline_bubble", "pass_overhead")
 
 # Reductions.
 
@@ -92,16 +94,17 @@ def test_large_batches_take_the_time_of_their_samples(problem: tuple[list[Layer]
 
 @limit_examples(25)
 @given(problems)
-def test_without_traffic_arithmetic_and_overhead_remain(problem: tuple[list[Layer], Run]) -> None:
+def test_without_traffic_arithmetic_and_launches_remain(problem: tuple[list[Layer], Run]) -> None:
     network, run = problem
     run = replace(run, group="none", p2=1, recompute=False)
     boundless = replace(FAST, memory_bandwidth=math.inf, efficiencies={}, half_channels=0.0)
     result = terms(network, boundless, run)
     arithmetic = sum(each.flops for each in network if each.kind != "other")
     passes = run.accumulate * run.b
-    assert result["forward_backward"] == pytest.approx(passes * 3 * arithmetic / 1e12)
-    assert result["pass_overhead"] == pytest.approx(run.accumulate * len(network) * 1e-5)
-    assert result["weight_update"] == 0
+    device, host = passes * 3 * arithmetic / 1e12, run.accumulate * len(network) * 1e-5
+    assert result["forward_backward"] == pytest.approx(device)
+    assert device + result["launch_wait"] == pytest.approx(smooth_maximum(device, host))
+    assert result["pass_overhead"] == result["weight_update"] == 0
 
 
 @limit_examples(25)
@@ -128,7 +131,7 @@ def test_a_machine_that_is_faster_throughout_scales_every_term(
         memory_bandwidth=slow.memory_bandwidth * factor,
         layer_overhead=slow.layer_overhead / factor,
         part_overhead=slow.part_overhead / factor,
-        layer_wait=slow.layer_wait / factor,
+        log_open=slow.log_open / factor,
         staging=slow.staging and (slow.staging[0] / factor, slow.staging[1] * factor),
         input_rate=slow.input_rate * factor,
         levels=[
@@ -151,15 +154,17 @@ def test_equal_stages_share_the_work(network: list[Layer], p2: int, segments: in
     s, f = layer_pass(row, FAST)
     result = terms([row] * p2, FAST, run)
     beats = segments + p2 - 1 if p2 > 1 else 1
-    ideal = beats * ((64 / segments if p2 > 1 else 64) * s + f)  # a segment a beat
-    assert sum(result[name] for name in COMPUTE[:3]) == pytest.approx(ideal)
+    device = (64 / segments if p2 > 1 else 64) * s + f  # a segment a beat
+    assert sum(result[name] for name in PASSES) == pytest.approx(beats * device)
+    ideal = beats * smooth_maximum(device, 1e-5)
+    assert sum(result[name] for name in (*PASSES, "launch_wait")) == pytest.approx(ideal)
 
 
 @limit_examples(25)
 @given(problems)
 def test_a_slowdown_leaves_updates_and_messages(problem: tuple[list[Layer], Run]) -> None:
     network, run = problem
-    plain, slowed = (terms(network, replace(FAST, slowdown=f), run) for f in (1.0, 2.5))
-    passes = COMPUTE[:3]
-    expected = {name: plain[name] * (2.5 if name in passes else 1) for name in plain}
+    device = replace(FAST, layer_overhead=0.0)
+    plain, slowed = (terms(network, replace(device, slowdown=f), run) for f in (1.0, 2.5))
+    expected = {name: plain[name] * (2.5 if name in PASSES else 1) for name in plain}
     assert slowed == pytest.approx(expected)

@@ -6,12 +6,17 @@ inside a group is one pass's, the gradients' are an iteration's.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from reference import TIE, Triple
-from reference_hosts import exchange_seconds, exchanged_weights, passes_hosts, scatter_seconds
-from reference_network import FREE, Path, all_gather, all_reduce, path, ring
+from reference_hosts import (
+    exchange_seconds,
+    exchanged_weights,
+    gather_seconds,
+    passes_hosts,
+    scatter_seconds,
+)
+from reference_network import FREE, all_gather, all_reduce, path, ring
 from reference_parts import Layer, Machine, Run, Values, path_pass, stages
 
 CLASSES = 2  # of size, of the messages inside a filter or channel group
@@ -118,28 +123,15 @@ def all_halos(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
 
 
 def split_gather(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
-    """2 AG(p2, b a y) of the last split layer, where the network goes on behind it."""
+    """Of b a y of the last split layer, where the network goes on behind it; 2 AG without hosts."""
     split = [layer for layer in layers if layer.divided]
     if run.group != "spatial" or layers[-1].divided or not split:
         return 0.0
-    # Of what host memory leaves of the bandwidth inside a node, gathers reach their part.
-    alpha, beta = machine.host_path
-    pes, latency, bandwidth, *share = machine.levels[0]
-    inside = (pes, latency, min(bandwidth, 1 / beta) if beta else bandwidth, *share)
-    staged = replace(machine, levels=[inside, *machine.levels[1:]])
-    over = ring(staged, run.p, run.p2, 1, machine.node_collective)
-    over = over.bound(Path(alpha, 0.0), machine.phi_gather)
-    return 2 * all_gather(run.algorithm, over, run.b * machine.a * split[-1].y)
-
-
-def layer_waits(layers: Sequence[Layer], run: Run) -> int:
-    """N_s, a pass: two for each layer that is gathered, four for each with a halo."""
-    if run.group in ("filter", "channel") and run.p2 > 1:
-        return 2 * len(gathered_layers(layers))
-    if run.group == "spatial":
-        split = [layer for layer in layers if layer.divided]
-        return 4 * sum(any(n > 0 for n in halos(layer, run.factors)) for layer in split)
-    return 0
+    m = run.b * machine.a * split[-1].y
+    if machine.staging is not None:
+        return gather_seconds(machine, run, m)
+    over = ring(machine, run.p, run.p2, 1, machine.node_collective)
+    return 2 * all_gather(run.algorithm, over.bound(FREE, machine.phi_gather), m)
 
 
 # Stages.
@@ -242,6 +234,24 @@ def gradient_exchange(layers: Sequence[Layer], machine: Machine, run: Run) -> Ex
     return Exchange(seconds / messages + early.exposed, early.hidden)
 
 
+# Log files.
+
+
+def logged_convolutions(layers: Sequence[Layer], run: Run) -> int:
+    """L_c: of those that a filter or spatial group of several PEs exchanges, whatever they send."""
+    if run.p2 == 1 or run.group not in ("filter", "spatial"):
+        return 0
+    logged = gathered_layers(layers) if run.group == "filter" else layers
+    return sum(layer.divided and layer.kind in ("conv2d", "conv3d") for layer in logged)
+
+
+def log_files(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """Every PE's, of each exchange of an iteration: one server opens them one after the other."""
+    inside = 2 * run.accumulate * logged_convolutions(layers, run)
+    between = 1 if run.p1 > 1 else 0
+    return (inside + between) * run.p * machine.log_open
+
+
 # Of an iteration.
 
 
@@ -262,5 +272,6 @@ def communication_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> 
     return exposed | {
         "layer_collectives": run.accumulate * layer_collectives(layers, machine, run),
         "split_gather": run.accumulate * split_gather(layers, machine, run),
+        "log_files": log_files(layers, machine, run),
         "sample_scatter": run.accumulate * scatter_seconds(layers, machine, run),
     }

@@ -50,7 +50,15 @@ def exchange_seconds(machine: Machine, run: Run, m: float) -> float:
     across = 2 * (n - 1) * (between.alpha + m / n * phi * between.beta)
     if m == 0:
         return 0.0
-    return within + across + slow(machine, m) * (1 - 1 / n) * slowest_node(machine, run)
+    return within + across + slow(machine, m) * slow_part(machine, run)
+
+
+def slow_part(machine: Machine, run: Run) -> float:
+    """v: leaders of a spatial group's nodes exchange what is large, all PEs of any other group."""
+    if run.group != "spatial":
+        return 1 - 1 / run.p
+    n = max(1.0, run.p / machine.pes_per_node)
+    return (1 - 1 / n) * slowest_node(machine, run)
 
 
 def slowest_node(machine: Machine, run: Run) -> float:
@@ -65,6 +73,12 @@ def packing_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> floa
     m = machine.g * sum(exchanged_weights(layers, machine, run))
     packed = 2 * m * machine.host_path.beta / machine.packing
     return packed + slow(machine, m) if run.group == "channel" else packed
+
+
+def gather_seconds(machine: Machine, run: Run, m: float) -> float:
+    """Seconds a pass that PEs share m bytes page by page where a split ends, and send them back."""
+    beta = machine.phi_gather * machine.host_path.beta / machine.gather_rate
+    return 2 * (1 - 1 / run.p2) * m * beta
 
 
 def scatter_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> float:

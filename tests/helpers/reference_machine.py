@@ -7,7 +7,7 @@ here, what a PE holds in reference_memory, what a layer takes and what PEs send 
 import math
 from collections.abc import Sequence
 
-from reference_exchange import communication_terms, exchanges, gathered_layers, layer_waits
+from reference_exchange import communication_terms, exchanges, gathered_layers
 from reference_hosts import packing_seconds
 from reference_memory import memory
 from reference_parts import (
@@ -16,6 +16,8 @@ from reference_parts import (
     Run,
     Values,
     expected_largest,
+    launch_excess,
+    launches,
     own_part,
     path_pass,
     profile_slowdown,
@@ -55,6 +57,14 @@ def split_overhead(layers: Sequence[Layer], machine: Machine, run: Run) -> float
     return seconds
 
 
+def launch_wait(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
+    """A pass's: what it is longer for its launches, of a pipeline in each of its beats."""
+    slowest, fixed = path_pass(layers, machine, run)
+    segments, beats = (run.segments, run.p2 + run.segments - 1) if run.piped else (1, 1)
+    host = machine.layer_overhead * launches(layers, run)
+    return beats * launch_excess(run.b / segments * slowest + fixed, host)
+
+
 def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """What one iteration computes."""
     slowest, fixed = path_pass(layers, machine, run)
@@ -64,21 +74,20 @@ def compute_terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values
         "forward_backward": forward_backward,
         "pipeline_bubble": (run.p2 - 1) / run.segments * forward_backward if run.piped else 0.0,
         "pass_overhead": run.accumulate * (run.p2 + run.segments - 1 if run.piped else 1) * fixed,
+        "launch_wait": run.accumulate * launch_wait(layers, machine, run),
         "weight_update": max(sum(updates[i] for i in stage) for stage in stages(layers, run)),
         "split_overhead": run.accumulate * split_overhead(layers, machine, run),
         "gradient_packing": packing_seconds(layers, machine, run),
     }
 
 
-JITTERY = ("forward_backward", "pipeline_bubble", "pass_overhead")
+JITTERY = ("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait")
 
 
-def straggler_wait(layers: Sequence[Layer], machine: Machine, run: Run, compute: Values) -> float:
-    """For the slowest PE, whose A passes take longer, and at layers for the slowest node's."""
+def straggler_wait(machine: Machine, run: Run, compute: Values) -> float:
+    """For the slowest PE, whose A passes take longer."""
     passes = sum(compute[name] for name in JITTERY)
-    nodes = max(1.0, run.p / machine.pes_per_node)
-    at_layers = run.accumulate * machine.layer_wait * layer_waits(layers, run)
-    return machine.jitter * expected_largest(run.p) * passes + at_layers * expected_largest(nodes)
+    return machine.jitter * expected_largest(run.p) * passes
 
 
 def samples_of_a_node(machine: Machine, run: Run) -> float:
@@ -98,7 +107,7 @@ def terms(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     """All terms, seconds an iteration."""
     compute = compute_terms(layers, machine, run)
     busy = compute | communication_terms(layers, machine, run)
-    busy["straggler_wait"] = straggler_wait(layers, machine, run, compute)
+    busy["straggler_wait"] = straggler_wait(machine, run, compute)
     return busy | {"input_wait": input_wait(machine, run, sum(busy.values()))}
 
 

@@ -2,8 +2,9 @@
 
 From docs/machine.md alone, written apart from the kernels: no arrays, a function a formula. b
 samples a pass through a replica of p2 PEs, A passes an iteration, p1 replicas, B = A b p1; layer l
-takes s_l seconds a sample and f_l a pass, forward and backward. What is divided, factors, stages
-are given. SI units. A PE's own part of a layer is a layer.
+takes s_l seconds a sample and f_l a pass, forward and backward, and t_l launches of the host,
+whatever a PE has of it. What is divided, factors, stages are given. SI units. A PE's own part of a
+layer is a layer.
 """
 
 import math
@@ -64,7 +65,7 @@ class Machine(Network):
     half_channels: float = 0.0
     window_fetch: float = math.inf  # of the memory bandwidth
     elementwise_passes: float = 1.0
-    layer_overhead: float = 0.0
+    layer_overhead: float = 0.0  # o, seconds of the host to launch a layer, there and back
     reserved: float = 0.0
     input_rate: float = math.inf
     slowdown: float = 1.0
@@ -79,7 +80,8 @@ class Machine(Network):
     host_jitter: float = 0.0  # the spread of a node's time for that
     assembly: float = math.inf  # of the memory bandwidth: what outputs are put together with
     part_overhead: float = 0.0  # seconds for a peer's part of an output
-    layer_wait: float = 0.0  # seconds that a group's message waits for the slowest of a few nodes
+    gather_rate: float = 1.0  # of staging's bandwidth: what is gathered where a split ends
+    log_open: float = 0.0  # tau, seconds until a metadata server has opened a PE's log files
     bucket: float = math.inf  # bytes of a message of gradients
     overlap: float = 0.0  # omega, the part of a window that hides messages
     jitter: float = 0.0  # the spread of a PE's time
@@ -87,7 +89,7 @@ class Machine(Network):
 
     @property
     def host_path(self) -> Path:
-        """The way through host memory: no halo and no gather where the split ends is faster."""
+        """The way through host memory: no halo is faster."""
         if self.staging is None:
             return FREE
         latency, bandwidth = self.staging
@@ -175,8 +177,7 @@ def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
         s = machine.elementwise_passes * traffic
     else:
         s = 3 * max(product_seconds(layer, machine), traffic, fetch_seconds(layer, machine))
-    weights = 3 * (layer.reads * layer.w + layer.bias) * machine.a / machine.memory_bandwidth
-    f = weights + layer.steps * machine.layer_overhead
+    f = 3 * (layer.reads * layer.w + layer.bias) * machine.a / machine.memory_bandwidth
     if layer.steps > 1 and layer.kind != "other":
         f += 2 * machine.half_channels * product_seconds(layer, machine)
     return machine.slowdown * s, machine.slowdown * f
@@ -187,6 +188,31 @@ def update_seconds(layer: Layer, machine: Machine, optimizer: str) -> float:
     return UPDATE_BYTES[optimizer] * (layer.w + layer.bias) / machine.memory_bandwidth
 
 
+# Launches, which the host makes ahead of the device.
+
+
+def smooth_maximum(x: float, y: float) -> float:
+    """M(x, y) = (x^4 + y^4)^(1/4): the longer of two times, 19 % more where they are equal."""
+    return math.sqrt(math.hypot(x * x, y * y))
+
+
+def launch_excess(device: float, host: float) -> float:
+    """M - x, by which the host's y make the device's x longer.
+
+    M^4 - x^4 = y^4 is (M - x) (M + x) (M^2 + x^2): no digit is lost where y is short.
+    """
+    longest = smooth_maximum(device, host)
+    if longest == 0:
+        return 0.0
+    return host**4 / ((longest + device) * (longest**2 + device**2))
+
+
+def device_seconds(measured: float, host: float) -> float:
+    """X of M(X, y) = m; half of m where launches leave less than that."""
+    share = max(1 - (host / measured) ** 4, 1 / 16)
+    return measured * math.sqrt(math.sqrt(share))
+
+
 def profile_slowdown(
     layers: Sequence[Layer],
     machine: Machine,
@@ -194,15 +220,17 @@ def profile_slowdown(
     b0: float,
     measured: Sequence[Layer] | None = None,
 ) -> float:
-    """What makes sum_l T_l(b0) the t0 seconds a sample that were measured with b0 samples.
+    """What makes a pass of b0 samples, launched as fast as the host does, as long as measured.
 
+    t0 is in seconds a sample; launches are neither slower nor faster than without the profile.
     `measured` is the network as it was measured, where its samples had another size.
     """
     passes = [layer_pass(layer, replace(machine, slowdown=1.0)) for layer in layers]
     grown = 1.0
     if measured is not None:
         grown = sum(layer.flops for layer in layers) / sum(layer.flops for layer in measured)
-    return t0 * grown * b0 / sum(b0 * s + f for s, f in passes)
+    host = machine.layer_overhead * sum(layer.steps for layer in layers)
+    return device_seconds(t0 * grown * b0, host) / sum(b0 * s + f for s, f in passes)
 
 
 # What a PE of a group has of a layer.
@@ -234,11 +262,15 @@ def own_part(layer: Layer, run: Run) -> Layer:
     return layer
 
 
+def recomputed(run: Run) -> float:
+    """The forward pass, a third, runs twice where it is recomputed; so do its launches."""
+    return 4 / 3 if run.recompute else 1.0
+
+
 def group_pass(layer: Layer, machine: Machine, run: Run) -> tuple[float, float]:
-    """s_l and f_l of the own part; the forward pass, a third, twice where it is recomputed."""
+    """s_l and f_l of the own part, both as often as passes are run."""
     s, f = layer_pass(own_part(layer, run), machine)
-    again = 4 / 3 if run.recompute else 1.0
-    return again * s, again * f
+    return recomputed(run) * s, recomputed(run) * f
 
 
 def balanced_ends(layers: Sequence[Layer], machine: Machine, p2: int) -> tuple[int, ...]:
@@ -264,6 +296,12 @@ def path_pass(layers: Sequence[Layer], machine: Machine, run: Run) -> tuple[floa
         return sum(s for s, _ in weighed), sum(f for _, f in weighed)
     s, f = (max(sum(passes[i][k] for i in stage) for stage in stages(layers, run)) for k in (0, 1))
     return s, f
+
+
+def launches(layers: Sequence[Layer], run: Run) -> float:
+    """L, a pass: of the stage or device that has most, whatever the group has of each layer."""
+    most = max(sum(layers[i].steps for i in stage) for stage in stages(layers, run))
+    return recomputed(run) * most
 
 
 def expected_largest(count: float) -> float:
