@@ -119,7 +119,8 @@ def machines(draw: st.DrawFn) -> Machine:
         large_message=draw(parts_or_no_bound),
         assembly=draw(parts_or_no_bound),
         part_overhead=draw(st.floats(0, 1e-3)),
-        layer_wait=draw(st.floats(0, 1e-3)),
+        gather_rate=draw(st.floats(0.1, 4)),
+        log_open=draw(st.floats(0, 1e-3)),
     )
 
 

@@ -35,6 +35,7 @@ COMPUTE = (
     "forward_backward",
     "pipeline_bubble",
     "pass_overhead",
+    "launch_wait",
     "weight_update",
     "split_overhead",
     "gradient_packing",
@@ -46,5 +47,6 @@ COMMUNICATION = (
     "split_gather",
     "point_to_point",
     "sample_scatter",
+    "log_files",
 )
 WAITS = ("straggler_wait", "input_wait")
