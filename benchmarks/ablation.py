@@ -17,12 +17,10 @@ from benchmarks.report import Report, Row, at_least
 from grids.entries.calibration import CALIBRATED
 from grids.library import CATALOGUE
 from grids.models.layers import Floats
-from kernels.compute import PE
 from kernels.software import Software
 from sweep.calibration.accuracy import rate_schemes
 from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out
 from sweep.calibration.fit import FREEDOM
-from sweep.calibration.layer_work import OVERHEAD
 from sweep.calibration.model_error import Residuals, find_model_error, find_residuals
 from sweep.calibration.observations import Observations, observe
 from sweep.measured.runs import PARTS, read_runs
@@ -70,7 +68,7 @@ def measure(effort: Effort) -> Report:
 
 def list_nothings() -> dict[str, float]:
     """The value of each calibrated parameter that changes nothing."""
-    defaults = asdict(Software()) | {OVERHEAD: PE.layer_overhead}
+    defaults = asdict(Software())
     return {name: float(defaults[name]) for name in CALIBRATED}
 
 

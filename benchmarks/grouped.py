@@ -17,7 +17,15 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from benchmarks.effort import Effort
-from benchmarks.priors import DEVICES, ITEM_BYTES, Run, find_layers, mean_error, read_runs
+from benchmarks.priors import (
+    DEVICES,
+    ITEM_BYTES,
+    Run,
+    find_layers,
+    mean_error,
+    product_seconds,
+    read_runs,
+)
 from benchmarks.priors import seconds as seconds_of_dense
 from benchmarks.report import Report, Row
 from grids.entries.parameters import PARAMETERS
@@ -35,8 +43,10 @@ def list_values() -> Mapping[str, float]:
     values = {name: _read_prior(name)["fp32"] for name in alike}
     by_precision = _read_prior("efficiency_conv2d")
     values |= {f"efficiency_conv2d.{name}": value for name, value in by_precision.items()}
+    values["winograd"] = _read_prior("winograd")["fp32"]
+    by_volume = _read_prior("efficiency_conv3d")
     return values | {
-        "ratio_conv3d": _read_prior("efficiency_conv3d")["fp32"] / by_precision["fp32"]
+        f"ratio_conv3d.{name}": by_volume[name] / by_precision[name] for name in ("fp32", "amp")
     }
 
 
@@ -65,13 +75,9 @@ def _fetch(run: Run) -> Floats:
 def _compute(run: Run, values: Mapping[str, float]) -> Floats:
     """Seconds a sample [G] that the same layers take otherwise."""
     layers, *_ = find_layers(run.model, run.dataset)
-    peaks, bandwidth = DEVICES[run.device]
-    reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
-    filled = np.ones(len(layers))
-    for width in (layers.channels, layers.filters):
-        filled *= width / (width + values["half_channels"])
+    _, bandwidth = DEVICES[run.device]
     traffic = (layers.x + layers.y) * ITEM_BYTES[run.precision] / bandwidth
-    return 3 * np.maximum(layers.flops / (reached * filled), traffic)
+    return 3 * np.maximum(product_seconds(run, values), traffic)
 
 
 def errors(runs: Sequence[Run], window_fetch: float) -> Floats:

@@ -24,6 +24,7 @@ from grids.inputs.case import Workload, build_case, build_groups
 from grids.inputs.machine import choose_gradients
 from grids.inputs.values import Settings
 from grids.models.kinds import KINDS
+from grids.models.profiles import Profile
 from kernels.collectives import Algorithm
 from kernels.flags import Limit
 from kernels.options import Options
@@ -62,6 +63,7 @@ parameters = st.fixed_dictionaries(
         "efficiency_conv2d": st.floats(0.05, 1),
         "half_channels": st.floats(0, 64),
         "window_fetch": st.floats(0.01, 2),
+        "winograd": st.floats(1, 4),
         "elementwise_passes": st.floats(1, 8),
         "layer_overhead": st.floats(0, 1e-3),
         "reserved": st.floats(0, 1e9),
@@ -79,7 +81,8 @@ parameters = st.fixed_dictionaries(
         **{name: st.floats(0.05, 4) for name in ("node_reduce", "node_collective", "startup")},
         **{name: st.floats(0.05, 4) for name in ("halo_startup", "packing", "assembly")},
         "large_message": st.floats(1e-3, 1),
-        "layer_wait": st.floats(0, 1e-2),
+        "gather_rate": st.floats(1e-3, 1),
+        "log_open": st.floats(0, 1e-4),
         "part_overhead": st.floats(0, 1e-3),
         "host_jitter": st.floats(0, 1),
     },
@@ -103,7 +106,10 @@ def machine_workloads(draw: st.DrawFn) -> Workload:
     system = workload.system.model_copy(
         update={"pe": pe, "precision": precision, "levels": levels, "software": software}
     )
-    return replace(workload, system=system, measured_batch=draw(st.integers(1, 64)))
+    profile = Profile(
+        device="any", shape=(1,), seconds=1.0, batch=draw(st.integers(1, 64)), precision=precision
+    )
+    return replace(workload, system=system, profile=profile)
 
 
 @pytest.mark.parametrize("inside", STRATEGIES)
@@ -215,8 +221,8 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         efficiencies={kind: value(name) for kind, name in KINDS_OF_PEAK.items()},
         half_channels=value("half_channels"),
         window_fetch=value("window_fetch"),
+        winograd=value("winograd"),
         elementwise_passes=value("elementwise_passes"),
-        layer_overhead=value("layer_overhead"),
         reserved=value("reserved"),
         input_rate=fixed.get("input_rate", np.inf),
         links_per_node=system.links_per_node,
@@ -238,9 +244,8 @@ def slow_down(rows: list[Any], machine: by_hand.Machine, workload: Workload) -> 
     if workload.seconds is None:
         return machine
     nominal = make_machine(workload, Settings({}, oracle="machine"))
-    batch = workload.measured_batch
-    assert batch is not None
-    slowdown = by_hand.profile_slowdown(rows, nominal, float(workload.seconds.sum()), batch)
+    measured = float(workload.seconds.sum())
+    slowdown = by_hand.profile_slowdown(rows, nominal, measured, workload.measured_batch)
     return replace(machine, slowdown=slowdown)
 
 

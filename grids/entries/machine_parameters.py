@@ -27,8 +27,8 @@ MACHINE = (
         layered=True,
         oracle="machine",
         prior=Prior(
-            {"fp32": 0.925, "tf32": 0.347, "amp": 0.604, "bf16": 0.604},
-            {"fp32": 0.31, "tf32": 0.40, "amp": 0.40, "bf16": 0.40},
+            {"fp32": 0.696, "tf32": 0.343, "amp": 0.715, "bf16": 0.715},
+            {"fp32": 0.29, "tf32": 0.41, "amp": 0.35, "bf16": 0.35},
             f"{PUBLISHED}; tf32: ResNet-50 on A100 alone; assumption: bf16 as amp",
         ),
     ),
@@ -41,9 +41,9 @@ MACHINE = (
         layered=True,
         oracle="machine",
         prior=Prior(
-            {"fp32": 0.634, "tf32": 0.238, "amp": 0.414, "bf16": 0.414},
-            {"fp32": 0.45, "tf32": 0.60, "amp": 0.60, "bf16": 0.60},
-            f"{PUBLISHED}: CosmoFlow in fp32; assumption: the others in its ratio of 0.685",
+            {"fp32": 0.577, "tf32": 0.284, "amp": 0.712, "bf16": 0.712},
+            {"fp32": 0.47, "tf32": 0.60, "amp": 0.60, "bf16": 0.60},
+            f"{PUBLISHED}: CosmoFlow in fp32, 3-D U-Net in amp; assumption: tf32 as fp32",
         ),
     ),
     Parameter(
@@ -55,7 +55,7 @@ MACHINE = (
         layered=True,
         oracle="machine",
         prior=Prior(
-            {"fp32": 0.925, "tf32": 0.347, "amp": 0.604, "bf16": 0.604},
+            {"fp32": 0.696, "tf32": 0.343, "amp": 0.715, "bf16": 0.715},
             {"fp32": 0.40, "tf32": 0.60, "amp": 0.50, "bf16": 0.50},
             "assumption: as efficiency_conv2d",
         ),
@@ -68,7 +68,7 @@ MACHINE = (
         1e6,
         layered=True,
         oracle="machine",
-        prior=same_in_all(16.2, 0.66, PUBLISHED),
+        prior=same_in_all(14.7, 0.30, PUBLISHED),
     ),
     Parameter(
         "window_fetch",
@@ -78,7 +78,21 @@ MACHINE = (
         10,
         layered=True,
         oracle="machine",
-        prior=same_in_all(0.436, 0.33, GROUPED),
+        prior=same_in_all(0.48, 0.37, GROUPED),
+    ),
+    Parameter(
+        "winograd",
+        "1",
+        "times fewer multiplications of 3 x 3 convolutions of stride 1, by Winograd in fp32",
+        1,
+        4,
+        layered=True,
+        oracle="machine",
+        prior=Prior(
+            {"fp32": 1.71, "tf32": 1.0, "amp": 1.0, "bf16": 1.0},
+            {"fp32": 0.2, "tf32": 0.0, "amp": 0.0, "bf16": 0.0},
+            f"{PUBLISHED}, and at most the 2.25 of Lavin and Gray 2015; plain: 1",
+        ),
     ),
     Parameter(
         "elementwise_passes",
@@ -88,7 +102,7 @@ MACHINE = (
         100,
         layered=True,
         oracle="machine",
-        prior=same_in_all(2.72, 0.31, PUBLISHED),
+        prior=same_in_all(3.62, 0.20, PUBLISHED),
     ),
     Parameter(
         "layer_overhead",

@@ -36,6 +36,7 @@ SOFTWARE: dict[SoftwareName, Software] = {
             "bucket": math.inf,
             "overlap": 0.0,
             "flow": 0.3,  # of one adapter and a half
+            "winograd": 1.0,  # of Chainer's workspace, 8 MB, which rarely allows it
             "layer_overhead": 3e-4,  # launched layer by layer out of Python (Chainer)
         },
         settled=("bucket", "overlap"),

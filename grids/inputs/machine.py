@@ -73,6 +73,7 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
         matrix_product=expect("efficiency_matmul"),
         half_channels=expect("half_channels"),
         window_fetch=expect("window_fetch"),
+        winograd=expect("winograd"),
         elementwise_passes=expect("elementwise_passes"),
         reserved=expect("reserved"),
     )

@@ -47,6 +47,7 @@ def _list_machine_parameters(case: Case) -> dict[str, float | None]:
         "efficiency_matmul": number(pe.matrix_product),
         "half_channels": number(pe.half_channels),
         "window_fetch": number(pe.window_fetch),
+        "winograd": number(pe.winograd),
         "elementwise_passes": number(pe.elementwise_passes),
         "layer_overhead": number(case.software.layer_overhead),
         "reserved": number(pe.reserved),

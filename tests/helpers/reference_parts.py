@@ -64,6 +64,7 @@ class Machine(Network):
     efficiencies: Mapping[str, float] = field(default_factory=dict)  # by kind, 1 where not named
     half_channels: float = 0.0
     window_fetch: float = math.inf  # of the memory bandwidth
+    winograd: float = 1.0  # times fewer multiplications
     elementwise_passes: float = 1.0
     layer_overhead: float = 0.0  # o, seconds of the host to launch a layer, there and back
     reserved: float = 0.0
@@ -150,14 +151,22 @@ def samples_of_a_pass(batch: float, scaling: str, accumulate: int, p1: int) -> f
 
 
 def width_efficiency(layer: Layer, machine: Machine) -> float:
-    """g_l: half for each of C_l and N_l that is `half_channels`, all of it for many."""
+    """g_l: half for each of K_l and N_l that is `half_channels`, all of it for many."""
     half = machine.half_channels
-    return math.prod(n / (n + half) for n in (layer.channels, layer.filters))
+    window = layer.kernel[1] * layer.kernel[2] if layer.kind == "conv2d" else 1
+    return math.prod(n / (n + half) for n in (layer.channels * window, layer.filters))
+
+
+def winograd_factor(layer: Layer, machine: Machine) -> float:
+    """q_l: of dense 2-D convolutions of 3 x 3 windows and stride 1."""
+    square = tuple(layer.kernel[1:]) == (3, 3) and tuple(layer.stride[1:]) == (1, 1)
+    return machine.winograd if layer.kind == "conv2d" and square and layer.groups == 1 else 1.0
 
 
 def product_seconds(layer: Layer, machine: Machine) -> float:
-    """F_l / (P e e_k g_l): a sample's products forward, where memory has no part in it."""
+    """F_l / (P e e_k g_l q_l): a sample's products forward, where memory has no part in it."""
     reached = machine.efficiency * machine.efficiencies.get(layer.kind, 1.0)
+    reached *= winograd_factor(layer, machine)
     return layer.flops / (machine.peak * reached * width_efficiency(layer, machine))
 
 

@@ -44,6 +44,7 @@ TIMES = LayerTimes(
     backward=np.array([2.0, 8, 4]),
     update=np.array([0.5, 1, 3]),
     fixed=np.zeros(3),
+    launches=np.zeros(3),
 )
 PROCESSOR = PE(peak_flops=200.0, efficiency=0.5, memory_capacity=1e6, memory_bandwidth=1000.0)
 
