@@ -153,7 +153,7 @@ ANSWERS: dict[str, Answer] = {
                 describe_rows(RUNS),
                 "a row of the file each, in its order, with what is predicted of it",
             ),
-            "summary": Key(RECORD, "accuracies: overall, by_strategy, by_model"),
+            "summary": Key(RECORD, "accuracies: overall, strategies_mean, by_strategy, by_model"),
         },
         record=True,
     ),
