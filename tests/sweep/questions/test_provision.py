@@ -86,6 +86,41 @@ def test_memory_and_batch():
     assert batch["needed"] == predicted["largest_batch"]
 
 
+@pytest.mark.parametrize(
+    ("parameter", "swept", "own"),
+    [
+        ("inter_bandwidth", ["5 GB/s", "10 GB/s", "20 GB/s"], 12.5e9),
+        ("memory_capacity", ["1 GB", "80 GB"], 16e9),
+    ],
+)
+def test_a_swept_parameter_that_is_sought_has_one_answer(parameter, swept, own):
+    options = {"pe": [32, 64], "batch": 64, "strategy": "data", "settings": PAPER}
+    plain = list_needs(read_grid(**options), parameter, efficiency=0.8)
+    rows = list_needs(
+        read_grid(**options, parameters={parameter: swept}), parameter, efficiency=0.8
+    )
+    assert [row["pe"] for row in rows] == [32, 64]
+    assert [row["needed"] for row in rows] == [row["needed"] for row in plain]
+    assert {row["own"] for row in rows} == {own}
+    assert all(parameter not in row for row in rows)
+
+
+def test_swept_batches_have_one_largest_batch():
+    grid = read_grid(
+        pe=8,
+        batch=[16, 100_000],
+        strategy="data",
+        settings=PAPER,
+        parameters={"memory_capacity": ["16 GB", "32 GB"]},
+    )
+    rows = list_needs(grid, "batch")
+    assert [row["memory_capacity"] for row in rows] == [16e9, 32e9]
+    assert rows[0]["needed"] == predict("data", 8, 16, PAPER)["largest_batch"]
+    assert [row["own"] for row in rows] == [None, None]
+    (chosen,) = list_needs(grid, "batch", {"batch": 16, "memory_capacity": "16 GB"})
+    assert (chosen["own"], chosen["needed"]) == (16, rows[0]["needed"])
+
+
 def test_a_need_without_a_goal(mixed):
     with pytest.raises(InputError, match="inter_latency needed for"):
         list_needs(mixed, "inter_latency")
