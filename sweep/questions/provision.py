@@ -22,7 +22,7 @@ from sweep.questions.objectives import Aim, Price, count_hours
 from sweep.questions.plain_numbers import number
 from sweep.questions.row_cases import build_row_case
 from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space, write_axis
+from sweep.questions.space import Space, list_given, open_space, write_axis
 from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def provision(
     """A row for each strategy in each place: the fewest PEs that meet a deadline [s], fewest first.
 
     Every whole number of PEs is tried up to the least of the slice's counts that meets it, and the
-    slice's values of the other axes. holds: the least probability of meeting the deadline, between
+    slice's batches, groups, segments and accumulated passes; each value of another axis, such as a
+    bandwidth, has rows of its own. holds: the least probability of meeting the deadline, between
     0 and 1; None: the expected time meets it. epochs: how many; None: to the target, of the law
     that the design space knows. Columns: labels and axes of that cell, replicas, group_size,
     segment_count, global_batch, epochs, train_time [s], pe_hours, with a price cost, `holds`: the
@@ -101,7 +102,11 @@ def list_provisions(
                 advice="leave it out, or use the oracle 'machine'",
             )
     aim = Aim("pe_hours", price)
-    rows = [_find_fewest(space, index, goal, epochs, aim) for index in space.list_indices()]
+    rows = [
+        _find_fewest(part, index, goal, epochs, aim)
+        for part in space.split_given()
+        for index in part.list_indices()
+    ]
     return sorted(rows, key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
 
 
@@ -229,7 +234,8 @@ def _describe_miss(space: Space, index: Index, times: _Times, aim: Aim) -> Row:
             "holds",
         )
     )
-    return space.name(index) | nothing | {"reason": _tell_miss(times)}
+    given = {name: write_axis(name, space.axes[name][0]) for name in list_given(space.axes)}
+    return space.name(index) | nothing | given | {"reason": _tell_miss(times)}
 
 
 def _tell_miss(times: _Times) -> str:

@@ -127,6 +127,7 @@ ANSWERS: dict[str, Answer] = {
     "regret": Answer(
         "rank? model dataset strategy worst_loss? worst_at? mean_loss? infeasible_at",
         "system",
+        axes="known",
         several_systems=True,
     ),
     "diff": Answer(

@@ -139,6 +139,18 @@ def test_the_fewest_pes_that_probably_meet_a_deadline():
     assert short["holds"] < 0.9 <= sure["holds"]
 
 
+def test_each_bandwidth_needs_its_own_fewest_pes():
+    bandwidths = {"inter_bandwidth": ["1 GB/s", "25 GB/s"]}
+    options = {"pe": "pow2:1..256", "batch": 64, "strategy": "data", "settings": PAPER}
+    slow, fast = (
+        list_provisions(read_grid(**options, parameters={"inter_bandwidth": each}), 1800, epochs=10)
+        for each in bandwidths["inter_bandwidth"]
+    )
+    rows = list_provisions(read_grid(**options, parameters=bandwidths), 1800, epochs=10)
+    assert [row["pe"] for row in rows] == [fast[0]["pe"], slow[0]["pe"]]
+    assert [row["inter_bandwidth"] for row in rows] == [25e9, 1e9]
+
+
 @pytest.mark.parametrize(("settings", "holds"), [({}, 1.0), (PAPER, 0.9)])
 def test_probabilities_that_cannot_be_met(settings, holds):
     grid = read_grid(pe=4, batch=8, strategy="data", settings=settings)

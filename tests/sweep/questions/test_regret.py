@@ -31,7 +31,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 def find_losses(cube: xr.Dataset, over: str) -> xr.DataArray:
     """The loss of each strategy in each scenario, infinite where it is not feasible."""
     time = cube.paradl.epoch_time.where(cube.paradl.feasible).fillna(np.inf)
-    kept = {"model", "dataset", "system", "strategy", over}
+    kept = {"model", "dataset", "system", "strategy", "inter_bandwidth", over}
     least = time.min([dim for dim in time.dims if dim not in kept])
     return least / least.min("strategy") - 1
 
@@ -111,7 +111,7 @@ def test_the_command(url: str, paradl: Any) -> None:
     code, out, _ = paradl("regret", url, "--format", "csv")
     assert (code, out.splitlines()[0]) == (
         0,
-        "rank,model,dataset,strategy,worst_loss,worst_at,mean_loss,infeasible_at",
+        "rank,model,dataset,inter_bandwidth,strategy,worst_loss,worst_at,mean_loss,infeasible_at",
     )
     code, _, told = paradl("regret", url, "--sel", "strategy=serial", "--quiet")
     assert (code, told) == (4, "paradl: no strategy is feasible throughout\n")
