@@ -45,7 +45,7 @@ def regret(
     system, or at a value of another axis (`over`), is by what part its best configuration there
     takes longer than the best of all strategies there. Over `draws`, of what is not known of the
     machine, its best configuration is the same throughout: it is chosen before one knows. A row:
-    rank, the labels, worst_loss, worst_at (the system, the value, or the number of the draw),
+    rank, the labels, worst_loss, worst_at (the system, the value, or what of a draw slows it most),
     mean_loss; of a strategy that is somewhere not feasible, no rank and no loss, and
     `infeasible_at`: where.
 
@@ -163,13 +163,28 @@ def _regret_draws(source: Any, selection: Selection | None, objective: Objective
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """The rows of one place, of the strategies' best configurations."""
     from sweep.questions.probability import draw_seconds  # late: JAX comes with it
+    from sweep.questions.scenarios import describe_draw
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
     count = next(len(each) for each in drawn if each is not None)
     times = np.array([np.full(count, np.inf) if each is None else each for each in drawn])
     strategies = np.array([row["strategy"] for row in rows], object)
     ranked = rank_losses(labels, strategies, np.arange(count), times)
+    fastest = [rows[at] for at in times.argmin(axis=0)]
+    by_label = {row["strategy"]: row for row in rows}
+
+    def describe(row: Row) -> str | None:
+        draw = row["worst_at"]
+        if draw is None:
+            return None
+        return describe_draw(grid, by_label[row["strategy"]], fastest[draw], draw)
+
     # A strategy that does not fit fits in no draw: the numbers of all of them tell nothing.
     return [
-        {**row, "infeasible_at": ["all draws"] if row["infeasible_at"] else []} for row in ranked
+        {
+            **row,
+            "worst_at": describe(row),
+            "infeasible_at": ["all draws"] if row["infeasible_at"] else [],
+        }
+        for row in ranked
     ]
