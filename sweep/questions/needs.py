@@ -84,8 +84,9 @@ def list_needs(
         )
     if parameter in UPGRADABLE and (efficiency is None or not 0 < efficiency <= 1):
         raise InputError(
-            f"efficiency: expected more than 0 and at most 1, got {efficiency or 'none'}",
-            advice=f"what is {parameter} needed for? Of 80 %, give --efficiency 0.8",
+            f"expected more than 0 and at most 1, got {efficiency or 'none'}",
+            where="efficiency",
+            advice=f"what is {parameter} needed for? For 80 % give 0.8",
         )
     space = _drop_sought(open_space(cube, selection).ask_intervals(), parameter)
     space.expect_few(MOST_CELLS)

@@ -36,6 +36,7 @@ def test_the_fewest_pes_that_meet_a_deadline():
     assert best["pe_hours"] == pytest.approx(21 * best["train_time"] / 3600)
     assert best["cost"] == pytest.approx(2 * best["pe_hours"])
     assert best["holds"] is None
+    assert list_provisions(grid, f"{deadline!r} s", epochs=10, price=2.0) == [best, alone]
     assert alone["pe"] is None
     assert alone["reason"].startswith("at best ")
     assert alone["reason"].endswith(" s, on 1 PEs")
@@ -51,7 +52,7 @@ def test_a_deadline_at_the_median_holds_in_half_of_the_cases():
 def test_deadlines_and_epochs_that_cannot_be(mixed):
     with pytest.raises(InputError, match="deadline: expected more than 0, got 0"):
         list_provisions(mixed, 0)
-    with pytest.raises(InputError, match="epochs: nobody says how many epochs; give --epochs"):
+    with pytest.raises(InputError, match="epochs: the number of epochs is not given; such as 90"):
         list_provisions(read_grid(pe=4, batch=8, strategy="data", settings=PAPER), 60)
 
 
