@@ -105,6 +105,9 @@ Sel = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
+Nearest = Annotated[
+    bool, typer.Option("--nearest", help="Of --sel, take the nearest values that the axes have.")
+]
 Form = Annotated[
     Literal["table", "json", "csv"],
     typer.Option("--format", help="How to print the answer; --json: as JSON."),

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.assignments import parse_selection, parse_settings
+from sweep.cli.assignments import parse_selection, parse_settings, take_nearest
 from sweep.cli.completion import complete_entries, complete_strategies
 from sweep.cli.exits import NOTHING_FEASIBLE, end
 from sweep.cli.option_messages import speak_of_options
-from sweep.cli.shared_options import MaxGlobalBatch, Sel, Set, StoreOrNone, Target
+from sweep.cli.shared_options import MaxGlobalBatch, Nearest, Sel, Set, StoreOrNone, Target
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
@@ -100,12 +100,15 @@ SETTINGS = {
 OPTIONS: dict[str, Any] = {
     "store": StoreOrNone,
     "sel": Sel,
+    "nearest": Nearest,
     **AXES,
     "settings": Set,
     "quiet": Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")],
     "max_global_batch": MaxGlobalBatch,
     **SETTINGS,
 }
+
+FLAGS = ("quiet", "nearest")
 
 
 def ask_space(question: Command) -> Command:
@@ -120,7 +123,7 @@ def ask_space(question: Command) -> Command:
         Parameter(
             name,
             Parameter.KEYWORD_ONLY,
-            default=False if name == "quiet" else None,
+            default=False if name in FLAGS else None,
             annotation=each,
         )
         for name, each in OPTIONS.items()
@@ -155,10 +158,13 @@ def read_asked(given: dict[str, Any], objective: str | None) -> Asked:
             where="--model",
             advice="name a cube's folder, or give --model, --dataset, --system and --pe",
         )
-    if given["sel"]:
-        raise InputError(
-            "there is no store to slice", where="--sel", advice="give the values by --pe and others"
-        )
+    for name in ("sel", "nearest"):
+        if given[name]:
+            raise InputError(
+                "there is no store to slice",
+                where=f"--{name}",
+                advice="give the values by --pe and others",
+            )
     return _read_options(given, objective)
 
 
@@ -173,7 +179,9 @@ def _read_store(given: dict[str, Any]) -> Asked:
                 advice="leave it out, or ask without a store: --model and others",
             )
     named = [f"{name}={given[name]}" for name in AXES if given[name] is not None]
-    selection = parse_selection([*(given["sel"] or []), *named])
+    selection: Selection = parse_selection([*(given["sel"] or []), *named])
+    if given["nearest"]:
+        selection = take_nearest(given["store"], selection)
     return Asked(given["store"], selection, given["store"], given["max_global_batch"])
 
 

@@ -163,6 +163,6 @@ def _connect(scheduler: str) -> Client:
     except (OSError, ValueError) as error:
         raise InputError(
             f"no Dask scheduler answers ({error})",
-            where=f"--scheduler {scheduler}",
+            where=f"scheduler {scheduler}",
             advice="start one with 'dask scheduler', and give its address, tcp://HOST:8786",
         ) from None

@@ -49,7 +49,7 @@ class Where:
         if self.workers and self.scheduler:
             raise InputError(
                 "expected local workers or a scheduler, got both",
-                where="--workers, --scheduler",
+                where="workers, scheduler",
                 advice="leave one out: a scheduler has workers of its own",
             )
 
@@ -112,8 +112,8 @@ def sweep(
     if overwrite and extend:
         raise InputError(
             "expected one of the two, got both",
-            where="--overwrite, --extend",
-            advice="--extend keeps what is stored, --overwrite starts anew",
+            where="overwrite, extend",
+            advice="extend keeps what is stored, overwrite starts anew",
         )
     # Held before anybody looks: what is decided by is still so when it is written.
     with _translate_failures(url), hold_store(url):

@@ -116,7 +116,7 @@ def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> 
     """Labels of strategies, each with what it leaves open to be searched."""
     names = TABLE_III if given is None else split_labels(given)
     listed = names if isinstance(names, list | tuple) else [names]
-    return [_open_choices(parse_strategy(each, "--strategy"), parameters) for each in listed]
+    return [_open_choices(parse_strategy(each, "strategy"), parameters) for each in listed]
 
 
 def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:

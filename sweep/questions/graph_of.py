@@ -49,7 +49,7 @@ def choose_graph(
         if value is not None:
             raise InputError(
                 f"the times of a graph are of its own {key}, got {shorten(value)}",
-                where=f"--{key}",
+                where=key,
                 advice="leave it out, or name a model, whose times depend on it",
             )
     # Graphs do not say their precision; PipeDream's profiles are in fp32.
@@ -82,9 +82,7 @@ def _ask_oracle(
     from sweep.questions.predict import ONLY, Configuration
 
     if batch is None:
-        raise InputError(
-            "expected the samples of a step", where="--batch", advice="write --batch 32"
-        )
+        raise InputError("expected the samples of a step", where="batch", advice="such as 32")
     keep_programs()
     settings = {"optimizer": optimizer}
     grid = Configuration(

@@ -107,8 +107,8 @@ ANSWERS: dict[str, Answer] = {
         several_systems=True,
     ),
     "provision --need": Answer(
-        f"{PLACE} pe batch parameter own? needed? reason?",
-        "needed_p10? needed_p90? met_probability? efficiency_p10? efficiency_p90?",
+        f"{PLACE} pe parameter own? needed? reason?",
+        "batch needed_p10? needed_p90? met_probability? efficiency_p10? efficiency_p90?",
         axes="known",
         own={
             f"efficiency_p{percent}": Key(
@@ -127,6 +127,7 @@ ANSWERS: dict[str, Answer] = {
     "regret": Answer(
         "rank? model dataset strategy worst_loss? worst_at? mean_loss? infeasible_at",
         "system",
+        axes="known",
         several_systems=True,
     ),
     "diff": Answer(

@@ -31,10 +31,10 @@ def choose_convergence(
         return _read_file(str(reference), model, dataset, target, samples)
     convergence = None if dataset is None else find_convergence(model, dataset, target)
     if convergence is None:
-        where = "without a --dataset" if dataset is None else f"on {shorten(dataset)}"
+        where = "without a data set" if dataset is None else f"on {shorten(dataset)}"
         raise InputError(
             f"no epochs of {shorten(model)} {where} are known",
-            where="--model",
+            where="model",
             advice="give measured ones: --convergence FILE.csv (columns model, dataset, target, "
             "global_batch, epochs)",
         )

@@ -134,7 +134,7 @@ def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
         raise InputError(
             "a map has several PE counts, and several values of another axis; this slice has "
             f"several of {', '.join(wide) or 'none'}",
-            where="--sel",
+            where="selection",
             advice="select more of pe and batch, or sweep over both",
         )
     if over is None:
@@ -142,7 +142,7 @@ def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
     if over not in others:
         raise InputError(
             f"no axis {over!r} with several values in this slice",
-            where="--over",
+            where="over",
             advice=suggest_name(over, others),
         )
     return over

@@ -160,7 +160,7 @@ def test_a_cube_that_cannot_be_read(command, tmp_path, paradl):
         ("pe=5", "no pe '5' in this cube; the nearest is 4; known: "),
         (
             "pe=48",
-            "the axis ends at 12: add values to the spec and sweep with --extend; the nearest",
+            "the axis ends at 12: add values to the spec and extend the store; the nearest",
         ),
         ("pe=x", "expected a number, got 'x'"),
         ("pe", "--sel: expected name=value, got 'pe'"),

@@ -292,7 +292,7 @@ def test_no_cube_to_extend(data_spec, tmp_path):
 
 
 def test_extend_and_overwrite_exclude_each_other(data_spec, data_url):
-    with pytest.raises(InputError, match="--overwrite, --extend: expected one of the two"):
+    with pytest.raises(InputError, match="overwrite, extend: expected one of the two"):
         sweep.run(data_spec, data_url, extend=True, overwrite=True)
 
 

@@ -11,15 +11,16 @@ from sweep.questions import summary_table
 
 def test_against_brute_force(mixed):
     rows = sweep.best(mixed).to_dict("records")
-    assert len(rows) == 12
+    assert len(rows) == 24
+    given = ("model", "dataset", "system", "strategy", "inter_bandwidth")
     for row in rows:
-        cells = mixed.sel({key: row[key] for key in ("model", "dataset", "system", "strategy")})
+        cells = mixed.sel({key: row[key] for key in given})
         time = (cells.comp_time.astype(float) + cells.comm_time.astype(float)).values
         allowed = np.where((cells.limit.values & FORBIDS) == 0, time, np.inf)
         assert row["feasible"] == np.isfinite(allowed).any()
         if row["feasible"]:
             assert row["epoch_time"] == pytest.approx(allowed.min(), rel=1e-6)
-            cell = cells.sel({axis: row[axis] for axis in ("pe", "batch", "inter_bandwidth")})
+            cell = cells.sel({axis: row[axis] for axis in ("pe", "batch")})
             time = float(cell.comp_time) + float(cell.comm_time)
             assert row["epoch_time"] == pytest.approx(time, rel=1e-6)
             assert row["comp_time"] + row["comm_time"] == pytest.approx(time, rel=1e-6)
@@ -29,7 +30,7 @@ def test_against_brute_force(mixed):
 
 def test_the_fastest_comes_first(mixed):
     rows = sweep.best(mixed)
-    for _, place in rows.groupby(["model", "dataset"]):
+    for _, place in rows.groupby(["model", "dataset", "inter_bandwidth"]):
         allowed = place[place["feasible"].astype(bool)]
         assert allowed["epoch_time"].is_monotonic_increasing
         assert allowed["rank"].tolist() == list(range(1, len(allowed) + 1))
@@ -37,7 +38,8 @@ def test_the_fastest_comes_first(mixed):
 
 
 def test_losers_say_what_forbids_them(mixed):
-    rows = sweep.best(mixed, {"pe": 12, "model": "alexnet"}).set_index("strategy")
+    chosen = {"pe": 12, "model": "alexnet", "inter_bandwidth": "1 GB/s"}
+    rows = sweep.best(mixed, chosen).set_index("strategy")
     serial = rows.loc["serial"]
     assert serial["rank"] is None
     assert serial["limit"] == ["too_many_pes"]
@@ -62,7 +64,7 @@ def test_a_store_is_opened_once(small_url, monkeypatch):
 
 
 def test_pe_hours_and_cost_against_brute_force(mixed):
-    alone = mixed.sel(model="alexnet", dataset="imagenet-226")
+    alone = mixed.sel(model="alexnet", dataset="imagenet-226", inter_bandwidth=1e9)
     rows = sweep.best(alone, objective="cost", price=2.0).to_dict("records")
     for row in rows:
         cells = alone.sel(strategy=row["strategy"])
@@ -75,7 +77,7 @@ def test_pe_hours_and_cost_against_brute_force(mixed):
 
 
 def test_losers_of_a_store_are_explained_on_request(mixed_url):
-    selection = {"pe": 12, "model": "alexnet", "strategy": "serial"}
+    selection = {"pe": 12, "model": "alexnet", "strategy": "serial", "inter_bandwidth": 1e9}
     assert sweep.best(mixed_url, selection)["rejection"].tolist() == [None]
     (rejection,) = sweep.best(mixed_url, selection, why=True)["rejection"]
     assert rejection["limit"] == ["too_many_pes"]
@@ -95,6 +97,31 @@ def test_the_largest_global_batch_bounds_a_store(mixed):
     assert all(row["global_batch"] <= 64 for row in rows if row["feasible"])
     data = next(row for row in rows if row["strategy"] == "data")
     assert data["pe"] * data["batch"] <= 64
+
+
+def test_a_store_answers_as_its_cells_do_for_each_bandwidth(mixed, mixed_url):
+    rows = sweep.best(mixed_url).to_dict("records")
+    cells = sweep.best(mixed).to_dict("records")
+    for row, cell in zip(rows, cells, strict=True):
+        names = ("rank", "model", "strategy", "inter_bandwidth", "pe", "batch", "limit")
+        assert [row[name] for name in names] == [cell[name] for name in names]
+        assert row["epoch_time"] == pytest.approx(cell["epoch_time"], rel=1e-6)
+
+
+def test_each_memory_has_a_ranking_and_losers_of_its_own():
+    cells = sweep.compute_space(
+        "alexnet",
+        dataset="imagenet",
+        pe=8,
+        batch=[16, 4096],
+        strategy="data",
+        parameters={"memory_capacity": ["100 MB", "16 GB", "80 GB"]},
+        settings={"oracle": "paper"},
+    )
+    least, own, most = sweep.best(cells).to_dict("records")
+    assert [row["memory_capacity"] for row in (least, own, most)] == [1e8, 16e9, 80e9]
+    assert [row["batch"] for row in (least, own, most)] == [None, 16, 4096]
+    assert least["rejection"]["memory_capacity"] == 1e8
 
 
 def test_systems_compete():

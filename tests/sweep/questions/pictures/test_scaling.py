@@ -88,12 +88,12 @@ def test_no_band_where_none_is_stored(mixed):
 def test_all_axes_with_several_values_are_told_at_once(mixed):
     with pytest.raises(InputError, match="one value of batch, inter_bandwidth") as told:
         describe_scaling(mixed, {"model": "alexnet"})
-    assert "--sel batch=8 --sel inter_bandwidth=1000000000" in str(told.value)
+    assert 'batch=8 inter_bandwidth="1 GB/s"' in str(told.value)
     assert "batch 8, 64" in str(told.value)
 
 
 def test_what_is_advised_is_accepted(mixed):
-    describe_scaling(mixed, {"model": "alexnet", "batch": "8", "inter_bandwidth": "1000000000"})
+    describe_scaling(mixed, {"model": "alexnet", "batch": "8", "inter_bandwidth": "1 GB/s"})
 
 
 def test_a_quantity_that_is_none(mixed):
