@@ -19,7 +19,7 @@ from kernels.layers import LayerTimes
 from kernels.own_part import time_own_part
 from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import MeasuredRun
-from sweep.questions.predict import ONLY, Configuration
+from sweep.questions.configuration import ONLY, Configuration
 
 # The one parameter of the layers themselves: the others are of the software.
 OVERHEAD = "layer_overhead"
