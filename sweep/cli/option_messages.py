@@ -30,6 +30,9 @@ DETAILED = ("selection ", "splits ", "scheduler ")
 KEYS = "dataset|oracle|scaling|recompute|calibration|convergence|target|times|optimizer"
 
 
+GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"
+
+
 def name_option(text: str) -> str:
     """A message with options at its beginning, where a function's arguments were.
 
@@ -68,5 +71,13 @@ def speak_of_options() -> Iterator[None]:
         text = re.sub(r"^axes\.(\w+)(\.\d+)?", r"--\1", str(error), flags=re.MULTILINE)
         text = re.sub(r"^parameters\b", "--set", text, flags=re.MULTILINE)
         text = re.sub(r"^(calibration|convergence|target): ", r"--\1: ", text)
+        # A generator as options have it: pow2:1..64, of a range 1..64.
+        text = re.sub(GENERATOR, _write_generator, text)
         text = re.sub(rf"'({KEYS}): ([^' ]+)'", r"'--\1 \2'", text)
         raise InputError(text) from None
+
+
+def _write_generator(match: re.Match[str]) -> str:
+    """A spec's generator as an option has it."""
+    name, ends = match[1], match[2].replace(", ", "..")
+    return ends if name == "range" else f"{name}:{ends}"

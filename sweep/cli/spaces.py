@@ -15,6 +15,7 @@ from grids.reading.errors import InputError
 from sweep.cli.assignments import parse_selection, parse_settings, take_nearest
 from sweep.cli.completion import complete_entries, complete_strategies
 from sweep.cli.exits import NOTHING_FEASIBLE, end
+from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import MaxGlobalBatch, Nearest, Sel, Set, StoreOrNone, Target
 from sweep.show.visible import tell
@@ -187,6 +188,7 @@ def _read_store(given: dict[str, Any]) -> Asked:
 
 def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
     """A design space of options, what is not given searched."""
+    check_names(given, several=True)
     from sweep.questions.adhoc import Options, is_unbounded, make_grid
 
     parameters: dict[str, Any] = dict(parse_settings(given["settings"], "--set"))

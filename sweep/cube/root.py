@@ -74,6 +74,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         # Zarr's GroupNotFoundError is one. An empty folder is free, as `hold_store` makes one.
         if _is_free(url):
             return None
+        _refuse_file(url)
         raise InputError(
             "this folder holds something else, and no cube; left untouched",
             where=url,
@@ -97,6 +98,20 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         )
     _check_codecs(url, group)
     return group
+
+
+def _refuse_file(url: str) -> None:
+    """Refuse a file where a store's folder is expected, such as a spec."""
+    path = Path(url)
+    if not path.is_file():
+        return
+    if path.suffix in (".yaml", ".yml"):
+        raise InputError(
+            "a YAML file, and no cube; left untouched",
+            where=url,
+            advice=f"make a cube of a spec with: paradl sweep {path.name} STORE",
+        )
+    raise InputError("a file, and no cube; left untouched", where=url, advice="name a folder")
 
 
 def is_unfinished(group: zarr.Group) -> bool:

@@ -5,7 +5,7 @@ Either way a block is the same function, so that the cube is the same bit for bi
 """
 
 import errno
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.grid import Grid
-from grids.reading.errors import InputError, shorten
-from grids.spec import read_spec, validate_spec
+from grids.grid_of_spec import Source
+from grids.grid_of_spec import read_grid as read_grid
+from grids.reading.errors import InputError
 from sweep.cube.create import create_cube
 from sweep.cube.difference import describe_difference, describe_other_changes
 from sweep.cube.extend import Extension, extend_cube, plan_extension
@@ -32,8 +33,6 @@ from sweep.errors import RunError
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Source = str | Path | Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -77,17 +76,6 @@ def run(
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
     sweep(grid, url, overwrite, Where(workers, scheduler), progress, extend)
     return open_dataset(url)
-
-
-def read_grid(spec: Source) -> Grid:
-    """The design space of a spec file or mapping."""
-    if isinstance(spec, Mapping):
-        return Grid.from_spec(validate_spec(dict(spec), "spec"))
-    if not isinstance(spec, str | Path):
-        raise InputError(f"expected a YAML file or a mapping, got {shorten(spec)}", where="spec")
-    path = Path(spec)
-    checked, document = read_spec(path)
-    return Grid.from_spec(checked, path.parent, document.where)
 
 
 def open_dataset(store: str | Path) -> "xr.Dataset":

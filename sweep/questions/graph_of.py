@@ -10,7 +10,7 @@ from grids.entries.precision import PRECISIONS, Optimizer
 from grids.entries.systems import System
 from grids.graphs.find import find_graph, list_graphs
 from grids.graphs.graph import Graph
-from grids.library import list_names
+from grids.names import list_names
 from grids.reading.errors import InputError, shorten, suggest_name
 
 
@@ -79,7 +79,7 @@ def _ask_oracle(
     from grids.graphs.from_models import make_graph
     from kernels.compute import layer_times
     from sweep.engine.compile_cache import keep_programs
-    from sweep.questions.predict import ONLY, Configuration
+    from sweep.questions.configuration import ONLY, Configuration
 
     if batch is None:
         raise InputError("expected the samples of a step", where="batch", advice="such as 32")

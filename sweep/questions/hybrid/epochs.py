@@ -10,8 +10,9 @@ from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
 from grids.convergence.points import read_points
 from grids.convergence.table import interpolate_epochs
-from grids.library import find, list_names
+from grids.library import find
 from grids.models.layers import Floats
+from grids.names import list_names
 from grids.reading.errors import InputError, shorten
 from kernels.convergence import Law, count_epochs
 

@@ -8,7 +8,8 @@ import pytest
 
 from grids.convergence.catalogue import EPOCHS, MEASURED_AS, find_convergence
 from grids.convergence.points import read_points
-from grids.library import find, list_names
+from grids.library import find
+from grids.names import list_names
 from grids.reading.errors import InputError
 from kernels.convergence import count_epochs
 

@@ -13,7 +13,8 @@ from grids.entries.calibration import CALIBRATED, LEAST, CalibrationFile, list_p
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.software import SOFTWARE, SoftwareName
-from grids.library import find, list_names
+from grids.library import find
+from grids.names import list_names
 from grids.reading.errors import InputError
 
 SIZE = len(CALIBRATED)

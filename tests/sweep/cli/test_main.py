@@ -94,6 +94,7 @@ def test_a_bad_axis(key, value, message, spec_file, tmp_path, paradl):
         ({"parameters": {"phi": 0.5}}, "expected at least 1, got 0.5"),
         ({"scaling": "medium"}, "'weak' or 'strong', got 'medium'"),
         ({"axis": {}}, "unknown key; did you mean 'axes'?"),
+        ({"models": ["alexnet"]}, "unknown key; did you mean 'model' under 'axes'?"),
         ({"oracle": "paper", "axes": [1]}, "axes: expected a mapping, got [1]"),
     ],
 )
@@ -349,7 +350,7 @@ def test_predict_and_explain(paradl):
 @pytest.mark.parametrize(
     ("options", "limits"),
     [
-        (("--strategy", "serial"), "too_many_pes"),
+        (("--strategy", "serial"), "too_many_pes; serial is one PE"),
         (
             ("--batch", "100000", "--strategy", "data"),
             "memory; a replica holds [0-9]+ samples at most",

@@ -287,8 +287,8 @@ def test_without_the_option_it_is_refused(data_spec, data_url):
 
 def test_no_cube_to_extend(data_spec, tmp_path):
     with pytest.raises(InputError, match="no cube here to extend; leave --extend out"):
-        sweep.run(data_spec, tmp_path / "cube.zarr", extend=True)
-    assert not (tmp_path / "cube.zarr").exists()
+        sweep.run(data_spec, tmp_path / "mistyped" / "cube.zarr", extend=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_extend_and_overwrite_exclude_each_other(data_spec, data_url):
