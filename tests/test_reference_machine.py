@@ -80,8 +80,8 @@ def test_steps_in_a_row_read_their_weights_again() -> None:
     # 3 x (72 r + 4) x 4 / 1000
     recurrent = replace(CONV, steps=5, reads=11 / 3)
     assert layer_pass(recurrent, MACHINE) == pytest.approx((138.24, 3.216))
-    # K = 2 x 3 x 3 = 18: 3 x 2304 / (100 x 0.5 x 18/21 x 4/7) = 282.24; as long as with three samples
-    # more, in two of three passes.
+    # K = 2 x 3 x 3 = 18: 3 x 2304 / (100 x 0.5 x 18/21 x 4/7) = 282.24; as long as with three
+    # samples more, in two of three passes.
     few = replace(MACHINE, half_channels=3.0)
     assert layer_pass(recurrent, few) == pytest.approx((282.24, 3.216 + 2 * 282.24))
     gates = replace(RELU, steps=5)
