@@ -1,4 +1,4 @@
-"""On one PE every strategy is the same training: one is feasible where all are, in the same time."""
+"""On one PE every strategy is the same training: all are feasible or none, in the same time."""
 
 import pytest
 
