@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grids.grid import Grid
-from kernels.flags import Limit
 from sweep.cube.store import Cube
-from sweep.cube.variables import name_limits
+from sweep.questions.batch_marks import mark_batch
 from sweep.questions.degrees import list_degrees
 from sweep.questions.objectives import Aim, Goal, Price, count_hours
 from sweep.questions.picks import PLACE, pick_strategies
@@ -107,18 +106,12 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         **times,
         "memory": pick["memory"],
         "feasible": feasible,
-        "limit": _mark_batch(grid, cell, degrees) if feasible else pick["limit"],
+        "limit": mark_batch(grid, cell, degrees["global_batch"]) if feasible else pick["limit"],
         "trains": trains,
     }
 
 
-def _mark_batch(grid: Grid, cell: Row, degrees: Row) -> list[str]:
-    """The mark of an allowed cell whose global batch is more than its data set has."""
-    samples = next(each.samples for each in grid.datasets if each.name == cell["dataset"])
-    return name_limits(Limit.BATCH_EXCEEDS_DATASET) if degrees["global_batch"] > samples else []
-
-
-_NO_DEGREES = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))
+_NO_DEGREES: Row = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))
 
 
 def _list_times(pick: Row, aim: Aim) -> Row:

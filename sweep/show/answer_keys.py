@@ -61,6 +61,7 @@ WORDS = {
     "limit": Key(REASONS, VARIABLES["limit"].long_name),
     "rejection": Key(RECORD, "the nearest cell, its limit, and the changes that make it feasible"),
     "faster_than_next": Key(NUMBER, "probability that the first takes less time than the second"),
+    "marks": Key(REASONS, "what marks the fastest PE count, and forbids nothing"),
     "largest_pe": Key(COUNT, "the largest PE count that nothing forbids"),
     "forbidden_by": Key(TEXT, "what forbids the next PE count"),
     "fastest_pe": Key(COUNT, "the PE count with the least time of an epoch"),

@@ -75,7 +75,7 @@ ANSWERS: dict[str, Answer] = {
     ),
     "limits": Answer(
         f"{PLACE} batch largest_pe? forbidden_by",
-        "fastest_pe? fastest_time? efficient_pe? fastest_time_p10? fastest_time_p90? "
+        "marks fastest_pe? fastest_time? efficient_pe? fastest_time_p10? fastest_time_p90? "
         "fastest_pe_p10? fastest_pe_p90? efficient_pe_p10? efficient_pe_p90? soonest_pe? "
         "soonest_time? soonest_epochs? soonest_efficient_pe? soonest_time_p10? soonest_time_p90? "
         "soonest_pe_p10? soonest_pe_p90?",

@@ -146,6 +146,12 @@ def find_allowed(limit: NDArray[Any]) -> NDArray[np.bool_]:
     return allowed
 
 
+def find_beyond(limit: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a cell's global batch is larger than its data set."""
+    beyond: NDArray[np.bool_] = (limit & np.uint16(Limit.BATCH_EXCEEDS_DATASET)) > 0
+    return beyond
+
+
 def name_stop(limit: NDArray[Any], last: int) -> str | None:
     """What forbids the first PE count beyond position `last`; None: the axis ends before anything.
 

@@ -7,6 +7,9 @@ import sweep
 from kernels.flags import FORBIDS
 from sweep.cube.store import open_cube
 from sweep.questions import summary_table
+from sweep.questions.pictures.breakdown import describe_breakdown
+from sweep.questions.pictures.memory import describe_memory
+from sweep.questions.pictures.scaling import describe_scaling
 
 
 def test_against_brute_force(mixed):
@@ -165,6 +168,16 @@ def test_an_epoch_is_at_least_one_iteration(oracle):
     assert (row["feasible"], row["limit"]) == (True, ["batch_exceeds_dataset"])
     one = sweep.best(cells, {"pe": 1}).to_dict("records")[0]
     assert one["limit"] == []
+    (line,) = sweep.limits(cells).to_dict("records")
+    assert (line["fastest_pe"], line["marks"]) == (1024, ["batch_exceeds_dataset"])
+    assert "marks" not in sweep.limits(cells, selection={"pe": 1})
+    (curve,) = describe_scaling(cells).curves
+    assert curve.beyond is not None
+    assert curve.beyond.tolist() == [False, True]
+    assert describe_memory(cells).beyond == ("p = 1,024",)
+    breakdown = describe_breakdown(cells).beyond
+    assert breakdown is not None
+    assert breakdown.tolist() == [False, True]
     # By data parallelism a PE computes as long for its own 300 samples, wherever they count.
     alone = one["comp_time"] / (50_000 / 300)
     assert row["comp_time"] == pytest.approx(alone, rel=1e-6)
