@@ -79,10 +79,17 @@ MAPS = Path("/proc/self/maps")
 
 @pytest.fixture(scope="module", autouse=True)
 def drop_programs() -> Iterator[None]:
-    """Forget compiled programs between files, once there are many."""
+    """Forget compiled programs between files, once there are many.
+
+    What else lives is not searched for garbage again: all of it takes 1.5 s each time that tests,
+    Hypothesis or pytest ask.
+    """
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+        gc.unfreeze()
         jax.clear_caches()
+    gc.collect(1)
+    gc.freeze()
 
 
 # Whose tests check the shapes that the kernels declare: those of the kernels, and of all strategies
@@ -118,14 +125,6 @@ def share_programs() -> None:
     from sweep.engine.compile_cache import keep_programs
 
     keep_programs()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def end_soon() -> Iterator[None]:
-    """Search what lives for garbage once as the run ends: pytest does five times, 2 s each."""
-    yield
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

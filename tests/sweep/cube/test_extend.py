@@ -12,7 +12,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -332,7 +331,7 @@ def test_cut_short_after_any_write(tmp_path):
     new = shutil.copytree(old, tmp_path / "new.zarr")
     cube = extended(new, spec)
     before, after, whole = arrays(old), arrays(new), data(new)
-    for last in count(0, 4):
+    for last in count(0, 7):
         url = shutil.copytree(old, tmp_path / f"{last}.zarr")
         with pytest.MonkeyPatch.context() as patch:
             dying_after(patch, last)
@@ -361,20 +360,16 @@ def test_cut_short_after_any_write(tmp_path):
 
 
 def test_killed_while_it_extends(tmp_path, data_spec, data_url):
-    """Killed as a process, at many instants from its first write to its last."""
+    """Killed as a process, at three instants; at any write: the test before."""
     spec = longer(data_spec, TWICE)
     path = tmp_path / "spec.yaml"
     path.write_text(yaml.safe_dump(spec))
     url = shutil.copytree(data_url, tmp_path / "cube.zarr")
-    random = np.random.default_rng(7)
-    kills = 0
-    while run_for(path, url, random.uniform(0, 0.5)):
-        kills += 1
-        sweep.open_dataset(url).load()
-        assert kills < 50
-    cube = open_cube(str(url))
+    kills = [run_for(path, url, seconds) for seconds in (0, 0.02, 0.2)]
+    sweep.open_dataset(url).load()
+    assert any(kills)
+    cube = extended(url, spec)
     assert cube.read_done().all()
-    assert kills > 0
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 
 
