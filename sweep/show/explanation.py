@@ -28,6 +28,7 @@ SUMS = (
         "limit",
         "oracle",
         "precision",
+        "software",
         "times",
         "calibration",
     ),
