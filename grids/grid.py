@@ -147,7 +147,8 @@ class Grid:
         entries = (*self.models, *self.convergences.values())
         odd = [text for each in entries for text in each.warnings]
         whole = list_whole(self.models, self.fitting, self.strategies)
-        return [*odd, *whole, *list_unused(self.models, self.systems, self.spec)]
+        files = self.models, self.datasets, self.systems, self.convergences
+        return [*odd, *whole, *list_unused(*files, self.spec)]
 
     @cached_property
     def axes(self) -> dict[str, Floats]:

@@ -249,7 +249,9 @@ def predict(grid: "Grid", form: Any) -> None:
     from sweep.show.tables import show_one
 
     answer = answer_grid(grid)
-    show_one(answer, form)
+    # Notes have been written to stderr.
+    shown = {key: each for key, each in answer.items() if form != "table" or key != "notes"}
+    show_one(shown, form)
     _end_if_forbidden(answer)
 
 

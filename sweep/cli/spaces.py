@@ -21,7 +21,6 @@ from sweep.cli.shared_options import MaxGlobalBatch, Nearest, Sel, Set, StoreOrN
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from grids.entries.systems import System
     from sweep.questions.selection import Selection
     from sweep.questions.summary_table import Source
 
@@ -212,44 +211,25 @@ def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
 
 
 def ask_cube(asked: Asked, question: Any) -> Any:
-    """The answer to a question, rows of several systems with their precision and software.
+    """The answer to a question.
 
-    Says on stderr what a store lacks of it, where systems differ, and that it takes long.
+    Says on stderr what a store lacks of it, that it takes long, and that systems differ in
+    precision or software.
     """
     from sweep.engine.progress import report_waiting
+    from sweep.questions.compared_systems import list_systems
+    from sweep.questions.space import open_space
 
     with report_waiting(silent=asked.quiet):
         rows = _ask_finished(asked, question)
-        systems = _list_systems(asked)
-    if len(systems) < 2:
-        return rows
+        systems = list_systems(open_space(asked.source, asked.selection))
     if len({(each.precision, each.software) for each in systems}) > 1 and not asked.quiet:
         settings = ", ".join(f"{each.name} {each.precision} {each.software}" for each in systems)
         tell(
             f"paradl: systems differ in precision or software: {settings}; "
             "to compare like with like: NAME:precision=amp,software=ddp"
         )
-    return [add_software(row, systems) for row in rows]
-
-
-def _list_systems(asked: Asked) -> "list[System]":
-    """The systems of the slice."""
-    from sweep.questions.space import open_space
-
-    space = open_space(asked.source, asked.selection)
-    return [space.grid.systems[at] for at in space.places["system"]]
-
-
-def add_software(row: dict[str, Any], systems: "list[System]") -> dict[str, Any]:
-    """The row with the precision and software of its system behind the system's name."""
-    system = next((each for each in systems if each.name == row.get("system")), None)
-    if system is None:
-        return row
-    settings = {"precision": system.precision, "software": system.software}
-    items: dict[str, Any] = {}
-    for key, value in row.items():
-        items |= {key: value} | (settings if key == "system" else {})
-    return items
+    return rows
 
 
 def _ask_finished(asked: Asked, question: Any) -> Any:

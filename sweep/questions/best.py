@@ -9,6 +9,7 @@ import numpy as np
 from grids.grid import Grid
 from sweep.cube.store import Cube
 from sweep.questions.batch_marks import mark_batch
+from sweep.questions.compared_systems import add_software
 from sweep.questions.degrees import list_degrees
 from sweep.questions.objectives import Aim, Goal, Price, count_hours
 from sweep.questions.picks import PLACE, pick_strategies
@@ -90,7 +91,7 @@ def rank_strategies(
     for some in _split_places(rows, place):
         ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim, unsure)
     explains = not isinstance(cube, Cube) if why is None else why
-    return [_add_rejection(space, row, explains) for row in ranked]
+    return add_software(space, [_add_rejection(space, row, explains) for row in ranked])
 
 
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:

@@ -17,10 +17,11 @@ from kernels.statistics import BEST
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import name_limits
 from sweep.questions.batch_marks import mark_cell
+from sweep.questions.compared_systems import add_columns
 from sweep.questions.lines import Columns
 from sweep.questions.objectives import Aim, Goal
 from sweep.questions.selection import Selection
-from sweep.questions.space import open_space, read_grid
+from sweep.questions.space import open_space
 from sweep.questions.summary_table import Source, open_source, read_machine_grid, summarise_slice
 
 if TYPE_CHECKING:
@@ -130,14 +131,15 @@ def _make_columns(
     columns = lines.list_columns()
     told = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
     axes = {axis: columns[axis] for axis in lines.coordinates}
+    space = open_space(cube, selection)
     best = {names[field]: _mask_nothing(columns[names[field]]) for field in told}
     return {
-        **axes,
+        **add_columns(space, axes),
         "largest_pe": _mask_nothing(columns["largest_pe"]),
         "forbidden_by": _name_reasons(columns["forbidden_by"]),
         **best,
         "efficient_pe": _mask_nothing(columns[names["efficient_pe"]]),
-        **_list_marks(read_grid(cube), axes | {"pe": best[names["pe"]]}),
+        **_list_marks(space.grid, axes | {"pe": best[names["pe"]]}),
     }
 
 

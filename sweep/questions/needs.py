@@ -22,6 +22,7 @@ from kernels.oracle import Answer, answer_case
 from kernels.terms import list_terms
 from sweep.cube.variables import name_limits
 from sweep.questions.adhoc import MOST_BATCH
+from sweep.questions.compared_systems import add_software
 from sweep.questions.fits import Cell, find_fits
 from sweep.questions.need_ranges import RANGES, find_need_ranges
 from sweep.questions.plain_numbers import number
@@ -101,7 +102,7 @@ def list_needs(
             else:
                 answer = _need_value(space, index, cell, parameter, efficiency or 1.0)
             rows.append(space.name(index) | axes | {"parameter": parameter} | answer)
-    return rows
+    return add_software(space, rows)
 
 
 def _drop_sought(space: Space, parameter: str) -> Space:

@@ -177,15 +177,19 @@ def _describe_training(answer: Answer) -> dict[str, float | None]:
     return {"epochs": finite(epochs), "train_time": finite(epochs * number(answer.epoch_time))}
 
 
-def tell_basis(grid: Grid) -> dict[str, str]:
-    """What an answer rests on: oracle, precision, and where times of layers come from."""
+def tell_basis(grid: Grid) -> dict[str, Any]:
+    """What an answer rests on: the oracle, precision and software, and where times of layers come
+    from; `notes`: what files state and the oracle does not use, and other oddities.
+    """
     workload = grid.workload(*ONLY[:3])
     measured = workload is not None and workload.seconds is not None
     return {
         "oracle": grid.spec.oracle,
         "precision": grid.systems[0].precision,
+        "software": grid.systems[0].software,
         "times": "measured" if measured else "roofline",
         "profile": _name_profile(grid, workload),
+        "notes": grid.warnings,
     }
 
 

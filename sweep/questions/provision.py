@@ -18,6 +18,7 @@ from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case
 from kernels.outputs import compute_outputs
 from sweep.cube.variables import name_limits
+from sweep.questions.compared_systems import add_software
 from sweep.questions.degrees import list_degrees
 from sweep.questions.objectives import Aim, Price, count_hours
 from sweep.questions.plain_numbers import number
@@ -110,7 +111,8 @@ def list_provisions(
         for part in space.split_given()
         for index in part.list_indices()
     ]
-    return sorted(rows, key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
+    rows.sort(key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
+    return add_software(space, rows)
 
 
 @dataclass(frozen=True)

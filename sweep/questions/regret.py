@@ -12,10 +12,11 @@ from kernels.flags import Limit
 from kernels.statistics import BEST, Objective
 from sweep.cube.statistics import EFFICIENCY
 from sweep.questions.best import rank_strategies
+from sweep.questions.compared_systems import add_software
 from sweep.questions.lines import Lines
 from sweep.questions.picks import PLACE
 from sweep.questions.selection import Selection
-from sweep.questions.space import list_given
+from sweep.questions.space import list_given, open_space
 from sweep.questions.summary_table import (
     Source,
     expect_objective,
@@ -54,11 +55,12 @@ def regret(
     """
     expect_objective(objective)
     source = open_computed(cube)
+    space = open_space(source, selection)
     if over == DRAWS:
-        return _regret_draws(source, selection, objective)
+        return add_software(space, _regret_draws(source, selection, objective))
     lines = summarise_slice(source, selection, EFFICIENCY, objective)
     _check_axis(lines, over)
-    return _regret_values(lines, over, objective)
+    return add_software(space, _regret_values(lines, over, objective))
 
 
 def _check_axis(lines: Lines, over: str) -> None:

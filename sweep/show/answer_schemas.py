@@ -28,7 +28,8 @@ TIMES = "epoch_time? comp_time? comm_time?"
 _PREDICTED = Answer(
     f"{PLACE} pe replicas? group? segments? batch? global_batch? {TIMES} epochs? train_time? "
     "iteration_time? iteration_comp_time? iteration_comm_time? memory? memory_parts "
-    "largest_batch? feasible limit oracle precision times profile terms parameters calibration? "
+    "largest_batch? feasible limit oracle precision software times profile notes terms "
+    "parameters calibration? "
     "intervals? extrapolation smallest_group?",
     "samples iterations",
     own={
@@ -126,7 +127,7 @@ ANSWERS: dict[str, Answer] = {
     ),
     "regret": Answer(
         "rank? model dataset strategy worst_loss? worst_at? mean_loss? infeasible_at",
-        "system",
+        "system worst_precision? worst_software?",
         axes="known",
         several_systems=True,
     ),

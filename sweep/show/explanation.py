@@ -26,6 +26,7 @@ SUMS = (
         "limit",
         "oracle",
         "precision",
+        "software",
         "times",
         "profile",
         "calibration",

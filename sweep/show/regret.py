@@ -6,6 +6,7 @@ from typing import Any
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
+from sweep.questions.compared_systems import PLACES
 from sweep.show.answers import show_rows, tell_constants
 from sweep.show.tables import Format, Row
 
@@ -20,8 +21,8 @@ def show_regrets(rows: Sequence[Row], over: str, form: Format, every: bool) -> N
         return
     lines = [
         {
-            **row,
-            "worst_at": None if row["worst_at"] is None else _write(over, row["worst_at"]),
+            **{key: each for key, each in row.items() if key not in PLACES["worst_at"]},
+            "worst_at": _write_worst(over, row),
             "infeasible_at": _write_several(over, row["infeasible_at"]) or None,
         }
         for row in rows
@@ -31,6 +32,14 @@ def show_regrets(rows: Sequence[Row], over: str, form: Format, every: bool) -> N
     places = [key for key in shown[0] if key in LABELS[:3] or key in PARAMETERS]
     line, short = tell_constants(shown, places)
     show_rows(short, form, every, line)
+
+
+def _write_worst(over: str, row: Row) -> str | None:
+    """Where a strategy loses most; of a system with its precision and software."""
+    if row["worst_at"] is None:
+        return None
+    settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
+    return _write(over, row["worst_at"]) + (f" ({', '.join(settings)})" if settings else "")
 
 
 def _write_several(over: str, values: Sequence[Any]) -> str:

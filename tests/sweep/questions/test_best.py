@@ -1,6 +1,7 @@
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sweep
@@ -141,6 +142,16 @@ def test_systems_compete():
     assert rows["rank"].tolist() == [1, 2, 3, 4]
     assert rows["epoch_time"].is_monotonic_increasing
     assert sweep.best(cells)["rank"].tolist() == [1, 2, 1, 2]
+    assert cells.precision.values.tolist() == ["fp32", "amp"]
+    settings = {"abci": ("fp32", "plain"), "dgx-a100": ("amp", "ddp")}
+    for answer in (rows, sweep.limits(cells), sweep.pareto(cells), sweep.bottleneck(cells)):
+        for row in pd.DataFrame(answer).to_dict("records"):
+            assert (row["precision"], row["software"]) == settings[row["system"]]
+    lost = [each for each in sweep.regret(cells) if each["worst_at"]]
+    for each in lost:
+        assert (each["worst_precision"], each["worst_software"]) == settings[each["worst_at"]]
+    assert lost
+    assert "precision" not in sweep.best(cells, {"system": "abci"})
 
 
 def test_a_cost_needs_a_price(mixed):

@@ -146,7 +146,8 @@ def test_the_command(url: str, paradl: Any) -> None:
     code, out, _ = paradl("regret", url, "--format", "csv")
     assert (code, out.splitlines()[0]) == (
         0,
-        "rank,model,dataset,inter_bandwidth,strategy,worst_loss,worst_at,mean_loss,infeasible_at",
+        "rank,model,dataset,inter_bandwidth,strategy,worst_loss,worst_at,worst_precision,"
+        "worst_software,mean_loss,infeasible_at",
     )
     code, _, told = paradl("regret", url, "--sel", "strategy=serial", "--quiet")
     assert (code, told) == (4, "paradl: no strategy is feasible throughout\n")
