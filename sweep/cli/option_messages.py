@@ -19,7 +19,7 @@ SAME = (
     *("partition_by", "max_global_batch", "model", "dataset", "system", "strategy", "pe", "batch"),
 )
 # Keys of a spec that are options.
-KEYS = "dataset|oracle|scaling|recompute|calibration|convergence|target|times|optimizer"
+KEYS = "dataset|oracle|conventions|scaling|recompute|calibration|convergence|target|times|optimizer"
 
 
 def name_option(text: str) -> str:
