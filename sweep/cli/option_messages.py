@@ -27,7 +27,7 @@ SAME = (
 # Arguments behind which a message may name a part of theirs.
 DETAILED = ("selection ", "splits ", "scheduler ")
 # Keys of a spec that are options.
-KEYS = "dataset|oracle|scaling|recompute|calibration|convergence|target|times|optimizer"
+KEYS = "dataset|oracle|conventions|scaling|recompute|calibration|convergence|target|times|optimizer"
 
 
 GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"

@@ -57,6 +57,10 @@ AllReduce = Annotated[
     Literal["ring", "hierarchical"],
     typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
 ]
+Conventions = Annotated[
+    Literal["table", "authors"],
+    typer.Option(help="With --oracle paper: Table III's own sums and bounds, or its authors'."),
+]
 Iterations = Annotated[
     Literal["exact", "ceil"], typer.Option(help="D/B an epoch, or rounded up as loaders do.")
 ]

@@ -1,7 +1,8 @@
 """Measured runs, each with what the oracle predicts for it.
 
 A run is predicted as it was configured: weak scaling with b = samples_per_replica, and by Table III
-with gradients of replicated weights reduced inside a group first, as the runs of the paper did.
+as the runs of the paper did: the layers that they split, and gradients of replicated weights reduced
+inside a group first.
 """
 
 import re
@@ -16,7 +17,7 @@ from sweep.measured.runs import MeasuredRun, Times
 from sweep.questions.configuration import Configuration
 from sweep.questions.predict import predict_grid
 
-AS_MEASURED = {"allreduce": "hierarchical"}
+AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
 
 @dataclass(frozen=True)
