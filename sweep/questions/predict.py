@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.grid import LABELS, Grid, Index
 from grids.inputs.case import Workload
 from grids.models.profiles import describe_profile
@@ -247,7 +248,20 @@ def tell_basis(grid: Grid) -> dict[str, str]:
         "precision": grid.systems[0].precision,
         "times": "measured" if measured else "roofline",
         "profile": _name_profile(grid, workload),
+        "convergence": _name_convergence(grid),
     }
+
+
+def _name_convergence(grid: Grid) -> str:
+    """The measured epochs that an answer rests on, or why it has none."""
+    model, dataset = grid.labels["model"][0], grid.labels["dataset"][0]
+    law = grid.convergences.get((model, dataset))
+    if law is not None:
+        batches = f"B = {law.smallest:,} to {law.largest:,}" if law.points else "a stated law"
+        return f"{law.target}, {batches}" + "".join(f"; {each}" for each in law.source)
+    if find_convergence(model, dataset) is None:
+        return f"none: {explain_missing(model, dataset)}"
+    return "none: not asked for, though epochs were measured: convergence auto takes them"
 
 
 def _name_profile(grid: Grid, workload: Workload | None) -> str:

@@ -30,6 +30,7 @@ SUMS = (
         "precision",
         "times",
         "profile",
+        "convergence",
         "calibration",
     ),
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grids.convergence.catalogue import find_convergence
+from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.convergence.choice import pick_series
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
@@ -31,9 +31,10 @@ def choose_convergence(
         return _read_file(str(reference), model, dataset, target, samples)
     convergence = None if dataset is None else find_convergence(model, dataset, target)
     if convergence is None:
-        where = "without a --dataset" if dataset is None else f"on {shorten(dataset)}"
         raise InputError(
-            f"no epochs of {shorten(model)} {where} are known",
+            f"no epochs of {shorten(model)} without a --dataset are known"
+            if dataset is None
+            else explain_missing(model, dataset),
             where="--model",
             advice="give measured ones: --convergence FILE.csv (columns model, dataset, target, "
             "global_batch, epochs)",
