@@ -44,7 +44,7 @@ def find_convergence(model: str, dataset: str, target: str | None = None) -> Con
 
 
 def explain_missing(model: str, dataset: str) -> str:
-    """Why the catalogue has no law of a model and data set: nothing measured, or one batch alone."""
+    """Why the catalogue has no law of a pair: nothing was measured, or one batch alone."""
     alone = [
         point.global_batch
         for each in _read_catalogue()
