@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.convergence.choice import pick_series
@@ -63,14 +64,20 @@ def count_samples(dataset: str) -> int | None:
     return find("dataset", dataset, Path()).samples if dataset in list_names("dataset") else None
 
 
-def draw_epochs(convergence: Convergence, batches: Floats, normals: Floats) -> Floats:
+def draw_epochs(
+    convergence: Convergence, batches: Floats, normals: Floats, stays: NDArray[np.bool_]
+) -> Floats:
     """Epochs [draw, batch] at batches [batch]; infinite beyond the largest that converges.
 
     Measured points count as they are (`interpolate_epochs`), and move with draws as the law does.
+    stays [draw]: whether batches below the smallest measured one need as many epochs as it does.
     """
     laws = convergence.draw_laws(normals)
     drawn = Law(laws.epochs_min[:, None], laws.critical_batch[:, None])
-    moved = count_epochs(drawn, batches) / count_epochs(convergence.law, batches)
-    epochs = interpolate_epochs(convergence, batches) * moved
+    counted = np.where(
+        stays[:, None], np.maximum(batches, float(convergence.smallest or 0)), batches
+    )
+    moved = count_epochs(drawn, counted) / count_epochs(convergence.law, counted)
+    epochs = interpolate_epochs(convergence, counted) * moved
     wall = convergence.converges_to or np.inf
     return np.where(batches > wall, np.inf, epochs)
