@@ -49,6 +49,11 @@ class Line:
         expected: Floats = self.speedup[0]
         return expected
 
+    def find_forbidding(self) -> int:
+        """Flags that forbid any count that groups divide."""
+        group = self.contender.group
+        return int(np.bitwise_or.reduce(self.limits[group - 1 :: group])) & FORBIDS
+
 
 @dataclass(frozen=True)
 class Paces:
