@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
-from grids.convergence.catalogue import find_convergence, is_same_data
+from grids.convergence.catalogue import explain_missing, find_convergence, is_same_data
 from grids.convergence.choice import pick_series
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
@@ -41,13 +41,21 @@ def look_up_convergences(
         except InputError as error:
             raise InputError(str(error), where=place) from None
     if not laws:
-        asked = ", ".join(f"{model} on {data.name}" for model, data in pairs)
         raise InputError(
-            f"no epochs are known of {shorten(asked)}",
+            _explain_none(pairs, references),
             where=place,
             advice="give measured ones, 'convergence: ./mine.csv' (docs/convergence.md), or 'none'",
         )
     return laws
+
+
+def _explain_none(pairs: list[tuple[str, Dataset]], references: tuple[Reference, ...]) -> str:
+    """Why no pair has epochs; of one pair, in the catalogue's words."""
+    if len(pairs) == 1 and references == ("auto",):
+        [(model, data)] = pairs
+        return explain_missing(model, data.name)
+    asked = ", ".join(f"{model} on {data.name}" for model, data in pairs)
+    return f"no epochs are known of {shorten(asked)}"
 
 
 def _look_up(

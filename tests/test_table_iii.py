@@ -106,7 +106,9 @@ def test_stages_are_at_most_g_layers(model: str, conventions: str, layers: int) 
 def test_a_stage_begins_with_a_layer_of_table_iii() -> None:
     settings = {"oracle": "paper"}
     layers = explain("resnet50", "pipeline", 56, B, dataset="imagenet", settings=settings)["layers"]
-    begins = [b["kind"] for a, b in zip(layers, layers[1:], strict=False) if a["stage"] < b["stage"]]
+    begins = [
+        b["kind"] for a, b in zip(layers, layers[1:], strict=False) if a["stage"] < b["stage"]
+    ]
     assert len(begins) == 55
     assert set(begins) == {"conv", "maxpool", "avgpool", "fc"}
 

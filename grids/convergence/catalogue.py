@@ -28,7 +28,9 @@ def find_convergence(model: str, dataset: str, target: str | None = None) -> Con
     ours = [
         each
         for each in _read_catalogue()
-        if each.model == model and is_same_data(dataset, each.dataset)
+        if len(each.points) > 1  # a law needs two
+        and each.model == model
+        and is_same_data(dataset, each.dataset)
     ]
     targets = {each.target for each in ours}
     if targets and target is not None and target not in targets:
@@ -41,6 +43,22 @@ def find_convergence(model: str, dataset: str, target: str | None = None) -> Con
     return _fit(max(matches, key=lambda each: len(each.points))) if matches else None
 
 
+def explain_missing(model: str, dataset: str) -> str:
+    """Why the catalogue has no law of a pair: nothing was measured, or one batch alone."""
+    alone = [
+        point.global_batch
+        for each in _read_catalogue()
+        if each.model == model and is_same_data(dataset, each.dataset)
+        for point in each.points
+    ]
+    if not alone:
+        return f"no epochs of {shorten(model)} on {shorten(dataset)} are known"
+    return (
+        f"no law follows from epochs of {shorten(model)} on {shorten(dataset)} at one global "
+        f"batch, {alone[0]:,}"
+    )
+
+
 def is_same_data(dataset: str, measured: str) -> bool:
     """Whether epochs of the data set `measured` are those of a spec's."""
     return measured in (dataset, MEASURED_AS.get(dataset))
@@ -48,8 +66,7 @@ def is_same_data(dataset: str, measured: str) -> bool:
 
 @cache
 def _read_catalogue() -> tuple[Series, ...]:
-    """Series with a law: of two points or more."""
-    return tuple(each for each in read_points(EPOCHS) if len(each.points) > 1)
+    return read_points(EPOCHS)
 
 
 @cache

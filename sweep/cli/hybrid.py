@@ -28,7 +28,10 @@ Counts = Annotated[
 ReplicaBatch = Annotated[int, typer.Option("--batch", help="Samples a replica.")]
 Hybrids = Annotated[
     list[str] | None,
-    typer.Option("--strategy", help="Such as data+spatial:group=2; may be repeated."),
+    typer.Option(
+        "--strategy",
+        help="Such as data+spatial:group=2; may be repeated. Default: all kinds, in pairs.",
+    ),
 ]
 Speedups = Annotated[
     list[str] | None,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, overload
 
+from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.grid import LABELS, Grid
 from grids.inputs.case import Workload
 from grids.models.profiles import describe_profile
@@ -189,8 +190,21 @@ def tell_basis(grid: Grid) -> dict[str, Any]:
         "software": grid.systems[0].software,
         "times": "measured" if measured else "roofline",
         "profile": _name_profile(grid, workload),
+        "convergence": _name_convergence(grid),
         "notes": grid.warnings,
     }
+
+
+def _name_convergence(grid: Grid) -> str:
+    """The measured epochs that an answer rests on, or why it has none."""
+    model, dataset = grid.labels["model"][0], grid.labels["dataset"][0]
+    law = grid.convergences.get((model, dataset))
+    if law is not None:
+        batches = f"B = {law.smallest:,} to {law.largest:,}" if law.points else "a stated law"
+        return f"{law.target}, {batches}" + "".join(f"; {each}" for each in law.source)
+    if find_convergence(model, dataset) is None:
+        return f"none: {explain_missing(model, dataset)}"
+    return "none: not asked for, though epochs were measured: convergence auto takes them"
 
 
 def _name_profile(grid: Grid, workload: Workload | None) -> str:

@@ -116,6 +116,7 @@ WORDS = {
     "software": Key(TEXT, "how gradients are sent"),
     "times": Key({"enum": ["measured", "roofline"]}, "where times of layers come from"),
     "profile": Key(TEXT, "the measured time of the model that was taken, or why none"),
+    "convergence": Key(TEXT, "the measured epochs that were taken, or why none"),
     "terms": Key(TIMES, "time of an epoch by term", "s/epoch"),
     "parameters": Key(AMOUNTS, "what the formulas were evaluated with", OWN),
     "calibration": Key(TEXT, "the calibration, by name; null: priors alone, or no intervals"),

@@ -28,9 +28,8 @@ TIMES = "epoch_time? comp_time? comm_time?"
 _PREDICTED = Answer(
     f"{PLACE} pe replicas? group? segments? batch? global_batch? {TIMES} epochs? train_time? "
     "iteration_time? iteration_comp_time? iteration_comm_time? memory? memory_parts "
-    "largest_batch? feasible limit oracle precision software times profile notes terms "
-    "parameters calibration? "
-    "intervals? extrapolation smallest_group?",
+    "largest_batch? feasible limit oracle precision software times profile convergence notes terms "
+    "parameters calibration? intervals? extrapolation smallest_group?",
     "samples iterations",
     own={
         "batch": Key(NUMBER, "samples a replica"),

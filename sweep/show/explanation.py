@@ -29,6 +29,7 @@ SUMS = (
         "software",
         "times",
         "profile",
+        "convergence",
         "calibration",
     ),
 )

@@ -126,11 +126,18 @@ def describe_gain(gain: Row) -> str:
     """The gain in words: who wins by how much, with which counts."""
     if gain["gain"] is None:
         return f"No gain can be told up to {gain['pe']:,} PEs."
+    pairs = f"{gain['strategy']} on {gain['hybrid_pe']:,} over data on {gain['data_pe']:,}"
     extrapolated = " (extrapolated)" if gain["extrapolated"] else ""
+    won = "Gain" if gain["gain"] > 0 else "No hybrid wins: gain"
     return (
-        f"Gain up to {gain['pe']:,} PEs: {format_percent(gain['gain'])} "
-        f"({format_percent(gain['p10'])} to {format_percent(gain['p90'])}), "
-        f"{gain['strategy']} on {gain['hybrid_pe']:,} over data on {gain['data_pe']:,}"
-        f"{extrapolated}; "
-        f"above 0 with a chance of {format_percent(gain['chance'])}"
+        f"{won} up to {gain['pe']:,} PEs: {format_percent(gain['gain'])}"
+        f"{_format_gains(gain)}, {pairs}{extrapolated}"
+        + ("" if gain["chance"] is None else f"; chance of a gain {format_percent(gain['chance'])}")
     )
+
+
+def _format_gains(gain: Row) -> str:
+    """The interval of a gain, or that there is none."""
+    if gain["p10"] is None:
+        return " (no interval: nothing that was given has a spread)"
+    return f" ({format_percent(gain['p10'])} to {format_percent(gain['p90'])})"

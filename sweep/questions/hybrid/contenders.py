@@ -28,6 +28,19 @@ class Contender:
 
 
 DATA = Contender("data", 1, 1.0, "data")
+# What is compared where no hybrid is named: pairs of PEs, the smallest groups there are.
+PAIRS = (
+    "data+pipeline:group=2,segments=best",
+    "data+placement:group=2",
+    "data+spatial:group=2",
+    "data+filter:group=2",
+    "data+channel:group=2",
+)
+
+
+def propose_pairs(placed: bool) -> tuple[str, ...]:
+    """Hybrids of pairs; placed: whether the oracle has placements of two PEs."""
+    return tuple(each for each in PAIRS if placed or "placement" not in each)
 
 
 def list_contenders(
@@ -63,13 +76,7 @@ def _expect_groups(hybrids: Sequence[Contender], speedups: Mapping[int, float]) 
 
 
 def _check_number(hybrids: Sequence[Contender]) -> None:
-    """InputError where there are no hybrids, or more than there are draws for."""
-    if not hybrids:
-        raise InputError(
-            "expected hybrids to compare, got none",
-            where="strategies",
-            advice="name one, such as data+spatial:group=2, or give a speed-up, such as 2=1.32",
-        )
+    """InputError where there are more hybrids than there are draws for."""
     if len(hybrids) >= MOST_CONTENDERS:
         raise InputError(
             f"expected at most {MOST_CONTENDERS - 1} hybrids, got {len(hybrids)}",

@@ -7,6 +7,7 @@ together, and ratios are known better than times. The first draw, number 0, is w
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
@@ -24,19 +25,22 @@ PERCENTS = (10, 50, 90)
 class Draws:
     """Normal numbers of mean 0 and variance 1, 0 in the first row.
 
-    laws [draw, 2]: as `Convergence.draw_laws` takes them. errors [draw, contender]: the oracle's
-    own, one a contender, whatever its PEs.
+    laws [draw, 2]: as `Convergence.draw_laws` takes them. stays [draw]: whether epochs stay as
+    they are below the smallest measured batch, False: they go on along the law, as in the first
+    row. errors [draw, contender]: the oracle's own, one a contender, whatever its PEs.
     """
 
     laws: Floats
+    stays: NDArray[np.bool_]
     errors: Floats
 
 
 def make_draws() -> Draws:
     """The draws of all questions."""
-    points = qmc.Sobol(2 + MOST_CONTENDERS, seed=0).random(COUNT)
+    points = qmc.Sobol(3 + MOST_CONTENDERS, seed=0).random(COUNT)
     normals = np.concatenate([np.zeros((1, points.shape[1])), ndtri(points)])
-    return Draws(normals[:, :2], normals[:, 2:])
+    # Nothing tells one form from the other: each has half of the draws.
+    return Draws(laws=normals[:, :2], stays=normals[:, 2] > 0, errors=normals[:, 3:])
 
 
 def find_percentiles(drawn: Floats) -> dict[str, float]:

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grids.convergence.catalogue import find_convergence
+from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.convergence.choice import pick_series
 from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
@@ -32,9 +33,10 @@ def choose_convergence(
         return _read_file(str(reference), model, dataset, target, samples)
     convergence = None if dataset is None else find_convergence(model, dataset, target)
     if convergence is None:
-        where = "without a data set" if dataset is None else f"on {shorten(dataset)}"
         raise InputError(
-            f"no epochs of {shorten(model)} {where} are known",
+            f"no epochs of {shorten(model)} without a data set are known"
+            if dataset is None
+            else explain_missing(model, dataset),
             where="model",
             advice="give measured ones: --convergence FILE.csv (columns model, dataset, target, "
             "global_batch, epochs)",
@@ -63,14 +65,20 @@ def count_samples(dataset: str) -> int | None:
     return find("dataset", dataset, Path()).samples if dataset in list_names("dataset") else None
 
 
-def draw_epochs(convergence: Convergence, batches: Floats, normals: Floats) -> Floats:
+def draw_epochs(
+    convergence: Convergence, batches: Floats, normals: Floats, stays: NDArray[np.bool_]
+) -> Floats:
     """Epochs [draw, batch] at batches [batch]; infinite beyond the largest that converges.
 
     Measured points count as they are (`interpolate_epochs`), and move with draws as the law does.
+    stays [draw]: whether batches below the smallest measured one need as many epochs as it does.
     """
     laws = convergence.draw_laws(normals)
     drawn = Law(laws.epochs_min[:, None], laws.critical_batch[:, None])
-    moved = count_epochs(drawn, batches) / count_epochs(convergence.law, batches)
-    epochs = interpolate_epochs(convergence, batches) * moved
+    counted = np.where(
+        stays[:, None], np.maximum(batches, float(convergence.smallest or 0)), batches
+    )
+    moved = count_epochs(drawn, counted) / count_epochs(convergence.law, counted)
+    epochs = interpolate_epochs(convergence, counted) * moved
     wall = convergence.converges_to or np.inf
     return np.where(batches > wall, np.inf, epochs)

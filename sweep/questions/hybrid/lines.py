@@ -49,6 +49,11 @@ class Line:
         expected: Floats = self.speedup[0]
         return expected
 
+    def find_forbidding(self) -> int:
+        """Flags that forbid any count that groups divide."""
+        group = self.contender.group
+        return int(np.bitwise_or.reduce(self.limits[group - 1 :: group])) & FORBIDS
+
 
 @dataclass(frozen=True)
 class Paces:
@@ -125,8 +130,8 @@ def make_line(
     """The line of a contender whose replicas take `samples` an iteration."""
     replicas = np.arange(1, len(paces.limits) + 1) // contender.group
     batches = replicas * np.float64(samples)
-    epochs = draw_epochs(convergence, batches, draws.laws)
-    alone = draw_epochs(convergence, np.array([samples]), draws.laws)
+    epochs = draw_epochs(convergence, batches, draws.laws, draws.stays)
+    alone = draw_epochs(convergence, np.array([samples]), draws.laws, draws.stays)
     speedup = paces.split * paces.efficiency * replicas * alone / epochs
     forbidden = (paces.limits & np.uint16(FORBIDS)) > 0
     return Line(

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grids.convergence.entry import Convergence
+from grids.library import find
 from grids.reading.errors import InputError, shorten
-from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts
+from sweep.cube.variables import name_limits
+from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts, propose_pairs
 from sweep.questions.hybrid.draws import make_draws
 from sweep.questions.hybrid.epochs import choose_convergence, count_samples
 from sweep.questions.hybrid.lines import Line, find_paces, make_line
@@ -35,11 +37,15 @@ def hybrid(
 ) -> dict[str, Any]:
     """Speed-ups to the target accuracy, crossovers and the gain, as `paradl hybrid` prints them.
 
+    strategies: hybrids; without them, and without speedups, each that divides a model by pairs.
     batch: samples a replica. pe: the PE counts to tell of; of one number the powers of two up to
     it. speedups: SU^M by M, in the place of the oracle's; scaling_efficiency: SE, likewise.
     convergence: a file of measured epochs, a law, or auto: what the catalogue knows. InputError:
     bad input.
     """
+    proposed = not strategies and not speedups
+    if proposed:
+        strategies = _propose(system, settings or {})
     contenders = list_contenders(strategies, speedups or {})
     counts = list_counts(pe, contenders)
     _check_numbers(batch, scaling_efficiency)
@@ -57,6 +63,7 @@ def hybrid(
         make_line(contender, pace, law, draws, samples)
         for contender, pace in zip(contenders, paces, strict=True)
     ]
+    lines, left_out = _leave_out(lines) if proposed else (lines, [])
     return {
         "model": names[0],
         "dataset": names[1] or law.dataset,
@@ -67,8 +74,29 @@ def hybrid(
         "splits": list_splits(lines, given=scaling_efficiency is not None),
         "rows": list_rows(lines, counts, samples),
         **_judge_lines(lines),
-        "warnings": [*(grid.warnings if grid else []), *law.warnings],
+        "warnings": [*(grid.warnings if grid else []), *law.warnings, *left_out],
     }
+
+
+def _propose(system: str, settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Hybrids of pairs. Placements divide a node, without recomputing, for the machine oracle."""
+    entry = find("system", system, Path())
+    placed = settings.get("oracle", "machine") == "machine" and entry.pes_per_node % 2 == 0
+    return propose_pairs(placed and settings.get("recompute", "none") == "none")
+
+
+def _leave_out(lines: Sequence[Line]) -> tuple[list[Line], list[str]]:
+    """Lines without the proposed hybrids that can run nowhere, and a note of each of these."""
+    data, *hybrids = lines
+    able = [line for line in hybrids if line.expected.any()]
+    stuck = [line for line in hybrids if not line.expected.any()]
+    if not able:
+        return list(lines), []
+    notes = [
+        f"{line.contender.label} is left out: {', '.join(name_limits(line.find_forbidding()))}"
+        for line in stuck
+    ]
+    return [data, *able], notes
 
 
 def _choose_convergence(

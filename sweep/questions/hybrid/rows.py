@@ -16,7 +16,7 @@ from sweep.questions.plain_numbers import finite
 
 def describe_convergence(convergence: Convergence, samples: float) -> dict[str, Any]:
     """Where epochs come from, and those of one PE, whose batch is `samples`: E(b)."""
-    alone = draw_epochs(convergence, np.array([samples]), np.zeros((1, 2)))
+    alone = draw_epochs(convergence, np.array([samples]), np.zeros((1, 2)), np.zeros(1, bool))
     return {
         "target": convergence.target,
         "epochs": {

@@ -17,6 +17,9 @@ AGAINST: tuple[Against, ...] = ("same", "best")
 
 Wins = NDArray[np.bool_]
 
+# Gains of draws that differ by rounding alone.
+SAME = 1e-9
+
 
 def find_crossover(hybrid: Line, data: Line, against: Against) -> dict[str, Any]:
     """The least PE count from which on the hybrid wins, with p10 and p90; None: never so far.
@@ -78,19 +81,21 @@ def find_gain(hybrids: Sequence[Line], data: Line) -> dict[str, Any]:
     """What hybrids gain at the largest count over the best of data parallelism, less than 0: lose.
 
     Best hybrid / best data parallelism - 1, each at any count up to it, with p10 and p90. chance:
-    that it is above 0. None where either of them can train with no count.
+    that it is above 0. None where either of them can train with no count; percentiles and the
+    chance also where all draws give the same gain: then nothing tells how far it may be off.
     """
     best = max(hybrids, key=lambda line: float(line.expected.max()))
     ours = np.max([line.speedup.max(axis=1) for line in hybrids], axis=0)
     theirs = data.speedup.max(axis=1)
     some = bool(ours[0] > 0 and theirs[0] > 0)
     gains = ours / theirs - 1 if some else np.full(len(ours), np.nan)
+    drawn = gains if np.ptp(gains[1:]) > SAME else np.full(len(ours), np.nan)
     count, other = (int(line.expected.argmax()) for line in (best, data))
     return {
         "pe": data.most,
         "gain": finite(float(gains[0])),
-        **{name: finite(value) for name, value in find_percentiles(gains).items()},
-        "chance": float((gains[1:] > 0).mean()) if some else None,
+        **{name: finite(value) for name, value in find_percentiles(drawn).items()},
+        "chance": None if np.isnan(drawn[0]) else float((gains[1:] > 0).mean()),
         "strategy": best.contender.label if some else None,
         "hybrid_pe": count + 1 if some else None,
         "data_pe": other + 1 if some else None,

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from grids.convergence.catalogue import EPOCHS, MEASURED_AS, find_convergence
+from grids.convergence.catalogue import (
+    EPOCHS,
+    MEASURED_AS,
+    explain_missing,
+    find_convergence,
+)
 from grids.convergence.points import read_points
 from grids.library import find
 from grids.names import list_names
@@ -44,9 +49,21 @@ FOREIGN_MODELS = {
 def test_each_row_has_names_of_the_catalogue_or_a_foreign_model():
     series = read_points(EPOCHS)
     assert FOREIGN_MODELS.isdisjoint(list_names("model"))
-    assert {each.model for each in series} <= {*FOREIGN_MODELS, *list_names("model")}
+    assert {each.model for each in series} - {*list_names("model")} == FOREIGN_MODELS
     known = {*list_names("dataset"), *MEASURED_AS.values()}
     assert {each.dataset for each in series if each.model not in FOREIGN_MODELS} <= known
+
+
+@pytest.mark.parametrize(
+    ("model", "dataset", "reason"),
+    [
+        ("big_lstm", "one-billion-words", "one global batch, 1,024"),
+        ("vgg16", "imagenet", "no epochs of 'vgg16' on 'imagenet'"),
+    ],
+)
+def test_why_a_network_of_the_catalogue_has_no_law(model, dataset, reason):
+    assert find_convergence(model, dataset) is None
+    assert reason in explain_missing(model, dataset)
 
 
 def test_gnmt_is_found_by_the_catalogue_s_names():

@@ -1,6 +1,7 @@
 """When hybrid beats data parallelism: formulas, crossovers, the published gains."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,13 @@ from hypothesis import strategies as st
 from reference_hybrid import find_first, interpolate, keep_best, speedup
 
 from grids.convergence.entry import Convergence
+from grids.convergence.fit import fit
+from grids.convergence.points import read_points
 from sweep.questions.hybrid.contenders import MOST_PES
 from sweep.questions.hybrid.draws import COUNT, find_percentiles, make_draws
 from sweep.questions.hybrid.verdicts import find_last_rise
+
+PAL = Path(__file__).parents[3] / "examples" / "pal2019.csv"
 
 
 @given(split=st.floats(0.5, 6), group=st.sampled_from([2, 3, 4]), efficiency=st.floats(0.1, 1))
@@ -117,7 +122,8 @@ def test_counts_where_nothing_converges_decide_nothing():
 
 
 def test_an_interval_holds_what_is_expected():
-    law = tabulate(INCEPTION, epochs_variance=0.04, covariance=0.05, batch_variance=0.07)
+    points = ((64, 1.0), *INCEPTION)
+    law = tabulate(points, epochs_variance=0.04, covariance=0.05, batch_variance=0.07)
     answer = ask(law, 256, {2: 1.32})
     row = pick_row(answer, "data", 256)
     assert row["p10"] < row["speedup"] < row["p90"]
@@ -125,13 +131,34 @@ def test_an_interval_holds_what_is_expected():
     crossover, gain = pick_crossover(answer), answer["gain"]
     assert crossover["p10"] <= crossover["pe"] <= crossover["p90"]
     assert gain["p10"] < gain["gain"] < gain["p90"]
-    # What all batches share, E_min, moves no ratio.
-    sure = ask(tabulate(INCEPTION, epochs_variance=0.04), 256, {2: 1.32})
-    assert sure["gain"]["p10"] == pytest.approx(sure["gain"]["p90"])
+
+
+def test_a_gain_that_no_draw_moves_has_no_interval():
+    # What all batches share, E_min, moves no ratio: nothing tells how far the gain may be off.
+    gain = ask(tabulate(INCEPTION, epochs_variance=0.04), 256, {2: 1.32})["gain"]
+    assert gain["gain"] == pytest.approx(0.265)
+    assert {gain[key] for key in ("p10", "p50", "p90", "chance")} == {None}
+
+
+def test_a_crossover_below_the_measured_batches_holds_both_forms_of_epochs():
+    """By the law Inception-v3's epochs halve from 32 to 16 replicas; nobody measured that."""
+    [series] = [each for each in read_points(PAL) if each.model == "inception_v3"]
+    nothing = dict.fromkeys(("epochs_variance", "covariance", "batch_variance"), 0.0)
+    law = fit(series).model_copy(update=nothing)
+    crossover = pick_crossover(ask(law, 256, {2: 1.32}))
+    assert [crossover[key] for key in ("pe", "p10", "p90")] == [36, 36, 54]
+    # As if 16 replicas needed the four epochs of 32, too: a second opinion.
+    epochs = interpolate(((1, 4.0), *INCEPTION))
+    data = {n: speedup(1, 1, n, epochs, 64) for n in range(1, 257)}
+    ours = {n: speedup(1.32, 1, n // 2, epochs, 64) for n in range(2, 257, 2)}
+    assert find_first(ours, data) == 54
 
 
 def test_draws_are_normal_and_independent():
     draws = make_draws()
+    assert not draws.stays[0]
+    assert draws.stays[1:].mean() == 0.5
+    assert abs(draws.laws[1:][draws.stays[1:]].mean(axis=0)).max() < 0.1
     # Those of the law, and of data and three hybrids.
     normals = np.concatenate([draws.laws, draws.errors[:, :4]], axis=1)
     assert normals.shape == (COUNT + 1, 6)

@@ -22,7 +22,6 @@ def test_counts(pe, counts):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({}, "^strategies: expected hybrids to compare"),
         ({"strategies": ["data+spatial"]}, "^strategies: expected the size of its groups"),
         ({"strategies": ["data+filter:group=best"]}, "write data\\+filter:group=2"),
         ({"strategies": ["spatial"]}, "^strategies: expected a hybrid, got 'spatial'"),

@@ -37,6 +37,28 @@ def test_the_oracle_s_times_are_those_of_predict(strategy, group):
     )
 
 
+@pytest.mark.parametrize(
+    ("model", "dataset", "settings", "splits"),
+    [
+        ("inception_v3", "imagenet-299", {}, "pipeline placement spatial filter channel"),
+        # No group divides the positions of a sentence, and Table III has no placements.
+        ("gnmt_v2", "wmt16-en-de", {"oracle": "paper"}, "pipeline filter channel"),
+    ],
+)
+def test_without_a_strategy_pairs_are_compared(model, dataset, settings, splits):
+    law = CONSTANT.model_copy(update={"model": model})
+    answer = sweep.hybrid(
+        model, 64, [4], dataset=dataset, system="dgx1-v100", convergence=law, settings=settings
+    )
+    assert {each["group"] for each in answer["splits"]} == {2}
+    found = [each["strategy"].partition(":")[0] for each in answer["splits"]]
+    assert found == [f"data+{split}" for split in splits.split()]
+    left_out = [each for each in answer["warnings"] if "left out" in each]
+    assert [each.partition(":")[0] for each in left_out] == ["data+spatial"] * (
+        "spatial" not in splits
+    )
+
+
 def test_given_numbers_go_before_the_oracle_s():
     law = tabulate(INCEPTION)
     strategy = "data+pipeline:group=2"

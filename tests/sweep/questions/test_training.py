@@ -73,6 +73,23 @@ def predict(strategy: str = "data", pe: int = 64, batch: int = 32, **more: Any) 
 # Answers.
 
 
+@pytest.mark.parametrize(
+    ("model", "dataset", "settings", "basis"),
+    [
+        ("gnmt_v2", "wmt16-en-de", {"convergence": "auto"}, "sacrebleu>=24.0, B = 2,048 to 16,384"),
+        ("gnmt_v2", "wmt16-en-de", {}, "none: not asked for"),
+        ("vgg16", "imagenet", {}, "none: no epochs of 'vgg16'"),
+        ("big_lstm", "one-billion-words", {}, "none: no law follows"),
+    ],
+)
+def test_an_answer_names_its_epochs_or_why_it_has_none(model, dataset, settings, basis):
+    answer = sweep.predict(
+        model, "data", 8, 32, dataset=dataset, system="dgx1-v100", settings=settings
+    )
+    assert answer["convergence"].startswith(basis)
+    assert (answer["epochs"] is None) == basis.startswith("none")
+
+
 @pytest.mark.parametrize("strategy", ["data", "data+spatial:group=4", "pipeline"])
 def test_time_to_the_target_is_epochs_times_theirs(strategy: str) -> None:
     answer = predict(strategy)
