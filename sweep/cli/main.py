@@ -54,6 +54,7 @@ from sweep.cli.shared_options import (
 from sweep.cli.short_forms import ShortForms
 from sweep.cli.surrogates import app as surrogate
 from sweep.cli.trades import TRADES
+from sweep.cli.waiting import report_long
 from sweep.errors import RunError
 from sweep.show.visible import escape_lines, tell
 
@@ -216,7 +217,7 @@ def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
         misfit = grid.misfit(0, 0)
         for warning in (*grid.warnings, *([misfit] if misfit else [])):
             tell(f"paradl: warning: {warning}")
-        show_answer(grid, form, **own)
+        report_long(show_answer)(grid, form, **own)
 
     described = signature(command)
     shared = [each for each in described.parameters.values() if each.name != "own"]
@@ -279,18 +280,18 @@ def _end_if_forbidden(answer: dict[str, Any]) -> None:
         end(describe_obstacle(answer), NOTHING_FEASIBLE)
 
 
-app.command()(hybrid)
+app.command()(report_long(hybrid))
 app.command()(place)
 app.command()(schema)
 for listing in LISTINGS:
     app.command()(listing)
-app.command()(diff)
-app.command()(export)
+app.command()(report_long(diff))
+app.command()(report_long(export))
 for command in SAMPLES:
     app.command()(command)
-app.command()(compare)
-app.command()(calibrate)
+app.command()(report_long(compare))
+app.command()(report_long(calibrate))
 for kind, draw in KINDS.items():
-    plot.command(kind)(draw)
+    plot.command(kind)(report_long(draw))
 app.add_typer(plot, name="plot")
 app.add_typer(surrogate, name="surrogate")

@@ -1,6 +1,5 @@
 """Commands of data sets for learners. As in `sweep.cli.main`, heavy imports are inside them."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,8 @@ import typer
 
 from sweep.cli.exits import MISSED, end
 from sweep.cli.shared_options import Form
+from sweep.cli.waiting import report_long
+from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
 Source = Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")]
@@ -48,31 +49,29 @@ def sample(
     from sweep.samples.sample import sample as draw
 
     done = 0
+    with report_state("drawing rows", silent=quiet) as report:
 
-    def advance(made: int) -> None:
-        nonlocal done
-        done += made
-        if sys.stderr.isatty() and not quiet:
-            print(f"\r{done:,} of {rows:,} rows", end="", file=sys.stderr, flush=True)
+        def advance(made: int) -> None:
+            nonlocal done
+            done += made
+            report(f"{done:,} of {rows:,} rows")
 
-    written = draw(
-        source,
-        out,
-        rows,
-        seed=seed,
-        near_limits=near_limits,
-        near_crossovers=near_crossovers,
-        gradients=None if no_gradients else gradient or (),
-        splits=split or (),
-        leave_out=leave_out or (),
-        force=force,
-        workers=workers,
-        advance=advance,
-    )
+        written = draw(
+            source,
+            out,
+            rows,
+            seed=seed,
+            near_limits=near_limits,
+            near_crossovers=near_crossovers,
+            gradients=None if no_gradients else gradient or (),
+            splits=split or (),
+            leave_out=leave_out or (),
+            force=force,
+            workers=workers,
+            advance=advance,
+        )
     if quiet:
         return
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
     for name, why in written.missing.items():
         tell(f"paradl: no split {name!r}: {why}")
     if written.constants:
@@ -80,6 +79,7 @@ def sample(
     tell(f"done: {written.rows:,} rows in {out}")
 
 
+@report_long
 def leakage(
     data: Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")],
     form: Form = "table",
