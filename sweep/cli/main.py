@@ -260,7 +260,7 @@ def explain(
     grid: "Grid",
     form: Any,
     layers_table: Annotated[
-        bool, typer.Option("--layers-table", help="A row a layer, and nothing else.")
+        bool, typer.Option("--layers-table", help="One row per layer, and nothing else.")
     ] = False,
 ) -> None:
     """One configuration's formulas with their numbers, its memory by part, and how to launch it."""

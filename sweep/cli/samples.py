@@ -19,7 +19,7 @@ def sample(
     source: Source,
     out: Out,
     rows: Annotated[int, typer.Option(help="How many are drawn.")],
-    seed: Annotated[int, typer.Option(help="The same rows for the same one.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same rows.")] = 0,
     near_limits: Annotated[
         float, typer.Option(help="Share of the points beside what memory or counts forbid.")
     ] = 0.0,
@@ -34,7 +34,7 @@ def sample(
         bool, typer.Option("--no-gradients", help="No slopes, and no marks of kinks.")
     ] = False,
     split: Annotated[
-        list[str] | None, typer.Option(help="A split that has to be: random, model, scale ...")
+        list[str] | None, typer.Option(help="Require this split: random, model, scale ...")
     ] = None,
     leave_out: Annotated[
         list[str] | None, typer.Option(help="Rows to leave out: undefined, infeasible, kinks.")
@@ -75,7 +75,7 @@ def sample(
     for name, why in written.missing.items():
         tell(f"paradl: no split {name!r}: {why}")
     if written.constants:
-        tell(f"paradl: of one value in all rows: {', '.join(written.constants)}")
+        tell(f"paradl: constant in all rows: {', '.join(written.constants)}")
     tell(f"done: {written.rows:,} rows in {out}")
 
 

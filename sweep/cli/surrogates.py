@@ -37,8 +37,10 @@ def train(
     ] = False,
     members: Annotated[int, typer.Option(help="Learners, whose spread tells how unsure.")] = 1,
     epochs: Annotated[int, typer.Option(help="Passes over the rows of a network, at most.")] = 20,
-    width: Annotated[int, typer.Option(help="Numbers in a layer of the network.")] = 128,
-    seed: Annotated[int, typer.Option(help="The same surrogate for the same one.")] = 0,
+    width: Annotated[int, typer.Option(help="Units per hidden layer.")] = 128,
+    seed: Annotated[
+        int, typer.Option(help="Random seed; the same seed gives the same surrogate.")
+    ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the file there.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -67,7 +69,7 @@ def train(
     if quiet:
         return
     if trained.dropped:
-        tell(f"paradl: of one value, left out: {', '.join(trained.dropped)}")
+        tell(f"paradl: constant, left out: {', '.join(trained.dropped)}")
     tell(f"done: {trained.rows:,} rows learnt, {trained.bytes / 1e6:.2g} MB in {trained.path}")
 
 

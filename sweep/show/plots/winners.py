@@ -62,7 +62,7 @@ def _write_note(shown: Map) -> str:
     """That some columns are left out."""
     if shown.counts == len(shown.pe):
         return ""
-    return f"of {shown.counts:,} PE counts, {len(shown.pe)}: those with the most candidates"
+    return f"{len(shown.pe)} of {shown.counts:,} PE counts shown: those with the most candidates"
 
 
 def _order_winners(shown: Map) -> list[int]:
@@ -146,7 +146,7 @@ def _scale_axes(frame: Frame, shown: Map, across: Floats, up: Floats, right: flo
 
 def _name_axis(axis: str) -> str:
     """An axis in words; units stand at its ticks."""
-    meaning = {"batch": "samples a replica, b"}.get(axis, axis.replace("_", " "))
+    meaning = {"batch": "samples per replica, b"}.get(axis, axis.replace("_", " "))
     return meaning if axis in PARAMETERS else axis
 
 
