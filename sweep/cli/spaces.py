@@ -199,8 +199,8 @@ def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
         tell(f"paradl: warning: {warning}")
     if is_unbounded(options) and objective in ("epoch-time", "pe-hours", "cost"):
         tell(
-            "paradl: the global batch is limited only by memory and the data set; very large batches "
-            "may not converge: give --batch, --max-global-batch, or --objective train-time"
+            "paradl: the global batch is limited only by memory and the data set; very large "
+            "batches may not converge: give --batch, --max-global-batch, or --objective train-time"
         )
     return Asked(grid, {}, None, None)
 
