@@ -47,7 +47,7 @@ def _tell_whole(model: str, table: LayerTable, strategy: Strategy) -> Iterator[s
     if not whole:
         return
     if strategy.group_strategy == "spatial":
-        yield f"{model}: {strategy.label} leaves layers of sequences whole: {POSITIONS}"
+        yield f"{model}: {strategy.label} runs sequence layers unsplit: {POSITIONS}"
     elif strategy.group_strategy in BY_WEIGHTS:
         yield f"{model}: {strategy.label} leaves whole " + "; ".join(_group_reasons(whole))
 

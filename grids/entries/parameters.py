@@ -27,7 +27,7 @@ _ALL = (
     Parameter(
         "batch",
         "1",
-        "samples a replica under weak scaling, of the whole mini-batch under strong scaling",
+        "samples per replica under weak scaling, of the whole mini-batch under strong scaling",
         1,
         MOST,
         whole=True,

@@ -43,7 +43,7 @@ class Scale:
             # A small number lacks the customary unit; of a large one there is no guess.
             meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
             raise InputError(
-                f"{number:g} {self.unit} is no {self.noun} of a machine",
+                f"{number:g} {self.unit} is not a plausible {self.noun}",
                 where=where,
                 advice=f"write its unit, such as {meant!r}",
             )

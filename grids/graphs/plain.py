@@ -29,7 +29,7 @@ from grids.reading.units import parse_quantity
 from grids.reading.yamlfile import Document, explain_error, load
 
 # Of a step: 25 without a unit means milliseconds.
-TIME = Scale("operator's time", "s", 0, 1, "ms")
+TIME = Scale("time of an operator", "s", 0, 1, "ms")
 Seconds = Annotated[
     float,
     BeforeValidator(TIME.read),

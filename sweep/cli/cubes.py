@@ -31,7 +31,7 @@ def status(
     form: Form = "table",
 ) -> None:
     """How much of a cube is done."""
-    from sweep.engine.progress import bar, silent
+    from sweep.engine.progress import bar, lines
     from sweep.questions.status import read_status as ask
     from sweep.questions.status import verify_status
     from sweep.show.damage import advise_on_damage, show_verified
@@ -40,7 +40,7 @@ def status(
     if not verify:
         show_one(ask(store), form)
         return
-    verdict = verify_status(store, partial(bar, what="verify") if sys.stderr.isatty() else silent)
+    verdict = verify_status(store, partial(bar, what="verify") if sys.stderr.isatty() else lines)
     show_verified(verdict, form)
     if verdict["damaged"]:
         end(advise_on_damage(verdict), FAILED)

@@ -25,7 +25,7 @@ from sweep.show.visible import tell
 Counts = Annotated[
     str, typer.Option("--pe", metavar="N[,N]", help="Up to so many PEs, or these counts.")
 ]
-ReplicaBatch = Annotated[int, typer.Option("--batch", help="Samples a replica.")]
+ReplicaBatch = Annotated[int, typer.Option("--batch", help="Samples per replica.")]
 Hybrids = Annotated[
     list[str] | None,
     typer.Option(

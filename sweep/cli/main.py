@@ -55,6 +55,7 @@ from sweep.cli.shared_options import (
 from sweep.cli.short_forms import ShortForms
 from sweep.cli.surrogates import app as surrogate
 from sweep.cli.trades import TRADES
+from sweep.cli.waiting import report_long
 from sweep.errors import RunError
 from sweep.show.visible import escape_lines, tell
 
@@ -219,7 +220,7 @@ def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
         misfit = grid.misfit(0, 0)
         for warning in (*grid.warnings, *([misfit] if misfit else [])):
             tell(f"paradl: warning: {warning}")
-        show_answer(grid, form, **own)
+        report_long(show_answer)(grid, form, **own)
 
     described = signature(command)
     shared = [each for each in described.parameters.values() if each.name != "own"]
@@ -264,7 +265,7 @@ def explain(
     grid: "Grid",
     form: Any,
     layers_table: Annotated[
-        bool, typer.Option("--layers-table", help="A row a layer, and nothing else.")
+        bool, typer.Option("--layers-table", help="One row per layer, and nothing else.")
     ] = False,
 ) -> None:
     """One configuration's formulas with their numbers, its memory by part, and how to launch it."""
@@ -284,18 +285,18 @@ def _end_if_forbidden(answer: dict[str, Any]) -> None:
         end(describe_obstacle(answer), NOTHING_FEASIBLE)
 
 
-app.command()(hybrid)
+app.command()(report_long(hybrid))
 app.command()(place)
 app.command()(schema)
 for listing in LISTINGS:
     app.command()(listing)
-app.command()(diff)
-app.command()(export)
+app.command()(report_long(diff))
+app.command()(report_long(export))
 for command in SAMPLES:
     app.command()(command)
-app.command()(compare)
-app.command()(calibrate)
+app.command()(report_long(compare))
+app.command()(report_long(calibrate))
 for kind, draw in KINDS.items():
-    plot.command(kind)(draw)
+    plot.command(kind)(report_long(draw))
 app.add_typer(plot, name="plot")
 app.add_typer(surrogate, name="surrogate")

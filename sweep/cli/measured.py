@@ -8,6 +8,7 @@ import typer
 from sweep.cli.exits import MISSED
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import AllReduce, Calibration, Form, Oracle
+from sweep.cli.waiting import report_long
 from sweep.show.visible import tell
 
 Measured = Annotated[
@@ -84,6 +85,7 @@ def make_pictures() -> None:
 
 
 @plot.command()
+@report_long
 def accuracy(
     measured: Measured,
     output: Picture,

@@ -15,7 +15,7 @@ TIMES: "dict[str, Objective]" = {"epoch-time": "epoch_time", "train-time": "trai
 OBJECTIVES: "dict[str, Goal]" = {**TIMES, "pe-hours": "pe_hours", "cost": "cost"}
 ObjectiveOption = Annotated[
     Literal["epoch-time", "train-time", "pe-hours", "cost"],
-    typer.Option("--objective", help="What is to be small; cost needs --price."),
+    typer.Option("--objective", help="What to minimise; cost needs --price."),
 ]
 TimeOption = Annotated[
     Literal["epoch-time", "train-time"],
@@ -23,7 +23,9 @@ TimeOption = Annotated[
 ]
 PriceOption = Annotated[
     list[str] | None,
-    typer.Option("--price", metavar="[SYSTEM=]X", help="Of a PE-hour; may be repeated."),
+    typer.Option(
+        "--price", metavar="[SYSTEM=]X", help="Price of a PE-hour; repeat for several systems."
+    ),
 ]
 
 

@@ -11,6 +11,7 @@ from grids.reading.errors import InputError, shorten
 from sweep.cli.exits import INTERRUPTED, NOTHING_FEASIBLE, end
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import Dataset, Form, System
+from sweep.engine.progress import PERIOD
 from sweep.show.visible import tell
 
 What = Annotated[
@@ -106,12 +107,12 @@ class _Progress:
     """Lines on stderr: seconds so far, the best step and how near it is proven to be."""
 
     def __init__(self, limit: float) -> None:
-        self._begin, self._limit, self._last = time.monotonic(), limit, -1.0
+        self._begin, self._limit, self._last = time.monotonic(), limit, -PERIOD
 
     def __call__(self, best: float | None, bound: float) -> None:
         seconds = time.monotonic() - self._begin
-        # A line a second is enough for anybody, and for a file.
-        if seconds - self._last < 1 or best is None:
+        # A line a second is enough for anybody; of a file, one every ten.
+        if seconds - self._last < (1 if sys.stderr.isatty() else PERIOD) or best is None:
             return
         self._last = seconds
         gap = max(0.0, 1 - bound / best)

@@ -23,16 +23,25 @@ from sweep.show.visible import tell
 START = (5.0, 25.0)
 RATES = (10e6, 60e6)
 PERCENTILE_RATES = (0.5e6, 3e6)
+# An axis' values as they are counted; parameters keep their names.
+NOUNS = {
+    "model": ("model", "models"),
+    "dataset": ("data set", "data sets"),
+    "system": ("system", "systems"),
+    "strategy": ("strategy", "strategies"),
+    "pe": ("PE count", "PE counts"),
+    "batch": ("batch", "batches"),
+}
 # Values of an axis that are shown, rather than counted.
 SHOWN = 5
 
 
 def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
     """The plan: what will be computed, and what it takes."""
-    sizes = " x ".join(f"{size} {dim}" for dim, size in zip(plan.dims, plan.shape, strict=True))
+    sizes = " x ".join(map(_count, plan.shape, plan.dims))
     pairs = len(grid.models) * len(grid.datasets)
     fitting = len(grid.fitting)
-    idle = f" ({pairs - fitting} of {pairs} model-dataset pairs do not fit and cost nothing)"
+    idle = f" ({pairs - fitting} of {pairs} model-dataset pairs are incompatible and skipped)"
     return "\n".join(
         [
             f"{grid.spec.name}: {sizes}",
@@ -44,6 +53,12 @@ def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
             f"  time    {_estimate_time(grid, plan, fitting / pairs)}",
         ]
     )
+
+
+def _count(size: int, dim: str) -> str:
+    """So many values of an axis, such as `3 data sets`."""
+    one, more = NOUNS.get(dim, (dim, dim))
+    return f"{size:,} {one if size == 1 else more}"
 
 
 def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:

@@ -1,6 +1,5 @@
 """Commands of data sets for learners. As in `sweep.cli.main`, heavy imports are inside them."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,8 @@ import typer
 
 from sweep.cli.exits import MISSED, end
 from sweep.cli.shared_options import Form
+from sweep.cli.waiting import report_long
+from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
 Source = Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")]
@@ -18,7 +19,7 @@ def sample(
     source: Source,
     out: Out,
     rows: Annotated[int, typer.Option(help="How many are drawn.")],
-    seed: Annotated[int, typer.Option(help="The same rows for the same one.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same rows.")] = 0,
     near_limits: Annotated[
         float, typer.Option(help="Share of the points beside what memory or counts forbid.")
     ] = 0.0,
@@ -33,7 +34,7 @@ def sample(
         bool, typer.Option("--no-gradients", help="No slopes, and no marks of kinks.")
     ] = False,
     split: Annotated[
-        list[str] | None, typer.Option(help="A split that has to be: random, model, scale ...")
+        list[str] | None, typer.Option(help="Require this split: random, model, scale ...")
     ] = None,
     leave_out: Annotated[
         list[str] | None, typer.Option(help="Rows to leave out: undefined, infeasible, kinks.")
@@ -48,38 +49,37 @@ def sample(
     from sweep.samples.sample import sample as draw
 
     done = 0
+    with report_state("drawing rows", silent=quiet) as report:
 
-    def advance(made: int) -> None:
-        nonlocal done
-        done += made
-        if sys.stderr.isatty() and not quiet:
-            print(f"\r{done:,} of {rows:,} rows", end="", file=sys.stderr, flush=True)
+        def advance(made: int) -> None:
+            nonlocal done
+            done += made
+            report(f"{done:,} of {rows:,} rows")
 
-    written = draw(
-        source,
-        out,
-        rows,
-        seed=seed,
-        near_limits=near_limits,
-        near_crossovers=near_crossovers,
-        gradients=None if no_gradients else gradient or (),
-        splits=split or (),
-        leave_out=leave_out or (),
-        force=force,
-        workers=workers,
-        advance=advance,
-    )
+        written = draw(
+            source,
+            out,
+            rows,
+            seed=seed,
+            near_limits=near_limits,
+            near_crossovers=near_crossovers,
+            gradients=None if no_gradients else gradient or (),
+            splits=split or (),
+            leave_out=leave_out or (),
+            force=force,
+            workers=workers,
+            advance=advance,
+        )
     if quiet:
         return
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
     for name, why in written.missing.items():
         tell(f"paradl: no split {name!r}: {why}")
     if written.constants:
-        tell(f"paradl: of one value in all rows: {', '.join(written.constants)}")
+        tell(f"paradl: constant in all rows: {', '.join(written.constants)}")
     tell(f"done: {written.rows:,} rows in {out}")
 
 
+@report_long
 def leakage(
     data: Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")],
     form: Form = "table",

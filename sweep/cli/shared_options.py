@@ -26,7 +26,7 @@ Strategy = Annotated[
     typer.Option(help="Such as data+filter:group=8.", autocompletion=complete_strategies),
 ]
 PEs = Annotated[int, typer.Option("--pe", help="Number of PEs.")]
-Batch = Annotated[int, typer.Option(help="Samples a replica (weak) or a mini-batch (strong).")]
+Batch = Annotated[int, typer.Option(help="Samples per replica (weak) or per mini-batch (strong).")]
 Dataset = Annotated[
     str | None,
     typer.Option(help="A catalogue name or a file.", autocompletion=complete_entries("dataset")),
@@ -82,7 +82,7 @@ Times = Annotated[
 Calibration = Annotated[
     str,
     typer.Option(
-        help="What measured runs told: a name, a file, none, or auto: what is shipped, if any."
+        help="Fit to measured runs: a name, a file, none, or auto: the shipped one, if any."
     ),
 ]
 Convergence = Annotated[
@@ -93,7 +93,7 @@ Target = Annotated[
     str | None, typer.Option(help="Such as top1>=0.759, where epochs to several are known.")
 ]
 MaxGlobalBatch = Annotated[
-    int | None, typer.Option(help="Beyond it training is taken not to converge.")
+    int | None, typer.Option(help="Largest global batch assumed to converge.")
 ]
 Store = Annotated[
     str, typer.Argument(help="A cube: a folder or an object-store URL.", callback=locate_store)
@@ -127,5 +127,7 @@ def tell_version(asked: bool) -> None:
 
 Version = Annotated[
     bool,
-    typer.Option("--version", callback=tell_version, is_eager=True, help="Print it and stop."),
+    typer.Option(
+        "--version", callback=tell_version, is_eager=True, help="Print the version and exit."
+    ),
 ]

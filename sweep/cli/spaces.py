@@ -43,7 +43,7 @@ class Asked:
     quiet: bool = False
 
 
-All = Annotated[bool, typer.Option("--all", help="Every row, and not a screenful.")]
+All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
 
 # Each option of a question beside its own: what it is, and None where it is not given.
 AXES = {
@@ -71,7 +71,9 @@ AXES = {
         ),
     ],
     "pe": Annotated[Text, typer.Option(help="Such as 64,128 or 1..1024 or pow2:1..1024.")],
-    "batch": Annotated[Text, typer.Option(help="Samples a replica, such as 16,32; else searched.")],
+    "batch": Annotated[
+        Text, typer.Option(help="Samples per replica, such as 16,32; else searched.")
+    ],
 }
 SETTINGS = {
     "oracle": Annotated[
@@ -90,7 +92,7 @@ SETTINGS = {
         Literal["none", "full"] | None, typer.Option(help="Run layers forward again, keep less.")
     ],
     "calibration": Annotated[
-        Text, typer.Option(help="What measured runs told: a name, a file, none, or auto (default).")
+        Text, typer.Option(help="Fit to measured runs: a name, a file, none, or auto (default).")
     ],
     "convergence": Annotated[
         Text, typer.Option(help="Epochs to a target: a file, none, or auto: the catalogue's.")
@@ -204,8 +206,8 @@ def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
         tell(f"paradl: warning: {warning}")
     if is_unbounded(options) and objective in ("epoch-time", "pe-hours", "cost"):
         tell(
-            "paradl: nothing bounds the global batch but memory and the data set, and large ones "
-            "may not converge: give --batch, --max-global-batch, or --objective train-time"
+            "paradl: the global batch is limited only by memory and the data set; very large "
+            "batches may not converge: give --batch, --max-global-batch, or --objective train-time"
         )
     return Asked(grid, {}, None, None)
 

@@ -1,12 +1,13 @@
 """Commands of surrogates. As in `sweep.cli.main`, heavy imports are inside them."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from sweep.cli.shared_options import Form
+from sweep.cli.waiting import report_long
+from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
 app = typer.Typer(
@@ -36,41 +37,39 @@ def train(
     ] = False,
     members: Annotated[int, typer.Option(help="Learners, whose spread tells how unsure.")] = 1,
     epochs: Annotated[int, typer.Option(help="Passes over the rows of a network, at most.")] = 20,
-    width: Annotated[int, typer.Option(help="Numbers in a layer of the network.")] = 128,
-    seed: Annotated[int, typer.Option(help="The same surrogate for the same one.")] = 0,
+    width: Annotated[int, typer.Option(help="Units per hidden layer.")] = 128,
+    seed: Annotated[
+        int, typer.Option(help="Random seed; the same seed gives the same surrogate.")
+    ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace the file there.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Train a surrogate on a data set."""
     from sweep.surrogates.train import train_surrogate
 
-    shown = sys.stderr.isatty() and not quiet
+    with report_state("training", silent=quiet) as show:
 
-    def report(member: int, epoch: int, of: int, error: float) -> None:
-        if shown:
+        def report(member: int, epoch: int, of: int, error: float) -> None:
             who = f"member {member + 1} of {members}: " if members > 1 else ""
-            line = f"{who}round {epoch} of {of}, error {error:.4f}"
-            print(f"\r{line:<60}", end="", file=sys.stderr, flush=True)
+            show(f"{who}round {epoch} of {of}, error {error:.4f}")
 
-    trained = train_surrogate(
-        data,
-        output,
-        learner=learner,
-        splits=split,
-        gradients=gradients,
-        members=members,
-        epochs=epochs,
-        width=width,
-        seed=seed,
-        force=force,
-        tell=report,
-    )
-    if shown:
-        print(file=sys.stderr)
+        trained = train_surrogate(
+            data,
+            output,
+            learner=learner,
+            splits=split,
+            gradients=gradients,
+            members=members,
+            epochs=epochs,
+            width=width,
+            seed=seed,
+            force=force,
+            tell=report,
+        )
     if quiet:
         return
     if trained.dropped:
-        tell(f"paradl: of one value, left out: {', '.join(trained.dropped)}")
+        tell(f"paradl: constant, left out: {', '.join(trained.dropped)}")
     tell(f"done: {trained.rows:,} rows learnt, {trained.bytes / 1e6:.2g} MB in {trained.path}")
 
 
@@ -91,17 +90,19 @@ def evaluate(
     from sweep.show.tables import show
     from sweep.surrogates.evaluate import evaluate_surrogate
 
-    def report(name: str, method: str) -> None:
-        if sys.stderr.isatty() and not quiet:
-            print(f"\r{f'{name}: {method}':<60}\r", end="", file=sys.stderr, flush=True)
-
-    rows = evaluate_surrogate(
-        surrogate, data, splits=split or (), baselines=not no_baselines, tell=report
-    )
+    with report_state("evaluating", silent=quiet) as report:
+        rows = evaluate_surrogate(
+            surrogate,
+            data,
+            splits=split or (),
+            baselines=not no_baselines,
+            tell=lambda name, method: report(f"{name}: {method}"),
+        )
     show(rows, form)
 
 
 @app.command()
+@report_long
 def predict(
     surrogate: File,
     rows: Annotated[

@@ -45,7 +45,7 @@ def regret(
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """Strategies by what they lose at worst where one does not know the machine."""
+    """Strategies by their worst slowdown when the machine is not known."""
     from sweep.questions.regret import regret as ask
     from sweep.show.regret import show_regrets
 

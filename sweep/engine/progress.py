@@ -4,18 +4,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from math import prod
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from sweep.cube.plan import Plan
+if TYPE_CHECKING:  # numpy comes with it, which waiting needs none of
+    from sweep.cube.plan import Plan
 
 Advance = Callable[[int], None]
-Progress = Callable[[Plan, int], AbstractContextManager[Advance]]
+Progress = Callable[["Plan", int], AbstractContextManager[Advance]]
+Tell = Callable[[str], None]
 
 
 @contextmanager
-def silent(plan: Plan, done: int) -> Iterator[Advance]:
+def silent(plan: "Plan", done: int) -> Iterator[Advance]:
     """No progress shown."""
     yield lambda block: None
 
@@ -59,7 +61,30 @@ def report_waiting(silent: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def lines(plan: Plan, done: int) -> Iterator[Advance]:
+def report_state(begin: str, silent: bool = False) -> Iterator[Tell]:
+    """Yields what takes the state of the work: a terminal shows it at once, in one line that
+    changes; in a pipe a line every ten seconds has the last one.
+    """
+    state, shown = begin, 0
+
+    def tell(text: str) -> None:
+        nonlocal state, shown
+        if sys.stderr.isatty() and not silent:
+            shown = max(shown, len(text))
+            print(f"\r{text:<{shown}}", end="", file=sys.stderr, flush=True)
+        state = text
+
+    if silent or sys.stderr.isatty():
+        yield tell
+        if shown:
+            print(file=sys.stderr)
+        return
+    with repeat_lines(lambda passed: f"paradl: {state} ({passed:.0f} s)", PERIOD, PERIOD):
+        yield tell
+
+
+@contextmanager
+def lines(plan: "Plan", done: int) -> Iterator[Advance]:
     """A line every ten seconds: blocks that are done, and the time left at the rate so far."""
     finished = 0
 
@@ -77,7 +102,7 @@ def lines(plan: Plan, done: int) -> Iterator[Advance]:
 
 
 @contextmanager
-def bar(plan: Plan, done: int, what: str = "sweep") -> Iterator[Advance]:
+def bar(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
     """A bar that counts cells, from those that an earlier run left."""
     # Late: without a terminal there is no bar.
     from rich.console import Console
@@ -116,6 +141,6 @@ def bar(plan: Plan, done: int, what: str = "sweep") -> Iterator[Advance]:
         yield lambda block: shown.update(task, advance=cells(plan, block))
 
 
-def cells(plan: Plan, block: int) -> int:
+def cells(plan: "Plan", block: int) -> int:
     """Cells of one block."""
-    return int(np.prod([part.stop - part.start for part in plan.find_region(block)]))
+    return prod(part.stop - part.start for part in plan.find_region(block))

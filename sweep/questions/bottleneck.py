@@ -192,8 +192,14 @@ def tell_what_binds(shares: Mapping[str, float]) -> Row:
         "binds": binds,
         "share": shares[binds],
         "kind": kind,
-        "sentence": f"{shares[binds]:.0%} of the time is {binds.replace('_', ' ')}: {why}.",
+        "sentence": f"{shares[binds]:.0%} of the time is {_write_term(binds)}: {why}.",
     }
+
+
+def _write_term(term: str) -> str:
+    """A term as a sentence has it."""
+    passes = term == "forward_backward"
+    return "the forward and backward passes" if passes else term.replace("_", " ")
 
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:

@@ -110,7 +110,7 @@ WORDS = {
     "iteration_time": Key(NUMBER, "time of an iteration"),
     "iteration_comp_time": Key(NUMBER, "time computing, per iteration"),
     "iteration_comm_time": Key(NUMBER, "time communicating, per iteration"),
-    "largest_batch": Key(COUNT, "samples a replica that fit in memory; 0: none; null: no bound"),
+    "largest_batch": Key(COUNT, "samples per replica that fit in memory; 0: none; null: no bound"),
     "oracle": Key({"enum": ["machine", "paper"]}, "whose formulas were evaluated"),
     "precision": Key(TEXT, "the precision of numbers in training"),
     "software": Key(TEXT, "how gradients are sent"),

@@ -32,7 +32,7 @@ _PREDICTED = Answer(
     "parameters calibration? intervals? extrapolation smallest_group?",
     "samples iterations",
     own={
-        "batch": Key(NUMBER, "samples a replica"),
+        "batch": Key(NUMBER, "samples per replica"),
         "global_batch": Key(NUMBER, "samples of an iteration"),
         "samples": Key(NUMBER, "samples of an epoch"),
     },

@@ -19,7 +19,7 @@ _SERIES = Answer(
     "model dataset strategy pe batch",
     own={
         "pe": Key(COUNTS, "PE counts of the runs"),
-        "batch": Key(COUNTS, "samples a replica of the runs"),
+        "batch": Key(COUNTS, "samples per replica of the runs"),
     },
 )
 _LINE = {"type": "array", "items": NUMBER}

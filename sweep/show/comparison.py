@@ -21,7 +21,7 @@ def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
     uncertain = any(row["p10"] is not None for row in comparison["rows"])
     weighed = any(row["measured_memory"] is not None for row in comparison["rows"])
     lines = [_lay_out_row(row, uncertain, weighed) for row in comparison["rows"]]
-    print_table(lines, "Seconds an iteration, and accuracy")
+    print_table(lines, "Seconds per iteration, and accuracy")
     print_table(list_averages(comparison["summary"]), "Accuracy, mean / median")
     standing_out = [_lay_out_anomaly(row) for row in comparison["rows"] if row["anomaly"]]
     if standing_out:

@@ -40,6 +40,6 @@ RUNS = Answer(
     own=_RUN_KEYS
     | {
         "p": Key(COUNT, "PEs"),
-        "samples_per_replica": Key(NUMBER, "samples a replica"),
+        "samples_per_replica": Key(NUMBER, "samples per replica"),
     },
 )

@@ -33,7 +33,7 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
     where = f" on {answer['system']}" if answer["system"] else ""
     source = "; ".join(epochs["source"])
     lines = [
-        f"{answer['model']}, {answer['dataset']}{where}, {answer['batch']:,} samples a replica, "
+        f"{answer['model']}, {answer['dataset']}{where}, {answer['batch']:,} samples per replica, "
         f"until {answer['target']}",
         f"epochs: {_describe_law(epochs)}" + (f" ({source})" if source else ""),
     ]

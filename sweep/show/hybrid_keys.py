@@ -74,7 +74,7 @@ HYBRID = Answer(
     "model dataset? system? batch iteration_time? target epochs splits rows crossovers gain "
     "warnings",
     own={
-        "batch": Key(COUNT, "samples a replica"),
+        "batch": Key(COUNT, "samples per replica"),
         "system": Key(TEXT, "the machine; null: speed-ups were given"),
         "iteration_time": Key(NUMBER, "time of an iteration on one PE", "s"),
         "target": Key(TEXT, "what is trained to, such as top1>=0.759"),

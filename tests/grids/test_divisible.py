@@ -20,7 +20,7 @@ def read(model: object, dataset: object, *strategies: str) -> Grid:
 def test_what_stays_whole_is_said_with_the_reason() -> None:
     told = read(LSTM, WORDS, "spatial", "data+filter:group=2", "pipeline", "data").warnings
     assert told == [
-        "net: spatial leaves layers of sequences whole: positions wait for each other, "
+        "net: spatial runs sequence layers unsplit: positions wait for each other, "
         "or read each other",
         "net: data+filter:group=2 leaves whole recurrent, gates (each position reads all units of "
         "the one before, a gather a step); softmax (each item is divided by the sum of all)",

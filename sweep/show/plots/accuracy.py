@@ -124,7 +124,7 @@ def _draw_panel(axes: "Axes", panel: Panel) -> None:
     axes.set_ylim(0, 1.15 * max(tops))
     axes.set_xticks(range(len(panel.rows)), [f"{row['p']}" for row in panel.rows])
     axes.set_xlabel("p", fontsize=NORMAL, labelpad=1)
-    axes.set_ylabel("s an iteration", fontsize=SMALL, labelpad=2)
+    axes.set_ylabel("s per iteration", fontsize=SMALL, labelpad=2)
     axes.tick_params(labelsize=SMALL, length=2)
     axes.spines[["top", "right"]].set_visible(False)
 

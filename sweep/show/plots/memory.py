@@ -96,7 +96,7 @@ def _draw_bars(frame: Frame, memory: Memory) -> None:
     # Room behind the longest bar for what it adds up to; the axes have about 0.55 of the figure.
     share = min(0.6, (widest + frame.scale.em) / (0.55 * frame.scale.width))
     axes.set_xlim(0, max(most / (1 - share), 1.05 * memory.bars[0].capacity) / unit)
-    axes.set_xlabel(f"memory a PE [{prefix}B]", labelpad=1)
+    axes.set_xlabel(f"memory per PE [{prefix}B]", labelpad=1)
 
 
 def _format_total(bar: Bar) -> str:

@@ -64,7 +64,7 @@ def _write_note(shown: Map) -> str:
     parts = []
     if shown.counts != len(shown.pe):
         parts.append(
-            f"{len(shown.pe)} of {shown.counts:,} PE counts shown, those with the most candidates"
+            f"{len(shown.pe)} of {shown.counts:,} PE counts shown: those with the most candidates"
         )
     if shown.beyond is not None and shown.beyond.any():
         parts.append(f"dotted: {BEYOND}")
@@ -169,7 +169,7 @@ def _scale_axes(frame: Frame, shown: Map, across: Floats, up: Floats, right: flo
 
 def _name_axis(axis: str) -> str:
     """An axis in words; units stand at its ticks."""
-    meaning = {"batch": "samples a replica, b"}.get(axis, axis.replace("_", " "))
+    meaning = {"batch": "samples per replica, b"}.get(axis, axis.replace("_", " "))
     return meaning if axis in PARAMETERS else axis
 
 

@@ -59,16 +59,16 @@ def test_what_cannot_be_is_refused(name, value, message) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("inter_bandwidth", 25, "25 B/s is no bandwidth of a machine; write its unit, such as"),
-        ("inter_bandwidth", "25", "25 B/s is no bandwidth of a machine"),
+        ("inter_bandwidth", 25, "25 B/s is not a plausible bandwidth; write its unit, such as"),
+        ("inter_bandwidth", "25", "25 B/s is not a plausible bandwidth"),
         (
             "memory_bandwidth",
             1e20,
-            "1e+20 B/s is no bandwidth of a machine; write its unit, such as '12.5 GB/s'",
+            "1e+20 B/s is not a plausible bandwidth; write its unit, such as '12.5 GB/s'",
         ),
-        ("memory_capacity", 32, "32 B is no memory of a machine; write its unit, such as '32 GB'"),
-        ("peak_flops", 15.7, "15.7 FLOP/s is no speed of a machine; write its unit, such as '15.7"),
-        ("staging_latency", 40, "40 s is no latency of a machine; write its unit, such as '40 us'"),
+        ("memory_capacity", 32, "32 B is not a plausible memory; write its unit, such as '32 GB'"),
+        ("peak_flops", 15.7, "15.7 FLOP/s is not a plausible speed; write its unit, such as '15.7"),
+        ("staging_latency", 40, "40 s is not a plausible latency; write its unit, such as '40 us'"),
     ],
 )
 def test_a_number_that_lacks_its_unit_is_noticed(name, value, message) -> None:

@@ -7,10 +7,9 @@ from sweep.engine.progress import silent
 
 def test_the_outline_counts(mixed_grid):
     text = outline_plan(mixed_grid, plan_cube(mixed_grid), 2)
-    assert (
-        "2 model x 2 dataset x 1 system x 6 strategy x 5 pe x 2 batch x 2 inter_bandwidth" in text
-    )
-    assert "480 (2 of 4 model-dataset pairs do not fit and cost nothing)" in text
+    assert "2 models x 2 data sets x 1 system x 6 strategies x 5 PE counts x 2 batches" in text
+    assert "x 2 inter_bandwidth" in text
+    assert "480 (2 of 4 model-dataset pairs are incompatible and skipped)" in text
     assert "blocks  4 of 1 x 1 x 1 x 6 x 5 x 2 x 2 cells" in text
     assert "at most, for 2 workers with a block each, and this process" in text
     assert "at most, with " in outline_plan(mixed_grid, plan_cube(mixed_grid), 0)

@@ -74,7 +74,7 @@ def test_losers_are_told(paradl):
 
 def test_a_batch_that_nothing_bounds_is_told(paradl):
     options = (*SPACE, "--pe", "4", "--strategy", "data", "--format", "json")
-    assert "nothing bounds the global batch" in paradl("best", *options)[2]
+    assert "global batch is limited only by memory" in paradl("best", *options)[2]
     assert paradl("best", *options, "--max-global-batch", "256")[2] == ""
 
 

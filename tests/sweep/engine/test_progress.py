@@ -5,14 +5,14 @@ import pty
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 import pytest
 from cubes import SMALL
 
 from sweep.cube.plan import make_plan
-from sweep.engine.progress import bar, cells, lines, repeat_lines, silent
+from sweep.engine.progress import bar, cells, lines, repeat_lines, report_state, silent
 
 DIMS = ("model", "dataset", "system", "strategy", "pe", "batch")
 PLAN = make_plan(DIMS, (1, 1, 1, 2, 5, 3), 13, alone=2, shard_cells=7)
@@ -86,3 +86,56 @@ def test_a_pipe_gets_lines(capsys):
         while shown.count("computing") < 2 and time.monotonic() < deadline:
             shown += capsys.readouterr().err
     assert shown.count("computing") >= 2
+
+
+def wait_for(capsys, text: str) -> str:
+    """What stderr has, once `text` is in it; a failed test ends in five seconds."""
+    deadline, shown = time.monotonic() + 5, ""
+    while text not in shown and time.monotonic() < deadline:
+        shown += capsys.readouterr().err
+        time.sleep(0.001)
+    return shown
+
+
+def test_a_pipe_gets_the_last_state(capsys, monkeypatch):
+    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.002)
+    with report_state("beginning") as report:
+        assert "paradl: beginning (0 s)\n" in wait_for(capsys, "beginning")
+        report("5 of 9 rows")
+        assert "paradl: 5 of 9 rows (0 s)\n" in wait_for(capsys, "5 of 9")
+
+
+def test_a_silent_state_is_silent(capsys, monkeypatch):
+    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.001)
+    with report_state("beginning", silent=True) as report:
+        report("5 of 9 rows")
+        time.sleep(0.01)
+    assert capsys.readouterr().err == ""
+
+
+LONG = [
+    "predict --model alexnet --dataset imagenet --strategy data --pe 8 --batch 32",
+    "hybrid --model alexnet --batch 8 --pe x",
+    "compare none.csv",
+    "calibrate none.csv -o mine.yaml",
+    "export none.zarr cells.csv",
+    "diff none.zarr other.zarr",
+    "leakage none",
+    "surrogate predict none none",
+    "plot scaling none.zarr -o scaling.png",
+]
+
+
+@pytest.mark.parametrize("command", LONG, ids=lambda command: command.split()[0])
+def test_commands_say_that_they_take_long(command, monkeypatch, paradl):
+    """From their beginning on."""
+    begun = []
+
+    @contextmanager
+    def note(silent: bool = False):
+        begun.append(silent)
+        yield
+
+    monkeypatch.setattr("sweep.cli.waiting.report_waiting", note)
+    assert paradl(*command.split())[0] in (0, 2)
+    assert begun == [False]

@@ -79,4 +79,4 @@ def test_a_region_without_room_has_its_name_in_the_key_alone(expect_legible):
 def test_that_counts_are_left_out_is_told(expect_legible):
     shown = make_map()
     thinned = Map(**{**vars(shown), "counts": 1024})
-    assert any("8 of 1,024 PE counts" in text for text in expect_legible(draw(thinned)))
+    assert any("8 of 1,024 PE counts shown" in text for text in expect_legible(draw(thinned)))
