@@ -108,9 +108,7 @@ def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats) -> Lai
     return laid, replace(_make_bounds(fits), even=known, defined=known)
 
 
-def _place_stages(
-    table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts, verbatim: bool
-) -> Laid:
+def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts, verbatim: bool) -> Laid:
     """The best partition for each number of stages, under each of the costs."""
     starts = table.layer_starts if verbatim else np.arange(len(table))
     layers, costs = len(starts), np.add.reduceat(costs, starts, axis=0)
