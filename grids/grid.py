@@ -20,6 +20,7 @@ from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import define_once
+from grids.entries.oracles import add_former_choices
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.library import Model
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
     from kernels.options import Options
 
 LABELS = ("model", "dataset", "system", "strategy")
-
-# What a definition says that says neither.
-BEFORE_ORACLES: dict[str, object] = {"oracle": "paper", "calibration": "none"}
 
 Built = TypeVar("Built")
 Index = tuple[int, int, int, int]  # a position along each of the labelled dimensions
@@ -98,11 +96,7 @@ class Grid:
     @classmethod
     def from_definition(cls, definition: dict[str, object]) -> "Grid":
         """The grid that wrote `definition`. InputError: it refers to what is not inside."""
-        # Definitions that name no oracle, and no calibration, are of the time of Table III alone.
-        written = {**BEFORE_ORACLES, **definition}
-        if written["oracle"] == "paper":  # those that name no conventions are of before, too
-            written = {"conventions": "authors", **written}
-        spec = validate_spec(written, "the store's spec")
+        spec = validate_spec(add_former_choices(definition), "the store's spec")
         check_self_contained(spec)
         return cls.from_spec(spec)
 

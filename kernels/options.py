@@ -31,7 +31,8 @@ class Options:
     alive at the same time. cuts: one between two stages of a pipeline carries the output of the
     layer before it (Table III), or all that crosses it, and lies where that is little. recompute:
     whether the backward pass runs layers forward once more instead of keeping all that it reads.
-    waits_for_input: whether hosts may be too slow. conventions: of Table III alone (docs/oracle.md).
+    waits_for_input: whether hosts may be too slow. conventions: of Table III alone
+    (docs/oracle.md).
     """
 
     algorithm: Algorithm = "ring"

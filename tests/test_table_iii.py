@@ -5,6 +5,7 @@ authors' tool and experiments split and count (docs/oracle.md).
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,12 @@ def test_poolings_whose_windows_are_apart_have_no_halo() -> None:
     assert ratio == pytest.approx(1.34, abs=0.005)
 
 
+def test_no_layer_of_a_sequence_is_divided_by_rows() -> None:
+    """Of ViT the patches' convolution alone; to split all layers stays forbidden."""
+    assert "too_many_pes" not in ask("spatial", 4, "vit_b_16")["limit"]
+    assert "too_many_pes" in ask("spatial:split=all", 4, "vit_b_16")["limit"]
+
+
 @pytest.mark.parametrize(("model", "least"), [("vgg16", (7, 7)), ("resnet50", (8, 8))])
 def test_spatial_groups_are_at_most_the_least_extents(model: str, least: tuple[int, int]) -> None:
     """Behind the last pooling (VGG16), or in front of the global one (ResNet-50, 226 pixels)."""
@@ -106,15 +113,13 @@ def test_stages_are_at_most_g_layers(model: str, conventions: str, layers: int) 
 def test_a_stage_begins_with_a_layer_of_table_iii() -> None:
     settings = {"oracle": "paper"}
     layers = explain("resnet50", "pipeline", 56, B, dataset="imagenet", settings=settings)["layers"]
-    begins = [
-        b["kind"] for a, b in zip(layers, layers[1:], strict=False) if a["stage"] < b["stage"]
-    ]
+    begins = [b["kind"] for a, b in pairwise(layers) if a["stage"] < b["stage"]]
     assert len(begins) == 55
     assert set(begins) == {"conv", "maxpool", "avgpool", "fc"}
 
 
 def read(oracle: str, **more: Any) -> Grid:
-    axes = {"model": ["vgg16"], "dataset": ["imagenet-226"], "system": ["abci"]}
+    axes: dict[str, object] = {"model": ["vgg16"], "dataset": ["imagenet-226"], "system": ["abci"]}
     axes |= {"strategy": ["spatial", "pipeline"], "pe": [4, 64], "batch": B}
     return Grid.from_spec(Spec.model_validate({"oracle": oracle, "axes": axes, **more}))
 
@@ -127,7 +132,7 @@ def test_a_store_of_before_keeps_its_numbers() -> None:
 
 
 def test_the_machine_oracle_has_no_such_choice() -> None:
-    with pytest.raises(InputError, match="conventions: authors.*oracle: paper"):
+    with pytest.raises(InputError, match=r"conventions: authors.*oracle: paper"):
         ask("spatial", 4, oracle="machine", conventions="authors")
     assert "conventions" not in read("machine").definition()
 
@@ -142,6 +147,7 @@ def test_the_machine_oracle_is_the_same_to_the_last_bit(strategy: int) -> None:
             return build_case(workload, chosen, axes, replace(settings, options=options))
 
         case = grid.build(build, (0, 0, 0, strategy), None, None)
+        assert case is not None
         return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(answer_case(case))]
 
     assert answer("table") == answer("authors")

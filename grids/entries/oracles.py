@@ -3,6 +3,7 @@
 `paper` is Table III of ParaDL verbatim; `machine` describes machines as they are (docs/machine.md).
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 OracleName = Literal["paper", "machine"]
@@ -27,3 +28,10 @@ REFUSED_CHOICES: dict[OracleName, tuple[tuple[str, str, str], ...]] = {
         ("conventions", "authors", "leave it out, or write 'oracle: paper'"),
     ),
 }
+
+
+def add_former_choices(definition: Mapping[str, object]) -> dict[str, object]:
+    """A store's definition, with what it meant where it is older than a choice."""
+    # Without an oracle, and a calibration: of the time of Table III alone.
+    written = {"oracle": "paper", "calibration": "none", **definition}
+    return written if written["oracle"] == "machine" else {"conventions": "authors", **written}

@@ -21,6 +21,7 @@ from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.models.layers import Floats, LayerTable
 from kernels.layers import Layers
 from kernels.memory import hold_rows
+from kernels.namespace import use_numpy
 from kernels.options import Halos
 from kernels.spatial import layer_halo
 
@@ -45,8 +46,8 @@ class Storage:
 class Rows:
     """What a spatial group divides: the rows of a table's layers, along `dims` alone if given.
 
-    storage: None where memory has no say. verbatim: by Table III, every layer that has rows, each of
-    which bounds the factors; else the experiments' layers, as long as they have rows enough.
+    storage: None where memory has no say. verbatim: every layer with rows, each of which bounds the
+    factors, as Table III has it; else the experiments' layers, those with enough of them.
     """
 
     table: LayerTable
@@ -121,13 +122,14 @@ def _list_candidates(rows: Rows, p2: int) -> _Candidates:
     # Every PE has an item of its own at least, in and out.
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)
-    own, bounding, free = table.windowed, np.ones(len(table), bool), rows.layers == "default"
-    if rows.verbatim:
-        # A layer without rows, as a fully connected one, is no bound: else no network had a group.
-        own = bounding = (extents[:, dimensions] > 1).any(axis=1)
-        allowed, free = allowed | ~bounding[:, None], False
+    # Table III: what has no rows, as fully connected layers, bounds no group, or VGG-16 had none.
+    has_rows: Flags = np.asarray((extents[:, dimensions] > 1).any(axis=1))
+    bounding = has_rows | table.sequence_products if rows.verbatim else np.ones_like(has_rows)
+    allowed |= ~bounding[:, None]
+    own = has_rows if rows.verbatim else table.windowed
     wanted = split_layers(rows.layers, rows.mask, own)[:, None]
-    free = free and rows.mask is None  # layers that do not fit then stay whole
+    # The experiments' layers that do not fit stay whole.
+    free = rows.mask is None and rows.layers == "default" and not rows.verbatim
     split = wanted & allowed if free else np.broadcast_to(wanted, allowed.shape)
     some = (split & bounding[:, None]).any(axis=0)
     exists: Flags = np.logical_and(some, dimensions.any())
@@ -182,7 +184,8 @@ def _take_parts(factors: Floats) -> Iterator[Floats]:
 def _find_halo(rows: Rows, candidates: _Candidates) -> Floats:
     """Items a sample that a PE sends [n]."""
     halos: Halos = "overlapping" if rows.verbatim else "windows"
-    items = np.asarray(layer_halo(_make_columns(rows.table), candidates.factors, halos))
+    with use_numpy():
+        items = np.asarray(layer_halo(_make_columns(rows.table), candidates.factors, halos))
     halo: Floats = np.where(candidates.split, items, 0).sum(axis=0)
     return halo
 

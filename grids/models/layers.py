@@ -187,8 +187,17 @@ class LayerTable:
     @property
     def of_sequences(self) -> bool:
         """Whether it has products that sequences alone have: linear, recurrent, of two tensors."""
-        products = (kind for kind in self._kinds if kind.multiplies and not kind.windowed)
-        return any(kind.whole or kind.divides for kind in products)
+        return bool(self.sequence_products.any())
+
+    @cached_property
+    def sequence_products(self) -> Flags:
+        """Which layers are products that sequences alone have [G]."""
+        return np.array(
+            [
+                kind.multiplies and not kind.windowed and bool(kind.whole or kind.divides)
+                for kind in self._kinds
+            ]
+        )
 
     @property
     def sequential(self) -> bool:

@@ -1,8 +1,8 @@
 """Measured runs, each with what the oracle predicts for it.
 
 A run is predicted as it was configured: weak scaling with b = samples_per_replica, and by Table III
-as the runs of the paper did: the layers that they split, and gradients of replicated weights reduced
-inside a group first.
+as the runs of the paper did: the layers that they split, and gradients of replicated weights
+reduced inside a group first.
 """
 
 import re

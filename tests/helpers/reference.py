@@ -218,8 +218,12 @@ def has_rows(layer: Layer, setup: Setup) -> bool:
 
 
 def bounding(split: Sequence[Layer], setup: Setup) -> list[Layer]:
-    """The split layers that bound a spatial group: by the table, those with rows."""
-    return [each for each in split if setup.conventions == "authors" or has_rows(each, setup)]
+    """The split layers that bound a spatial group: by the table, those with rows.
+
+    Layers of sequences have none, and are never divided: each of them bounds it, too.
+    """
+    table = setup.conventions == "table"
+    return [x for x in split if not table or x.kind == "linear" or has_rows(x, setup)]
 
 
 def split_mask(

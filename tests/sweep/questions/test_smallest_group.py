@@ -43,7 +43,8 @@ def find_first(strategy: str, pe: int, batch: int, **settings: Any) -> int:
         ("data+spatial", 8, 512, {}, 4),
         ("data+spatial", 6, 512, {}, 6),
         ("data+spatial:group=2", 8, 32, {}, 1),
-        ("spatial", 1, 32, {"oracle": "paper"}, 8),
+        ("spatial", 1, 32, {"oracle": "paper"}, 2),
+        ("spatial", 1, 32, {"oracle": "paper", "conventions": "authors"}, 8),
         ("data+pipeline", 8, 32, {"oracle": "paper"}, 2),
         # b = B p2 / p: of 4 PEs 256 samples in groups of one, and more in larger ones.
         ("data+filter", 8, 1024, {"scaling": "strong"}, 1),
