@@ -37,6 +37,7 @@ if IS_FIRST:
     home = tempfile.mkdtemp(prefix="paradl-tests-")
     os.environ |= {HOME: home, "PYTHONUSERBASE": site.getuserbase()}
     os.environ |= {"HOME": home, "XDG_CACHE_HOME": f"{home}/cache"}
+    os.environ["DASK_TEMPORARY_DIRECTORY"] = f"{home}/dask"
     os.environ |= {"XDG_CONFIG_HOME": f"{home}/config", "XDG_DATA_HOME": f"{home}/data"}
     if sys.dont_write_bytecode:
         # Else each process that a test starts would compile all that it imports.
