@@ -37,6 +37,8 @@ if IS_FIRST:
     home = tempfile.mkdtemp(prefix="paradl-tests-")
     os.environ |= {HOME: home, "PYTHONUSERBASE": site.getuserbase()}
     os.environ |= {"HOME": home, "XDG_CACHE_HOME": f"{home}/cache"}
+    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
+    os.environ["DASK_TEMPORARY_DIRECTORY"] = f"{home}/dask"
     os.environ |= {"XDG_CONFIG_HOME": f"{home}/config", "XDG_DATA_HOME": f"{home}/data"}
     if sys.dont_write_bytecode:
         # Else each process that a test starts would compile all that it imports.
@@ -49,6 +51,8 @@ def pytest_unconfigure() -> None:
     if IS_FIRST:
         shutil.rmtree(os.environ[HOME], ignore_errors=True)
 
+
+jax.config.update("jax_compilation_cache_dir", None)  # JAX has read a user's own by now
 
 # Before anything imports the kernels.
 install_checks()
@@ -65,7 +69,8 @@ gc.set_threshold(200_000, 20, 100)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 # A shared machine makes any deadline flaky, and a failure must come back when one looks for it.
-settings.register_profile("paradl", deadline=None, derandomize=True)
+# Those that name no number (budgets.py) are quick: 40 examples.
+settings.register_profile("paradl", deadline=None, derandomize=True, max_examples=40)
 # Other examples in each run, and more (budgets.py): what fails is kept, and tried first next time.
 settings.register_profile("explore", deadline=None, derandomize=False, max_examples=1000)
 settings.load_profile("paradl")

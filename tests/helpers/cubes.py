@@ -1,9 +1,11 @@
 """Small design spaces, and what the tests of the sweep do with their stores."""
 
+import os
 import sys
 from typing import Any
 
 import numpy as np
+import pytest
 import zarr
 
 from grids.outputs import OUTPUTS
@@ -97,3 +99,21 @@ def arrays(url: object) -> dict[str, bytes]:
     """Every array's bytes but for the done-marks."""
     group = zarr.open_group(str(url), mode="r")
     return {name: np.asarray(array[:]).tobytes() for name, array in group.arrays()}
+
+
+def refuse_writes(patch: pytest.MonkeyPatch, code: int, after: str = "") -> None:
+    """Have files refused as the system does, by this process alone.
+
+    after: once a file is written whose name begins so; at once where it is empty.
+    """
+    refused = not after
+    put = zarr.storage.LocalStore.set
+
+    async def write(self: Any, key: str, *arguments: Any, **options: Any) -> None:
+        nonlocal refused
+        if refused:
+            raise OSError(code, os.strerror(code))
+        await put(self, key, *arguments, **options)
+        refused = key.startswith(after)
+
+    patch.setattr(zarr.storage.LocalStore, "set", write)

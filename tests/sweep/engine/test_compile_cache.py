@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -7,7 +8,8 @@ SHOW = (
 )
 
 
-def cache(**environment: str) -> str:
+def cache(**changes: str) -> str:
+    environment = os.environ | changes
     run = subprocess.run(
         [sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True, check=True
     )
