@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
-from grids.divisible import expect_divisible, list_whole
+from grids.divisible import expect_divisible
 from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
@@ -34,11 +34,11 @@ from grids.lookup import (
     refuse_twins,
 )
 from grids.models.layers import Floats, LayerTable
+from grids.notes import list_notes
 from grids.outputs import INTERVALS, list_layered
 from grids.reading.errors import ShapeError
 from grids.self_contained import check_self_contained
 from grids.spec import Spec, validate_spec
-from grids.unused import list_unused
 
 if TYPE_CHECKING:
     from grids.inputs.case import Workload
@@ -143,11 +143,7 @@ class Grid:
     @property
     def warnings(self) -> list[str]:
         """What is odd about files or not used, and about measured epochs; what stays whole."""
-        entries = (*self.models, *self.convergences.values())
-        odd = [text for each in entries for text in each.warnings]
-        whole = list_whole(self.models, self.fitting, self.strategies)
-        files = self.models, self.datasets, self.systems, self.convergences
-        return [*odd, *whole, *list_unused(*files, self.spec)]
+        return list_notes(self)
 
     @cached_property
     def axes(self) -> dict[str, Floats]:

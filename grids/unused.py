@@ -9,6 +9,7 @@ from grids.convergence.entry import Convergence
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Record
 from grids.entries.oracles import OracleName
+from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.library import Model, find_catalogued
 from grids.models.architecture import Architecture
@@ -52,6 +53,20 @@ def list_unused(
     return [*keys, *_list_net_times(models), *_list_profiles(models, systems)]
 
 
+def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[str]:
+    """A group, or segments, that is stated and that no strategy takes."""
+    takers = {
+        "group": (any(each.hybrid and each.group is None for each in strategies), "hybrid"),
+        "segments": (
+            any(each.group_strategy == "pipeline" and each.segments is None for each in strategies),
+            "pipeline",
+        ),
+    }
+    for name, (is_used, kind) in takers.items():
+        if name in (*spec.parameters, *spec.axes.numeric) and not is_used:
+            yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
+
+
 def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
     """Keys that the users' own systems state, and that only the other oracle uses."""
     keys = PAPER_KEYS if oracle == "machine" else MACHINE_KEYS
@@ -82,7 +97,8 @@ def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Itera
         return
     brought = [model.own_dataset for model in models]
     for dataset in datasets:
-        if dataset not in brought and find_catalogued("dataset", dataset.name) != dataset:
+        known = dataset in brought or find_catalogued("dataset", dataset.name) == dataset
+        if not known and dataset.rank > 1:  # networks of sequences have a vocabulary of their own
             yield (
                 f"dataset {shorten(dataset.name)}: targets is not used: "
                 "no model has a layer of as many outputs, 'fc: targets'"

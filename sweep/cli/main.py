@@ -217,8 +217,7 @@ def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
         )
         with speak_of_options():
             grid = configuration.grid()
-        misfit = grid.misfit(0, 0)
-        for warning in (*grid.warnings, *([misfit] if misfit else [])):
+        for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")
         report_long(show_answer)(grid, form, **own)
 

@@ -3,7 +3,8 @@
 With a store, options that name its axes choose a slice of it, as `--sel` does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import Parameter, signature
 from itertools import product
@@ -222,7 +223,7 @@ def ask_cube(asked: Asked, question: Any) -> Any:
     from sweep.questions.compared_systems import list_systems
     from sweep.questions.space import open_space
 
-    with report_waiting(silent=asked.quiet):
+    with report_waiting(silent=asked.quiet), _advise_nearest():
         rows = _ask_finished(asked, question)
         systems = list_systems(open_space(asked.source, asked.selection))
     if len({(each.precision, each.software) for each in systems}) > 1 and not asked.quiet:
@@ -232,6 +233,18 @@ def ask_cube(asked: Asked, question: Any) -> Any:
             "to compare like with like: NAME:precision=amp,software=ddp"
         )
     return rows
+
+
+@contextmanager
+def _advise_nearest() -> Iterator[None]:
+    """Name the option for values that a store's axes do not have."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        if text.startswith("selection: no ") and "nearest" in text:
+            raise InputError(f"{text}; --nearest takes it") from None
+        raise
 
 
 def _ask_finished(asked: Asked, question: Any) -> Any:

@@ -17,6 +17,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.lookup import Where, join_keys
 from grids.models.layers import Floats
+from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS
 from grids.ranges import Law, Range
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.spec import Spec, read_spec, validate_spec
@@ -25,6 +26,9 @@ from sweep.cube.store import open_cube
 
 Source = str | Path | Mapping[str, object]
 Problem = tuple[int, int, int]
+
+# Outputs of sweeps that rows have, too, if by other names.
+SAMPLED = (*MAIN_OUTPUTS, "replicas", "group_size", "segment_count")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +96,17 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> Space:
     """The space of a spec file, a mapping, or a cube; slopes in its ranges, the batch and `inputs`.
 
     Of a cube, listed values of continuous parameters become ranges. InputError: a bad spec, no
-    continuous axis, an unknown input, epochs to a target.
+    continuous axis, an unknown input, epochs to a target, outputs that rows do not have.
     """
     if isinstance(source, Mapping):
         written = validate_spec(dict(source), "spec")
-        _expect_no_law(written, join_keys)
+        _expect_sampled(written, inputs, join_keys)
         return _make_space(written, inputs, "spec")
     if not isinstance(source, str | Path):
         raise InputError(f"expected a YAML file or a cube, got {shorten(source)}", where="spec")
     if _is_spec(source):
         spec, document = read_spec(Path(source))
-        _expect_no_law(spec, document.where)
+        _expect_sampled(spec, inputs, document.where)
         return _make_space(spec, inputs, str(source), Path(source).parent, document.where)
     spec = open_cube(str(source)).grid.spec
     return _make_space(_open_ranges(spec), inputs, str(source))
@@ -136,14 +140,30 @@ def _make_space(
     return Space(grid, ranges, tuple(dict.fromkeys((*ranges, "batch", *inputs))))
 
 
-def _expect_no_law(spec: Spec, where: Where) -> None:
-    """InputError: the spec asks for epochs to a target, which rows do not have."""
+def _expect_sampled(spec: Spec, inputs: tuple[str, ...], where: Where) -> None:
+    """InputError: the spec asks for what rows do not have, such as epochs and percentiles."""
     if spec.convergence != ("none",):
         raise InputError(
             "epochs to a target are not sampled: rows have times per epoch",
             where=where(("convergence",)),
             advice="leave it out, or sweep",
         )
+    sloped = {*spec.axes.ranges, "batch", *inputs}
+    for name in spec.outputs if "outputs" in spec.model_fields_set else ():
+        if name in ELASTICITIES and ELASTICITIES[name][1] not in sloped:
+            raise InputError(
+                f"rows have no slopes in {ELASTICITIES[name][1]}",
+                where=where(("outputs",)),
+                advice="make it an axis with a range, or ask for its gradient",
+            )
+        if name not in (*SAMPLED, *ELASTICITIES):
+            why = " (a percentile takes 32 draws of each row)" if name in INTERVALS else ""
+            raise InputError(
+                f"{name} is not sampled{why}: rows have expected times per epoch, "
+                "memory and what forbids a configuration",
+                where=where(("outputs",)),
+                advice="leave it out, or sweep",
+            )
 
 
 def _settle(drawn: Range) -> Floats:

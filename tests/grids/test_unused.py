@@ -22,7 +22,8 @@ def list_warnings(
     model: object = "vgg16", system: object = "dgx-a100", **keys: object
 ) -> list[str]:
     dataset = keys.pop("dataset", "imagenet")
-    axes: dict[str, object] = {"model": [model], "system": [system], "strategy": "data"}
+    axes: dict[str, object] = {"model": [model], "system": [system]}
+    axes["strategy"] = keys.pop("strategy", "data")
     axes |= {} if dataset is None else {"dataset": [dataset]}
     spec = {"axes": {**axes, "pe": 4, "batch": 32}, **keys}
     return Grid.from_spec(validate_spec(spec, "spec")).warnings
@@ -131,6 +132,31 @@ def test_epochs_of_another_optimizer() -> None:
     assert list_warnings(convergence=law, optimizer="adam") == []
     with pytest.raises(InputError, match="target"):
         list_warnings(convergence=law, target="top1>=0.8")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "parameters", "said"),
+    [
+        ("data", {"group": 4}, "group"),
+        ("data+filter:group=4", {"group": 4}, "group"),
+        ("data+filter", {"group": 4}, ""),
+        ("filter", {"segments": 8}, "segments"),
+        ("data+pipeline:group=4", {"segments": 8}, ""),
+    ],
+)
+def test_choices_that_no_strategy_takes(
+    strategy: str, parameters: dict[str, object], said: str
+) -> None:
+    own = list_warnings(strategy=strategy, parameters=parameters)
+    assert len(own) == bool(said)
+    assert said in "".join(own)
+
+
+def test_a_model_that_no_data_set_fits() -> None:
+    (text,) = list_warnings("inception_v3", dataset="imagenet")
+    assert "inception_v3 x imagenet" in text
+    assert "window" in text
+    assert list_warnings("inception_v3", dataset="imagenet-299") == []
 
 
 def test_a_profile_that_is_used_is_not() -> None:

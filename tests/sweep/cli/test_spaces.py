@@ -50,6 +50,7 @@ def test_the_nearest_values_of_a_store(mixed_url, paradl):
     code, _, told = paradl("best", mixed_url, *near)
     assert (code, "--sel: no inter_bandwidth '9 GB/s'" in told) == (2, True)
     assert "the nearest is 12.5 GB/s" in told
+    assert "--nearest" in told
     code, out, told = paradl("best", mixed_url, *near, "--nearest", "--format", "json")
     exact = ("--sel", "inter_bandwidth=12.5 GB/s", "--pe", "8", "--sel", "model=alexnet")
     assert (code, out) == paradl("best", mixed_url, *exact, "--format", "json")[:2]

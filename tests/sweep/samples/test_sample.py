@@ -150,6 +150,9 @@ def replace_axes(**axes: object) -> dict[str, object]:
         (replace_axes(segments={"uniform": [1, 9]}), "'segments' is not drawn from a range"),
         (replace_axes(dataset="cosmoflow-128"), "no samples of its data sets fit its models"),
         (SPACE | {"convergence": "auto"}, "convergence: "),
+        (SPACE | {"outputs": ["comp_time", "epoch_time_p90"]}, "epoch_time_p90 is not sampled"),
+        (SPACE | {"outputs": ["straggler_wait"]}, "outputs: straggler_wait is not sampled"),
+        (SPACE | {"outputs": ["elasticity_memory_memory_bandwidth"]}, "no slopes in memory_band"),
     ],
 )
 def test_bad_specs_are_one_message(spec, message, tmp_path) -> None:
