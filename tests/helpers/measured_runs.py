@@ -10,7 +10,7 @@ import sweep
 Row = dict[str, str]
 Configuration = tuple[str, str, int, int]  # model, strategy, PEs, samples a replica
 
-DATASETS = {"cosmoflow": "cosmoflow-128", "inception_v3": "imagenet-299"}
+DATASETS = {"cosmoflow": "cosmoflow-256", "inception_v3": "imagenet-299"}
 TIMES = {
     "total_s": "iteration_time",
     "comp_s": "iteration_comp_time",

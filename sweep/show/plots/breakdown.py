@@ -19,9 +19,9 @@ from sweep.show.visible import escape_invisible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BLUES = ("#0072B2", "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8")
-ORANGES = ("#E69F00", "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400")
-HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo")
+BLUES = ("#0072B2", "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
+ORANGES = ("#E69F00", "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
+HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
 EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.4, "hatch_linewidth": 0.4}
 LOOKS: Mapping[str, Mapping[str, Any]] = {
     name: {"facecolor": colour, **EDGE}

@@ -8,7 +8,7 @@ import pytest
 from measured_runs import predict_rows
 
 import sweep
-from grids.entries.calibration import CALIBRATED, CalibrationFile, list_priors
+from grids.entries.calibration import STAGED, CalibrationFile, list_priors
 from grids.library import find
 from grids.reading.errors import InputError
 from sweep.calibration import model_error
@@ -109,8 +109,8 @@ def test_command(measured, tmp_path, monkeypatch, capsys) -> None:
     arguments = ("calibrate", path, "--system", "dgx-a100", "-o", output)
     assert main(monkeypatch, *arguments, "--format", "json") == 0
     shown = json.loads(capsys.readouterr().out)
-    assert {"fit", "configuration", "scale", "series"} <= shown["accuracy"].keys()
-    assert tuple(shown["parameters"]) == CALIBRATED
+    assert {"fit", "configuration", "scale", "series", "strategy"} <= shown["accuracy"].keys()
+    assert tuple(shown["parameters"]) == tuple(list_priors("tf32", "ddp", staged=False))
     expect_for_its_machine(output, "dgx-a100")
     assert main(monkeypatch, *arguments, "--no-cross-validation") == 0
     shown = capsys.readouterr().out
@@ -232,9 +232,8 @@ def expect_for_its_machine(path: Path, system: str) -> None:
     assert all(0 < each.spread < 2 for each in file.parameters.values())
     assert file.accuracy["fit"]["total"] > 0.9
     assert find("system", system, Path()).staging is None
-    prior = list_priors(file.precision, file.software)["packing"]
-    assert file.parameters["packing"].value == pytest.approx(prior.median, rel=0.01)
-    assert file.parameters["packing"].spread == pytest.approx(prior.spread, rel=1e-3)
+    assert not {*STAGED, "log_open"} & set(file.parameters)  # it has neither
+    assert len(file.correlation) == len(file.parameters)
     asked: dict[str, Any] = {"dataset": "imagenet", "system": system}
     told = sweep.predict("resnet50", "data", 8, 32, **asked, settings={"calibration": str(path)})
     assert told["calibration"] == system

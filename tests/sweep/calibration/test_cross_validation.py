@@ -79,12 +79,12 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
 
 def test_only_the_schemes_that_are_asked_for(observed, dozen) -> None:
     observations = observed(dozen)
-    left = leave_out(observations, ("model",), {"layer_wait": 1e-15})
+    left = leave_out(observations, ("model",), {"log_open": 1e-15})
     assert left is not None
     assert set(left.schemes) == {"model"}
     assert sorted(left.rows.tolist()) == list(range(12))
     software = left.predicted.case.software
-    assert np.asarray(software.layer_wait) == pytest.approx(1e-15)
+    assert np.asarray(software.log_open) == pytest.approx(1e-15)
     assert leave_out(observations, ()) is None
 
 

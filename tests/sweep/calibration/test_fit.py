@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from measured_runs import predict_rows, set_parameters
 
-from grids.entries.calibration import CALIBRATED, CalibrationFile, list_priors
+from grids.entries.calibration import CALIBRATED, CalibrationFile, SerialTime, list_priors
 from kernels.compiled import compiled
 from sweep.calibration.fit import PROFILE, fit, log_times
 from sweep.calibration.model_error import DEFAULT
@@ -28,7 +28,7 @@ SIXTY = [
     ("resnet50", "serial", 1, 64),
     ("vgg16", "serial", 1, 32),
     ("cosmoflow", "serial", 1, 1),
-    *(("resnet50", "data", 2**n, 64) for n in range(1, 9)),
+    *(("resnet50", "data", 2**n, 64) for n in (2, 3, 4, 5, 6, 8, 9, 10)),
     *(("vgg16", "data", 2**n, 32) for n in range(1, 9)),
     *(("resnet50", strategy, p, 64) for strategy, p in product(SPLIT, (4, 8, 16, 64))),
     *(("vgg16", strategy, p, 32) for strategy, p in product(SPLIT, (4, 8, 16))),
@@ -36,14 +36,17 @@ SIXTY = [
 ]
 FACTORS = {"resnet50": 1.12, "vgg16": 0.95, "cosmoflow": 1.05}
 # Of runs that are data parallel only; all that divides layers is out of their reach.
-DATA_TELLS = {"layer_overhead", "rail", "flow"}
+DATA_TELLS = {"layer_overhead", "rail", "flow", "log_open"}
 
 apply = compiled(numpy=True)(apply_parameters)
 
 
 def choose_parameters() -> dict[str, float]:
-    """Half a spread from each prior's median, up and down, within the bounds."""
-    signs = np.resize([1, -1, -1], len(PRIORS)).tolist()
+    """Half a spread from each prior's median, up and down, within the bounds.
+
+    Hosts are fast: launches that take as long as a pass would hide what devices take.
+    """
+    signs = np.resize([-1, -1, 1], len(PRIORS)).tolist()
     values = {
         name: prior.median * math.exp(0.5 * sign * prior.spread)
         for sign, (name, prior) in zip(signs, PRIORS.items(), strict=True)
@@ -91,7 +94,7 @@ def test_sixty_runs_tell_all_parameters(calibrated) -> None:
     for name, each in file.parameters.items():
         assert abs(math.log(each.value / TRUE[name])) < each.spread, name
     determined = {name for name, each in file.parameters.items() if each.determined}
-    assert determined >= set(CALIBRATED) - {"layer_wait", "part_overhead", "host_jitter"}
+    assert determined >= set(CALIBRATED) - {"part_overhead", "host_jitter"}
     for name in determined:
         # The priors' medians are off by 14 to 82 %.
         assert file.parameters[name].value == pytest.approx(TRUE[name], rel=0.12), name
@@ -153,6 +156,32 @@ def test_no_run_leaves_the_priors(observed, dozen) -> None:
     spreads = [each.spread for each in PRIORS.values()]
     assert np.sqrt(np.diag(posterior.covariance)) == pytest.approx(spreads)
     assert posterior.serial == {}
+
+
+def test_a_network_that_is_far_off_says_little_of_others(observed) -> None:
+    """Of three networks two are 1.1 times as slow; the third is, or twice as slow."""
+    networks = {"resnet50": 64, "vgg16": 32, "alexnet": 32}
+    rows = predict_rows(
+        [
+            (name, strategy, p, batch)
+            for name, batch in networks.items()
+            for strategy, p in (("serial", 1), *(("data", p) for p in (2, 4, 8)))
+        ]
+    )
+
+    def fit_machine(alexnet: float) -> SerialTime:
+        slower = {"resnet50": 1.1, "vgg16": 1.1, "alexnet": alexnet}
+        slow = []
+        for row in rows:
+            computing = slower[row["model"]] * float(row["comp_s"])
+            total = computing + float(row["comm_s"])
+            slow.append(row | {"comp_s": repr(computing), "total_s": repr(total)})
+        observations = observed(slow)
+        return fit(observations, use_all(observations)).profiled
+
+    alike, apart = fit_machine(1.1), fit_machine(2.0)
+    assert 1.03 < alike.factor < 1.1
+    assert apart.factor == pytest.approx(alike.factor, abs=0.02)
 
 
 def test_a_frozen_parameter_is_known(observed, sixty, calibrated) -> None:
