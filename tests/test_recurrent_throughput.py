@@ -56,7 +56,7 @@ RATIOS = {
     ("gnmt_v2", "dgx-a100:precision=amp"): 1.85,
     ("gnmt_v2", "dgx1-v100:precision=fp32"): 1.45,
     ("gnmt_v2", "dgx1-v100:precision=amp"): 1.70,
-    ("big_lstm", "dgx1-v100:precision=fp32"): 1.33,
+    ("big_lstm", "dgx1-v100:precision=fp32"): 1.21,
 }
 
 
