@@ -1,11 +1,14 @@
 """Tables whose gradients have touched rows alone: memory and exchange."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sparse_tables import WORDS, make_model
 
 import sweep
+from grids.library import find
+from sweep.questions.graph_of import choose_graph
 
 
 def predict(sparse: bool, strategy: str = "data", pe: int = 4, batch: int = 32) -> dict[str, Any]:
@@ -44,3 +47,14 @@ def test_big_lstm_fits_four_devices_of_16_gb_as_it_was_trained():
     assert answer["memory_parts"]["weights"] == pytest.approx(4 * 1_776_884_606, rel=1e-9)
     table_iii = sweep.predict("big_lstm", "data", 4, 256, settings={"oracle": "paper"}, **asked)
     assert not table_iii["feasible"]  # it knows whole tables alone
+
+
+def test_a_placement_holds_touched_rows_alone_too():
+    machine = find("system", "dgx1-v100", Path())
+    asked = choose_graph("big_lstm", machine, "dgx1-v100", 64, "one-billion-words", "sgd")
+    held = asked.states * sum(each.weights for each in asked.graph.operators)
+    answer = sweep.predict(
+        "big_lstm", "data", 1, 64, dataset="one-billion-words", system="dgx1-v100"
+    )
+    parts = answer["memory_parts"]
+    assert held == pytest.approx(sum(parts[name] for name in ("weights", "gradients", "optimizer")))

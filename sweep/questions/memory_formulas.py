@@ -93,12 +93,13 @@ def _write_states(grid: Grid, parts: Row) -> dict[str, Formula]:
     # Of tables with sparse gradients fewer than the weights: the rows that a pass touches.
     touched = f"{parts['gradients'] / precision.gradient:.10g}"
     held = "sum (|w| + |bi|), of a PE's own part"
+    states = held if touched == count else f"{held}, of sparse tables of touched rows"
     copies = f"({precision.item} B + {precision.master} B)"
     return {
         "weights": (f"(a + its copy in fp32) {held}", f"{copies} x {count}"),
-        "gradients": (f"g {held}", f"{precision.gradient} B x {touched}"),
+        "gradients": (f"g {states}", f"{precision.gradient} B x {touched}"),
         "optimizer": (
-            f"{optimizer}'s states {held}",
+            f"{optimizer}'s states {states}",
             f"{OPTIMIZER_BYTES[optimizer]} B x {touched}",
         ),
     }
