@@ -15,8 +15,8 @@ from scipy.stats import t as student
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_least
 from grids.entries.calibration import CALIBRATED
-from grids.library import CATALOGUE
 from grids.models.layers import Floats
+from grids.names import CATALOGUE
 from kernels.software import Software
 from sweep.calibration.accuracy import rate_schemes
 from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out

@@ -10,9 +10,10 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.mutations import mutate, mutate_part
-from grids.library import CATALOGUE, Kind, find
+from grids.library import find
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import read_net
+from grids.names import CATALOGUE, Kind
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import load
 from grids.spec import read_spec

@@ -30,8 +30,8 @@ from benchmarks.priors import seconds as seconds_of_dense
 from benchmarks.report import Report, Row
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PrecisionName
-from grids.library import CATALOGUE
 from grids.models.layers import Floats
+from grids.names import CATALOGUE
 
 RUNS = CATALOGUE / "measured" / "grouped.csv"
 LOW, HIGH = 0.01, 10.0

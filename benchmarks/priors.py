@@ -18,8 +18,9 @@ from scipy.optimize import least_squares
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_most
-from grids.library import CATALOGUE, find
+from grids.library import find
 from grids.models.layers import Flags, Floats, LayerTable
+from grids.names import CATALOGUE
 
 Values = Mapping[str, float]
 

@@ -4,6 +4,7 @@ A list of values and generators, in any mixture: `[1, 3, {pow2: [4, 1024]}]`. Th
 ascending order and each is kept once, so that "the next PE count" means something.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -21,6 +22,9 @@ from grids.reading.units import parse_quantity
 # An axis beyond this is a slip of the pen: its values alone take 80 MB, several times over.
 MOST_VALUES = 10_000_000
 COUNT = Parameter("the count", "1", "how many values lie from the first to the last", 2, whole=True)
+
+# A range as other programs write it: 1-64, 1..64, 1:64, 1...64.
+_WRITTEN_RANGE = re.compile(r"\s*(\d+)\s*(?:-|:|\.{2,3})\s*(\d+)\s*")
 
 # 0.1 + 0.1 + ... falls short of 1 by rounding, and yet a range up to 1 includes it.
 SLACK = 1e-6  # steps
@@ -111,6 +115,7 @@ def expand_axis(form: object, parameter: Parameter) -> Axis:
 def _expand_item(item: object, parameter: Parameter) -> Floats:
     """The values of one entry: a quantity, or a generator's."""
     if not isinstance(item, dict):
+        _refuse_written_range(item)
         return np.array([parameter.read(item)])
     if len(item) != 1 or next(iter(item)) not in GENERATORS:
         name = str(next(iter(item), ""))
@@ -134,6 +139,16 @@ def _expand_item(item: object, parameter: Parameter) -> Floats:
     values = generator.make(list(arguments), parameter)
     # Of counts, linspace: [1, 10, 3] is 1, 6, 10.
     return np.round(values) if parameter.whole else values
+
+
+def _refuse_written_range(item: object) -> None:
+    """Refuse a text such as `1-64`, which stands for more than one value."""
+    match = _WRITTEN_RANGE.fullmatch(item) if isinstance(item, str) else None
+    if match is not None:
+        raise InputError(
+            f"expected a value or a range, got {shorten(item)}",
+            advice=f"write the range as '{{range: [{match[1]}, {match[2]}]}}'",
+        )
 
 
 def _make_powers_of_two(arguments: list[object], parameter: Parameter) -> Floats:

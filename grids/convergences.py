@@ -70,6 +70,11 @@ def _look_up(
         # No shell has been here to expand "~"; an absolute path leaves `base` aside.
         return _fit_file(base / os.path.expanduser(reference), target, pairs)
     entry = find("convergence", reference, base)
+    if target is not None and target != entry.target:
+        raise InputError(
+            f"{shorten(entry.name)} is of target {shorten(entry.target)}, got {shorten(target)}",
+            advice="leave the target out",
+        )
     return {
         (model, data.name): entry
         for model, data in pairs

@@ -19,4 +19,5 @@ def choose_formulas(spec: Spec, *, bounded: bool) -> Options:
         cuts="crossing" if machine else "output",
         recompute=spec.recompute,
         waits_for_input=machine and bounded,
+        conventions=spec.conventions,
     )

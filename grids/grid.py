@@ -99,7 +99,10 @@ class Grid:
     def from_definition(cls, definition: dict[str, object]) -> "Grid":
         """The grid that wrote `definition`. InputError: it refers to what is not inside."""
         # Definitions that name no oracle, and no calibration, are of the time of Table III alone.
-        spec = validate_spec({**BEFORE_ORACLES, **definition}, "the store's spec")
+        written = {**BEFORE_ORACLES, **definition}
+        if written["oracle"] == "paper":  # those that name no conventions are of before, too
+            written = {"conventions": "authors", **written}
+        spec = validate_spec(written, "the store's spec")
         check_self_contained(spec)
         return cls.from_spec(spec)
 
@@ -114,6 +117,8 @@ class Grid:
             "strategy": [each.label for each in self.strategies],
         }
         plain["oracle"] = self.spec.oracle
+        if self.spec.oracle == "paper":
+            plain["conventions"] = self.spec.conventions
         plain["calibration"] = define_once(self.calibrations) or "none"
         if self.convergences:
             plain["convergence"] = define_once(self.convergences)
@@ -147,7 +152,8 @@ class Grid:
         entries = (*self.models, *self.convergences.values())
         odd = [text for each in entries for text in each.warnings]
         whole = list_whole(self.models, self.fitting, self.strategies)
-        return [*odd, *whole, *list_unused(self.models, self.systems, self.spec)]
+        files = self.models, self.datasets, self.systems, self.convergences
+        return [*odd, *whole, *list_unused(*files, self.spec)]
 
     @cached_property
     def axes(self) -> dict[str, Floats]:

@@ -22,15 +22,10 @@ from grids.entries.systems import System, read_settings
 from grids.models.architecture import Architecture
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import NetModel, read_net
+from grids.names import CATALOGUE, Kind, check_name, is_net, is_path, list_names, split_reference
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.yamlfile import Document, explain_error, load
 
-CATALOGUE = Path(__file__).parent / "catalogue"
-
-# Names in wide use whose spelling does not lead to the catalogue's.
-OTHER_NAMES = {"lm1b": "one-billion-words"}
-
-Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
 
@@ -64,28 +59,15 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     """The entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
         return _read_definition(kind, dict(reference), base)
-    name, settings = _split_settings(reference) if kind == "system" else (reference, None)
+    name, settings = split_reference(reference) if kind == "system" else (reference, None)
     if settings is not None:
         return _set_up(name, settings, reference, base)
-    if _is_path(reference):
+    check_name(kind, reference)
+    if is_path(reference):
         # No shell has been here to expand "~"; an absolute path leaves `base` aside.
         path = base / os.path.expanduser(reference)
-        return read_net(path) if kind == "model" and _is_net(path) else _load(kind, path)
-    if reference not in list_names(kind):
-        usual = OTHER_NAMES.get(reference)
-        raise InputError(
-            f"unknown {kind} {shorten(reference)}",
-            advice=f"did you mean {usual!r}?"
-            if usual in list_names(kind)
-            else suggest_name(reference, list_names(kind)),
-        )
+        return read_net(path) if kind == "model" and is_net(path) else _load(kind, path)
     return _load_catalogued(kind, reference)
-
-
-@cache
-def list_names(kind: Kind) -> tuple[str, ...]:
-    """The names of the catalogue."""
-    return tuple(sorted(path.stem for path in (CATALOGUE / f"{kind}s").glob("*.yaml")))
 
 
 def find_catalogued(kind: Kind, name: str) -> Entry | None:
@@ -147,14 +129,6 @@ def _validate(kind: Kind, data: dict[str, object], source: Document | str) -> En
         raise explain_error(error, source, ENTRIES[kind]) from None
 
 
-def _split_settings(reference: str) -> tuple[str, str | None]:
-    """A system's name or path, and its settings if it has any; paths may have colons, too."""
-    name, colon, settings = reference.rpartition(":")
-    if not colon or "/" in settings or _is_path(settings):
-        return reference, None
-    return name, settings
-
-
 def _set_up(name: str, settings: str, reference: str, base: Path) -> System:
     """The system of a name or a path, with settings; InputError begins with the reference."""
     system, where = find("system", name, base), format_text(reference)
@@ -162,15 +136,3 @@ def _set_up(name: str, settings: str, reference: str, base: Path) -> System:
         return system.with_settings(read_settings(settings, where))
     except ValidationError as error:
         raise explain_error(error, where, System) from None
-
-
-def _is_path(reference: str) -> bool:
-    """Whether a reference is a file rather than a name."""
-    path = Path(reference)
-    # Never by what lies there: a file that is called as a model would take the catalogue's place.
-    return "/" in reference or path.suffix in (".yaml", ".yml") or _is_net(path)
-
-
-def _is_net(path: Path) -> bool:
-    """Whether a file is one of ParaDL's models, by its ending."""
-    return path.suffix.startswith(".net")  # the authors' end in .net, .net_sc and .net_256

@@ -10,7 +10,8 @@ from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.oracles import OracleName
 from grids.entries.systems import System
-from grids.library import Model, find, list_names
+from grids.library import Model, find
+from grids.names import list_names
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference, Spec

@@ -1,13 +1,18 @@
 """What files state and the oracle does not use, said before anything runs."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from typing import Any
 
+from grids.convergence.entry import Convergence
+from grids.entries.datasets import Dataset
 from grids.entries.entry import Record
 from grids.entries.oracles import OracleName
 from grids.entries.systems import System
 from grids.library import Model, find_catalogued
 from grids.models.architecture import Architecture
+from grids.models.netfile import NetModel
 from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec
@@ -23,15 +28,28 @@ MACHINE_KEYS = {
     "precision": "delta is the bytes of an item",
     "software": "nothing is hidden",
     "size": "the number of PEs has no limit",
+    "input_rate": "samples are there in time",
+    "levels.oversubscription": "links of all levels carry what they state",
 }
 
 
-def list_unused(models: Sequence[Model], systems: Sequence[System], spec: Spec) -> list[str]:
-    """Keys of users' systems that the spec's oracle does not use; profiles that it cannot."""
-    keys = _list_keys(systems, spec.oracle)
+def list_unused(
+    models: Sequence[Model],
+    datasets: Sequence[Dataset],
+    systems: Sequence[System],
+    laws: Mapping[Any, Convergence],
+    spec: Spec,
+) -> list[str]:
+    """Keys of users' files that the spec's oracle does not use; times of layers that it cannot."""
+    keys = [
+        *_list_keys(systems, spec.oracle),
+        *_list_meshes(systems, spec),
+        *_list_targets(models, datasets),
+        *_list_optimizers(laws.values(), spec),
+    ]
     if spec.oracle == "paper" or spec.times != "measured":
         return keys
-    return keys + _list_profiles(models, systems)
+    return [*keys, *_list_net_times(models), *_list_profiles(models, systems)]
 
 
 def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
@@ -44,6 +62,57 @@ def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
         for key, instead in keys.items()
         if _states(system, key)
     ]
+
+
+def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
+    """Meshes of nodes, where no strategy places operators on devices."""
+    if any("placement" in str(each) for each in spec.axes.strategy):
+        return
+    for system in dict.fromkeys(systems):
+        if not _is_catalogued(system) and system.mesh is not None:
+            yield (
+                f"system {shorten(system.name)}: mesh is not used: only placements use it; for all "
+                "other strategies the PEs of a node are alike"
+            )
+
+
+def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Iterator[str]:
+    """Users' data sets whose number of targets is no model's number of outputs."""
+    if any(isinstance(model, Architecture) and _reads_targets(model) for model in models):
+        return
+    brought = [model.own_dataset for model in models]
+    for dataset in datasets:
+        if dataset not in brought and find_catalogued("dataset", dataset.name) != dataset:
+            yield (
+                f"dataset {shorten(dataset.name)}: targets is not used: "
+                "no model has a layer of as many outputs, 'fc: targets'"
+            )
+
+
+def _reads_targets(model: Architecture) -> bool:
+    return '"targets"' in json.dumps(model.definition())
+
+
+def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
+    """Users' laws of epochs under another optimizer than the one whose update is counted."""
+    if spec.convergence == ("auto",):
+        return
+    for law in {law.name: law for law in laws}.values():
+        if law.optimizer and spec.optimizer not in law.optimizer.lower():
+            yield (
+                f"convergence {shorten(law.name)}: its epochs are of optimizer "
+                f"{shorten(law.optimizer)}; weight updates are of 'optimizer: {spec.optimizer}'"
+            )
+
+
+def _list_net_times(models: Sequence[Model]) -> Iterator[str]:
+    """Times of layers in the authors' files, which say neither batch nor precision."""
+    for model in models:
+        if isinstance(model, NetModel) and model.layers.seconds is not None:
+            yield (
+                f"model {shorten(model.name)}: its times of layers are not used by "
+                "'oracle: machine': a .net file says neither their batch nor their precision"
+            )
 
 
 def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[str]:
@@ -64,12 +133,15 @@ def _is_catalogued(system: System) -> bool:
 
 def _states(system: System, key: str) -> bool:
     """Whether the file states it, and nothing that is so anyway."""
-    entry: Record = system
+    entry: Record | tuple[Record, ...] = system
     *parts, name = key.split(".")
     for part in parts:
         entry = getattr(entry, part)
-    default = type(entry).model_fields[name].default
-    return name in entry.model_fields_set and getattr(entry, name) != default
+    return any(
+        name in each.model_fields_set
+        and getattr(each, name) != type(each).model_fields[name].default
+        for each in (entry if isinstance(entry, tuple) else (entry,))
+    )
 
 
 def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:

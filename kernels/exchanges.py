@@ -98,7 +98,7 @@ def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
     # What halos hide of the backward pass, gradients cannot.
     left = backward * xp.maximum(window - halos.hidden, 0.0)
     gradients = _exchange_gradients(
-        case, paths.gradients, paths.hosts, left / _count_segments(work, run)
+        case, paths.gradients, paths.hosts, left / count_segments(work, run)
     )
     return replace(
         computing,
@@ -118,6 +118,12 @@ def ring_replicas(work: GroupWork, run: Run) -> Ring:
     """Each PE with its likes in other replicas; where all have all weights, all PEs."""
     whole = xp.equal(work.replicated, 1)
     return Ring(xp.where(whole, run.p, run.p1), xp.where(whole, 1.0, run.p2), run.p)
+
+
+def count_segments(work: GroupWork, run: Run) -> Cells:
+    """S, in which a pipeline of several stages goes backward; 1 of all other groups."""
+    several = xp.equal(work.pipelined, 1) & xp.greater(run.p2, 1)
+    return xp.where(several, run.segments, 1.0)
 
 
 def _contend(costs: Costs, phi: Cells) -> Costs:
@@ -275,12 +281,6 @@ def _hide(seconds: Cells, window: Cells) -> Flow:
 def _take_backward(options: Options) -> float:
     """The part of forward and backward passes that is backward; layers run again are part of it."""
     return 2 / 3 if options.recompute == "none" else 3 / 4
-
-
-def _count_segments(work: GroupWork, run: Run) -> Cells:
-    """S, in which a pipeline of several stages goes backward; 1 of all other groups."""
-    several = xp.equal(work.pipelined, 1) & xp.greater(run.p2, 1)
-    return xp.where(several, run.segments, 1.0)
 
 
 def _wait_for_slowest(case: Case, computing: Terms, paths: Paths) -> Cells:

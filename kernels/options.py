@@ -12,6 +12,10 @@ from kernels.collectives import Algorithm
 
 Optimizer = Literal["sgd", "adam", "none"]
 Cuts = Literal["output", "crossing"]
+Conventions = Literal["table", "authors"]
+# Rows of a halo: K-1 of every window; K-1 where neighbours' windows have a row in common; those
+# that they have in common.
+Halos = Literal["windows", "overlapping", "common"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Options:
     alive at the same time. cuts: one between two stages of a pipeline carries the output of the
     layer before it (Table III), or all that crosses it, and lies where that is little. recompute:
     whether the backward pass runs layers forward once more instead of keeping all that it reads.
-    waits_for_input: whether hosts may be too slow.
+    waits_for_input: whether hosts may be too slow. conventions: of Table III alone (docs/oracle.md).
     """
 
     algorithm: Algorithm = "ring"
@@ -41,3 +45,16 @@ class Options:
     recompute: Literal["none", "full"] = "none"
     waits_for_input: bool = False
     gradients: Algorithm = "ring"
+    conventions: Conventions = "table"
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether layers are counted and divided as Table III has them."""
+        return self.network == "levels" and self.conventions == "table"
+
+    @property
+    def halos(self) -> Halos:
+        """The rows of a halo."""
+        if self.network == "rails":
+            return "common"
+        return "overlapping" if self.verbatim else "windows"

@@ -12,6 +12,7 @@ from kernels.division import Division, add_own
 from kernels.group import GroupWork, held, total, whole_work
 from kernels.layers import Layers, LayerTimes
 from kernels.namespace import empty_last, xp
+from kernels.options import Halos
 
 
 def halo(overlap: Extents, planes: PerLayer, extents: Extents, factors: Factors) -> PerLayer:
@@ -30,18 +31,23 @@ def halo(overlap: Extents, planes: PerLayer, extents: Extents, factors: Factors)
     return items
 
 
-def layer_halo(layers: Layers, factors: Factors, aligned: bool = False) -> PerLayer:
+def layer_halo(layers: Layers, factors: Factors, halos: Halos) -> PerLayer:
     """Items a sample of halo(x_l) + halo(dL/dy_l).
 
-    K_l - 1 rows of each (Table III); or `aligned`, as many as windows of neighbours have in common:
-    K_l less the stride, of dL/dy_l a stride's part of them. A transposed convolution's windows lie
-    on y_l: its stride is below 1, and of x_l it is the part.
+    K_l - 1 rows of each, of all "windows" or of "overlapping" ones, where neighbours' windows have
+    a row in common. Or the rows in "common": K_l less the stride, of dL/dy_l a stride's part of
+    them. A transposed convolution's windows lie on y_l: its stride is below 1, and of x_l it is the
+    part.
     """
-    wide = layers.kernel - 1
     stride = layers.stride
-    common = xp.maximum(layers.kernel - xp.maximum(stride, 1 / stride), 0.0)
-    forward = common * xp.minimum(stride, 1.0) if aligned else wide
-    backward = common / xp.maximum(stride, 1.0) if aligned else wide
+    forward = backward = layers.kernel - 1
+    if halos != "windows":
+        common = xp.maximum(layers.kernel - xp.maximum(stride, 1 / stride), 0.0)
+        if halos == "overlapping":
+            forward = backward = xp.where(common > 0, forward, 0.0)
+        else:
+            forward = common * xp.minimum(stride, 1.0)
+            backward = common / xp.maximum(stride, 1.0)
     return halo(forward, layers.channels, layers.extents_x, factors) + halo(
         backward, layers.filters, layers.extents_y, factors
     )
@@ -51,7 +57,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
     """Activations and compute divide by p2 in split layers; weights are replicated."""
     layers, placement, p2 = division.layers, division.placement, division.p2
     split = placement.split
-    items = split * layer_halo(layers, placement.factors, division.options.network == "rails")
+    items = split * layer_halo(layers, placement.factors, division.options.halos)
     return replace(
         whole_work(layers, times),
         # Update, parameters and gradient stay those of one PE: each has all the weights.

@@ -12,7 +12,7 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compute import wait_for_launches
 from kernels.division import Division
-from kernels.exchanges import Paths, exchange, find_paths
+from kernels.exchanges import Paths, count_segments, exchange, find_paths
 from kernels.exchanges_by_level import exchange_by_levels
 from kernels.group import GroupWork, whole_work
 from kernels.hosts import pack_gradients
@@ -124,9 +124,7 @@ def pass_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
 
 def launch_wait(work: GroupWork, run: Run, software: Software) -> Cells:
     """What launching N layers takes beyond the device's own time, in each step of a pass."""
-    several = work.pipelined * xp.greater(run.p2, 1)
-    segments = 1 + several * (run.segments - 1)
-    device = run.batch / segments * work.forward_backward + work.fixed
+    device = run.batch / count_segments(work, run) * work.forward_backward + work.fixed
     waiting = wait_for_launches(device, software.layer_overhead * work.launches)
     return xp.asarray(count_steps(work, run) * waiting)
 

@@ -2,14 +2,20 @@
 
 import gc
 import os
+import shutil
+import site
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import jax
 import pytest
+import typer.main
 from hypothesis import settings
-from jaxtyping import config, install_import_hook
+from shapes import check_shapes, install_checks
 
 # Programs of tests are compiled more often than they run: without LLVM's optimisations and XLA's
 # newer emitters the four of a cube (tests/helpers/cubes.py, MIXED) take 4.4 s to compile, and not
@@ -17,11 +23,38 @@ from jaxtyping import config, install_import_hook
 # over a flag that it does not know.
 if jax.version.__version_info__ < (0, 11):
     os.environ.setdefault(
-        "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+        "XLA_FLAGS",
+        "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 "
+        # As local workers have it, which then find the programs of other processes.
+        "--xla_cpu_multi_thread_eigen=false",
     )
 
-# Before anything imports the kernels: from here on each call checks the shapes that it declares.
-install_import_hook("kernels", "beartype.beartype")
+# A home of the run's own, for its processes and those that they start: programs, fonts and settings
+# are written there, and the user's own are neither read nor touched. The first process makes it.
+HOME = "PARADL_TEST_HOME"
+IS_FIRST = HOME not in os.environ
+if IS_FIRST:
+    home = tempfile.mkdtemp(prefix="paradl-tests-")
+    os.environ |= {HOME: home, "PYTHONUSERBASE": site.getuserbase()}
+    os.environ |= {"HOME": home, "XDG_CACHE_HOME": f"{home}/cache"}
+    os.environ |= {"XDG_CONFIG_HOME": f"{home}/config", "XDG_DATA_HOME": f"{home}/data"}
+    if sys.dont_write_bytecode:
+        # Else each process that a test starts would compile all that it imports.
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{home}/bytecode"
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_unconfigure() -> None:
+    """Remove the run's home."""
+    if IS_FIRST:
+        shutil.rmtree(os.environ[HOME], ignore_errors=True)
+
+
+# Before anything imports the kernels.
+install_checks()
+
+# A command line is built once, and not by each test that runs it: 0.1 s.
+typer.main.get_command = cache(typer.main.get_command)
 
 # Tracing makes millions of small objects that live: seeking garbage among them took 7 % of the time
 # of tests that compile.
@@ -46,10 +79,29 @@ MAPS = Path("/proc/self/maps")
 
 @pytest.fixture(scope="module", autouse=True)
 def drop_programs() -> Iterator[None]:
-    """Forget compiled programs between files, once there are many."""
+    """Forget compiled programs between files, once there are many.
+
+    What else lives is not searched for garbage again: all of it takes 1.5 s each time that tests,
+    Hypothesis or pytest ask.
+    """
     yield
     if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+        gc.unfreeze()
         jax.clear_caches()
+    gc.collect(1)
+    gc.freeze()
+
+
+# Whose tests check the shapes that the kernels declare: those of the kernels, and of all strategies
+# and options inside programs. Others trace and compute the same, a tenth faster without.
+CHECKED = ("kernels", "engine", "test_programs.py")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shapes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check shapes in tests of the kernels."""
+    with check_shapes({request.path.name, request.path.parent.name}.intersection(CHECKED) != set()):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -59,13 +111,8 @@ def shapes_in_programs() -> Iterator[None]:
 
     @contextmanager
     def use_numpy_unchecked() -> Iterator[None]:
-        before = config.jaxtyping_disable
-        config.update("jaxtyping_disable", True)
-        try:
-            with use_numpy():
-                yield
-        finally:
-            config.update("jaxtyping_disable", before)
+        with check_shapes(False), use_numpy():
+            yield
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kernels.compiled.use_numpy", use_numpy_unchecked)

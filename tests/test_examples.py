@@ -41,7 +41,7 @@ def slurm(tmp_path):
             env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
             stdout=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=110,
             check=True,
         ).stdout
 

@@ -16,7 +16,7 @@ from jax import Array
 
 import sweep
 from grids.grid import Grid
-from grids.library import list_names
+from grids.names import list_names
 from grids.reading.errors import InputError
 from grids.spec import Spec
 from kernels.compiled import compiled

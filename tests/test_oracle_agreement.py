@@ -30,6 +30,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"algorithm": "tree", "iterations": "ceil", "optimizer": "adam"},
     {"algorithm": "best", "allreduce": "hierarchical"},
     {"allreduce": "hierarchical", "optimizer": "none", "iterations": "ceil"},
+    {"conventions": "authors"},
 )
 
 SETTINGS = {

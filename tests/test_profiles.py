@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from grids.grid import Grid
-from grids.library import find, list_names
+from grids.library import find
 from grids.models.architecture import Architecture
+from grids.names import list_names
 from grids.spec import validate_spec
 from sweep.questions.predict import predict
 

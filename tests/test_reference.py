@@ -23,6 +23,7 @@ CONV1 = Layer("conv1", "conv", 64, 128, 288, 8, 9216, 4, 8, PLANE, PLANE, K3, se
 CONV2 = Layer("conv2", "conv", 128, 64, 288, 4, 9216, 8, 4, PLANE, PLANE, K3, seconds=6.0)
 FC = Layer("fc", "fc", 128, 10, 1280, 10, 2560, 128, 10, POINT, POINT, POINT, seconds=6.0)
 CONVS = (CONV1, CONV2)
+RELU = Layer("relu", "relu", 128, 128, 0, 0, 128, 8, 8, PLANE, PLANE, POINT, seconds=0.0)
 
 # A ring of 2 PEs: alpha 1 s, beta 1/4 s/B; wider ones: 2 s, 1/2 s/B.
 MACHINE = Machine(
@@ -103,6 +104,32 @@ def test_pointwise_layers_exchange_no_halo() -> None:
     assert term("halo_exchange", "spatial", 2, network=(pointwise, pointwise)) == 0
 
 
+def test_spatial_row_divides_every_layer_that_has_rows() -> None:
+    """A ReLU of 128 items in and out, which the authors' own masks leave whole."""
+    network = (CONV1, RELU, FC)
+    table, authors = (
+        answer("spatial", 2, network=network, conventions=each) for each in ("table", "authors")
+    )
+    assert authors["memory"] - table["memory"] == 4 * 2 * 2 * 256 / 2
+    # Behind the ReLU, or before it: both have 128 items.
+    assert table["terms"]["split_gather"] == authors["terms"]["split_gather"] > 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "messages"),
+    [(3, 1, 2), (3, 2, 2), (2, 2, 0), (2, 3, 0), (2, 0.5, 0)],
+)
+def test_windows_without_a_row_in_common_have_no_halo(
+    kernel: int, stride: float, messages: int
+) -> None:
+    """By the authors' conventions (K-1)/2 rows, whatever the stride."""
+    layer = replace(CONV1, kernel=(1, kernel, kernel), stride=(1.0, stride, stride))
+    whole = {"network": (layer, layer), "machine": replace(MACHINE, levels=[(2, 1.0, math.inf)])}
+    found = term("halo_exchange", "spatial", 2, **whole)  # of x and of dL/dy, there and back
+    assert found == 2 * 2 * messages
+    assert term("halo_exchange", "spatial", 2, conventions="authors", **whole) == 2 * 2 * 2
+
+
 def test_pipeline_row() -> None:
     # Stages conv1 | conv2: FW 1 | 2, BW 2 | 4; S = 2.
     assert term("forward_backward", "pipeline", 2) == pytest.approx(2 * (2 + 4))
@@ -111,6 +138,21 @@ def test_pipeline_row() -> None:
     transfers = 2 * (2 + 2 - 2) * (1 + 2 / 2 * 4 * 128 / 4)
     assert term("point_to_point", "pipeline", 2) == pytest.approx(transfers)
     assert answer("pipeline", 2)["memory"] == 4 * (4 * 192 + 2 * 288 + 8)
+
+
+@pytest.mark.parametrize(
+    ("conventions", "most"),
+    [("table", 3), ("authors", 6)],
+)
+def test_stages_are_as_many_as_layers(conventions: str, most: int) -> None:
+    """Element-wise rows belong to the layer before them, or to the first one."""
+    network = (RELU, CONV1, RELU, RELU, CONV2, FC)
+    for p, undefined in ((most, False), (most + 1, True)):
+        found = answer("pipeline", p, network=network, conventions=conventions)
+        assert math.isnan(found["comp_time"]) == undefined
+        assert ("too_many_pes" in found["limit"]) == undefined
+    two = answer("pipeline", 2, network=(CONV1, RELU, CONV2), conventions=conventions)
+    assert two["memory"] == 4 * (4 * (192 + 256) + 2 * 288 + 8)
 
 
 def test_filter_row() -> None:
@@ -315,7 +357,14 @@ TINY = replace(MACHINE, memory_capacity=10799.0)
         ("spatial", 3, {}, {"uneven"}),
         ("spatial", 8, {}, set()),  # 2 x 4
         ("spatial", 32, {"mask": (True, True)}, {"too_many_pes", "uneven"}),  # 4 x 8
-        ("spatial", 2, {"network": (CONV1, FC), "mask": (True, True)}, {"too_many_pes", "uneven"}),
+        ("spatial", 32, {}, {"too_many_pes", "uneven"}),  # 16 outputs a channel
+        ("spatial", 2, {"network": (CONV1, FC), "layers": "all"}, set()),  # FC has no rows
+        (
+            "spatial",
+            2,
+            {"network": (CONV1, FC), "layers": "all", "conventions": "authors"},
+            {"too_many_pes", "uneven"},
+        ),
         ("pipeline", 2, {"segments": 4}, {"batch_too_small", "uneven"}),
         ("pipeline", 2, {"batch": 3}, {"uneven"}),
         ("data", 4, {"scaling": "strong", "batch": 2}, {"batch_too_small", "uneven"}),
@@ -336,7 +385,8 @@ def test_limits_keep_their_times(
     [
         ("serial", 2, {}, "too_many_pes"),
         ("pipeline", 4, {}, "too_many_pes"),  # G = 2
-        ("spatial", 32, {}, "too_many_pes"),  # 16 outputs a channel
+        ("spatial", 32, {"conventions": "authors"}, "too_many_pes"),  # nothing is split
+        ("spatial", 2, {"network": (FC,)}, "too_many_pes"),  # no rows
         ("data+filter", 3, {}, "group_does_not_divide"),
         ("data+filter", 4, {"group": 8}, "group_does_not_divide"),
     ],

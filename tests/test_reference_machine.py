@@ -32,6 +32,7 @@ from machine_toys import (
     WAITS,
 )
 from machine_toys import MACHINE as TOY_MACHINE
+from reference import Triple
 from reference_machine import terms
 from reference_parts import (
     Machine,
@@ -79,9 +80,10 @@ def test_steps_in_a_row_read_their_weights_again() -> None:
     # 3 x (72 r + 4) x 4 / 1000
     recurrent = replace(CONV, steps=5, reads=11 / 3)
     assert layer_pass(recurrent, MACHINE) == pytest.approx((138.24, 3.216))
-    # 2 x 3 x 2304 / (100 x 0.5 x 2/5 x 4/7): as long as with three samples more, in two of three.
+    # K = 2 x 3 x 3 = 18: 3 x 2304 / (100 x 0.5 x 18/21 x 4/7) = 282.24; as long as with three
+    # samples more, in two of three passes.
     few = replace(MACHINE, half_channels=3.0)
-    assert layer_pass(recurrent, few) == pytest.approx((604.8, 3.216 + 1209.6))
+    assert layer_pass(recurrent, few) == pytest.approx((282.24, 3.216 + 2 * 282.24))
     gates = replace(RELU, steps=5)
     assert layer_pass(gates, few) == pytest.approx((2.56, 0))
 
@@ -94,20 +96,53 @@ def test_efficiencies_multiply() -> None:
 
 
 def test_few_channels_reach_less_of_the_peak() -> None:
-    # 2 channels in and 4 out: 2/4 x 4/6 = 1/3; of 64 in and 10 out 64/66 x 10/12
+    # Windows of 2 x 3 x 3 = 18 in and 4 out: 18/20 x 4/6 = 0.6; of 64 in and 10 out 64/66 x 10/12
     narrow = replace(MACHINE, half_channels=2.0)
-    assert layer_pass(CONV, narrow) == pytest.approx((3 * 138.24, 0.912))
+    assert layer_pass(CONV, narrow) == pytest.approx((138.24 / 0.6, 0.912))
     assert layer_pass(FC, narrow) == pytest.approx((153.6 * 66 * 12 / 640, 7.8))
     assert layer_pass(RELU, narrow) == layer_pass(RELU, MACHINE)
     bound = replace(narrow, peak=1e9)  # by memory: no arithmetic is waited for
     assert layer_pass(CONV, bound) == pytest.approx((1.152, 0.912))
 
 
-def test_half_of_the_peak_with_half_the_channels_of_either() -> None:
+def test_a_volumes_window_is_not_unrolled() -> None:
+    # 2/4 x 4/6 = 1/3, at all of the peak
+    deep = replace(CONV, kind="conv3d", kernel=(3, 3, 3))
+    narrow = replace(MACHINE, half_channels=2.0)
+    assert layer_pass(deep, narrow)[0] == pytest.approx(3 * 138.24 / 2)
+
+
+@pytest.mark.parametrize(
+    ("channels", "window", "filters"),
+    [(8, (1, 1, 1), 1e12), (2, (1, 2, 2), 1e12), (1, (1, 2, 4), 1e12), (1e12, (1, 3, 3), 8)],
+)
+def test_half_of_the_peak_with_half_channels(
+    channels: float, window: Triple, filters: float
+) -> None:
+    """Products that a kernel sums, C k_h k_w, or filters."""
     narrow = replace(MACHINE, half_channels=8.0)
-    for channels, filters in ((8, 1e12), (1e12, 8)):
-        layer = replace(CONV, channels=channels, filters=filters)
-        assert layer_pass(layer, narrow)[0] == pytest.approx(2 * 138.24)
+    layer = replace(CONV, channels=channels, kernel=window, filters=filters)
+    assert layer_pass(layer, narrow)[0] == pytest.approx(2 * 138.24)
+
+
+def test_winograd_multiplies_less_in_windows_of_3_x_3_and_stride_1() -> None:
+    fewer = replace(MACHINE, winograd=1.6)
+    assert layer_pass(CONV, fewer) == pytest.approx((138.24 / 1.6, 0.912))
+    others = (
+        replace(CONV, kernel=(1, 1, 1)),
+        replace(CONV, kernel=(1, 3, 1)),
+        replace(CONV, kernel=(1, 5, 5)),
+        replace(CONV, stride=(1, 2, 2)),
+        replace(CONV, stride=(1, 1, 2)),
+        replace(CONV, kind="conv3d", kernel=(3, 3, 3)),
+        replace(CONV, groups=2.0),
+        RELU,
+        FC,
+    )
+    for layer in others:
+        assert layer_pass(layer, fewer) == layer_pass(layer, MACHINE)
+    bound = replace(fewer, peak=1e9)  # by memory: items are moved as often
+    assert layer_pass(CONV, bound) == pytest.approx((1.152, 0.912))
 
 
 def test_a_grouped_convolution_fetches_its_windows() -> None:
@@ -129,7 +164,8 @@ def test_a_group_leaves_the_channels(run: Run) -> None:
     assert (own.channels, own.filters) == (2, 4)
     result = terms(TOY, replace(MACHINE, half_channels=2.0), run)["forward_backward"]
     relu = 2.56 / 2 if run.group == "spatial" else 2.56
-    assert result == pytest.approx(2 * (3 * 138.24 / 2 + relu + 153.6 * 66 * 12 / 640))
+    # 18/20 x 4/6 of the peak, as the whole layer
+    assert result == pytest.approx(2 * (138.24 / 2 / 0.6 + relu + 153.6 * 66 * 12 / 640))
 
 
 @pytest.mark.parametrize(("optimizer", "moved"), [("none", 0), ("sgd", 20), ("adam", 28)])

@@ -42,8 +42,8 @@ def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[S
 
 def _tell_apart(series: tuple[Series, ...]) -> str:
     """Advice: the first label by which several series differ, and its values."""
-    for kind, option in (("target", "--target"), ("dataset", "--dataset")):
+    for kind, option in (("target", "target"), ("dataset", "data set")):
         names = sorted({getattr(each, kind) for each in series})
         if len(names) > 1:
-            return f"choose by {option}: {', '.join(map(shorten, names[:5]))}"
+            return f"choose a {option}: {', '.join(map(shorten, names[:5]))}"
     return "keep the rows of one source and optimizer"

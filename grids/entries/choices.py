@@ -25,6 +25,9 @@ class Choices(Record):
     # Of Table III alone, and gradients whose weights a group replicates: one ring of p, or inside
     # the groups first.
     allreduce: Literal["ring", "hierarchical"] = "ring"
+    # Of Table III alone. table: its sums, halos and bounds as they are written; authors: which layers
+    # their tool and their experiments split, and count (docs/oracle.md).
+    conventions: Literal["table", "authors"] = "table"
     # I = D/B an epoch, or rounded up, as loaders do that keep the last, smaller batch.
     iterations: Literal["exact", "ceil"] = "exact"
     # Whose weight update is counted, and whose states are in memory.

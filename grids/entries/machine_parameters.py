@@ -113,7 +113,7 @@ MACHINE = (
         oracle="machine",
         prior=same_in_all(
             4e-5,
-            1.0,
+            0.6,
             "assumption: three or four launches of 5 to 10 us, forward and backward, out of Python",
         ),
     ),

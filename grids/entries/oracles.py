@@ -24,5 +24,6 @@ REFUSED_CHOICES: dict[OracleName, tuple[tuple[str, str, str], ...]] = {
     "machine": (
         ("collectives", "best", "write 'collectives: auto', or 'oracle: paper'"),
         ("allreduce", "hierarchical", "write 'collectives: two-level', or 'oracle: paper'"),
+        ("conventions", "authors", "leave it out, or write 'oracle: paper'"),
     ),
 }

@@ -22,6 +22,7 @@ _ALL = (
         whole=True,
         layered=True,
         free=False,
+        chosen=True,
     ),
     Parameter(
         "batch",
@@ -31,6 +32,7 @@ _ALL = (
         MOST,
         whole=True,
         free=False,
+        chosen=True,
     ),
     Parameter("intra_bandwidth", "B/s", "bandwidth inside a node", ABOVE_ZERO, scale=BANDWIDTH),
     Parameter(
@@ -89,7 +91,14 @@ _ALL = (
     Parameter("phi_halo", "1", "contention of the halo exchange", 1),
     Parameter("phi_gather", "1", "contention of the gather where a spatial split ends", 1),
     Parameter(
-        "segments", "1", "segments (micro-batches) of a pipeline", 1, MOST, whole=True, default=4.0
+        "segments",
+        "1",
+        "segments (micro-batches) of a pipeline",
+        1,
+        MOST,
+        whole=True,
+        default=4.0,
+        chosen=True,
     ),
     Parameter(
         "accumulate",
@@ -99,6 +108,7 @@ _ALL = (
         MOST,
         whole=True,
         default=1.0,
+        chosen=True,
     ),
     Parameter(
         "max_global_batch",
@@ -110,7 +120,14 @@ _ALL = (
     ),
     *MACHINE,
     Parameter(
-        "group", "1", "PEs of a group (a replica) in hybrids", 1, MOST, whole=True, layered=True
+        "group",
+        "1",
+        "PEs of a group (a replica) in hybrids",
+        1,
+        MOST,
+        whole=True,
+        layered=True,
+        chosen=True,
     ),
 )
 
@@ -131,6 +148,7 @@ PARAMETERS = {parameter.name: parameter for parameter in _ALL}
 DEFAULTS = {each.name: each.default for each in _ALL if each.default is not None}
 LAYERED = tuple(each.name for each in _ALL if each.layered)
 FREE = tuple(each.name for each in _ALL if each.free)
+GIVEN = tuple(each.name for each in _ALL if not each.chosen)
 # Counts that decide how layers are laid out; bytes an item are a choice of precision, at which
 # layers were measured, too: no small change of them is felt as such.
 DISCRETE = ("pe", "group", "segments", "max_global_batch", "delta")

@@ -85,7 +85,8 @@ class Parameter:
     whole: a count. scale: its usual size, where one without a unit is suspect. default: its value
     where neither system nor strategy says anything. layered: what layers take, or how they are
     split, depends on it, so that they are reduced anew for each of its values. free: it may also be
-    fixed; else it is an axis of every cube. oracle: the only one that knows it, None: both do.
+    fixed; else it is an axis of every cube. chosen: a user chooses it for each training; else it is
+    given, as a machine's bandwidth is. oracle: the only one that knows it, None: both do.
     prior: of a machine that nobody measured, by the system's precision.
     """
 
@@ -99,6 +100,7 @@ class Parameter:
     default: float | None = None
     layered: bool = False
     free: bool = True
+    chosen: bool = False
     oracle: OracleName | None = None
     prior: Prior | None = None
 

@@ -37,7 +37,8 @@ LIMIT = {
     "serial": "p = 1",
     "data": "p <= B",
     "spatial": "each factor of p <= the extents of the layers it splits",
-    "pipeline": "p <= G layers; with the machine oracle, multiplying ones in a row",
+    "pipeline": "p <= G: convolutions, poolings, matrices; with the machine oracle, multiplying "
+    "ones in a row",
     "filter": "p <= min F",
     # The first layer has the sample's channels, three of an image: it stays whole.
     "channel": "p <= min C (of a filter: C/g), from the second layer on",
@@ -71,7 +72,7 @@ DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabe
 Choice = Literal["group", "segments"]  # what may be left to each cell, in the order of choosing
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 
-Which = Literal["default", "all"]  # layers that a group splits: the experiments', or every one
+Which = Literal["default", "all"]  # layers that a group splits: the oracle's choice, or every one
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Strategy:
     group: PEs of a group, "best" for the fastest, None for a node's PEs (hybrids only). segments:
     of a pipeline, "best" for the fastest power of two, None for the parameter of that name.
     dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
-    split, the experiments' ("default") or "all" (Table III verbatim).
+    split, those of the oracle's conventions ("default") or "all" (s_l = 1 throughout).
     """
 
     base: str

@@ -21,6 +21,7 @@ from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.models.layers import Floats, LayerTable
 from kernels.layers import Layers
 from kernels.memory import hold_rows
+from kernels.options import Halos
 from kernels.spatial import layer_halo
 
 Flags = NDArray[np.bool_]
@@ -44,7 +45,8 @@ class Storage:
 class Rows:
     """What a spatial group divides: the rows of a table's layers, along `dims` alone if given.
 
-    storage: None where memory has no say.
+    storage: None where memory has no say. verbatim: by Table III, every layer that has rows, each of
+    which bounds the factors; else the experiments' layers, as long as they have rows enough.
     """
 
     table: LayerTable
@@ -52,6 +54,7 @@ class Rows:
     layers: Which
     mask: Mask
     storage: Storage | None
+    verbatim: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,14 @@ class _Candidates:
     """All ways to divide a p2, n of them.
 
     factors [3, n]; split, whole [G, n]: the layers that are divided, and those that are too small;
-    exists, fits [n]: whether any layer is divided, and nothing that has to be is too small.
+    bounding [G]: those whose extents count; exists, fits [n]: whether any of these is divided, and
+    none that has to be is too small.
     """
 
     factors: Floats
     split: Flags
     whole: Flags
+    bounding: Flags
     exists: Flags
     fits: Flags
 
@@ -94,11 +99,12 @@ def divide_rows(rows: Rows, p2: int) -> Division:
         *_judge_memory(rows, p2, candidates, held),
         # Whoever splits fewer layers has less halo, and more to compute: it does not compete.
         candidates.whole.sum(axis=0, dtype=float),
-        _find_halo(table, candidates),
+        _find_halo(rows, candidates),
     )
     factors, split = candidates.factors[:, best], candidates.split[:, best]
     exists = bool(candidates.exists[best])
-    parts = np.concatenate([table.extents_x[split], table.extents_y[split]])
+    counted = split & candidates.bounding
+    parts = np.concatenate([table.extents_x[counted], table.extents_y[counted]])
     return Division(
         factors=(int(factors[0]), int(factors[1]), int(factors[2])),
         split=split,
@@ -115,12 +121,18 @@ def _list_candidates(rows: Rows, p2: int) -> _Candidates:
     # Every PE has an item of its own at least, in and out.
     extents = np.minimum(table.extents_x, table.extents_y)
     allowed = (extents[:, :, None] >= factors[None]).all(axis=1)
-    wanted = split_layers(rows.layers, rows.mask, table.windowed)[:, None]
-    free = rows.mask is None and rows.layers == "default"  # layers that do not fit then stay whole
+    own, bounding, free = table.windowed, np.ones(len(table), bool), rows.layers == "default"
+    if rows.verbatim:
+        # A layer without rows, as a fully connected one, is no bound: else no network had a group.
+        own = bounding = (extents[:, dimensions] > 1).any(axis=1)
+        allowed, free = allowed | ~bounding[:, None], False
+    wanted = split_layers(rows.layers, rows.mask, own)[:, None]
+    free = free and rows.mask is None  # layers that do not fit then stay whole
     split = wanted & allowed if free else np.broadcast_to(wanted, allowed.shape)
-    exists: Flags = np.logical_and(split.any(axis=0), dimensions.any())
+    some = (split & bounding[:, None]).any(axis=0)
+    exists: Flags = np.logical_and(some, dimensions.any())
     fits: Flags = np.logical_and(exists, (allowed | ~split).all(axis=0))
-    return _Candidates(factors, split, wanted & ~allowed, exists, fits)
+    return _Candidates(factors, split, wanted & ~allowed, bounding, exists, fits)
 
 
 def _judge_memory(rows: Rows, p2: int, candidates: _Candidates, held: Floats) -> tuple[Floats, ...]:
@@ -167,9 +179,10 @@ def _take_parts(factors: Floats) -> Iterator[Floats]:
         yield factors[:, np.minimum(np.arange(start, start + AT_ONCE), count - 1)]
 
 
-def _find_halo(table: LayerTable, candidates: _Candidates) -> Floats:
+def _find_halo(rows: Rows, candidates: _Candidates) -> Floats:
     """Items a sample that a PE sends [n]."""
-    items = np.asarray(layer_halo(_make_columns(table), candidates.factors))
+    halos: Halos = "overlapping" if rows.verbatim else "windows"
+    items = np.asarray(layer_halo(_make_columns(rows.table), candidates.factors, halos))
     halo: Floats = np.where(candidates.split, items, 0).sum(axis=0)
     return halo
 

@@ -75,6 +75,7 @@ class Groups:
             self._find_storage(),
             self.options.cuts,
             self.placed,
+            self.options.verbatim,
         )
 
     def divide(self, placement: Placement) -> Division:

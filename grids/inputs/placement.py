@@ -34,20 +34,22 @@ def place(
     storage: Storage | None = None,
     cuts: Cuts = "output",
     groups: PlacedGroups = NO_GROUPS,
+    verbatim: bool = False,
 ) -> Laid:
     """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
     where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
-    carries. groups: what was placed.
+    carries. groups: what was placed. verbatim: layers are counted and divided as Table III has
+    them, else as the experiments did.
     """
     match strategy.group_strategy:
         case "none":
             return _place_whole(table, p2), _make_bounds(p2 == 1)
         case "pipeline":
-            return _place_stages(table, costs, p2, cuts)
+            return _place_stages(table, costs, p2, cuts, verbatim)
         case "spatial":
-            rows = Rows(table, strategy.dims, strategy.layers, mask, storage)
+            rows = Rows(table, strategy.dims, strategy.layers, mask, storage, verbatim)
             return _place_parts(rows, p2)
         case "filter":
             split = split_layers(strategy.layers, mask, table.divisible)
@@ -106,11 +108,14 @@ def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats) -> Lai
     return laid, replace(_make_bounds(fits), even=known, defined=known)
 
 
-def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts) -> Laid:
+def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts, verbatim: bool) -> Laid:
     """The best partition for each number of stages, under each of the costs."""
-    defined = p2 <= len(table)  # a stage is a layer at least
+    starts = table.layer_starts if verbatim else np.arange(len(table))
+    layers, costs = len(starts), np.add.reduceat(costs, starts, axis=0)
+    rows = np.append(starts[1:], len(table))  # where each layer ends
+    defined = p2 <= layers  # a stage is a layer at least
     crossing = table.crossing if cuts == "crossing" else None
-    stages, at = np.unique(np.where(defined, p2, len(table)).astype(np.int64), return_inverse=True)
+    stages, at = np.unique(np.where(defined, p2, layers).astype(np.int64), return_inverse=True)
     cells = np.broadcast_shapes(p2.shape, costs.shape[1:])
     ends = np.empty((int(stages.max()), *cells), np.int64)
     # Costs vary with the speed and the memory of a PE, where these are axes, and so do partitions.
@@ -122,15 +127,12 @@ def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts) -> L
             slice(None) if size == 1 else slice(i, i + 1)
             for i, size in zip(index, varying, strict=True)
         )
-        ends[:, *where] = some
+        ends[:, *where] = rows[some - 1]
     return replace(_place_whole(table, p2), ends=ends), replace(
-        _make_bounds(p2 <= _count_most_stages(table, cuts)), defined=defined
+        # As many as layers (Table III), or as those that have work for a PE and follow each other.
+        _make_bounds(p2 <= (layers if cuts == "output" else max(table.depth, 1))),
+        defined=defined,
     )
-
-
-def _count_most_stages(table: LayerTable, cuts: Cuts) -> int:
-    """As many as layers (Table III), or as those that have work for a PE and follow each other."""
-    return len(table) if cuts == "output" else max(table.depth, 1)
 
 
 def _place_parts(rows: Rows, p2: Floats) -> Laid:

@@ -176,6 +176,16 @@ class LayerTable:
         return flags
 
     @cached_property
+    def layer_starts(self) -> NDArray[np.int64]:
+        """The rows at which layers 1..G of Table III begin: convolutions, poolings, matrices.
+
+        Element-wise rows (activations, normalisations, sums) belong to the layer before them; those
+        in front of all layers to the first one.
+        """
+        first = np.flatnonzero([not kind.elementwise for kind in self._kinds])
+        return np.append(0, first[1:])
+
+    @cached_property
     def convolutions(self) -> Flags:
         """Which layers are convolutions [G]: those whose filters or channels a group may split."""
         return np.array([kind.convolves for kind in self._kinds])

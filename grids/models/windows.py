@@ -53,7 +53,8 @@ class _Convolving(LayerSettings):
 
 def _advise_on_groups(divisor: int) -> str:
     """Which numbers of groups divide both channels and filters."""
-    return "the only common divisor is 1" if divisor == 1 else f"the most that do are {divisor}"
+    largest = f"their largest common divisor is {divisor}"
+    return "the only common divisor is 1" if divisor == 1 else largest
 
 
 class Conv(_Convolving):

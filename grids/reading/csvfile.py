@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, find_meant, shorten, suggest_name
 from grids.reading.textfile import read_text
 
 Record = dict[str, str]
@@ -53,6 +53,7 @@ def _check_header(
     names: Sequence[str], where: str, required: Sequence[str], optional: Sequence[str] | None
 ) -> None:
     """InputError where a column is unknown, stands twice or is missing."""
+    _refuse_other_separators(names, where)
     if optional is not None:
         _refuse_unknown(names, where, (*required, *optional))
     counts = Counter(filter(None, names))
@@ -64,6 +65,17 @@ def _check_header(
     missing = next((each for each in required if each not in names), None)
     if missing is not None:
         raise _report_missing(missing, names, where, required, is_open=optional is None)
+
+
+def _refuse_other_separators(names: Sequence[str], where: str) -> None:
+    """Refuse a header whose columns are separated by semicolons or tabs."""
+    for separator, noun in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and separator in names[0]:
+            raise InputError(
+                f"expected columns separated by commas, got {noun}",
+                where=where,
+                advice="save the table with commas",
+            )
 
 
 def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> None:
@@ -78,10 +90,23 @@ def _report_missing(
     missing: str, names: Sequence[str], where: str, required: Sequence[str], *, is_open: bool
 ) -> InputError:
     """What to say of a column that is missing; `is_open`: others may stand there, misspelt ones."""
-    if names and is_open:
-        advice = suggest_name(missing, names)
-        return InputError(f"the column {shorten(missing)} is missing", where=where, advice=advice)
-    problem = f"the column {missing} is missing"
-    if is_open:
+    problem, renames = f"the column {missing} is missing", ""
+    if is_open and not names:
         problem = "expected a line of column names, got an empty file"
-    return InputError(problem, where=where, advice=f"required: {', '.join(required)}")
+    elif is_open:
+        renames = _advise_renames(names, required)
+    advice = f"{renames}required: {', '.join(required)}"
+    return InputError(problem, where=where, advice=advice)
+
+
+def _advise_renames(names: Sequence[str], required: Sequence[str]) -> str:
+    """Which columns to rename, where some mean those that are missing."""
+    lacking = [each for each in required if each not in names]
+    meant = {name: find_meant(name, lacking) for name in names if name and name not in required}
+    renames = [
+        # A column of milliseconds is near to one of seconds by its name alone.
+        f"{shorten(name)} to {new!r}" + (" (in seconds)" if new.endswith("_s") else "")
+        for name, new in meant.items()
+        if new is not None
+    ]
+    return f"rename {', '.join(renames)}; " if renames else ""

@@ -6,14 +6,17 @@ pairs that do not fit. Whatever the input, a message is short: a value of the us
 through `shorten`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from itertools import islice
 from reprlib import Repr
 
+from grids.reading.synonyms import find_synonym
+
 MOST_TEXT = 900  # characters of a message
 MOST_VALUE = 80  # characters of a value in a message
 MOST_NAMES = 500  # characters of the known names in a message
+NAMES_BESIDE_HINT = 20  # where more are known, a hint stands alone: its reader would not find it
 NAMES_COMPARED = 1000  # comparing is quadratic, and an axis may have a million values
 
 
@@ -58,13 +61,27 @@ def format_text(text: object) -> str:
 
 
 def suggest_name(name: str, names: Iterable[str]) -> str:
-    """Advice on a misspelt name: the nearest that exists, then all of them, or the first."""
+    """Advice on an unknown name: the one that is probably meant, and those that are known."""
     listed = sorted(islice(names, NAMES_COMPARED))
-    folded = {each.casefold(): each for each in listed}
+    meant = find_meant(name, listed)
+    known = f"known: {_cut_end(', '.join(listed), MOST_NAMES) or 'none'}"
+    if meant is None:
+        return known
+    hint = f"did you mean {shorten(meant)}?"
+    return hint if len(listed) > NAMES_BESIDE_HINT else f"{hint} {known}"
+
+
+def find_meant(name: str, names: Collection[str]) -> str | None:
+    """The one of `names` that an unknown name probably means, None where there is none."""
+    synonym = find_synonym(name, names)
+    if synonym is not None:
+        return synonym
     # By their digits numbers are no neighbours: 200 is no slip of 2000.
-    close = [] if _is_number(name) else get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
-    hint = f"did you mean {shorten(folded[close[0]])}? " if close else ""
-    return f"{hint}known: {_cut_end(', '.join(listed), MOST_NAMES) or 'none'}"
+    if _is_number(name):
+        return None
+    folded = {each.casefold(): each for each in names}
+    close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
+    return folded[close[0]] if close else None
 
 
 def _is_number(text: str) -> bool:

@@ -12,7 +12,14 @@ from typing import Any, cast, get_args
 import pydantic
 import yaml
 
-from grids.reading.errors import MOST_TEXT, InputError, format_text, shorten, suggest_name
+from grids.reading.errors import (
+    MOST_TEXT,
+    InputError,
+    find_meant,
+    format_text,
+    shorten,
+    suggest_name,
+)
 from grids.reading.plainyaml import MOST_BYTES, read_nodes
 from grids.reading.textfile import read_text
 
@@ -128,10 +135,7 @@ def _write_message(
     text = str(error["msg"]).removeprefix("Value error, ")
     match error["type"]:
         case "extra_forbidden":
-            names = _list_fields(model, keypath[:-1])
-            return (
-                f"unknown key; {suggest_name(str(keypath[-1]), names)}" if names else "unknown key"
-            )
+            return "; ".join(filter(None, ("unknown key", _advise_on_key(keypath, model))))
         case "missing":
             return "this key is missing"
         case "model_type":
@@ -141,6 +145,22 @@ def _write_message(
         case "value_error":
             return text
     return f"{text[:1].lower()}{text[1:MOST_CAUSE]}, got {shorten(error['input'])}"
+
+
+def _advise_on_key(keypath: KeyPath, model: type[pydantic.BaseModel] | None) -> str:
+    """The key that is probably meant by an unknown one: beside it, below it, or at the top."""
+    key, names = str(keypath[-1]), _list_fields(model, keypath[:-1])
+    if not names:
+        return ""
+    if key in _list_fields(model, ()):
+        return f"{key!r} belongs at the top of the file"
+    if find_meant(key, names) is None:
+        for above in names:
+            inner = _list_fields(model, (*keypath[:-1], above))
+            below = key if key in inner else find_meant(key, inner)
+            if below is not None:
+                return f"did you mean {below!r} under {above!r}?"
+    return suggest_name(key, names)
 
 
 def _list_fields(model: type[pydantic.BaseModel] | None, keypath: KeyPath) -> list[str]:

@@ -14,7 +14,7 @@ from kernels.arrays import Cells
 from kernels.group import GroupWork
 from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import MeasuredRun
-from sweep.questions.predict import ONLY
+from sweep.questions.configuration import ONLY
 
 
 @jax.tree_util.register_dataclass

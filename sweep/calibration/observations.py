@@ -28,7 +28,7 @@ from kernels.namespace import xp
 from sweep.calibration.layer_work import LayerWork, find_layer_work
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
-from sweep.questions.predict import ONLY
+from sweep.questions.configuration import ONLY
 
 Mask = NDArray[np.bool_]
 

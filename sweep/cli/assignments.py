@@ -1,8 +1,13 @@
 """Options of the form NAME=VALUE: `--sel` and `--set`."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from grids.reading.errors import InputError, shorten
+from sweep.show.visible import tell
+
+if TYPE_CHECKING:
+    from sweep.questions.selection import Selection
 
 
 def parse_selection(sel: list[str] | None) -> dict[str, list[str]]:
@@ -10,6 +15,20 @@ def parse_selection(sel: list[str] | None) -> dict[str, list[str]]:
     pairs = _split_pairs(sel, "--sel")
     axes = dict.fromkeys(axis for axis, _ in pairs)
     return {axis: [value for each, value in pairs if each == axis] for axis in axes}
+
+
+def take_nearest(store: str, selection: "Selection") -> "Selection":
+    """The selection with the nearest values of the store's axes; says on stderr which these are."""
+    from sweep.cube.coordinates import list_coordinates
+    from sweep.cube.store import open_cube
+    from sweep.questions.selection import find_nearest, write_value
+
+    coordinates = list_coordinates(open_cube(store).grid)
+    nearest = find_nearest(coordinates, selection)
+    for axis, values in nearest.items():
+        told = ", ".join(write_value(axis, each) for each in values)
+        tell(f"paradl: the nearest {axis}: {told}")
+    return {**selection, **nearest}
 
 
 def list_fixed(selection: Mapping[str, list[str]]) -> list[str]:

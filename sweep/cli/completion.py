@@ -10,7 +10,7 @@ def complete_entries(kind: Literal["model", "dataset", "system"]) -> Completer:
     """The names of catalogue entries that begin so."""
 
     def complete(incomplete: str) -> list[str]:
-        from grids.library import list_names  # late: each command line imports this file
+        from grids.names import list_names  # late: each command line imports this file
 
         return _complete_last(incomplete, list_names(kind))
 

@@ -149,6 +149,7 @@ def best(
     why: Annotated[
         bool, typer.Option("--why", help="Of a store, too: what would make the losers feasible.")
     ] = False,
+    every: All = False,
     form: Form = "table",
 ) -> None:
     """Strategies ranked, each with its best free parameters; and why not the losers."""
@@ -167,7 +168,7 @@ def best(
             why=why or None,
         ),
     )
-    show_ranking(rows, form, OBJECTIVES[objective])
+    show_ranking(rows, form, OBJECTIVES[objective], every)
     if not any(row["feasible"] for row in rows):
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grids.reading.errors import InputError
+from grids.reading.errors import InputError, format_text
 from sweep.cli.assignments import parse_settings
 from sweep.cli.catalogue import LISTINGS
 from sweep.cli.cubes import QUESTIONS
@@ -18,6 +18,7 @@ from sweep.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FEASIBLE, en
 from sweep.cli.exports import export
 from sweep.cli.hybrid import hybrid
 from sweep.cli.measured import calibrate, compare, plot
+from sweep.cli.names import check_names
 from sweep.cli.option_messages import name_option, speak_of_options
 from sweep.cli.pairs import diff
 from sweep.cli.pictures import KINDS
@@ -30,6 +31,7 @@ from sweep.cli.shared_options import (
     Batch,
     Calibration,
     Collectives,
+    Conventions,
     Convergence,
     Dataset,
     Form,
@@ -114,13 +116,18 @@ def sweep(
     quiet: Quiet = False,
 ) -> None:
     """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
+    from grids.grid_of_spec import read_grid
+
+    _refuse_swapped(spec, store)
+    grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
+
+    # Behind what is wrong with a spec: they take a second to import.
     from sweep.cli.preview import announce, preview_sweep
     from sweep.engine.interrupts import hear_interrupts
     from sweep.engine.progress import bar, lines, silent
-    from sweep.engine.run import Where, read_grid
+    from sweep.engine.run import Where
     from sweep.engine.run import sweep as run
 
-    grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
     processes = workers or int(scheduler is not None)  # of a scheduler's workers, one is planned
     if dry_run:
         print(escape_lines(preview_sweep(store, grid, processes, extend)))
@@ -134,6 +141,17 @@ def sweep(
         end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
     if not quiet:
         tell(f"done: {prod(grid.shape):,} cells in {store}")
+
+
+def _refuse_swapped(spec: Path, store: str) -> None:
+    """Refuse a store where the spec stands, and the spec behind it."""
+    endings = (".yaml", ".yml")
+    if store.endswith(endings) and spec.suffix not in endings:
+        raise InputError(
+            "the store stands before the spec",
+            where=str(spec),
+            advice=f"swap them: paradl sweep {format_text(store)} {format_text(str(spec))}",
+        )
 
 
 # Here, and not below: `paradl --help` lists commands in the order in which they come.
@@ -156,6 +174,7 @@ def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
         scaling: Scaling = "weak",
         collectives: Collectives = "auto",
         allreduce: AllReduce = "ring",
+        conventions: Conventions = "table",
         iterations: Iterations = "exact",
         optimizer: Optimizer = "sgd",
         times: Times = "measured",
@@ -168,7 +187,9 @@ def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
         form: Form = "table",
         **own: Any,
     ) -> None:
-        from sweep.questions.predict import Configuration
+        named = {"model": model, "dataset": dataset, "system": system, "strategy": strategy}
+        check_names(named, several=False)
+        from sweep.questions.configuration import Configuration
 
         configuration = Configuration(
             model=model if layers is None else {"file": model, "layers": layers},
@@ -182,6 +203,7 @@ def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
                 "scaling": scaling,
                 "collectives": collectives,
                 "allreduce": allreduce,
+                "conventions": conventions,
                 "iterations": iterations,
                 "optimizer": optimizer,
                 "times": times,
@@ -230,7 +252,9 @@ def predict(grid: "Grid", form: Any) -> None:
     from sweep.show.tables import show_one
 
     answer = answer_grid(grid)
-    show_one(answer, form)
+    # Notes have been written to stderr.
+    shown = {key: each for key, each in answer.items() if form != "table" or key != "notes"}
+    show_one(shown, form)
     _end_if_forbidden(answer)
 
 
@@ -254,7 +278,7 @@ def explain(
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
     """End with what forbids the configuration, if anything does."""
-    from sweep.show.explanation import describe_obstacle
+    from sweep.show.obstacle import describe_obstacle
 
     if not answer["feasible"]:
         end(describe_obstacle(answer), NOTHING_FEASIBLE)

@@ -71,19 +71,18 @@ def provision(
         )
     if need is not None and holds is not None:
         raise InputError("belongs to --deadline", where="--holds", advice="leave it out")
-    if need is not None:
+    if deadline is None:
+        assert need is not None  # one of both is given
         _show_needs(asked, need, efficiency, every, form)
         return
-    from grids.reading.units import parse_quantity
     from sweep.questions.provision import list_provisions as ask
     from sweep.show.planning import show_provisions
 
-    seconds = parse_quantity(deadline, "s", "--deadline", example="6 h")
     rows = ask_cube(
         asked,
         lambda: ask(
             asked.source,
-            seconds,
+            deadline,
             asked.selection,
             epochs=epochs,
             price=parse_price(price),

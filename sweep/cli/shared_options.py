@@ -57,6 +57,10 @@ AllReduce = Annotated[
     Literal["ring", "hierarchical"],
     typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
 ]
+Conventions = Annotated[
+    Literal["table", "authors"],
+    typer.Option(help="With --oracle paper: Table III's own sums and bounds, or its authors'."),
+]
 Iterations = Annotated[
     Literal["exact", "ceil"], typer.Option(help="D/B an epoch, or rounded up as loaders do.")
 ]
@@ -104,6 +108,9 @@ StoreOrNone = Annotated[
 Sel = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
+]
+Nearest = Annotated[
+    bool, typer.Option("--nearest", help="Of --sel, take the nearest values that the axes have.")
 ]
 Form = Annotated[
     Literal["table", "json", "csv"],

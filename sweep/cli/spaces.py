@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.assignments import parse_selection, parse_settings
+from sweep.cli.assignments import parse_selection, parse_settings, take_nearest
 from sweep.cli.completion import complete_entries, complete_strategies
 from sweep.cli.exits import NOTHING_FEASIBLE, end
+from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
-from sweep.cli.shared_options import MaxGlobalBatch, Sel, Set, StoreOrNone, Target
+from sweep.cli.shared_options import MaxGlobalBatch, Nearest, Sel, Set, StoreOrNone, Target
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from grids.entries.systems import System
     from sweep.questions.selection import Selection
     from sweep.questions.summary_table import Source
 
@@ -100,12 +100,15 @@ SETTINGS = {
 OPTIONS: dict[str, Any] = {
     "store": StoreOrNone,
     "sel": Sel,
+    "nearest": Nearest,
     **AXES,
     "settings": Set,
     "quiet": Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")],
     "max_global_batch": MaxGlobalBatch,
     **SETTINGS,
 }
+
+FLAGS = ("quiet", "nearest")
 
 
 def ask_space(question: Command) -> Command:
@@ -120,7 +123,7 @@ def ask_space(question: Command) -> Command:
         Parameter(
             name,
             Parameter.KEYWORD_ONLY,
-            default=False if name == "quiet" else None,
+            default=False if name in FLAGS else None,
             annotation=each,
         )
         for name, each in OPTIONS.items()
@@ -155,10 +158,13 @@ def read_asked(given: dict[str, Any], objective: str | None) -> Asked:
             where="--model",
             advice="name a cube's folder, or give --model, --dataset, --system and --pe",
         )
-    if given["sel"]:
-        raise InputError(
-            "there is no store to slice", where="--sel", advice="give the values by --pe and others"
-        )
+    for name in ("sel", "nearest"):
+        if given[name]:
+            raise InputError(
+                "there is no store to slice",
+                where=f"--{name}",
+                advice="give the values by --pe and others",
+            )
     return _read_options(given, objective)
 
 
@@ -173,12 +179,15 @@ def _read_store(given: dict[str, Any]) -> Asked:
                 advice="leave it out, or ask without a store: --model and others",
             )
     named = [f"{name}={given[name]}" for name in AXES if given[name] is not None]
-    selection = parse_selection([*(given["sel"] or []), *named])
+    selection: Selection = parse_selection([*(given["sel"] or []), *named])
+    if given["nearest"]:
+        selection = take_nearest(given["store"], selection)
     return Asked(given["store"], selection, given["store"], given["max_global_batch"])
 
 
 def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
     """A design space of options, what is not given searched."""
+    check_names(given, several=True)
     from sweep.questions.adhoc import Options, is_unbounded, make_grid
 
     parameters: dict[str, Any] = dict(parse_settings(given["settings"], "--set"))
@@ -202,44 +211,25 @@ def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
 
 
 def ask_cube(asked: Asked, question: Any) -> Any:
-    """The answer to a question, rows of several systems with their precision and software.
+    """The answer to a question.
 
-    Says on stderr what a store lacks of it, where systems differ, and that it takes long.
+    Says on stderr what a store lacks of it, that it takes long, and that systems differ in
+    precision or software.
     """
     from sweep.engine.progress import report_waiting
+    from sweep.questions.compared_systems import list_systems
+    from sweep.questions.space import open_space
 
     with report_waiting(silent=asked.quiet):
         rows = _ask_finished(asked, question)
-        systems = _list_systems(asked)
-    if len(systems) < 2:
-        return rows
+        systems = list_systems(open_space(asked.source, asked.selection))
     if len({(each.precision, each.software) for each in systems}) > 1 and not asked.quiet:
         settings = ", ".join(f"{each.name} {each.precision} {each.software}" for each in systems)
         tell(
             f"paradl: systems differ in precision or software: {settings}; "
             "to compare like with like: NAME:precision=amp,software=ddp"
         )
-    return [add_software(row, systems) for row in rows]
-
-
-def _list_systems(asked: Asked) -> "list[System]":
-    """The systems of the slice."""
-    from sweep.questions.space import open_space
-
-    space = open_space(asked.source, asked.selection)
-    return [space.grid.systems[at] for at in space.places["system"]]
-
-
-def add_software(row: dict[str, Any], systems: "list[System]") -> dict[str, Any]:
-    """The row with the precision and software of its system behind the system's name."""
-    system = next((each for each in systems if each.name == row.get("system")), None)
-    if system is None:
-        return row
-    settings = {"precision": system.precision, "software": system.software}
-    items: dict[str, Any] = {}
-    for key, value in row.items():
-        items |= {key: value} | (settings if key == "system" else {})
-    return items
+    return rows
 
 
 def _ask_finished(asked: Asked, question: Any) -> Any:

@@ -47,11 +47,11 @@ def regret(
 ) -> None:
     """Strategies by what they lose at worst where one does not know the machine."""
     from sweep.questions.regret import regret as ask
-    from sweep.show.answers import show_rows
+    from sweep.show.regret import show_regrets
 
     by = TIMES[objective]
     rows = ask_cube(asked, lambda: ask(asked.source, asked.selection, over=over, objective=by))
-    show_rows(rows, form, every)
+    show_regrets(rows, over, form, every)
     if not any(row["rank"] for row in rows):
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)
 

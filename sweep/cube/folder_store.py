@@ -19,8 +19,12 @@ MAX_METADATA_BYTES = 2**26
 MAX_FILE_BYTES = 2**30
 
 
+class IrregularFileError(ValueError):
+    """A file that is none, or too large; ValueError, as Zarr raises for a damaged one."""
+
+
 class FolderStore(LocalStore):
-    """Zarr's store of a folder; ValueError where a file is none, or is too large to be paradl's."""
+    """Zarr's store of a folder; IrregularFileError where a file is none, or is too large."""
 
     async def get(
         self,
@@ -48,12 +52,13 @@ class FolderStore(LocalStore):
             status = os.stat(self.root / key)  # follows links
         except (FileNotFoundError, NotADirectoryError):
             return
-        # ValueError, as Zarr raises for a damaged file: whoever reads, or replaces, knows it.
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError(f"{key} is not a regular file")
+            raise IrregularFileError(f"{key} is not a regular file")
         limit = MAX_METADATA_BYTES if key.endswith(".json") else MAX_FILE_BYTES
         if status.st_size > limit:
-            raise ValueError(f"{key} has {status.st_size:,} bytes, and {limit:,} at most are read")
+            raise IrregularFileError(
+                f"{key} has {status.st_size:,} bytes, and {limit:,} at most are read"
+            )
 
 
 def make_store(url: str, read_only: bool) -> Store | str:

@@ -19,14 +19,18 @@ def hold_store(url: str) -> Iterator[None]:
     if is_remote(url) or os.name != "posix":
         yield
         return
-    folder = _lock_folder(Path(url))
+    path = Path(url)
+    # Of a path with a slip in it, the folders above the store go, too.
+    made = [each for each in path.parents if not each.exists()]
+    folder = _lock_folder(path)
     try:
         yield
     finally:
         # Removed before it is let go: a run that locked it in between would lose its folder. A
         # folder with anything in it stays: rmdir refuses it.
         with suppress(OSError):  # a folder with nothing in it is no one's
-            os.rmdir(url)
+            for empty in (path, *made):
+                os.rmdir(empty)
         os.close(folder)
 
 

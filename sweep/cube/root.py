@@ -7,6 +7,7 @@ filters that run code.
 
 import json
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +40,10 @@ ANEW = "sweep again with --overwrite, or into another store"
 # What Zarr and its codecs raise where a chunk is not what was written.
 UNREADABLE = (ValueError, RuntimeError, OSError)
 # What it raises where metadata are not what was written, but some other JSON, or none.
-NO_METADATA = (*UNREADABLE, TypeError, KeyError, AttributeError, ImportError)
+NO_METADATA = (*UNREADABLE, TypeError, KeyError, AttributeError, ImportError, ArithmeticError)
+
+# Items of a chunk or shard: the longest that `create` makes, of an axis, has ten million.
+MOST_ITEMS = 2**26
 
 # What `create` writes with: nothing else is decoded.
 CODECS = (BytesCodec, BloscCodec, Crc32cCodec, ShardingCodec, VLenUTF8Codec, ZstdCodec)
@@ -74,6 +78,7 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
         # Zarr's GroupNotFoundError is one. An empty folder is free, as `hold_store` makes one.
         if _is_free(url):
             return None
+        _refuse_file(url)
         raise InputError(
             "this folder holds something else, and no cube; left untouched",
             where=url,
@@ -95,8 +100,22 @@ def open_group(url: str, mode: Mode) -> zarr.Group | None:
             where=url,
             advice="choose another place",
         )
-    _check_codecs(url, group)
+    _check_arrays(url, group)
     return group
+
+
+def _refuse_file(url: str) -> None:
+    """Refuse a file where a store's folder is expected, such as a spec."""
+    path = Path(url)
+    if not path.is_file():
+        return
+    if path.suffix in (".yaml", ".yml"):
+        raise InputError(
+            "a YAML file, and no cube; left untouched",
+            where=url,
+            advice=f"make a cube of a spec with: paradl sweep {path.name} STORE",
+        )
+    raise InputError("a file, and no cube; left untouched", where=url, advice="name a folder")
 
 
 def is_unfinished(group: zarr.Group) -> bool:
@@ -188,15 +207,18 @@ def _check_pipeline() -> None:
         ) from None
 
 
-def _check_codecs(url: str, group: zarr.Group) -> None:
-    """Refuse arrays whose codecs are not those that paradl writes."""
+def _check_arrays(url: str, group: zarr.Group) -> None:
+    """Refuse arrays whose codecs, or sizes of chunks, are not those that paradl writes."""
     consolidated = group.metadata.consolidated_metadata
     # Flattened: arrays inside of groups, such as summary/statistics, are among them.
     members = consolidated.flattened_metadata if consolidated else {}
     for path, metadata in members.items():
         if not isinstance(metadata, ArrayV3Metadata):
             continue
+        chunks = [getattr(metadata.chunk_grid, "chunk_shape", (0,))]
         for codec in _walk_codecs(metadata.codecs):
+            if isinstance(codec, ShardingCodec):
+                chunks.append(codec.chunk_shape)
             if not isinstance(codec, CODECS):
                 raise InputError(
                     f"{path} is encoded by {type(codec).__name__}, which paradl does not write; "
@@ -204,6 +226,12 @@ def _check_codecs(url: str, group: zarr.Group) -> None:
                     where=url,
                     advice="do not trust this store",
                 )
+        if not all(1 <= prod(each) <= MOST_ITEMS for each in chunks):
+            raise InputError(
+                f"damaged: {path} has chunks of a size that paradl does not write",
+                where=url,
+                advice=ANEW,
+            )
 
 
 def _walk_codecs(codecs: tuple[Any, ...]) -> Iterator[object]:

@@ -6,6 +6,7 @@ three short values.
 """
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
@@ -51,6 +52,13 @@ WORKER_ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
     "ZARR_THREADING__MAX_WORKERS": "1",
 }
+
+
+def make_local_environment() -> dict[str, str]:
+    """WORKER_ENVIRONMENT for workers on this machine, which keep the user's own XLA_FLAGS."""
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    more = [each for each in WORKER_ENVIRONMENT["XLA_FLAGS"].split() if each not in flags]
+    return WORKER_ENVIRONMENT | {"XLA_FLAGS": " ".join([*flags, *more])}
 
 
 @contextmanager
@@ -135,7 +143,7 @@ def open_client(workers: int, scheduler: str | None) -> Iterator[Client]:
             yield client
         return
     with (
-        local_cluster(workers, WORKER_ENVIRONMENT) as cluster,
+        local_cluster(workers, make_local_environment()) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         try:
@@ -155,6 +163,6 @@ def _connect(scheduler: str) -> Client:
     except (OSError, ValueError) as error:
         raise InputError(
             f"no Dask scheduler answers ({error})",
-            where=f"--scheduler {scheduler}",
+            where=f"scheduler {scheduler}",
             advice="start one with 'dask scheduler', and give its address, tcp://HOST:8786",
         ) from None

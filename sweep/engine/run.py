@@ -5,7 +5,7 @@ Either way a block is the same function, so that the cube is the same bit for bi
 """
 
 import errno
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.grid import Grid
-from grids.reading.errors import InputError, shorten
-from grids.spec import read_spec, validate_spec
+from grids.grid_of_spec import Source
+from grids.grid_of_spec import read_grid as read_grid
+from grids.reading.errors import InputError
 from sweep.cube.create import create_cube
 from sweep.cube.difference import describe_difference, describe_other_changes
 from sweep.cube.extend import Extension, extend_cube, plan_extension
@@ -33,8 +34,6 @@ from sweep.errors import RunError
 if TYPE_CHECKING:
     import xarray as xr
 
-Source = str | Path | Mapping[str, object]
-
 
 @dataclass(frozen=True)
 class Where:
@@ -49,7 +48,7 @@ class Where:
         if self.workers and self.scheduler:
             raise InputError(
                 "expected local workers or a scheduler, got both",
-                where="--workers, --scheduler",
+                where="workers, scheduler",
                 advice="leave one out: a scheduler has workers of its own",
             )
 
@@ -79,17 +78,6 @@ def run(
     return open_dataset(url)
 
 
-def read_grid(spec: Source) -> Grid:
-    """The design space of a spec file or mapping."""
-    if isinstance(spec, Mapping):
-        return Grid.from_spec(validate_spec(dict(spec), "spec"))
-    if not isinstance(spec, str | Path):
-        raise InputError(f"expected a YAML file or a mapping, got {shorten(spec)}", where="spec")
-    path = Path(spec)
-    checked, document = read_spec(path)
-    return Grid.from_spec(checked, path.parent, document.where)
-
-
 def open_dataset(store: str | Path) -> "xr.Dataset":
     """A cube as a labelled Dataset, read lazily."""
     import xarray as xr  # late: pandas comes with it, and a sweep needs neither
@@ -112,8 +100,8 @@ def sweep(
     if overwrite and extend:
         raise InputError(
             "expected one of the two, got both",
-            where="--overwrite, --extend",
-            advice="--extend keeps what is stored, --overwrite starts anew",
+            where="overwrite, extend",
+            advice="extend keeps what is stored, overwrite starts anew",
         )
     # Held before anybody looks: what is decided by is still so when it is written.
     with _translate_failures(url), hold_store(url):

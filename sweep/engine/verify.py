@@ -19,6 +19,7 @@ from zarr.core.sync import sync
 
 from grids.reading.errors import InputError
 from sweep.cube.coordinates import list_coordinates
+from sweep.cube.folder_store import IrregularFileError
 from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
 from sweep.cube.lock import hold_store
 from sweep.cube.object_store import translate_write_errors
@@ -94,6 +95,8 @@ def tell_damage(url: str) -> Iterator[None]:
     except UNREADABLE as error:
         # The first one alone: to find all, the whole cube is read.
         damage = next(find_damages(open_cube(url)), None)
+        if damage is None and isinstance(error, IrregularFileError):  # of a block that is not done
+            raise RunError(f"{url}: {error}; remove it, and run the same paradl sweep") from error
         if damage is None:
             raise
         raise RunError(
@@ -202,10 +205,11 @@ def _find_reading_fault(stored: Array, place: Region) -> str:
     try:
         size = sync(stored.store_path.store.getsize(name_file(stored, place)))
     except FileNotFoundError:
-        return "the file is gone"  # Zarr reads it as fill values, and an empty one, too
+        return "the file is gone"  # Zarr reads it as fill values
     except OSError as error:
         return f"it cannot be read ({error.strerror or error})"
-    return _find_decoding_fault(stored, place) if size else "the file is empty"
+    # Zarr reads an empty file as fill values; of a pipe, which is no file, the size is 0, too.
+    return _find_decoding_fault(stored, place) or ("" if size else "the file is empty")
 
 
 def _find_decoding_fault(stored: Array, place: Region) -> str:

@@ -19,6 +19,8 @@ from sweep.questions.predict import choose_case, predict_grid
 
 # A run is slower for its scale if the excess over the prediction grew so much in its series.
 GROWN = 1.25
+# The least share of the communication from which log files are the first suspect.
+LOGGED = 0.1
 
 WORDS = {"total": "the iteration", "comp": "compute", "comm": "communication"}
 # What passes while PEs compute is no part of a measured time.
@@ -152,11 +154,26 @@ def _suspect_communication(
     if term == "straggler_wait":
         return "PEs are less even than 'jitter' says: all wait for the slowest"
     return (
-        _suspect_congestion(run, runs, deviation)
+        _suspect_log_files(run)
+        or _suspect_congestion(run, runs, deviation)
         or _suspect_large_messages(run)
         or _suspect_start_ups(run, deviation)
         or f"bandwidth: {term} has about 1/{deviation.factor:.1f} of what the system states "
         "(host staging, library, other traffic)"
+    )
+
+
+def _suspect_log_files(run: PredictedRun) -> str | None:
+    """Log files, where they are a good part of the predicted communication.
+
+    They take longer the more PEs there are, as congestion does, but inside groups alone.
+    """
+    share = _select_terms(run, "comm")["log_files"] / (run.answer["comm_time"] or math.inf)
+    if share < LOGGED:
+        return None
+    return (
+        f"log files: {share:.0%} of the predicted communication is opening them, PE after PE, at "
+        "each exchange of a layer; 'log_open' may be longer here"
     )
 
 

@@ -1,7 +1,8 @@
 """Measured runs, each with what the oracle predicts for it.
 
 A run is predicted as it was configured: weak scaling with b = samples_per_replica, and by Table III
-with gradients of replicated weights reduced inside a group first, as the runs of the paper did.
+as the runs of the paper did: the layers that they split, and gradients of replicated weights reduced
+inside a group first.
 """
 
 import re
@@ -13,9 +14,10 @@ from typing import Any
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.measured.runs import MeasuredRun, Times
-from sweep.questions.predict import Configuration, predict_grid
+from sweep.questions.configuration import Configuration
+from sweep.questions.predict import predict_grid
 
-AS_MEASURED = {"allreduce": "hierarchical"}
+AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
 
 @dataclass(frozen=True)

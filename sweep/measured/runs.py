@@ -10,7 +10,7 @@ from pathlib import Path
 from grids.entries.parameters import PARAMETERS, SECONDS
 from grids.reading.csvfile import Record, read_records
 from grids.reading.errors import InputError, shorten
-from grids.reading.units import parse_quantity
+from grids.reading.units import has_unit, parse_quantity
 
 REQUIRED = ("model", "dataset", "strategy", "p", "samples_per_replica", "total_s")
 PARTS = ("total", "comp", "comm")
@@ -108,6 +108,13 @@ def _parse_seconds(text: str, where: str, *, required: bool) -> float | None:
     """Seconds in a field, None of an empty one."""
     if not text and not required:
         return None
+    if has_unit(text):
+        number = parse_quantity(text, "s", where)
+        raise InputError(
+            f"expected seconds as a number alone, got {shorten(text)}",
+            where=where,
+            advice=f"write {number:.10g}",
+        )
     seconds = parse_quantity(text, "1", where)
     if seconds < 0 or (required and seconds == 0):
         least = "more than 0 s" if required else "at least 0 s"

@@ -15,6 +15,7 @@ from grids.axes import GENERATORS, Axis, expand_axis
 from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import TABLE_III, Strategy, parse_strategy
 from grids.grid import Grid
+from grids.names import split_labels
 from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
@@ -53,15 +54,15 @@ def make_grid(options: Options, base: Path = Path()) -> Grid:
     fixed = {name: each for name, each in parameters.items() if not _is_several(each)}
     swept = {name: each for name, each in parameters.items() if name not in fixed}
     axes: dict[str, object] = {
-        "model": split_labels(options.model),
-        "system": split_labels(options.system),
+        "model": _split_labels(options.model),
+        "system": _split_labels(options.system),
         "strategy": _list_strategies(options.strategy, parameters),
         "pe": 1 if options.pe is None else split_values(options.pe),
         "batch": 1 if options.batch is None else split_values(options.batch),
         **swept,
     }
     if options.dataset is not None:
-        axes["dataset"] = split_labels(options.dataset)
+        axes["dataset"] = _split_labels(options.dataset)
     outputs = {"outputs": [*MAIN_OUTPUTS, *DEGREES]}
     written = {"axes": axes, "parameters": fixed, **outputs, **options.settings}
     grid = Grid.from_spec(validate_spec(written, ""), base)
@@ -81,18 +82,9 @@ def split_values(given: object) -> object:
     return values if len(values) > 1 else values[0]
 
 
-def split_labels(given: object) -> object:
-    """The names of `abci,dgx-h100:precision=amp,software=ddp`, whose settings have commas too."""
-    if not isinstance(given, str):
-        return given
-    names: list[str] = []
-    for part in (each.strip() for each in given.split(",")):
-        # A setting of the name before it: names have no equals signs but behind a colon.
-        if names and "=" in part and ":" not in part:
-            names[-1] += f",{part}"
-        else:
-            names.append(part)
-    return names
+def _split_labels(given: object) -> object:
+    """The names of a text, with their settings; what is no text as it is."""
+    return split_labels(given) if isinstance(given, str) else given
 
 
 def _read_item(text: str) -> object:
@@ -114,9 +106,9 @@ def _is_several(values: object) -> bool:
 
 def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> list[str]:
     """Labels of strategies, each with what it leaves open to be searched."""
-    names = TABLE_III if given is None else split_labels(given)
+    names = TABLE_III if given is None else _split_labels(given)
     listed = names if isinstance(names, list | tuple) else [names]
-    return [_open_choices(parse_strategy(each, "--strategy"), parameters) for each in listed]
+    return [_open_choices(parse_strategy(each, "strategy"), parameters) for each in listed]
 
 
 def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:

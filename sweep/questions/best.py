@@ -1,24 +1,30 @@
 """Best: the strategies ranked for a slice of a cube, and why not the losers."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from grids.grid import Grid
-from kernels.flags import Limit
 from sweep.cube.store import Cube
-from sweep.cube.variables import name_limits
+from sweep.questions.batch_marks import mark_batch
+from sweep.questions.compared_systems import add_software
 from sweep.questions.degrees import list_degrees
 from sweep.questions.objectives import Aim, Goal, Price, count_hours
 from sweep.questions.picks import PLACE, pick_strategies
 from sweep.questions.row_places import locate_row
 from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space
+from sweep.questions.space import Space, list_given, open_space
 from sweep.questions.summary_table import Source, open_source
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Row = dict[str, Any]
+
+# Rows that have intervals: each takes the kernels some 14 ms.
+MOST_RANGES = 1000
 
 
 def best(
@@ -34,17 +40,18 @@ def best(
     """A row for each strategy in each (model, dataset, system) of the slice, the best first.
 
     `cube` is a Dataset, or a slice of one, or the place of a store. Each strategy with its best
-    allowed cell of the slice by the objective: pe, batch and any other axis; replicas,
-    group_size, segment_count, global_batch; epoch_time, comp_time, comm_time [s per epoch], memory
-    [bytes a PE], pe_hours of an epoch; epochs and train_time [s] too, and pe_hours to the target,
-    where the objective is train_time, or PE-hours or cost of what a law of epochs is known of;
-    with `price` the cost. across: systems compete. Of the machine oracle epoch_time_p10 and
-    epoch_time_p90 (train_time_p10 ...), and in the first row `faster_than_next`: the probability
-    that it takes less time than the second. `limit` is empty, or marks a global batch beyond the
-    data set. A strategy that is nowhere allowed has no rank,
-    `limit` lists why, the most frequent reason first, and `rejection` what of its nearest cell
-    would have to change (`sweep.questions.rejection`): with `why`, which by default is so of all
-    but stores, whose summaries answer at once.
+    allowed cell of the slice by the objective: of the axes pe, batch, group, segments and
+    accumulate. Other axes, such as a bandwidth, are given: each value has a ranking of its own.
+    Columns: labels and axes, replicas, group_size, segment_count, global_batch; epoch_time,
+    comp_time, comm_time [s per epoch], memory [bytes a PE], pe_hours of an epoch; epochs and
+    train_time [s] too, and pe_hours to the target, where the objective is train_time, or PE-hours
+    or cost of what a law of epochs is known of; with `price` the cost. across: systems compete. Of
+    the machine oracle epoch_time_p10 and epoch_time_p90 (train_time_p10 ...), and in the first row
+    `faster_than_next`: the probability that it takes less time than the second; None where there
+    are more than 1,000 rows. `limit` is empty, or marks a global batch beyond the data set. A
+    strategy that is nowhere allowed has no rank, `limit` lists why, the most frequent reason first,
+    and `rejection` what of its nearest cell would have to change (`sweep.questions.rejection`):
+    with `why`, which by default is so of all but stores, whose summaries answer at once.
     """
     import pandas as pd
 
@@ -78,12 +85,13 @@ def rank_strategies(
         return []
     space = open_space(cube, selection, max_global_batch)
     rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
-    place = PLACE[:2] if across else PLACE
+    unsure = len(rows) <= MOST_RANGES
+    place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid.axes))
     ranked: list[Row] = []
     for some in _split_places(rows, place):
-        ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim)
+        ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim, unsure)
     explains = not isinstance(cube, Cube) if why is None else why
-    return [_add_rejection(space, row, explains) for row in ranked]
+    return add_software(space, [_add_rejection(space, row, explains) for row in ranked])
 
 
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
@@ -99,18 +107,12 @@ def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
         **times,
         "memory": pick["memory"],
         "feasible": feasible,
-        "limit": _mark_batch(grid, cell, degrees) if feasible else pick["limit"],
+        "limit": mark_batch(grid, cell, degrees["global_batch"]) if feasible else pick["limit"],
         "trains": trains,
     }
 
 
-def _mark_batch(grid: Grid, cell: Row, degrees: Row) -> list[str]:
-    """The mark of an allowed cell whose global batch is more than its data set has."""
-    samples = next(each.samples for each in grid.datasets if each.name == cell["dataset"])
-    return name_limits(Limit.BATCH_EXCEEDS_DATASET) if degrees["global_batch"] > samples else []
-
-
-_NO_DEGREES = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))
+_NO_DEGREES: Row = dict.fromkeys(("replicas", "group_size", "segment_count", "global_batch"))
 
 
 def _list_times(pick: Row, aim: Aim) -> Row:
@@ -151,13 +153,19 @@ def _rank_rows(rows: Iterable[Row], goal: Goal) -> Iterator[Row]:
         yield {"rank": rank if row["feasible"] else None} | row
 
 
-def _add_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
-    """The rows with what is not known of their times; Table III knows of nothing such."""
+def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[Row]:
+    """The rows with what is not known of their times; Table III knows of nothing such.
+
+    unsure: whether there are few enough rows; else all of it is None.
+    """
     told = [{name: each for name, each in row.items() if name != "trains"} for row in ranked]
     if grid.spec.oracle != "machine":
         return told
-    from sweep.questions.chances import list_chances  # late: JAX comes with it
+    from sweep.questions.chances import list_chances, list_nothing  # late: JAX comes with it
 
+    if not unsure:
+        nothing = list_nothing(any(row["trains"] for row in ranked))
+        return [row | nothing for row in told]
     chances = list_chances(grid, ranked, aim)
     return [row | chance for row, chance in zip(told, chances, strict=True)]
 
@@ -168,5 +176,6 @@ def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
         return row | {"rejection": None}
     from sweep.questions.rejection import explain_rejection  # late: JAX comes with it
 
-    index = locate_row(space.grid, row)
-    return row | {"rejection": explain_rejection(space, index)}
+    given = {name: np.array([row[name]], float) for name in list_given(space.axes)}
+    own = replace(space, axes={**space.axes, **given})
+    return row | {"rejection": explain_rejection(own, locate_row(space.grid, row))}

@@ -16,6 +16,7 @@ from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from kernels.terms import list_terms
 from sweep.cube.variables import name_limits
+from sweep.questions.compared_systems import add_software
 from sweep.questions.degrees import list_degrees
 from sweep.questions.draws import PARTS, PERCENTS, draw_terms, find_range, name_range
 from sweep.questions.memory_parts import list_memory_parts
@@ -108,7 +109,8 @@ def list_bottlenecks(
 ) -> list[Row]:
     """The rows of `bottleneck` as plain data."""
     space = open_space(cube, selection, max_global_batch).ask_intervals()
-    return [row for index in space.list_indices() for row in _list_rows(space, index)]
+    rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
+    return add_software(space, rows)
 
 
 def _list_rows(space: Space, index: Index) -> list[Row]:

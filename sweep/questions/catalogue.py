@@ -9,8 +9,9 @@ from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PrecisionName
 from grids.entries.strategies import LIMIT, MEANING
 from grids.entries.systems import System
-from grids.library import Model, find, list_names
+from grids.library import Model, find
 from grids.models.architecture import Architecture
+from grids.names import list_names
 from grids.reading.errors import InputError, ShapeError
 
 Row = dict[str, Any]

@@ -16,6 +16,7 @@ from sweep.cube.layout import NOT_SERIAL, SERIAL
 from sweep.cube.store import plan_cube
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.questions.adhoc import Options, Values, make_grid
+from sweep.questions.compared_systems import name_software
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,7 +44,8 @@ def compute_space(
     value, more than a hundred million cells.
     """
     options = Options(model, pe, batch, dataset, system, strategy, parameters or {}, settings or {})
-    return compute_cells(make_grid(options))
+    grid = make_grid(options)
+    return name_software(compute_cells(grid), grid.systems)
 
 
 def compute_cells(grid: Grid) -> "xr.Dataset":

@@ -32,8 +32,18 @@ def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
     ]
 
 
+def list_nothing(trains: bool) -> Row:
+    """The same keys where nothing is asked."""
+    names = _name_percentiles("train_time" if trains else "epoch_time")
+    return dict.fromkeys((*names, "faster_than_next"))
+
+
+def _name_percentiles(objective: Objective) -> tuple[str, ...]:
+    return tuple(f"{objective}_p{percent}" for percent in PERCENTS)
+
+
 def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
-    names = tuple(f"{objective}_p{percent}" for percent in PERCENTS)
+    names = _name_percentiles(objective)
     if not row["feasible"]:
         return dict.fromkeys(names)
     values = compute_outputs(build_row_case(grid, row), names=names)

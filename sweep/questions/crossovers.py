@@ -18,6 +18,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import Index
 from grids.reading.errors import InputError, suggest_name
 from sweep.cube.laws import expect_laws
+from sweep.questions.compared_systems import add_software
 from sweep.questions.curves import Curves
 from sweep.questions.objectives import Aim, Goal, Price
 from sweep.questions.selection import Selection
@@ -95,7 +96,8 @@ def list_crossovers(
             advice="add another, such as data,data+filter",
         )
     rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
-    return sorted(rows, key=lambda row: (row["first"] is None, "nowhere" in str(row["reason"])))
+    rows.sort(key=lambda row: (row["first"] is None, "nowhere" in str(row["reason"])))
+    return add_software(space, rows)
 
 
 def _check_parameter(along: str) -> None:

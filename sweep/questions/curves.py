@@ -181,7 +181,7 @@ class Curves:
             raise InputError(
                 f"the machine states no {self.along} to start from",
                 where="along",
-                advice=f"give the range, such as --set {self.along}=FIRST,LAST",
+                advice=f"give several values of {self.along}: its range",
             )
         return own
 

@@ -172,13 +172,14 @@ def _check_selection(slices: list[Arrays], selection: Selection) -> None:
     """Refuse an axis that neither cube has, and several values of one that only one cube has."""
     for dim in selection:
         if not any(dim in own for own in slices):
-            raise InputError(f"no axis {dim!r} in these cubes", where="--sel")
+            raise InputError(f"no axis {dim!r} in these cubes", where="selection")
     for own, other in (slices, slices[::-1]):
         for dim, values in own.items():
             if dim not in other and len(values) > 1:
                 raise InputError(
                     f"only one of the cubes has the axis {dim!r}, with {len(values):,} values",
-                    advice=f"choose one, such as --sel {dim}={values[0]}",
+                    where="selection",
+                    advice=f"choose one, such as {dim}={values[0]}",
                 )
 
 

@@ -51,10 +51,11 @@ def find_fits(
 ) -> Fit:
     """What forbids each cell over some axes, of several choices by the nearest to being allowed.
 
-    At most as many values of pe and batch as their windows have.
+    At most as many values of pe and batch as their windows have. A parameter whose axis is left
+    out is the machine's own.
     """
     padded = {name: _pad(values, WINDOWS.get(name, 1)) for name, values in axes.items()}
-    case = grid.case(index, {name: padded[name] for name in grid.axes}, strategy)
+    case = grid.case(index, {name: padded[name] for name in grid.axes if name in padded}, strategy)
     assert case is not None  # its samples fit
     shape = tuple(values.size for values in padded.values())
     limit, memory = (_spread(each, shape, len(case.choices)) for each in find_fit(case))

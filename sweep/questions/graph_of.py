@@ -10,8 +10,8 @@ from grids.entries.precision import PRECISIONS, Optimizer
 from grids.entries.systems import System
 from grids.graphs.find import find_graph, list_graphs
 from grids.graphs.graph import Graph
-from grids.library import list_names
 from grids.models.layers import LayerTable
+from grids.names import list_names
 from grids.reading.errors import InputError, shorten, suggest_name
 
 
@@ -50,7 +50,7 @@ def choose_graph(
         if value is not None:
             raise InputError(
                 f"the times of a graph are of its own {key}, got {shorten(value)}",
-                where=f"--{key}",
+                where=key,
                 advice="leave it out, or name a model, whose times depend on it",
             )
     # Graphs do not say their precision; PipeDream's profiles are in fp32.
@@ -80,12 +80,10 @@ def _ask_oracle(
     from grids.graphs.from_models import make_graph
     from kernels.compute import layer_times
     from sweep.engine.compile_cache import keep_programs
-    from sweep.questions.predict import ONLY, Configuration
+    from sweep.questions.configuration import ONLY, Configuration
 
     if batch is None:
-        raise InputError(
-            "expected the samples of a step", where="--batch", advice="write --batch 32"
-        )
+        raise InputError("expected the samples of a step", where="batch", advice="such as 32")
     keep_programs()
     settings = {"optimizer": optimizer}
     grid = Configuration(

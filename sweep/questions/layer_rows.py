@@ -66,8 +66,7 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
     times = time_own_part(division)
     whole = division.options.weights_read == "sample"  # Table III divides times of whole layers
     part = share(placement.split, division.p2) if whole else 1.0
-    aligned = division.options.network == "rails"
-    halo = placement.split * layer_halo(layers, placement.factors, aligned)
+    halo = placement.split * layer_halo(layers, placement.factors, division.options.halos)
     sent = exchanged(placement.split) * layers.y
     tensors, states = hold_layers(division)
     return {

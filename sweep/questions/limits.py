@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.statistics import BEST
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import name_limits
+from sweep.questions.batch_marks import mark_cell
+from sweep.questions.compared_systems import add_columns
 from sweep.questions.lines import Columns
 from sweep.questions.objectives import Aim, Goal
 from sweep.questions.selection import Selection
 from sweep.questions.space import open_space
-from sweep.questions.summary_table import Source, read_machine_grid, summarise_slice
+from sweep.questions.summary_table import Source, open_source, read_machine_grid, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +46,8 @@ def limits(
     """One row for each strategy and slice of `cube`, a Dataset or the place of a store.
 
     Columns: the labels and the other axes, largest_pe, forbidden_by (what forbids the next PE
-    count), fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies.
+    count), fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies;
+    where any row has some, `marks` of the fastest PE count: a global batch beyond the data set.
     With the objective train_time: soonest_pe, soonest_time [s to the target], soonest_epochs, and
     efficient_pe by that time.
 
@@ -122,17 +126,33 @@ def _make_columns(
         raise InputError(
             f"no limits are kept of {goal}", where="objective", advice="epoch_time or train_time"
         )
-    names = BEST[objective]
+    names, cube = BEST[objective], open_source(cube)
     lines = summarise_slice(cube, selection, efficiency, objective, max_global_batch)
     columns = lines.list_columns()
     told = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
+    axes = {axis: columns[axis] for axis in lines.coordinates}
+    space = open_space(cube, selection)
+    best = {names[field]: _mask_nothing(columns[names[field]]) for field in told}
     return {
-        **{axis: columns[axis] for axis in lines.coordinates},
+        **add_columns(space, axes),
         "largest_pe": _mask_nothing(columns["largest_pe"]),
         "forbidden_by": _name_reasons(columns["forbidden_by"]),
-        **{names[field]: _mask_nothing(columns[names[field]]) for field in told},
+        **best,
         "efficient_pe": _mask_nothing(columns[names["efficient_pe"]]),
+        **_list_marks(space.grid, axes | {"pe": best[names["pe"]]}),
     }
+
+
+def _list_marks(grid: Grid, cells: Columns) -> Columns:
+    """What marks the best PE counts, nothing where no row has any mark."""
+    rows = zip(*(column.tolist() for column in cells.values()), strict=True)
+    named = (dict(zip(cells, row, strict=True)) for row in rows)
+    marks = [[] if row["pe"] is None else mark_cell(grid, row) for row in named]
+    if not any(marks):
+        return {}
+    column = np.empty(len(marks), object)
+    column[:] = marks
+    return {"marks": column}
 
 
 def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:

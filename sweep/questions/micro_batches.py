@@ -16,7 +16,7 @@ from grids.reading.errors import InputError, shorten
 from sweep.questions.graph_of import Asked
 
 Sizes = int | Sequence[int]  # how many there are; or the samples of each
-OPTION = "--micro-batches"
+OPTION = "micro_batches"
 
 
 @dataclass(frozen=True)

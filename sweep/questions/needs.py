@@ -22,6 +22,7 @@ from kernels.oracle import Answer, answer_case
 from kernels.terms import list_terms
 from sweep.cube.variables import name_limits
 from sweep.questions.adhoc import MOST_BATCH
+from sweep.questions.compared_systems import add_software
 from sweep.questions.fits import Cell, find_fits
 from sweep.questions.need_ranges import RANGES, find_need_ranges
 from sweep.questions.plain_numbers import number
@@ -54,6 +55,7 @@ def needs(
 
     parameter: `memory_capacity` [B] with which it fits; `batch`, the largest that fits; or a
     continuous one, such as `inter_bandwidth`, with which the parallel efficiency reaches a goal.
+    Where the slice has several values of the parameter, these are no part of the cells.
     Columns: labels and axes, `own`: what the machine has, `needed`; `reason` where no value will
     do, with the efficiency that is reached at best and what binds there. Of a continuous one and
     the machine oracle, over draws of what is not known: `needed_p10`, `needed_p90`, None where the
@@ -83,10 +85,11 @@ def list_needs(
         )
     if parameter in UPGRADABLE and (efficiency is None or not 0 < efficiency <= 1):
         raise InputError(
-            f"efficiency: expected more than 0 and at most 1, got {efficiency or 'none'}",
-            advice=f"what is {parameter} needed for? Of 80 %, give --efficiency 0.8",
+            f"expected more than 0 and at most 1, got {efficiency or 'none'}",
+            where="efficiency",
+            advice=f"what is {parameter} needed for? For 80 % give 0.8",
         )
-    space = open_space(cube, selection).ask_intervals()
+    space = _drop_sought(open_space(cube, selection).ask_intervals(), parameter)
     space.expect_few(MOST_CELLS)
     rows = []
     for index in space.list_indices():
@@ -99,7 +102,15 @@ def list_needs(
             else:
                 answer = _need_value(space, index, cell, parameter, efficiency or 1.0)
             rows.append(space.name(index) | axes | {"parameter": parameter} | answer)
-    return rows
+    return add_software(space, rows)
+
+
+def _drop_sought(space: Space, parameter: str) -> Space:
+    """The space without the parameter's axis, if it has several values: it is what is sought."""
+    if parameter not in space.axes or space.axes[parameter].size == 1:
+        return space
+    kept = {name: values for name, values in space.axes.items() if name != parameter}
+    return replace(space, axes=kept)
 
 
 def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
@@ -113,11 +124,13 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
     return {"own": own, "needed": needed, "reason": None}
 
 
-def _need_batch(space: Space, index: Index, cell: Cell) -> Row:
+def _need_batch(space: Space, index: Index, cell: dict[str, float]) -> Row:
     """The largest batch that fits, whatever the cell's is."""
-    batch = find_batch(space.grid, index, {**cell, "batch": float(MOST_BATCH)})
+    largest = cell | {"batch": float(MOST_BATCH)}
+    batch = find_batch(space.grid, index, {name: largest[name] for name in space.grid.axes})
     reason = None if batch else "never: no batch fits"
-    return {"own": int(cell["batch"]), "needed": batch, "reason": reason}
+    own = int(cell["batch"]) if "batch" in cell else None
+    return {"own": own, "needed": batch, "reason": reason}
 
 
 def _need_value(space: Space, index: Index, cell: Cell, name: str, goal: float) -> Row:

@@ -29,7 +29,7 @@ class Aim:
             raise InputError(
                 "the cost needs the price of a PE-hour",
                 where="objective",
-                advice="give --price 2.5, or ask for pe-hours",
+                advice="give one, such as 2.5, or ask for PE-hours",
             )
         prices = self.price.values() if isinstance(self.price, Mapping) else [self.price]
         for each in prices:
@@ -49,7 +49,7 @@ class Aim:
             raise InputError(
                 f"no price of {system!r}",
                 where="price",
-                advice=f"give --price {system}=2.5 besides; known: {', '.join(self.price)}",
+                advice=f"add {system}=2.5; known: {', '.join(self.price)}",
             )
         return self.price[system]
 

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.statistics import Objective
 from sweep.cube.variables import Arrays
+from sweep.questions.compared_systems import add_software
 from sweep.questions.parts import Part, expect_variables, list_axes, read_grid_of, read_parts
 from sweep.questions.selection import Selection
+from sweep.questions.space import open_space
 from sweep.questions.summary_table import (
     Source,
     expect_epochs,
@@ -64,7 +66,8 @@ def pareto(
     own = {"pe-hours": "pe_hours"}.get(against, against)
     columns = (*list_axes(source), "time", "cost")
     named = {"time": objective, "cost": own}
-    return [row for each in fronts.values() for row in _list_rows(each, columns, named)]
+    rows = [row for each in fronts.values() for row in _list_rows(each, columns, named)]
+    return add_software(open_space(source, chosen), rows)
 
 
 def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:

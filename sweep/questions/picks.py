@@ -1,6 +1,7 @@
 """Picks: of each strategy in each place of a slice the best allowed cell, by an aim.
 
-From the summary, where a store keeps what is asked for; else from the cells.
+A place is a model, a data set and a machine: a system, and one value of each of its parameters that
+are axes. From the summary, where a store keeps what is asked for; else from the cells.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grids.entries.parameters import GIVEN
 from grids.grid import LABELS, Grid
 from kernels.flags import FORBIDS, Limit
 from kernels.statistics import BEST, COUNT, Objective
@@ -19,7 +21,7 @@ from sweep.questions.lines import Columns, split_groups
 from sweep.questions.objectives import Aim
 from sweep.questions.row_places import CHOSEN
 from sweep.questions.selection import Selection
-from sweep.questions.space import read_grid, write_axis
+from sweep.questions.space import list_given, read_grid, write_axis
 from sweep.questions.summary_table import Source, open_source, read_cells, summarise_slice
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ PLACE = ("model", "dataset", "system")
 def pick_strategies(
     source: Source, selection: Selection | None, aim: Aim, max_global_batch: int | None = None
 ) -> Iterator[Row]:
-    """A row for each model, data set, system and strategy that can be, in the cube's order.
+    """A row for each strategy that can be in each place, in the cube's order.
 
     Its labels and axes, comp_time, comm_time [s an epoch], epochs (None unless the aim is to
     train), memory [B], `limit`: what forbids all cells where none is allowed; `chosen`: the group
@@ -45,10 +47,20 @@ def pick_strategies(
         lines = summarise_slice(source, selection, objective=aim.summarised)
         others = list(lines.coordinates)[len(LABELS) :]
         for columns in split_groups(lines.list_columns(), LABELS):
-            yield _pick_line(columns, others, aim.summarised)
+            for own in _split_given(columns, list_given(others)):
+                yield _pick_line(own, others, aim.summarised)
         return
     cells = read_cells(source, selection, max_global_batch)
     yield from _pick_cells(read_grid(source), cells, aim)
+
+
+def _split_given(columns: Columns, given: list[str]) -> Iterator[Columns]:
+    """The lines of one strategy for each combination of values of some axes."""
+    if not given:
+        yield columns
+        return
+    order = np.lexsort([columns[name] for name in reversed(given)])  # stable
+    yield from split_groups({name: values[order] for name, values in columns.items()}, given)
 
 
 def _pick_line(lines: Columns, others: list[str], objective: Objective) -> Row:
@@ -63,7 +75,8 @@ def _pick_line(lines: Columns, others: list[str], objective: Objective) -> Row:
     axes = {"pe": int(chosen[names["pe"]]), **{axis: chosen[axis].item() for axis in others}}
     told = {field: float(chosen[name]) for field, name in names.items()}
     if not feasible:
-        return labels | _pick_nothing([*axes], _count_reasons(lines))
+        given = {name: axes[name] for name in list_given(axes)}
+        return labels | _pick_nothing([*axes], given, _count_reasons(lines))
     trains = objective == "train_time"
     epoch = told["time"] / told["epochs"] if trains else told["time"]
     return {
@@ -91,11 +104,33 @@ def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
         arrays = _read_arrays(part, axes, trains)
         weight = _weigh(arrays, part["pe"].values, aim)
         allowed = np.where((limit & FORBIDS) == 0, weight, np.nan)
-        if np.isnan(allowed).all():
-            yield labels | _pick_nothing(axes, _count_flags(limit))
-            continue
-        at = np.unravel_index(int(np.nanargmin(allowed)), allowed.shape)
-        yield labels | _describe_cell(part, axes, arrays, at)
+        for own in _list_places(part, axes):
+            values = [part[axis].values[each] for axis, each in zip(axes, own, strict=True)]
+            place = {
+                axis: write_axis(axis, each[0])
+                for axis, each in zip(axes, values, strict=True)
+                if axis in GIVEN
+            }
+            if np.isnan(allowed[own]).all():
+                yield labels | _pick_nothing(axes, place, _count_flags(limit[own]))
+                continue
+            at = np.unravel_index(int(np.nanargmin(allowed[own])), allowed[own].shape)
+            chosen = {
+                axis: write_axis(axis, each[n])
+                for axis, each, n in zip(axes, values, at, strict=True)
+            }
+            cell = {name: float(each[own][at]) for name, each in arrays.items()}
+            yield labels | chosen | _describe_cell(cell)
+
+
+def _list_places(part: "xr.Dataset", axes: list[str]) -> Iterator[tuple[slice, ...]]:
+    """The cells of each combination of values of a machine's parameters."""
+    sizes = [part.sizes[axis] if axis in GIVEN else 1 for axis in axes]
+    for at in np.ndindex(*sizes):
+        yield tuple(
+            slice(n, n + 1) if axis in GIVEN else slice(None)
+            for axis, n in zip(axes, at, strict=True)
+        )
 
 
 def _read_arrays(part: "xr.Dataset", axes: list[str], trains: bool) -> dict[str, NDArray[Any]]:
@@ -118,17 +153,10 @@ def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> ND
     return np.asarray(time * counts)
 
 
-def _describe_cell(
-    part: "xr.Dataset",
-    axes: list[str],
-    arrays: Mapping[str, NDArray[Any]],
-    at: tuple[np.intp, ...],
-) -> Row:
-    """One cell as a row."""
-    cell = {name: float(values[at]) for name, values in arrays.items()}
+def _describe_cell(cell: Mapping[str, float]) -> Row:
+    """What a row says of one cell, beside its place."""
     known = all(name in cell for name in CHOSEN.values())
     return {
-        **{axis: write_axis(axis, part[axis].values[n]) for axis, n in zip(axes, at, strict=True)},
         **{name: cell[name] for name in ("comp_time", "comm_time")},
         "epochs": cell.get("epochs"),
         "memory": cell["memory"],
@@ -137,10 +165,10 @@ def _describe_cell(
     }
 
 
-def _pick_nothing(axes: list[str], reasons: list[str]) -> Row:
-    """A row of a strategy that nothing allows."""
+def _pick_nothing(axes: list[str], given: Row, reasons: list[str]) -> Row:
+    """A row of a strategy that nothing allows with the given values of a machine's parameters."""
     nothing = (*axes, "comp_time", "comm_time", "epochs", "memory", "chosen")
-    return dict.fromkeys(nothing) | {"limit": reasons}
+    return dict.fromkeys(nothing) | given | {"limit": reasons}
 
 
 def _count_reasons(lines: Columns) -> list[str]:

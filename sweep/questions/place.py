@@ -97,7 +97,7 @@ def _expect_limit(limit: float) -> None:
     if not 0 < limit <= MOST_SECONDS:
         raise InputError(
             f"expected seconds, more than 0 and at most {MOST_SECONDS:,.0f}, got {shorten(limit)}",
-            where="--time-limit",
+            where="time_limit",
         )
 
 
@@ -123,7 +123,7 @@ def _explain_failure(problem: Problem, highs: Highs, answer: Answer, limit: floa
         reason = "interrupted" if answer.interrupted else f"out of time after {limit:g} s"
         raise RunError(
             f"{reason}: no placement is known that fits the devices' memory, and it is not proven "
-            "that none does; allow more with --time-limit, or more devices"
+            "that none does; allow more time, or more devices"
         )
     return {"feasible": False, "smallest_devices": _count_within(problem, highs, limit)}
 

@@ -1,17 +1,12 @@
 """Predict: the oracle's whole answer for one configuration."""
 
-import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, overload
 
 from grids.convergence.catalogue import explain_missing, find_convergence
-from grids.grid import LABELS, Grid, Index
+from grids.grid import LABELS, Grid
 from grids.inputs.case import Workload
 from grids.models.profiles import describe_profile
-from grids.reading.errors import InputError, shorten
-from grids.spec import Spec, validate_spec
 from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case, settle_choices
@@ -19,68 +14,12 @@ from kernels.terms import TERMS
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.questions.case_parameters import parameters
+from sweep.questions.configuration import ONLY, Configuration, expect_mapping
 from sweep.questions.intervals import list_intervals
 from sweep.questions.memory_parts import list_memory_parts
 from sweep.questions.plain_numbers import finite, number
 from sweep.questions.several import has_several
 from sweep.questions.smallest_group import find_smallest_group
-
-ONLY: Index = (0, 0, 0, 0)  # where a design space of one configuration has it
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """One configuration as a user names it; `settings` are the spec's keys beside its axes."""
-
-    model: str | dict[str, object]
-    strategy: str
-    pe: int
-    batch: int
-    system: str = "abci"
-    dataset: str | None = None
-    parameters: Mapping[str, object] | None = None
-    settings: Mapping[str, object] | None = None
-
-    def grid(self, base: Path = Path()) -> Grid:
-        """The design space that has only this configuration in it. InputError: several, or none."""
-        parameters = _expect_mapping(self.parameters, "parameters")
-        settings = _expect_mapping(self.settings, "settings")
-        self._check(parameters, settings)
-        axes: dict[str, object] = {
-            "model": [self.model],
-            "system": [self.system],
-            "strategy": [self.strategy],
-            "pe": self.pe,
-            "batch": self.batch,
-        }
-        if self.dataset is not None:
-            axes["dataset"] = [self.dataset]
-        spec: Spec = validate_spec({"axes": axes, "parameters": dict(parameters), **settings}, "")
-        return Grid.from_spec(spec, base)
-
-    def _check(self, parameters: Mapping[str, object], settings: Mapping[str, object]) -> None:
-        """Refuse the several values that an axis of a spec takes, and what is no setting."""
-        for name, value in {"pe": self.pe, "batch": self.batch, **parameters}.items():
-            if isinstance(value, list | tuple | dict):
-                raise InputError(
-                    f"expected one value, got {reprlib.repr(value)}",
-                    where=name,
-                    advice="sweep over several, as an axis of a spec",
-                )
-        for name in ("axes", "parameters"):
-            if name in settings:
-                raise InputError(
-                    f"{name!r} is no setting", where="settings", advice="use its own argument"
-                )
-
-
-def _expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[str, object]:
-    """Names and values, none where nothing is given."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InputError(f"expected names and values, got {shorten(given)}", where=where)
-    return given
 
 
 @overload
@@ -127,11 +66,11 @@ def predict(
     named = {"model": model, "system": system, "strategy": strategy, "pe": pe, "batch": batch}
     if dataset is not None:
         named["dataset"] = dataset
-    fixed = _expect_mapping(parameters, "parameters")
+    fixed = expect_mapping(parameters, "parameters")
     if any(_is_several(name, value) for name, value in {**fixed, **named}.items()):
         from sweep.questions.predict_many import predict_many  # late: xarray comes with it
 
-        return predict_many(named, fixed, _expect_mapping(settings, "settings"))
+        return predict_many(named, fixed, expect_mapping(settings, "settings"))
     asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return answer_grid(asked.grid())
 
@@ -239,16 +178,20 @@ def _describe_training(answer: Answer) -> dict[str, float | None]:
     return {"epochs": finite(epochs), "train_time": finite(epochs * number(answer.epoch_time))}
 
 
-def tell_basis(grid: Grid) -> dict[str, str]:
-    """What an answer rests on: oracle, precision, and where times of layers come from."""
+def tell_basis(grid: Grid) -> dict[str, Any]:
+    """What an answer rests on: the oracle, precision and software, and where times of layers come
+    from; `notes`: what files state and the oracle does not use, and other oddities.
+    """
     workload = grid.workload(*ONLY[:3])
     measured = workload is not None and workload.seconds is not None
     return {
         "oracle": grid.spec.oracle,
         "precision": grid.systems[0].precision,
+        "software": grid.systems[0].software,
         "times": "measured" if measured else "roofline",
         "profile": _name_profile(grid, workload),
         "convergence": _name_convergence(grid),
+        "notes": grid.warnings,
     }
 
 

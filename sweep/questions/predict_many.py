@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from grids.grid import Grid
 from grids.spec import validate_spec
 from sweep.questions.cells import compute_cells
+from sweep.questions.compared_systems import name_software
 from sweep.questions.several import has_several
 
 if TYPE_CHECKING:
@@ -19,9 +20,12 @@ def predict_many(
 ) -> "xr.Dataset":
     """The cube over all combinations of the axes, in memory; InputError as of `compute_cells`.
 
+    Several systems have coordinates of their precision and software.
+
     parameters: one value each, or several, which make an axis. settings: other keys of a spec.
     """
-    return compute_cells(make_grid(axes, parameters, settings))
+    grid = make_grid(axes, parameters, settings)
+    return name_software(compute_cells(grid), grid.systems)
 
 
 def make_grid(

@@ -37,7 +37,7 @@ def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epo
     else:
         law = grid.convergences[first["model"], first["dataset"]].law
         unsure = spread_ratio(law, *(number(each.run.global_batch) for each in cases))
-    first_times, second_times = map(_draw_times, cases)
+    first_times, second_times = map(draw_sample_times, cases)
     return _find_chance(first_times, second_times, unsure)
 
 
@@ -46,12 +46,12 @@ def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float
     case = build_row_case(grid.ask_intervals(), row)
     if objective == "epoch_time":
         case = replace(case, training=None)
-    seconds, _ = _draw_times(case)
+    seconds, _ = draw_sample_times(case)
     return np.asarray(seconds) * number(case.run.samples)
 
 
 @compiled(numpy=True)
-def _draw_times(case: Case) -> tuple[Array, Array]:
+def draw_sample_times(case: Case) -> tuple[Array, Array]:
     """A sample's time for each draw [draw], in all epochs, and the spread of the model's error."""
     times, error = draw_times(case)
     samples = xp.reshape(xp.asarray(case.run.global_batch), ())

@@ -13,16 +13,18 @@ from scipy.special import ndtr, ndtri
 from grids.grid import Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten
+from grids.reading.units import parse_quantity
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case
 from kernels.outputs import compute_outputs
 from sweep.cube.variables import name_limits
+from sweep.questions.compared_systems import add_software
 from sweep.questions.degrees import list_degrees
 from sweep.questions.objectives import Aim, Price, count_hours
 from sweep.questions.plain_numbers import number
 from sweep.questions.row_cases import build_row_case
 from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space, write_axis
+from sweep.questions.space import Space, list_given, open_space, write_axis
 from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ Row = dict[str, Any]
 
 def provision(
     cube: Source,
-    deadline: float,
+    deadline: float | str,
     selection: Selection | None = None,
     *,
     epochs: float | None = None,
@@ -41,15 +43,17 @@ def provision(
     max_global_batch: int | None = None,
     holds: float | None = None,
 ) -> "pd.DataFrame":
-    """A row for each strategy in each place: the fewest PEs that meet a deadline [s], fewest first.
+    """A row for each strategy in each place: the fewest PEs that meet a deadline, fewest first.
 
-    Every whole number of PEs is tried up to the least of the slice's counts that meets it, and the
-    slice's values of the other axes. holds: the least probability of meeting the deadline, between
-    0 and 1; None: the expected time meets it. epochs: how many; None: to the target, of the law
-    that the design space knows. Columns: labels and axes of that cell, replicas, group_size,
-    segment_count, global_batch, epochs, train_time [s], pe_hours, with a price cost, `holds`: the
-    probability that the deadline holds (machine oracle), and `reason` where none meets it.
-    InputError: a deadline not above 0, epochs unknown, a probability not between 0 and 1.
+    deadline: seconds, or a text with a unit, such as "6 h". Every whole number of PEs is tried up
+    to the least of the slice's counts that meets it, and the slice's batches, groups, segments and
+    accumulated passes; each value of another axis, such as a bandwidth, has rows of its own. holds:
+    the least probability of meeting the deadline, between 0 and 1; None: the expected time meets
+    it. epochs: how many; None: to the target, of the law that the design space knows. Columns:
+    labels and axes of that cell, replicas, group_size, segment_count, global_batch, epochs,
+    train_time [s], pe_hours, with a price cost, `holds`: the probability that the deadline holds
+    (machine oracle), and `reason` where none meets it. InputError: a deadline not above 0, epochs
+    unknown, a probability not between 0 and 1.
     """
     import pandas as pd
 
@@ -67,7 +71,7 @@ def provision(
 
 def list_provisions(
     cube: Source,
-    deadline: float,
+    deadline: float | str,
     selection: Selection | None = None,
     *,
     epochs: float | None = None,
@@ -76,17 +80,18 @@ def list_provisions(
     holds: float | None = None,
 ) -> list[Row]:
     """The rows of `provision` as plain data."""
-    for name, value in {"deadline": deadline, "epochs": epochs}.items():
+    seconds = parse_quantity(deadline, "s", "deadline", example="6 h")
+    for name, value in {"deadline": seconds, "epochs": epochs}.items():
         if value is not None and not value > 0:
             raise InputError(f"expected more than 0, got {shorten(value)}", where=name)
     space = open_space(cube, selection, max_global_batch)
     if epochs is None and not space.grid.convergences:
         raise InputError(
-            "nobody says how many epochs",
+            "the number of epochs is not given",
             where="epochs",
-            advice="give --epochs 90, or epochs to a target: --convergence auto",
+            advice="such as 90; or choose a convergence, such as auto: epochs to a target",
         )
-    goal = _Goal(deadline, holds)
+    goal = _Goal(seconds, holds)
     if holds is not None:
         if not 0 < holds < 1:
             raise InputError(
@@ -101,8 +106,13 @@ def list_provisions(
                 advice="leave it out, or use the oracle 'machine'",
             )
     aim = Aim("pe_hours", price)
-    rows = [_find_fewest(space, index, goal, epochs, aim) for index in space.list_indices()]
-    return sorted(rows, key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
+    rows = [
+        _find_fewest(part, index, goal, epochs, aim)
+        for part in space.split_given()
+        for index in part.list_indices()
+    ]
+    rows.sort(key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
+    return add_software(space, rows)
 
 
 @dataclass(frozen=True)
@@ -229,7 +239,8 @@ def _describe_miss(space: Space, index: Index, times: _Times, aim: Aim) -> Row:
             "holds",
         )
     )
-    return space.name(index) | nothing | {"reason": _tell_miss(times)}
+    given = {name: write_axis(name, space.axes[name][0]) for name in list_given(space.axes)}
+    return space.name(index) | nothing | given | {"reason": _tell_miss(times)}
 
 
 def _tell_miss(times: _Times) -> str:

@@ -12,8 +12,11 @@ from kernels.flags import Limit
 from kernels.statistics import BEST, Objective
 from sweep.cube.statistics import EFFICIENCY
 from sweep.questions.best import rank_strategies
+from sweep.questions.compared_systems import add_software
 from sweep.questions.lines import Lines
+from sweep.questions.picks import PLACE
 from sweep.questions.selection import Selection
+from sweep.questions.space import list_given, open_space
 from sweep.questions.summary_table import (
     Source,
     expect_objective,
@@ -38,23 +41,26 @@ def regret(
 ) -> list[Row]:
     """The strategies of each place, that with the least worst-case loss first, as plain data.
 
-    `cube` is a Dataset or the place of a store. A strategy's loss on a system, or at a value of
-    another axis (`over`), is by what part its best configuration there takes longer than the best
-    of all strategies there. Over `draws`, of what is not known of the machine, its best
-    configuration is the same throughout: it is chosen before one knows. A row: rank, the labels,
-    worst_loss, worst_at (the system, the value, or the number of the draw), mean_loss; of a
-    strategy that is somewhere not feasible, no rank and no loss, and `infeasible_at`: where.
+    `cube` is a Dataset or the place of a store. A place is a model, a data set, a system and a
+    value of each machine's parameter that is an axis, but for `over`. A strategy's loss on a
+    system, or at a value of another axis (`over`), is by what part its best configuration there
+    takes longer than the best of all strategies there. Over `draws`, of what is not known of the
+    machine, its best configuration is the same throughout: it is chosen before one knows. A row:
+    rank, the labels, worst_loss, worst_at (the system, the value, or what of a draw slows it most),
+    mean_loss; of a strategy that is somewhere not feasible, no rank and no loss, and
+    `infeasible_at`: where.
 
     From summaries where the store keeps them; draws take the oracle, and a cube of the machine's.
     InputError: an unknown axis, or one over which every strategy chooses.
     """
     expect_objective(objective)
     source = open_computed(cube)
+    space = open_space(source, selection)
     if over == DRAWS:
-        return _regret_draws(source, selection, objective)
+        return add_software(space, _regret_draws(source, selection, objective))
     lines = summarise_slice(source, selection, EFFICIENCY, objective)
     _check_axis(lines, over)
-    return _regret_values(lines, over, objective)
+    return add_software(space, _regret_values(lines, over, objective))
 
 
 def _check_axis(lines: Lines, over: str) -> None:
@@ -69,8 +75,9 @@ def _check_axis(lines: Lines, over: str) -> None:
 
 def _regret_values(lines: Lines, over: str, objective: Objective) -> list[Row]:
     """The rows of all places, over the values of an axis."""
-    kept = [*LABELS, over] if over not in LABELS else list(LABELS)
     dims = list(lines.coordinates)
+    given = [dim for dim in list_given(dims) if len(lines.coordinates[dim]) > 1]
+    kept = [dim for dim in dims if dim in (*LABELS, *given, over)]
     times = lines.arrays[BEST[objective]["time"]].astype(float)
     rest = tuple(at for at, dim in enumerate(dims) if dim not in kept)
     least = np.where(np.isnan(times), np.inf, times).min(axis=rest)
@@ -83,7 +90,8 @@ def _regret_values(lines: Lines, over: str, objective: Objective) -> list[Row]:
     for place in np.ndindex(table.shape[: len(places)]):
         if fits[place].any():
             labels = {
-                dim: lines.coordinates[dim][at] for dim, at in zip(places, place, strict=True)
+                dim: _plain(lines.coordinates[dim][at])
+                for dim, at in zip(places, place, strict=True)
             }
             rows += rank_losses(
                 labels, lines.coordinates["strategy"], lines.coordinates[over], table[place]
@@ -142,26 +150,43 @@ def _regret_draws(source: Any, selection: Selection | None, objective: Objective
             advice="sweep with 'oracle: machine', or ask over 'system'",
         )
     ranked = rank_strategies(source, selection, objective)
-    places = dict.fromkeys(tuple(row[dim] for dim in LABELS[:3]) for row in ranked)
+    given = [dim for dim in list_given(grid.axes) if len({row[dim] for row in ranked}) > 1]
+    places: dict[tuple[Any, ...], list[Row]] = {}
+    for row in ranked:
+        places.setdefault(tuple(row[dim] for dim in (*PLACE, *given)), []).append(row)
     rows: list[Row] = []
-    for place in places:
-        own = [row for row in ranked if tuple(row[dim] for dim in LABELS[:3]) == place]
+    for place, own in places.items():
         if any(row["feasible"] for row in own):
-            rows += _rank_draws(grid, own, objective)
+            labels = dict(zip((*PLACE, *given), place, strict=True))
+            rows += _rank_draws(grid, labels, own, objective)
     return rows
 
 
-def _rank_draws(grid: "Grid", rows: list[Row], objective: Objective) -> list[Row]:
+def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """The rows of one place, of the strategies' best configurations."""
     from sweep.questions.probability import draw_seconds  # late: JAX comes with it
+    from sweep.questions.scenarios import describe_draw
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
     count = next(len(each) for each in drawn if each is not None)
     times = np.array([np.full(count, np.inf) if each is None else each for each in drawn])
-    labels = {dim: rows[0][dim] for dim in LABELS[:3]}
     strategies = np.array([row["strategy"] for row in rows], object)
     ranked = rank_losses(labels, strategies, np.arange(count), times)
+    fastest = [rows[at] for at in times.argmin(axis=0)]
+    by_label = {row["strategy"]: row for row in rows}
+
+    def describe(row: Row) -> str | None:
+        draw = row["worst_at"]
+        if draw is None:
+            return None
+        return describe_draw(grid, by_label[row["strategy"]], fastest[draw], draw)
+
     # A strategy that does not fit fits in no draw: the numbers of all of them tell nothing.
     return [
-        {**row, "infeasible_at": ["all draws"] if row["infeasible_at"] else []} for row in ranked
+        {
+            **row,
+            "worst_at": describe(row),
+            "infeasible_at": ["all draws"] if row["infeasible_at"] else [],
+        }
+        for row in ranked
     ]

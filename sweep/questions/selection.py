@@ -1,4 +1,4 @@
-"""Slices of a cube or of its summary: `--sel axis=value`."""
+"""Slices of a cube or of its summary: values of its axes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -47,14 +47,34 @@ def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positi
     """Where along one axis the wanted values lie, ascending and each once."""
     if axis not in coordinates:
         raise InputError(
-            f"no axis {axis!r} in this cube", where="--sel", advice=suggest_name(axis, coordinates)
+            f"no axis {axis!r} in this cube",
+            where="selection",
+            advice=suggest_name(axis, coordinates),
         )
     coordinate = coordinates[axis]
     given = wanted if isinstance(wanted, list | tuple) else [wanted]
     if not given:
-        raise InputError("expected at least one value, got none", where=f"--sel {axis}")
+        raise InputError("expected at least one value, got none", where=f"selection {axis}")
     values = [value for each in given for value in _split_values(coordinate, axis, each)]
     return np.array(sorted({_locate_value(coordinate, axis, value) for value in values}), np.int64)
+
+
+def find_nearest(coordinates: Coordinates, selection: Selection) -> dict[str, list[float]]:
+    """The nearest values of each axis of numbers that lacks one of the selected values.
+
+    InputError: what is no number of its axis.
+    """
+    nearest = {}
+    for axis, wanted in selection.items():
+        if axis not in coordinates or axis in LABELS:
+            continue
+        coordinate, given = coordinates[axis], wanted if isinstance(wanted, list) else [wanted]
+        values = [value for each in given for value in _split_values(coordinate, axis, each)]
+        numbers = np.array([PARAMETERS[axis].read(each, f"selection {axis}") for each in values])
+        at = np.abs(coordinate - numbers[:, None]).argmin(axis=1)
+        if not np.isclose(coordinate[at], numbers, rtol=1e-9, atol=0).all():
+            nearest[axis] = [float(each) for each in coordinate[np.unique(at)]]
+    return nearest
 
 
 def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
@@ -70,12 +90,12 @@ def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
         positions = np.flatnonzero(coordinate == str(value))
         advice = suggest_name(str(value), map(str, coordinate.tolist()))
     else:
-        number = PARAMETERS[axis].read(value, f"--sel {axis}")
+        number = PARAMETERS[axis].read(value, f"selection {axis}")
         # What `_advise_on_number` prints, ten digits, must be found again.
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
         advice = _advise_on_number(axis, coordinate, number)
     if not positions.size:
-        raise InputError(f"no {axis} {value!r} in this cube", where="--sel", advice=advice)
+        raise InputError(f"no {axis} {value!r} in this cube", where="selection", advice=advice)
     return int(positions[0])
 
 
@@ -101,4 +121,4 @@ def write_value(axis: str, value: float) -> str:
 
 def _tell_end(last: str) -> str:
     """How to get at what is beyond an axis."""
-    return f"the axis ends at {last}: add values to the spec and sweep with --extend; "
+    return f"the axis ends at {last}: add values to the spec and extend the store; "

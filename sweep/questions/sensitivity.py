@@ -25,6 +25,7 @@ from kernels.namespace import xp
 from kernels.oracle import answer_case
 from kernels.places import scale_parameters
 from kernels.points import Points, evaluate_points
+from sweep.questions.compared_systems import add_software
 from sweep.questions.degrees import list_degrees
 from sweep.questions.plain_numbers import number
 from sweep.questions.row_cases import build_row_case
@@ -68,12 +69,13 @@ def list_sensitivities(
     """The rows of `sensitivity` as plain data."""
     space = open_space(cube, selection, max_global_batch)
     space.expect_few(MOST_CELLS)
-    return [
+    rows = [
         row
         for index in space.list_indices()
         for cell in space.list_cells()
         for row in _list_rows(space, index, cell)
     ]
+    return add_software(space, rows)
 
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:

@@ -5,7 +5,7 @@ design space alone, and which of its values are meant.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import PARAMETERS
+from grids.entries.parameters import GIVEN, PARAMETERS
 from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid, Index
 from grids.models.layers import Floats
@@ -49,6 +49,13 @@ class Space:
         """Every combination of the axes' values, PE counts slowest."""
         for values in product(*self.axes.values()):
             yield dict(zip(self.axes, map(float, values), strict=True))
+
+    def split_given(self) -> Iterator["Space"]:
+        """The spaces of one value of each parameter that nobody chooses, such as a bandwidth."""
+        given = {name: self.axes[name] for name in list_given(self.axes)}
+        for place in product(*given.values()):
+            own = {name: np.array([each]) for name, each in zip(given, place, strict=True)}
+            yield replace(self, axes={**self.axes, **own})
 
     def expect_few(self, most: int, along: str = "") -> None:
         """InputError: more cells of a strategy than a question answers one by one.
@@ -137,6 +144,11 @@ def _find_labels(grid: Grid, dim: str, kept: Mapping[str, Any]) -> tuple[int, ..
                 advice="ask each cube by itself",
             )
     return tuple(known.index(str(label)) for label in kept[dim])
+
+
+def list_given(axes: Iterable[str]) -> list[str]:
+    """The axes that are parameters of a machine or its software, which nobody chooses."""
+    return [name for name in axes if name in GIVEN]
 
 
 def write_axis(name: str, value: float) -> int | float:

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from grids.entries.parameters import GIVEN
 from kernels.case import Case
 from kernels.places import PLACES, read_parameter
 
-# Of a run, not of a machine; and what no time depends on.
-APART = ("batch", "accumulate", "gamma", "memory_capacity", "reserved")
-UPGRADABLE = tuple(name for name in PLACES if name not in APART)
+# No time depends on these.
+TIMELESS = ("gamma", "memory_capacity", "reserved")
+UPGRADABLE = tuple(name for name in PLACES if name in GIVEN and name not in TIMELESS)
 
 
 def read_value(case: Case, name: str) -> float:

@@ -36,13 +36,13 @@ class Shares:
     crossovers: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, share in (("--near-limits", self.limits), ("--near-crossovers", self.crossovers)):
+        for name, share in (("near_limits", self.limits), ("near_crossovers", self.crossovers)):
             if not 0 <= share <= 1:
                 raise InputError(f"expected a share from 0 to 1, got {share:g}", where=name)
         if self.limits + self.crossovers > 1:
             raise InputError(
                 f"expected shares of 1 at most together, got {self.limits + self.crossovers:g}",
-                where="--near-limits, --near-crossovers",
+                where="near_limits, near_crossovers",
             )
 
 

@@ -93,13 +93,13 @@ def is_dataset(folder: Path) -> bool:
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
     """InputError: what no sample can have."""
     if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
-        raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="--rows")
+        raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="--seed")
+        raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="seed")
     for each in leave_out:
         if each not in LEAVE_OUT:
             advice = suggest_name(each, LEAVE_OUT)
-            raise InputError(f"unknown rows {shorten(each)}", where="--leave-out", advice=advice)
+            raise InputError(f"unknown rows {shorten(each)}", where="leave_out", advice=advice)
 
 
 def _write(
@@ -131,7 +131,7 @@ def _write(
     constants = tuple(writer.list_constants())
     written = sum(writer.counts.values())
     if not written:
-        raise InputError("no row is left", where="--leave-out", advice="leave fewer rows out")
+        raise InputError("no row is left", where="leave_out", advice="leave fewer rows out")
     facts |= {"rows": written, "constants": constants, "columns": _list_facts(columns)}
     facts |= {"sides": _count_sides(writer.counts, splits), "ranges": writer.ends}
     (folder / FACTS).write_text(json.dumps(facts, indent=1))

@@ -166,7 +166,7 @@ def _expect_input(name: str, spec: Spec) -> None:
     known = [each for each in PLACES if PARAMETERS[each].oracle in (None, spec.oracle)]
     if name not in known:
         raise InputError(
-            f"unknown input {shorten(name)}", where="--gradient", advice=suggest_name(name, known)
+            f"unknown input {shorten(name)}", where="gradient", advice=suggest_name(name, known)
         )
 
 

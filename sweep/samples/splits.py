@@ -76,7 +76,7 @@ def choose_splits(space: Space, seed: int, asked: Sequence[str] = ()) -> Splits:
     for name in asked:
         if name not in SPLITS:
             raise InputError(
-                f"unknown split {shorten(name)}", where="--split", advice=suggest_name(name, SPLITS)
+                f"unknown split {shorten(name)}", where="splits", advice=suggest_name(name, SPLITS)
             )
     rng, families = np.random.default_rng([seed, 3]), _list_families(space.grid)
     tested: dict[str, frozenset[str]] = {}
@@ -95,7 +95,7 @@ def choose_splits(space: Space, seed: int, asked: Sequence[str] = ()) -> Splits:
         if name in missing:
             raise InputError(
                 missing[name],
-                where=f"--split {name}",
+                where=f"splits {name}",
                 advice="give the spec another, or leave the split out",
             )
     others = {name: "not asked for" for name in SPLITS if asked and name not in asked}

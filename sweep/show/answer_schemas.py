@@ -28,8 +28,8 @@ TIMES = "epoch_time? comp_time? comm_time?"
 _PREDICTED = Answer(
     f"{PLACE} pe replicas? group? segments? batch? global_batch? {TIMES} epochs? train_time? "
     "iteration_time? iteration_comp_time? iteration_comm_time? memory? memory_parts "
-    "largest_batch? feasible limit oracle precision times profile convergence terms parameters "
-    "calibration? intervals? extrapolation smallest_group?",
+    "largest_batch? feasible limit oracle precision software times profile convergence notes terms "
+    "parameters calibration? intervals? extrapolation smallest_group?",
     "samples iterations",
     own={
         "batch": Key(NUMBER, "samples a replica"),
@@ -75,7 +75,7 @@ ANSWERS: dict[str, Answer] = {
     ),
     "limits": Answer(
         f"{PLACE} batch largest_pe? forbidden_by",
-        "fastest_pe? fastest_time? efficient_pe? fastest_time_p10? fastest_time_p90? "
+        "marks fastest_pe? fastest_time? efficient_pe? fastest_time_p10? fastest_time_p90? "
         "fastest_pe_p10? fastest_pe_p90? efficient_pe_p10? efficient_pe_p90? soonest_pe? "
         "soonest_time? soonest_epochs? soonest_efficient_pe? soonest_time_p10? soonest_time_p90? "
         "soonest_pe_p10? soonest_pe_p90?",
@@ -107,8 +107,8 @@ ANSWERS: dict[str, Answer] = {
         several_systems=True,
     ),
     "provision --need": Answer(
-        f"{PLACE} pe batch parameter own? needed? reason?",
-        "needed_p10? needed_p90? met_probability? efficiency_p10? efficiency_p90?",
+        f"{PLACE} pe parameter own? needed? reason?",
+        "batch needed_p10? needed_p90? met_probability? efficiency_p10? efficiency_p90?",
         axes="known",
         own={
             f"efficiency_p{percent}": Key(
@@ -126,7 +126,8 @@ ANSWERS: dict[str, Answer] = {
     ),
     "regret": Answer(
         "rank? model dataset strategy worst_loss? worst_at? mean_loss? infeasible_at",
-        "system",
+        "system worst_precision? worst_software?",
+        axes="known",
         several_systems=True,
     ),
     "diff": Answer(
@@ -153,7 +154,7 @@ ANSWERS: dict[str, Answer] = {
                 describe_rows(RUNS),
                 "a row of the file each, in its order, with what is predicted of it",
             ),
-            "summary": Key(RECORD, "accuracies: overall, by_strategy, by_model"),
+            "summary": Key(RECORD, "accuracies: overall, strategies_mean, by_strategy, by_model"),
         },
         record=True,
     ),

@@ -16,7 +16,9 @@ def tell_constants(rows: Sequence[Row], keys: Sequence[str]) -> tuple[str, list[
     """A line of what all rows share of `keys`, and the rows without it."""
     same = [key for key in keys if len({str(row.get(key)) for row in rows}) == 1]
     told = [
-        str(rows[0][key]) if key in LABELS else f"{key} {format_cell(rows[0][key])}"
+        str(rows[0][key])
+        if key in LABELS
+        else f"{key} {format_cell(rows[0][key], PREFIXED.get(key))}"
         for key in same
         if rows[0].get(key) is not None
     ]

@@ -86,6 +86,7 @@ def list_averages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A line for all rows, for each strategy and for each model."""
     return [
         _lay_out_averages("all", summary["overall"]),
+        _lay_out_strategies_mean(summary["strategies_mean"]),
         *(_lay_out_averages(name, each) for name, each in summary["by_strategy"].items()),
         *(_lay_out_averages(name, each) for name, each in summary["by_model"].items()),
     ]
@@ -101,6 +102,14 @@ def _lay_out_averages(name: str, averages: Mapping[str, Any]) -> dict[str, Any]:
         "authors' total": _format_average(theirs),
         "on the same rows": format_percent(theirs["ours"]),
         "in 80% interval": format_percent(averages["coverage"]["total"]),
+    }
+
+
+def _lay_out_strategies_mean(means: Mapping[str, float | None]) -> dict[str, Any]:
+    """A line of the strategies' means, each strategy counted once."""
+    return {
+        "": "mean of strategies",
+        **{PART_NAMES[part]: format_percent(means[part]) for part in PARTS},
     }
 
 

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from kernels.flags import FORBIDS
-from sweep.cube.variables import name_limits
 from sweep.show.tables import (
     Format,
     Row,
@@ -28,6 +26,7 @@ SUMS = (
         "limit",
         "oracle",
         "precision",
+        "software",
         "times",
         "profile",
         "convergence",
@@ -134,25 +133,6 @@ def _tell_groups(row: Row) -> tuple[str, ...]:
         f"nodes {row['nodes']} (network: {row['level']})",
         f"each rank: {row['each']}",
     )
-
-
-def describe_obstacle(answer: Row) -> str:
-    """What forbids a configuration; marks, which forbid nothing, are left out."""
-    forbidding = [name for name in answer["limit"] if name in name_limits(FORBIDS)]
-    told = f"this configuration is not feasible: {', '.join(forbidding)}"
-    return "; ".join([told, *(_list_ways_out(answer) if "memory" in forbidding else [])])
-
-
-def _list_ways_out(answer: Row) -> list[str]:
-    """What would fit in memory: fewer samples, or a larger group."""
-    batch, group = answer["largest_batch"], answer["smallest_group"]
-    batches = {None: None, 0: "not one sample fits"}
-    groups = {None: None, 0: "no group fits"}
-    ways = (
-        batches.get(batch, f"a replica holds {batch} samples at most"),
-        groups.get(group, f"the smallest group that fits has {group} PEs"),
-    )
-    return [way for way in ways if way is not None]
 
 
 def _lay_out_formula(row: dict[str, Any]) -> dict[str, Any]:

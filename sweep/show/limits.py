@@ -24,6 +24,8 @@ def _describe(row: Row) -> Row:
         low, high = row.get(f"{key}_p10"), row.get(f"{key}_p90")
         if key in COUNTS and (low, high) != (None, None) and not low == value == high:
             line[key] = f"{_write(value)} ({_write(low)} to {_write(high)})"
+        elif key == "marks":
+            line[key] = ", ".join(value) or None
         else:
             line[key] = value
         if key in TIMES and f"{key}_p10" in row:

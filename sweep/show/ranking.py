@@ -5,8 +5,11 @@ from typing import Any
 
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
-from sweep.show.answers import print_headed, tell_constants
+from sweep.questions.selection import write_value
+from sweep.questions.space import list_given
+from sweep.show.answers import SCREENFUL, print_headed, tell_constants
 from sweep.show.tables import Format, Row, show
+from sweep.show.visible import tell
 
 # Of a row, what people read beside what its aim is; as JSON and CSV there is all of it.
 SHOWN = {
@@ -25,38 +28,51 @@ SHOWN = {
 }
 
 
-def show_ranking(rows: Sequence[Row], form: Format, goal: str) -> None:
+def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = True) -> None:
     """Print what `best` answers: a table of the allowed strategies, then the losers.
 
-    What all share stands in a line above.
+    What all share stands in a line above. every: show all rankings in full; else, where machines
+    with other values of a parameter make more than a screenful, only the first of each.
     """
     if form != "table" or not rows:
         show(rows, form)
         return
     allowed = [row for row in rows if row["feasible"]]
+    given = [name for name in list_given(_axes(rows[0])) if len({row[name] for row in rows}) > 1]
+    whole = every or not given or len(allowed) <= SCREENFUL
     if allowed:
-        line, short = tell_constants(
-            _describe_winners(allowed, goal), [*LABELS[:3], *_axes(rows[0])]
-        )
+        kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
+        line, short = tell_constants(_describe_winners(kept, goal), [*LABELS[:3], *_axes(rows[0])])
         print_headed(line, short)
-        for n, row in enumerate(rows):
+        for n, row in enumerate(rows) if whole else ():
             if row.get("faster_than_next") is not None:
-                print(_tell_chance(row, rows[n + 1]))
-    losers = [_describe_loser(row) for row in rows if not row["feasible"]]
-    if losers:
-        line, short = tell_constants(losers, [*LABELS[:3], *_axes(rows[0])])
-        explained = any(row["rejection"] for row in rows)
-        print_headed(f"Not feasible{', at the nearest cell' if explained else ''}: {line}", short)
-        if not explained:
-            print("By how much, and what would make them feasible: --why")
+                print(_tell_chance(row, rows[n + 1], given))
+        if len(kept) < len(allowed):
+            tell(f"paradl: {len(allowed) - len(kept):,} more: --all")
+    _show_losers([row for row in rows if not row["feasible"]], whole)
+
+
+def _show_losers(rows: Sequence[Row], whole: bool) -> None:
+    """Print the strategies that nothing allows; a screenful of them unless the whole is asked."""
+    if not rows:
+        return
+    losers = [_describe_loser(row) for row in (rows if whole else rows[:SCREENFUL])]
+    line, short = tell_constants(losers, [*LABELS[:3], *_axes(rows[0])])
+    explained = any(row["rejection"] for row in rows)
+    print_headed(f"Not feasible{', at the nearest cell' if explained else ''}: {line}", short)
+    if not explained:
+        print("By how much, and what would make them feasible: --why")
+    if len(losers) < len(rows):
+        tell(f"paradl: {len(rows) - len(losers):,} more: --all")
 
 
 def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
     """Lines of allowed rows: axes behind the labels, no column that is empty throughout."""
     heads = SHOWN | ({"pe_hours": "pe_hours"} if goal in ("pe_hours", "cost") else {})
     axes = _axes(rows[0])
-    order = [*LABELS, *axes, *(key for key in heads if key not in LABELS)]
-    order = ["rank", *(key for key in order if key != "rank")]
+    given = list_given(axes)
+    first = ["rank", *LABELS[:3], *given, LABELS[3], *(axis for axis in axes if axis not in given)]
+    order = [*first, *(key for key in heads if key not in first)]
     kept = [key for key in order if any(row.get(key) is not None for row in rows)]
     lines: list[Row] = []
     for row in rows:
@@ -89,19 +105,22 @@ def shorten_label(label: str) -> str:
     return f"{base}:{','.join(kept)}" if kept else base
 
 
-def _tell_chance(row: Row, second: Row) -> str:
+def _tell_chance(row: Row, second: Row, given: Sequence[str]) -> str:
     """How sure the first place is, in a sentence."""
     first, other = (shorten_label(each["strategy"]) for each in (row, second))
     chance = row["faster_than_next"]
     odds = f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
-    return f"{first} is faster than {other} with a probability of {odds} ({row['system']})."
+    place = ", ".join(
+        [row["system"], *(f"{name} {write_value(name, row[name])}" for name in given)]
+    )
+    return f"{first} is faster than {other} with a probability of {odds} ({place})."
 
 
 def _describe_loser(row: Row) -> Row:
     """A loser in a line: where it is nearest to being allowed, by what it fails, what would do."""
     rejection = row["rejection"]
     if rejection is None:
-        labels = {name: row[name] for name in LABELS}
+        labels = {name: row[name] for name in (*LABELS, *list_given(_axes(row)))}
         return labels | {"strategy": shorten_label(row["strategy"]), "why": ", ".join(row["limit"])}
     changes = [f"{name}={_write(name, each)}" for name, each in rejection["changes"].items()]
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}

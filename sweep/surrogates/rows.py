@@ -54,14 +54,14 @@ def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) 
             why = samples.facts["missing_splits"].get(split)
             raise InputError(
                 f"no split {shorten(split)} in {samples.path}" + (f": {why}" if why else ""),
-                where="--split",
+                where="splits",
                 advice=suggest_name(split, samples.splits),
             )
     if slopes and not samples.inputs:
         raise InputError(
             "the data set has no gradients to train on",
-            where="--gradients",
-            advice="sample it without --no-gradients",
+            where="gradients",
+            advice="sample it with gradients",
         )
     features = tuple(samples.list_columns("feature", constants=True))
     marks = ["near_kink"] if slopes else []

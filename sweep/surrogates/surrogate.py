@@ -114,7 +114,8 @@ def load_surrogate(path: str | Path) -> Surrogate:
     saved = read_file(place)
     try:
         return _build(saved)
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+    # OverflowError: a number of a thousand digits.
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise InputError(
             f"a damaged surrogate ({type(error).__name__})",
             where=str(place),

@@ -131,7 +131,7 @@ def _divide(rows: Rows, splits: Sequence[str], seed: int) -> tuple[Rows, Rows]:
         of = f" on the training side of {', '.join(splits)}" if splits else ""
         raise InputError(
             f"expected at least {LEAST_ROWS} rows to train on, got {len(train)}{of}",
-            advice="sample more of them with --rows",
+            advice="sample more rows",
         )
     return train, valid
 
@@ -139,17 +139,17 @@ def _divide(rows: Rows, splits: Sequence[str], seed: int) -> tuple[Rows, Rows]:
 def _check(learner: str, gradients: bool, members: int, epochs: int, width: int, seed: int) -> None:
     """InputError: what no training can have."""
     if learner not in ("network", "trees"):
-        raise InputError(f"expected network or trees, got {shorten(learner)}", where="--learner")
+        raise InputError(f"expected network or trees, got {shorten(learner)}", where="learner")
     if gradients and learner == "trees":
         raise InputError(
-            "trees have no slopes to train", where="--gradients", advice="take --learner network"
+            "trees have no slopes to train", where="gradients", advice="take the network"
         )
     for name, value, most in (
-        ("--members", members, MOST_MEMBERS),
-        ("--epochs", epochs, MOST_EPOCHS),
-        ("--width", width, 4096),
+        ("members", members, MOST_MEMBERS),
+        ("epochs", epochs, MOST_EPOCHS),
+        ("width", width, 4096),
     ):
         if not isinstance(value, int) or not 1 <= value <= most:
             raise InputError(f"expected 1 to {most:,}, got {shorten(value)}", where=name)
     if not isinstance(seed, int) or not 0 <= seed < 2**31:
-        raise InputError(f"expected a seed from 0 to 2^31 - 1, got {shorten(seed)}", where="--seed")
+        raise InputError(f"expected a seed from 0 to 2^31 - 1, got {shorten(seed)}", where="seed")

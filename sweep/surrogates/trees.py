@@ -95,12 +95,13 @@ def build_forests(arrays: Arrays, features: int) -> tuple[Forest, ...]:
 
 
 def _check(forest: Forest, features: int) -> None:
-    count = len(forest.feature)
+    count = forest.feature.size
     own = np.arange(count)
     inner = forest.feature >= 0
-    sizes = {len(each) for each in (forest.left, forest.right, forest.threshold)}
+    shapes = {each.shape for each in (forest.feature, forest.left, forest.right, forest.threshold)}
     right = (
-        sizes == {count}
+        shapes == {(count,)}
+        and forest.roots.ndim == 1
         and bool((forest.feature < features).all())
         and bool(((forest.roots >= 0) & (forest.roots < count)).all())
         # Children stand behind their parents: every walk ends.

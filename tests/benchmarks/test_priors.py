@@ -11,7 +11,7 @@ from benchmarks import priors
 from benchmarks.effort import QUICK
 from benchmarks.priors import PARAMETERS, Run
 from grids.entries.parameters import PARAMETERS as SHIPPED
-from grids.library import list_names
+from grids.names import list_names
 
 BY_NETWORK = attrgetter("model")
 

@@ -68,7 +68,7 @@ def test_the_users_form_is_kept_and_does_not_count() -> None:
         ([True], PE, "expected a number, got True"),
         ([-1], PE, "expected at least 1"),
         ([1.5], PE, "expected a whole number, got 1.5"),
-        ("1..8", PE, "expected a number, got '1..8'"),
+        ("1..8", PE, "got '1..8'; write the range as '{range: [1, 8]}'"),
         ([[1, 2]], PE, "expected a number, got [1, 2]"),
         ({"pow": [1, 8]}, PE, "got {'pow': [1, 8]}; did you mean 'pow2'? known: geomspace, lins"),
         ({}, PE, "expected a value or one generator, got {}"),

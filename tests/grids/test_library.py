@@ -6,9 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
-from grids.library import CATALOGUE, Kind, find, list_names
+from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.netfile import NetModel
+from grids.names import CATALOGUE, Kind, list_names
 from grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
@@ -161,7 +162,7 @@ def test_a_mistake_in_a_file_has_its_line(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         find("model", str(path), Path())
     assert str(error.value).startswith(
-        f"{path}:5: layers.1.cnov: unknown key; did you mean 'conv'? known: "
+        f"{path}:5: layers.1.cnov: unknown key; did you mean 'conv'?"
     )
 
 

@@ -1,11 +1,14 @@
 """What files state and the oracle does not use: never in silence."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grids.grid import Grid
 from grids.library import find_catalogued
+from grids.reading.errors import InputError
 from grids.spec import validate_spec
 
 
@@ -18,7 +21,9 @@ def define(kind: Any, name: str, **changes: object) -> dict[str, Any]:
 def list_warnings(
     model: object = "vgg16", system: object = "dgx-a100", **keys: object
 ) -> list[str]:
-    axes = {"model": [model], "system": [system], "dataset": "imagenet", "strategy": "data"}
+    dataset = keys.pop("dataset", "imagenet")
+    axes: dict[str, object] = {"model": [model], "system": [system], "strategy": "data"}
+    axes |= {} if dataset is None else {"dataset": [dataset]}
     spec = {"axes": {**axes, "pe": 4, "batch": 32}, **keys}
     return Grid.from_spec(validate_spec(spec, "spec")).warnings
 
@@ -58,6 +63,74 @@ def test_a_profile_is_not_used_or_completed_in_silence(
     assert list_warnings(model, "abci", times="roofline") == []
     assert list_warnings(model, "abci", oracle="paper") == []
     assert list_warnings(model, "dgx-a100") == []  # another device
+
+
+@pytest.mark.parametrize(
+    ("oracle", "change", "said"),
+    [
+        ("paper", {"input_rate": 1000}, "input_rate"),
+        ("machine", {"input_rate": 1000}, ""),
+        ("paper", {"levels": "oversubscribed"}, "oversubscription"),
+        ("machine", {"levels": "oversubscribed"}, ""),
+        ("paper", {"mesh": "all alike"}, "mesh"),
+        ("machine", {"mesh": "all alike"}, "mesh"),
+    ],
+)
+def test_keys_of_the_network(oracle: str, change: dict[str, object], said: str) -> None:
+    system = define("system", "abci") | {"contention": {}, "software": "ddp"}
+    del system["size"]
+    system["levels"][2]["oversubscription"] = 1.0
+    if "levels" in change:
+        system["levels"][1]["oversubscription"] = 2.0
+    elif "mesh" in change:
+        links = [[int(row != column) for column in range(4)] for row in range(4)]
+        system["mesh"] = {"bandwidth": "25 GB/s", "links": links}
+    else:
+        system |= change
+    del system["pe"]["tensor_peaks"], system["software"]
+    own = [
+        text
+        for text in list_warnings(system=system, oracle=oracle, times="roofline")
+        if "pe.efficiency" not in text
+    ]
+    assert len(own) == bool(said)
+    assert said in "".join(own)
+
+
+def test_times_of_a_net_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.net"
+    path.write_text(
+        "Dataset|mine\nInput|1000x3x8x8\nModel|mine\nCONV|3x8x8|3x4x3x3|4x8x8|0.001\n"
+        "FC|4x8x8|4x10x8x8|10x1x1|0.001\n"
+    )
+    (text,) = list_warnings(str(path), dataset=None)
+    assert "times" in text
+    assert "precision" in text
+    assert list_warnings(str(path), dataset=None, oracle="paper") == []
+
+
+def test_targets_that_no_model_reads() -> None:
+    data = define("dataset", "imagenet", targets=10)
+    assert list_warnings(dataset=data) == []
+    model = define("model", "vgg16")
+    model = json.loads(json.dumps(model).replace('"targets"', "1000"))
+    (text,) = list_warnings(model, dataset=data)
+    assert "targets" in text
+
+
+def test_epochs_of_another_optimizer() -> None:
+    law: dict[str, object] = {
+        "name": "mine",
+        "model": "vgg16",
+        "dataset": "imagenet",
+        "target": "top1>=0.7",
+    }
+    law |= {"epochs_min": 50, "critical_batch": 1000, "optimizer": "Adam"}
+    (text,) = list_warnings(convergence=law)
+    assert "Adam" in text
+    assert list_warnings(convergence=law, optimizer="adam") == []
+    with pytest.raises(InputError, match="target"):
+        list_warnings(convergence=law, target="top1>=0.8")
 
 
 def test_a_profile_that_is_used_is_not() -> None:

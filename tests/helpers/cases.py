@@ -39,6 +39,7 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
     extents_y = draw(_triple(rank, sizes, flat))
     channels, filters = (groups * draw(st.integers(1, 64 // groups)) for _ in range(2))
     kernel = draw(_triple(rank, st.sampled_from((1, 2, 3, 5)), not windowed))
+    stride = draw(st.sampled_from((1.0, 2.0))) if windowed else 1.0
     multiplies = kind in (*CONVOLUTIONS, "fc", "free", "linear")
     weights = channels // groups * filters * int(np.prod(kernel)) if multiplies else 0
     steps = draw(st.sampled_from((1, 1, 20))) if kind in SEQUENTIAL else 1
@@ -55,7 +56,7 @@ def layers(draw: st.DrawFn, rank: int) -> Layer:
         extents_x=extents_x,
         extents_y=extents_y,
         kernel=kernel,
-        stride=(0.5, 0.5, 0.5) if kind == "transposed_conv" else (1.0, 1.0, 1.0),
+        stride=(0.5, 0.5, 0.5) if kind == "transposed_conv" else (stride, stride, stride),
         groups=groups,
         steps=steps,
         reads=(2 * steps + 1) / 3,
@@ -168,6 +169,7 @@ def reference_layers(workload: Workload) -> list[reference.Layer]:
             kernel=list_extents(table.kernel[n]),
             seconds=None if workload.seconds is None else workload.seconds[n],
             groups=table.groups[n],
+            stride=(table.stride[n, 0], table.stride[n, 1], table.stride[n, 2]),
         )
         for n in range(len(table))
     ]

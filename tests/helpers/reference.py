@@ -1,6 +1,6 @@
 """The oracle for one configuration in plain float64 Python: the second opinion the kernels face.
 
-From the design's table "The oracle" (Table III of Kahira, Nguyen et al., HPDC 2021), written apart
+From the design's section "Table III" (of Kahira, Nguyen et al., HPDC 2021), written apart
 from the kernels: no arrays, a function a formula. D samples an epoch, B global batch, I = D/B
 iterations, p = p1 replicas x p2 PEs in a group, b = B/p1 samples a replica, S segments; a layer has
 x, y items a sample, w weights, C channels, F filters, and s = 1 where the group splits it. alpha
@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 Triple = tuple[int, int, int]  # of depth, height, width
@@ -21,7 +21,8 @@ TIE = 1e-9  # relative: sums that differ by less are equal but for rounding
 # Passes over the weights in memory: SGD with momentum reads w, g, v and writes w, v.
 UPDATE_ACCESSES = {"sgd": 5, "adam": 7, "none": 0}
 CONVOLUTIONS = ("conv", "transposed_conv")
-WINDOWED = (*CONVOLUTIONS, "maxpool", "avgpool")  # what a spatial group splits
+WINDOWED = (*CONVOLUTIONS, "maxpool", "avgpool")  # what the authors' spatial groups split
+LAYERS = (*WINDOWED, "fc", "linear", "free")  # the table's G; element-wise rows belong to one
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Layer:
     kernel: Triple
     seconds: float | None = None
     groups: float = 1.0  # a filter reads C / groups channels
+    stride: tuple[float, float, float] = (1.0, 1.0, 1.0)  # transposed convolutions: below 1
 
     @property
     def parts(self) -> tuple[float, float]:
@@ -86,6 +88,7 @@ class Setup:
     layers: Literal["default", "all"] = "default"
     mask: tuple[bool, ...] | None = None
     dims: str | None = None
+    conventions: Literal["table", "authors"] = "table"
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,11 @@ class Cell:
     def split_layers(self) -> list[Layer]:
         """The layers of s = 1."""
         return [layer for layer, s in zip(self.layers, self.split, strict=True) if s]
+
+    @property
+    def bounding_layers(self) -> list[Layer]:
+        """The split layers whose extents bound the factors of a spatial group."""
+        return bounding(self.split_layers, self.setup)
 
 
 # Links and collectives; m is the whole gathered size in bytes.
@@ -172,21 +180,28 @@ def update(c: Cell, layer: Layer) -> float:
 # Split layers and spatial factors.
 
 
-def halo(channels: float, extents: Triple, kernel: Triple, factors: Triple) -> float:
-    """Items of a halo: (K-1)/2 x C x the other local extents, for each split dimension."""
+def halo(channels: float, extents: Triple, rows: Sequence[float], factors: Triple) -> float:
+    """Items of a halo: rows x C x the other local extents, for each split dimension."""
     local = [extent / factor for extent, factor in zip(extents, factors, strict=True)]
     return sum(
-        (kernel[i] - 1) / 2 * channels * math.prod(local[:i] + local[i + 1 :])
+        rows[i] * channels * math.prod(local[:i] + local[i + 1 :])
         for i in range(3)
-        if factors[i] > 1 and kernel[i] > 1
+        if factors[i] > 1
     )
 
 
-def halos(layer: Layer, factors: Triple) -> tuple[float, float]:
-    """halo(x_l) and halo(dL/dy_l)."""
+def halos(layer: Layer, factors: Triple, setup: Setup) -> tuple[float, float]:
+    """halo(x_l) and halo(dL/dy_l): (K-1)/2 rows.
+
+    By the table none where neighbours' windows have no row in common: K is no more than the stride.
+    """
+    rows = [
+        (k - 1) / 2 if k > max(s, 1 / s) or setup.conventions == "authors" else 0.0
+        for k, s in zip(layer.kernel, layer.stride, strict=True)
+    ]
     return (
-        halo(layer.channels, layer.extents_x, layer.kernel, factors),
-        halo(layer.filters, layer.extents_y, layer.kernel, factors),
+        halo(layer.channels, layer.extents_x, rows, factors),
+        halo(layer.filters, layer.extents_y, rows, factors),
     )
 
 
@@ -196,14 +211,27 @@ def fits(layer: Layer, factors: Triple) -> bool:
     return all(f <= n for extents in sides for f, n in zip(factors, extents, strict=True))
 
 
+def has_rows(layer: Layer, setup: Setup) -> bool:
+    """Whether there is more than one row, in and out, along a dimension that may be divided."""
+    sides = zip("dhw", layer.extents_x, layer.extents_y, strict=True)
+    return any(min(x, y) > 1 and d in (setup.dims or "dhw") for d, x, y in sides)
+
+
+def bounding(split: Sequence[Layer], setup: Setup) -> list[Layer]:
+    """The split layers that bound a spatial group: by the table, those with rows."""
+    return [each for each in split if setup.conventions == "authors" or has_rows(each, setup)]
+
+
 def split_mask(
     layers: Sequence[Layer], setup: Setup, kind: str, factors: Triple
 ) -> tuple[bool, ...]:
-    """s_l: as given, all, or the experiments' layers."""
+    """s_l: as given, all, or those that have what the group divides."""
     if kind not in ("spatial", "filter", "channel"):
         return (False,) * len(layers)
     if setup.mask is not None or setup.layers == "all":
         return setup.mask or (True,) * len(layers)
+    if kind == "spatial" and setup.conventions == "table":
+        return tuple(has_rows(layer, setup) for layer in layers)
     if kind == "spatial":
         return tuple(layer.kind in WINDOWED and fits(layer, factors) for layer in layers)
     split = [i for i, layer in enumerate(layers) if layer.kind in (*CONVOLUTIONS, "linear")]
@@ -231,9 +259,9 @@ def spatial_factors(layers: Sequence[Layer], setup: Setup, p2: int) -> Triple | 
         return [layer for layer, s in zip(layers, mask, strict=True) if s]
 
     options = factorisations(layers, setup.dims, p2)
-    fitting = {f: sum(fits(layer, f) for layer in split_by(f)) for f in options}
+    fitting = {f: sum(fits(each, f) for each in bounding(split_by(f), setup)) for f in options}
     widest = [f for f in options if fitting[f] == max(fitting.values())]
-    items = {f: sum(sum(halos(layer, f)) for layer in split_by(f)) for f in widest}
+    items = {f: sum(sum(halos(layer, f, setup)) for layer in split_by(f)) for f in widest}
     best = [f for f in widest if items[f] <= min(items.values()) * (1 + TIE)]
     return min(best, key=lambda f: (max(f), -f[2], -f[1]), default=None)
 
@@ -332,7 +360,7 @@ def halo_exchange(c: Cell) -> float:
     if c.kind != "spatial":
         return 0.0
     over = staged_link(c, c.machine.phi_halo)
-    items = [n for layer in c.split_layers for n in halos(layer, c.factors) if n > 0]
+    items = [n for layer in c.split_layers for n in halos(layer, c.factors, c.setup) if n > 0]
     return sum(2 * point_to_point(c.b * c.setup.delta * n, over) for n in items)
 
 
@@ -375,14 +403,14 @@ def widths(c: Cell) -> list[float]:
 
 def too_many_pes(c: Cell) -> bool:
     """The column "p2 at most"."""
-    too_thin = not all(fits(layer, c.factors) for layer in c.split_layers)
+    too_thin = not all(fits(layer, c.factors) for layer in c.bounding_layers)
     idle = c.kind in ("filter", "channel") and c.p2 > 1 and not any(c.split)
     return not c.defined or too_thin or idle or c.p2 > min(widths(c), default=math.inf)
 
 
 def uneven(c: Cell) -> bool:
     """Whether something that is divided leaves a remainder."""
-    sides = [n for layer in c.split_layers for n in (layer.extents_x, layer.extents_y)]
+    sides = [n for layer in c.bounding_layers for n in (layer.extents_x, layer.extents_y)]
     extents = any(n % f for side in sides for n, f in zip(side, c.factors, strict=True))
     segments = c.kind == "pipeline" and c.p2 > 1 and c.b % c.setup.segments > 0
     batch = c.setup.scaling == "strong" and c.global_batch % c.p1 > 0
@@ -449,18 +477,34 @@ def decompose(c: Cell) -> Cell:
     """Factorise a spatial group; without anything to split there is no such group."""
     factors = spatial_factors(c.layers, c.setup, c.p2)
     split = split_mask(c.layers, c.setup, c.kind, factors or c.factors)
-    nothing_to_split = c.setup.mask is None and not any(split) and c.p2 > 1
+    divided = [layer for layer, s in zip(c.layers, split, strict=True) if s]
+    nothing_to_split = not bounding(divided, c.setup) and c.p2 > 1
     if factors is None or nothing_to_split:
         return replace(c, split=(False,) * len(c.layers), defined=False)
     return replace(c, factors=factors, split=split)
 
 
+def layer_starts(layers: Sequence[Layer], setup: Setup) -> list[int]:
+    """The rows at which layers 1..G begin: by the authors' tool, each row is a layer.
+
+    By the table element-wise rows belong to the layer before them, or to the first one.
+    """
+    rows = range(len(layers))
+    if setup.conventions == "authors":
+        return [*rows]
+    return [0, *[n for n in rows if layers[n].kind in LAYERS][1:]]
+
+
 def stage(c: Cell) -> Cell:
     """Cut the layers of a pipeline into p2 stages."""
-    if c.p2 > len(c.layers):
+    starts = layer_starts(c.layers, c.setup)
+    if c.p2 > len(starts):
         return replace(c, defined=False)
-    costs = [forward(c, layer) + backward(c, layer) for layer in c.layers]
-    return replace(c, stages=partition(costs, c.p2))
+    rows = [forward(c, layer) + backward(c, layer) for layer in c.layers]
+    edges = [*starts, len(rows)]
+    costs = [sum(rows[start:stop]) for start, stop in pairwise(edges)]
+    stages = [range(edges[each.start], edges[each.stop]) for each in partition(costs, c.p2)]
+    return replace(c, stages=stages)
 
 
 def epoch(c: Cell, iterations: float) -> dict[str, float]:

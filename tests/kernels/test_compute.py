@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR
 
-from kernels.compute import count_fetched, forward_roofline, layer_times, roofline, slowdown
+from kernels.compute import (
+    count_fetched,
+    forward_roofline,
+    layer_times,
+    roofline,
+    slowdown,
+    wait_for_launches,
+    without_launches,
+)
 from kernels.layers import Sequence
 from kernels.options import Options
 
@@ -64,26 +72,57 @@ A_PASS = Options(weights_read="pass")
 
 def test_a_pass_reads_weights_once() -> None:
     """conv1 and conv2 are bound by arithmetic, fc by its 138 items: 4 B each at 10 B/s."""
-    slow = replace(PROCESSOR, memory_bandwidth=10.0, layer_overhead=7.0)
+    slow = replace(PROCESSOR, memory_bandwidth=10.0)
     times = layer_times(LAYERS, slow, DELTA, A_PASS)
     np.testing.assert_allclose(times.forward, [4 * 96 / 10, 92.16, 4 * 138 / 10])
     np.testing.assert_allclose(times.backward, 2 * np.asarray(times.forward))
     weights = np.array([76, 296, 1290])
-    np.testing.assert_allclose(times.fixed, 3 * 4 * weights / 10 + 7)
+    np.testing.assert_allclose(times.fixed, 3 * 4 * weights / 10)
     np.testing.assert_allclose(times.update, 20 * weights / 10)
+    np.testing.assert_array_equal(times.launches, [1, 1, 1])
 
 
 def test_kinds_reach_their_own_part_of_the_peak() -> None:
-    """Half for convolutions, a quarter for products; half of that again with few channels."""
+    """Half for convolutions, a quarter for products; fewer with few channels.
+
+    A convolution sums its channels' windows of 3 x 3.
+    """
     pe = replace(PROCESSOR, convolution_2d=0.5, matrix_product=0.25)
     np.testing.assert_allclose(
         layer_times(LAYERS, pe, DELTA, A_PASS).forward, [2 * 23.04, 2 * 92.16, 4 * 25.6]
     )
     few = replace(pe, half_channels=4.0)
-    filled = np.array([2 / 6 * 4 / 8, 4 / 8 * 8 / 12, 128 / 132 * 10 / 14])
+    filled = np.array([18 / 22 * 4 / 8, 36 / 40 * 8 / 12, 128 / 132 * 10 / 14])
     np.testing.assert_allclose(
         layer_times(LAYERS, few, DELTA, A_PASS).forward, [46.08, 184.32, 102.4] / filled
     )
+
+
+def test_volumes_do_not_unroll_their_windows() -> None:
+    few = replace(PROCESSOR, half_channels=4.0)
+    deep = replace(LAYERS, volumetric=np.array([1.0, 1, 0]))
+    filled = np.array([2 / 6 * 4 / 8, 4 / 8 * 8 / 12, 128 / 132 * 10 / 14])
+    np.testing.assert_allclose(
+        layer_times(deep, few, DELTA, A_PASS).forward, np.array([23.04, 92.16, 25.6]) / filled
+    )
+
+
+def test_winograd_multiplies_less_in_dense_windows_of_3_x_3_and_stride_1() -> None:
+    fewer = replace(PROCESSOR, winograd=1.6)
+    plain = np.array([23.04, 92.16, 25.6])
+
+    def take_shares(**changes) -> list[float]:
+        times = layer_times(replace(LAYERS, **changes), fewer, DELTA, A_PASS)
+        return (plain / np.asarray(times.forward)).tolist()
+
+    two, wide = np.ones((3, 3)), np.array(LAYERS.kernel)
+    two[2, 1] = 2  # conv2 steps by two columns
+    wide[1, 0] = 5  # conv1's windows are 5 x 3
+    assert take_shares() == pytest.approx([1.6, 1.6, 1])
+    assert take_shares(stride=two) == pytest.approx([1.6, 1, 1])
+    assert take_shares(kernel=wide) == pytest.approx([1, 1.6, 1])
+    assert take_shares(volumetric=np.array([1.0, 0, 0])) == pytest.approx([1, 1.6, 1])
+    assert take_shares(groups=np.array([1.0, 2, 1])) == pytest.approx([1.6, 1, 1])
 
 
 def test_grouped_convolutions_fetch_their_windows() -> None:
@@ -125,15 +164,43 @@ def test_recomputing_runs_forward_once_more() -> None:
     np.testing.assert_allclose(twice.forward, 2 * np.asarray(once.forward))
     np.testing.assert_allclose(twice.backward, once.backward)
     np.testing.assert_allclose(twice.fixed, 4 / 3 * np.asarray(once.fixed))
+    np.testing.assert_allclose(twice.launches, 4 / 3 * np.asarray(once.launches))
     np.testing.assert_allclose(twice.update, once.update)
 
 
-def test_a_measured_network_takes_what_was_measured_with_its_batch() -> None:
-    pe, seconds = replace(PROCESSOR, layer_overhead=50.0), np.array([100.0, 100, 300])
-    slower = slowdown(LAYERS, pe, DELTA, seconds, 8.0, A_PASS)
-    times = layer_times(replace(LAYERS, slowdown=slower), pe, DELTA, A_PASS)
+@pytest.mark.parametrize("launch", [0.0, 50.0, 1000.0])
+def test_a_measured_network_takes_what_was_measured_with_its_batch(launch) -> None:
+    """Eight samples took 4,000 s, (X^4 + (3 o)^4)^(1/4) of X s of the device."""
+    seconds = np.array([100.0, 100, 300])
+    slower = slowdown(LAYERS, PROCESSOR, DELTA, seconds, 8.0, launch, A_PASS)
+    times = layer_times(replace(LAYERS, slowdown=slower), PROCESSOR, DELTA, A_PASS)
     a_sample = np.asarray(times.forward) + np.asarray(times.backward)
-    assert float((8 * a_sample + np.asarray(times.fixed)).sum()) == pytest.approx(8 * 500)
+    device = float((8 * a_sample + np.asarray(times.fixed)).sum())
+    assert (device**4 + (3 * launch) ** 4) ** 0.25 == pytest.approx(8 * 500)
+    assert device + float(wait_for_launches(device, 3 * launch)) == pytest.approx(8 * 500)
+
+
+@pytest.mark.parametrize(
+    ("device", "launching", "wait"),
+    [
+        (7.0, 0.0, 0.0),
+        (0.0, 7.0, 7.0),
+        (0.0, 0.0, 0.0),
+        (1.0, 1.0, 2**0.25 - 1),
+        (1.0, 2.0, 17**0.25 - 1),
+        (1e3, 1e-3, 2.5e-22),  # x (1 + r^4)^(1/4) - x = x r^4 / 4 of small r: no digit is lost
+    ],
+)
+def test_a_pe_waits_for_launches(device, launching, wait) -> None:
+    assert float(wait_for_launches(device, launching)) == pytest.approx(wait, rel=1e-9, abs=1e-29)
+
+
+@pytest.mark.parametrize(
+    ("launching", "device"),
+    [(0.0, 8.0), (4.0, 8 * 0.9375**0.25), (7.9, 4.0), (8.0, 4.0), (80.0, 4.0)],
+)
+def test_half_of_a_measured_pass_is_the_devices_at_least(launching, device) -> None:
+    assert float(without_launches(8.0, launching)) == pytest.approx(device)
 
 
 # The first layer is 5 products in a row; of the last one the gradient alone crosses the memory.
@@ -141,11 +208,10 @@ SEQUENCE = Sequence(steps=np.array([5.0, 1, 1]), reads=np.array([11 / 3, 1, 1 / 
 
 
 def test_steps_in_a_row_start_one_by_one_and_read_their_weights() -> None:
-    layers, pe = replace(LAYERS, sequence=SEQUENCE), replace(PROCESSOR, layer_overhead=0.5)
-    fixed = layer_times(layers, pe, DELTA, A_PASS).fixed
+    times = layer_times(replace(LAYERS, sequence=SEQUENCE), PROCESSOR, DELTA, A_PASS)
     read = [11 / 3 * 72 + 4, 288 + 8, 1280 / 3 + 10]
-    expected = 3 * 4 * np.array(read) / 1000 + np.array([2.5, 0.5, 0.5])
-    np.testing.assert_allclose(fixed, expected)
+    np.testing.assert_allclose(times.fixed, 3 * 4 * np.array(read) / 1000)
+    np.testing.assert_array_equal(times.launches, [5, 1, 1])
 
 
 def test_a_step_of_few_samples_leaves_tiles_empty() -> None:
@@ -167,7 +233,7 @@ def test_steps_of_elementwise_layers_have_no_tiles() -> None:
 
 def test_a_sequence_of_nothing_is_none() -> None:
     ones = replace(LAYERS, sequence=Sequence(np.ones(3), np.ones(3)))
-    for name in ("forward", "backward", "update", "fixed"):
+    for name in ("forward", "backward", "update", "fixed", "launches"):
         expected = getattr(layer_times(LAYERS, PROCESSOR, DELTA, A_PASS), name)
         np.testing.assert_allclose(
             getattr(layer_times(ones, PROCESSOR, DELTA, A_PASS), name), expected, 1e-15

@@ -44,9 +44,8 @@ def terms(
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "two-level", "auto"])
 @pytest.mark.parametrize("group", GROUPS)
 def test_one_pe_is_alone(group, algorithm) -> None:
-    one = terms(
-        group, software=Software(1.0, 1.0, 0.5), options=replace(RAILS, algorithm=algorithm)
-    )
+    software = Software(bucket=1.0, overlap=1.0, jitter=0.5, log_open=1.0)
+    one = terms(group, software=software, options=replace(RAILS, algorithm=algorithm))
     assert one.communication == one.hidden_communication == 0
 
 
@@ -160,11 +159,15 @@ def test_halos_are_hidden_in_each_pass() -> None:
     assert often.hidden_communication == 3 * once.hidden_communication
 
 
-def test_staging_bounds_halos_and_gather_and_nothing_else() -> None:
+def test_staging_bounds_halos_and_carries_gathers_and_nothing_else() -> None:
+    """Gathers have a bandwidth of their own, and no start-ups."""
     staged = replace(NETWORK, staging_latency=5.0, staging_bandwidth=0.5)
     sent = terms("spatial", p2=2.0, network=staged)
     assert sent.halo_exchange == halo_seconds(5, 2)
-    assert sent.split_gather == 2 * (5 + 8 * 128 / 2 / 0.5)
+    assert sent.split_gather == 2 * (8 * 128 / 2 / 0.5)
+    crowded = replace(staged, phi_gather=3.0)
+    slow = terms("spatial", p2=2.0, network=crowded, software=Software(gather_rate=0.25))
+    assert slow.split_gather == 4 * 3 * sent.split_gather
     direct = terms("filter", p2=2.0)
     assert terms("filter", p2=2.0, network=staged).layer_collectives == direct.layer_collectives
 
@@ -223,7 +226,28 @@ def test_gradients_of_a_stage_hide_behind_its_last_segment() -> None:
     assert sent.gradient_exchange == pytest.approx(6 * (2 * 2 + 4 * 1280 / 4 / 1) - backward / 2)
 
 
-# Stragglers.
+# Log files, and stragglers.
+
+
+@pytest.mark.parametrize(
+    ("group", "p1", "p2", "opened"),
+    [
+        ("none", 1, 1, 0),
+        ("none", 4, 1, 4),  # the gradients', on every PE
+        ("filter", 1, 2, 2 * 2 * 2),  # both convolutions, there and back
+        ("filter", 4, 2, (2 * 2 + 1) * 8),
+        ("spatial", 1, 2, 2 * 2 * 2),
+        ("spatial", 4, 1, 4),
+        ("channel", 4, 2, 8),
+        ("pipeline", 4, 2, 8),
+    ],
+)
+def test_log_files_are_opened_one_after_the_other(group, p1, p2, opened) -> None:
+    sent = terms(group, float(p1), float(p2), software=Software(log_open=0.25))
+    assert sent.log_files == 0.25 * opened
+    often = terms(group, float(p1), float(p2), software=Software(log_open=0.25), accumulate=3.0)
+    gradients = p1 * p2 if p1 > 1 else 0
+    assert often.log_files == pytest.approx(0.25 * (3 * (opened - gradients) + gradients))
 
 
 @pytest.mark.parametrize(
@@ -249,7 +273,7 @@ def test_every_pass_waits_and_updates_do_not() -> None:
 
 
 def test_what_is_hidden_is_in_no_sum() -> None:
-    sent = terms("spatial", p1=2.0, p2=2.0, software=Software(1.0, 1.0, 0.1))
+    sent = terms("spatial", p1=2.0, p2=2.0, software=Software(bucket=1.0, overlap=1.0, jitter=0.1))
     assert sent.hidden_communication > 0
     assert sent.communication == sum(getattr(sent, name) for name in list_terms("communication"))
     assert list_terms("hidden") == ("hidden_communication",)

@@ -64,7 +64,7 @@ def test_windows_of_neighbours_have_few_rows_in_common(kernel, stride, forward, 
         extents_x=np.repeat(one_layer(1, 16, 16), 3, axis=1),
         extents_y=np.repeat(one_layer(1, rows, rows), 3, axis=1),
     )
-    sent = layer_halo(layers, np.array([1.0, 1, 2]), aligned=True)
+    sent = layer_halo(layers, np.array([1.0, 1, 2]), "common")
     assert sent.tolist() == [2 * 16 * forward + 3 * rows * backward] * 3
 
 
@@ -85,13 +85,13 @@ def test_a_transposed_convolution_has_its_windows_on_the_output(
         extents_x=np.repeat(one_layer(1, 8, 8), 3, axis=1),
         extents_y=np.repeat(one_layer(1, 8 * stride, 8 * stride), 3, axis=1),
     )
-    sent = layer_halo(layers, np.array([1.0, 1, 2]), aligned=True)
+    sent = layer_halo(layers, np.array([1.0, 1, 2]), "common")
     assert sent.tolist() == [2 * 8 * forward + 3 * 8 * stride * backward] * 3
 
 
 def test_the_input_goes_forward_and_the_output_gradient_back() -> None:
     # conv1: 2 channels and 4 filters, conv2: 4 and 8, columns of 4; the kernel of fc is 1
-    assert layer_halo(LAYERS, np.array([1.0, 1, 2])).tolist() == [8 + 16, 16 + 32, 0]
+    assert layer_halo(LAYERS, np.array([1.0, 1, 2]), "windows").tolist() == [8 + 16, 16 + 32, 0]
 
 
 def test_activations_are_divided_and_weights_replicated() -> None:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +10,11 @@ import pytest
 import xarray as xr
 import yaml
 from cubes import COMMAND, DATA, MIXED, SMALL
-from jaxtyping import config
 from shared import copy_shared
 
 import sweep
 from grids.grid import Grid
 from sweep.cli.main import main
-
-
-@pytest.fixture(scope="module", autouse=True)
-def shapes_of_sweeps(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Shapes are checked where sweeps are tested: what asks of them traces the same programs, a
-    quarter faster without.
-    """
-    before = config.jaxtyping_disable
-    config.update("jaxtyping_disable", request.path.parent.name != "engine")
-    yield
-    config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,16 @@ import inspect
 import pydoc
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 
 import sweep
 
+ROOT = Path(__file__).parents[2]
 ROOMS = ("sweep", "grids", "kernels")
 FUNCTIONS = [name for name in sweep.__all__ if inspect.isfunction(getattr(sweep, name))]
 
@@ -42,6 +45,23 @@ def test_help_shows_the_functions():
         assert f"\n    {name}(" in text
 
 
+def test_it_has_the_name_of_the_project_too():
+    """An installation puts the file where `import paradl` finds it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    forced = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    (path,) = (source for source, target in forced.items() if target == "paradl.py")
+    spec = spec_from_file_location("paradl", ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    paradl = module_from_spec(spec)
+    spec.loader.exec_module(paradl)
+    assert paradl.__all__ == sweep.__all__
+    assert paradl.InputError is sweep.InputError
+    assert set(sweep.__all__) <= set(dir(paradl))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = paradl.nothing
+
+
 def test_importing_it_is_quick():
     code = "import sweep, sys; dir(sweep); print(*{name.partition('.')[0] for name in sys.modules})"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -57,7 +77,7 @@ def test_python_m_sweep_is_the_command_line():
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_types_are_for_users_too(room):
-    assert (Path(__file__).parents[2] / room / "py.typed").read_bytes() == b""
+    assert (ROOT / room / "py.typed").read_bytes() == b""
 
 
 def test_a_question_in_python(mixed_url):

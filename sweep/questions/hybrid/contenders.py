@@ -69,8 +69,8 @@ def _expect_groups(hybrids: Sequence[Contender], speedups: Mapping[int, float]) 
     stray = next((group for group in speedups if group not in groups), None)
     if stray is not None:
         raise InputError(
-            f"no --strategy has groups of {stray}",
-            where="--speedup",
+            f"no strategy has groups of {stray}",
+            where="speedups",
             advice=f"groups are of {', '.join(map(str, sorted(groups)))}",
         )
 
@@ -80,23 +80,23 @@ def _check_number(hybrids: Sequence[Contender]) -> None:
     if len(hybrids) >= MOST_CONTENDERS:
         raise InputError(
             f"expected at most {MOST_CONTENDERS - 1} hybrids, got {len(hybrids)}",
-            where="--strategy",
+            where="strategies",
         )
 
 
 def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
     """The contender of a strategy; InputError where its groups have no one size above 1."""
-    strategy = parse_strategy(text, "--strategy")
+    strategy = parse_strategy(text, "strategies")
     if not strategy.hybrid:
         raise InputError(
             f"expected a hybrid, got {shorten(text)}",
-            where="--strategy",
+            where="strategies",
             advice="such as data+spatial:group=2; data parallelism is always compared",
         )
     if not isinstance(strategy.group, int) or strategy.group < 2:
         raise InputError(
             f"expected the size of its groups, 2 or more, got {shorten(text)}",
-            where="--strategy",
+            where="strategies",
             advice=f"write {strategy.base}:group=2",
         )
     group = strategy.group
@@ -107,11 +107,11 @@ def _check_speedup(group: int, speedup: float) -> None:
     if group < 2:
         raise InputError(
             f"expected groups of 2 PEs or more, got {group}",
-            where="--speedup",
+            where="speedups",
             advice="write it like 2=1.32",
         )
     if not 0 < speedup < float("inf"):
-        raise InputError(f"expected a number above 0, got {speedup}", where="--speedup")
+        raise InputError(f"expected a number above 0, got {speedup}", where="speedups")
 
 
 def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tuple[int, ...]:
@@ -119,14 +119,14 @@ def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tup
     counts = sorted(set(pe)) if isinstance(pe, Sequence) else _list_powers_of_two(pe)
     if not counts or counts[0] < 1 or counts[-1] > MOST_PES:
         raise InputError(
-            f"expected PE counts from 1 to {MOST_PES:,}, got {shorten(pe)}", where="--pe"
+            f"expected PE counts from 1 to {MOST_PES:,}, got {shorten(pe)}", where="pe"
         )
     largest = max(contenders, key=lambda each: each.group)
     if counts[-1] < largest.group:
         raise InputError(
             f"expected {largest.group} or more, the PEs of a group of {largest.label}, "
             f"got {counts[-1]}",
-            where="--pe",
+            where="pe",
         )
     return tuple(counts)
 

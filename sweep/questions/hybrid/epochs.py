@@ -11,8 +11,9 @@ from grids.convergence.entry import Convergence
 from grids.convergence.fit import fit
 from grids.convergence.points import read_points
 from grids.convergence.table import interpolate_epochs
-from grids.library import find, list_names
+from grids.library import find
 from grids.models.layers import Floats
+from grids.names import list_names
 from grids.reading.errors import InputError, shorten
 from kernels.convergence import Law, count_epochs
 
@@ -33,10 +34,10 @@ def choose_convergence(
     convergence = None if dataset is None else find_convergence(model, dataset, target)
     if convergence is None:
         raise InputError(
-            f"no epochs of {shorten(model)} without a --dataset are known"
+            f"no epochs of {shorten(model)} without a data set are known"
             if dataset is None
             else explain_missing(model, dataset),
-            where="--model",
+            where="model",
             advice="give measured ones: --convergence FILE.csv (columns model, dataset, target, "
             "global_batch, epochs)",
         )

@@ -158,11 +158,11 @@ def _list_names(grid: "Grid") -> tuple[str, str]:
 
 def _check_numbers(batch: int, efficiency: float | None) -> None:
     if batch < 1:
-        raise InputError(f"expected a sample or more, got {shorten(batch)}", where="--batch")
+        raise InputError(f"expected a sample or more, got {shorten(batch)}", where="batch")
     if efficiency is not None and not 0 < efficiency <= 1:
         raise InputError(
             f"expected a number above 0 and at most 1, got {efficiency}",
-            where="--scaling-efficiency",
+            where="scaling_efficiency",
             advice="of T_1 / T_N: 95 % is 0.95",
         )
 
@@ -178,5 +178,5 @@ def _check_batch(samples: float, convergence: Convergence, grid: "Grid | None") 
     for meaning, bound in bounds.items():
         if bound is not None and samples > bound:
             raise InputError(
-                f"expected at most {bound:,}, {meaning}, got {samples:,.0f}", where="--batch"
+                f"expected at most {bound:,}, {meaning}, got {samples:,.0f}", where="batch"
             )

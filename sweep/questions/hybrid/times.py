@@ -56,7 +56,7 @@ def build_grid(
     grid = Grid.from_spec(spec, Path())
     misfit = grid.misfit(0, 0)
     if misfit is not None:
-        raise InputError(misfit, where="--dataset")
+        raise InputError(misfit, where="dataset")
     return grid.ask_intervals()
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
@@ -14,6 +15,7 @@ from sweep.questions.pictures.cells import (
     describe_place,
     expect_any,
     find_allowed,
+    find_beyond,
     name_reasons,
     name_stop,
     open_slice,
@@ -34,7 +36,7 @@ class Breakdown:
     """Seconds an iteration of each term that is not zero throughout, by PE count, ascending.
 
     The PE counts are those that nothing forbids; cause: what forbids the next one, None: the axis
-    ends.
+    ends. beyond: where the global batch is larger than the data set.
     """
 
     place: str
@@ -42,6 +44,7 @@ class Breakdown:
     pe: Floats
     terms: Mapping[str, Floats]
     cause: str | None = None
+    beyond: NDArray[np.bool_] | None = None
 
     @property
     def total(self) -> Floats:
@@ -69,6 +72,7 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
         line["pe"].values.astype(float),
         {name: seconds for name, seconds in terms.items() if (seconds > 0).any()},
         name_stop(limit, int(allowed[-1])),
+        find_beyond(limit[allowed]),
     )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 
 if TYPE_CHECKING:
@@ -25,12 +26,16 @@ def narrow_grid(grid: Grid, cells: "xr.Dataset") -> Grid:
     )
 
 
-def build_case(grid: Grid, cells: "xr.Dataset") -> "Case":
-    """The case of cells that exist, over their own PE counts and other values."""
+def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> "Case":
+    """The case of cells that exist, over their own PE counts and other values.
+
+    strategy: takes the place of the cells' own.
+    """
     from sweep.engine.compile_cache import keep_programs
 
     keep_programs()
     axes = {name: cells[name].values.astype(float) for name in grid.axes}
-    case = grid.case((0, 0, 0, 0), {name: np.atleast_1d(values) for name, values in axes.items()})
+    values = {name: np.atleast_1d(each) for name, each in axes.items()}
+    case = grid.case((0, 0, 0, 0), values, strategy)
     assert case is not None  # pictures are of cells that something allows
     return case

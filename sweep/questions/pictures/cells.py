@@ -17,7 +17,7 @@ from sweep.cube.dimensions import CELLS, restore_axes
 from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
 from sweep.errors import NothingFeasibleError
-from sweep.questions.selection import SHOWN, Selection, select
+from sweep.questions.selection import SHOWN, Selection, select, write_value
 from sweep.questions.summary_table import Source, open_cells, open_computed
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
         known = "; ".join(f"{dim} {_list_values(cells, dim)}" for dim in several)
         raise InputError(
             f"this picture has one value of {', '.join(several)}, and the slice has several",
-            where="--sel",
+            where="selection",
             advice=f"add such as {todo} (known: {known})",
         )
     return cells.load()
@@ -79,27 +79,27 @@ def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":
 
 
 def _list_choices(cells: "xr.Dataset", several: Collection[str]) -> Iterator[str]:
-    """Options that leave one value of each of these axes, and something that exists."""
+    """Selections that leave one value of each of these axes, and something that exists."""
     for dim in several:
         if cells.sizes[dim] > 1:  # a model may have settled the data set
-            yield f"--sel {dim}={_write_value(cells, dim)}"
+            yield f"{dim}={_write_value(cells, dim)}"
             cells = _drop_misfits(cells.isel({dim: [0]}))
 
 
 def _write_value(cells: "xr.Dataset", dim: str) -> str:
     """The first value of an axis, as a shell and a selection take it."""
-    value = _format_value(cells[dim].values[0])
+    value = _format_value(dim, cells[dim].values[0])
     return f'"{value}"' if " " in value else value
 
 
 def _list_values(cells: "xr.Dataset", dim: str) -> str:
-    values = [_format_value(each) for each in cells[dim].values[:SHOWN]]
+    values = [_format_value(dim, each) for each in cells[dim].values[:SHOWN]]
     more = cells.sizes[dim] - len(values)
     return ", ".join(values) + (f" and {more:,} more" if more else "")
 
 
-def _format_value(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.10g}"
+def _format_value(dim: str, value: Any) -> str:
+    return value if isinstance(value, str) else write_value(dim, float(value))
 
 
 def expect_choice(value: str, choices: Collection[str], where: str) -> None:
@@ -144,6 +144,12 @@ def find_allowed(limit: NDArray[Any]) -> NDArray[np.bool_]:
     """Where nothing forbids a cell."""
     allowed: NDArray[np.bool_] = np.equal(limit & np.uint16(FORBIDS), 0)
     return allowed
+
+
+def find_beyond(limit: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a cell's global batch is larger than its data set."""
+    beyond: NDArray[np.bool_] = (limit & np.uint16(Limit.BATCH_EXCEEDS_DATASET)) > 0
+    return beyond
 
 
 def name_stop(limit: NDArray[Any], last: int) -> str | None:

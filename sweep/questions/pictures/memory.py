@@ -12,6 +12,7 @@ from sweep.questions.pictures.cases import build_case, narrow_grid
 from sweep.questions.pictures.cells import (
     describe_place,
     expect_any,
+    find_beyond,
     name_reasons,
     open_slice,
     read_grid,
@@ -46,13 +47,15 @@ class Bar:
 class Memory:
     """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what all are about.
 
-    forbidden: what is left out, with why; that memory is too small leaves nothing out.
+    forbidden: what is left out, with why; that memory is too small leaves nothing out. beyond: bars
+    whose global batch is larger than the data set.
     """
 
     place: str
     by: str
     bars: tuple[Bar, ...]
     forbidden: Mapping[str, str] = field(default_factory=dict)
+    beyond: tuple[str, ...] = ()
 
 
 def describe_memory(source: Source, selection: Selection | None = None) -> Memory:
@@ -82,6 +85,7 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
             for name, cell in zip(names, single, strict=True)
             if name not in existing
         },
+        tuple(name for name, cell in existing.items() if find_beyond(cell["limit"].values).any()),
     )
 
 

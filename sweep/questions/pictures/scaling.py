@@ -5,14 +5,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
 from sweep.cube.derived import Paradl
+from sweep.questions.pictures.cases import build_case, narrow_grid
 from sweep.questions.pictures.cells import (
     describe_place,
     expect_any,
     expect_choice,
     find_allowed,
+    find_beyond,
     name_reasons,
     name_stop,
     open_slice,
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
 
 Quantity = Literal["time", "throughput", "efficiency"]
 ENDS = ("epoch_time_p10", "epoch_time_p90")
+# PE counts of a curve whose efficiency is drawn.
+MOST_COUNTS = 64
+SERIAL = Strategy("serial")
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,8 @@ class Curve:
     """One strategy at the PE counts that nothing forbids it, ascending.
 
     values: by PE count. low, high: 10th and 90th percentiles, where the cube holds them. cause:
-    what forbids the next count; None: the axis ends.
+    what forbids the next count; None: the axis ends. beyond: where the global batch is larger than
+    the data set.
     """
 
     strategy: str
@@ -42,6 +50,7 @@ class Curve:
     low: Floats | None = None
     high: Floats | None = None
     cause: str | None = None
+    beyond: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -91,8 +100,9 @@ def _make_curve(line: "xr.Dataset", quantity: Quantity) -> Curve | str:
         str(line["strategy"].item()),
         line["pe"].values.astype(float)[allowed],
         _flatten(line, "value").astype(float)[allowed],
-        **{end: values[allowed] for end, values in _find_band(line, time, quantity).items()},
+        **_find_band(line.isel(pe=np.flatnonzero(allowed)), quantity),
         cause=name_stop(limit, int(np.flatnonzero(allowed)[-1])),
+        beyond=find_beyond(limit[allowed]),
     )
 
 
@@ -101,13 +111,41 @@ def _flatten(line: "xr.Dataset", name: str) -> Any:
     return line[name].values.reshape(-1)
 
 
-def _find_band(line: "xr.Dataset", time: Floats, quantity: Quantity) -> dict[str, Floats]:
+def _find_band(line: "xr.Dataset", quantity: Quantity) -> dict[str, Floats]:
     """The ends of the 80 % interval by PE count; nothing where the cube holds none."""
     if not all(name in line for name in ENDS):
         return {}
+    if quantity == "efficiency":
+        return _draw_efficiencies(line)
     early, late = (_flatten(line, name).astype(float) for name in ENDS)
     if quantity == "time":
         return {"low": early, "high": late}
     # Inverse to the time: of the longest it is the least.
-    value = _flatten(line, "value").astype(float)
+    value, time = (_flatten(line, name).astype(float) for name in ("value", "time"))
     return {"low": value * time / late, "high": value * time / early}
+
+
+def _draw_efficiencies(line: "xr.Dataset") -> dict[str, Floats]:
+    """The same of the efficiency, a ratio of two times of one machine: both from the same draws.
+
+    Of more than 64 PE counts evenly some, and between them by straight lines in logarithms.
+    """
+    # late: JAX comes with it
+    from kernels.oracle import settle_choices
+    from sweep.questions.draws import PERCENTS, draw_times
+
+    grid = narrow_grid(Paradl(line).grid, line).ask_intervals()
+    if not grid.has_intervals:  # Table III
+        return {}
+    pe, value = line["pe"].values.astype(float), _flatten(line, "value").astype(float)
+    kept = np.unique(np.linspace(0, pe.size - 1, min(pe.size, MOST_COUNTS)).round().astype(int))
+    together = draw_times(settle_choices(build_case(grid, line.isel(pe=kept))))
+    alone = draw_times(build_case(grid, line.isel(pe=[0]).assign_coords(pe=[1]), SERIAL))
+    draws = together.shape[-1]
+    shares = alone.reshape(1, draws) / together.reshape(kept.size, draws) / pe[kept, None]
+    shares[pe[kept] == 1] = 1.0  # one PE alone, whatever the strategy
+    ends = np.quantile(shares, [percent / 100 for percent in PERCENTS], axis=1) / value[kept]
+    low, high = (
+        value * np.exp(np.interp(np.log(pe), np.log(pe[kept]), np.log(each))) for each in ends
+    )
+    return {"low": low, "high": high}

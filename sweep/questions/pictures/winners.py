@@ -14,6 +14,7 @@ from sweep.questions.pictures.cells import (
     describe_place,
     expect_any,
     find_allowed,
+    find_beyond,
     name_reasons,
     open_slice,
     read_slice,
@@ -39,7 +40,8 @@ class Map:
     counts: how many PE counts the slice has, of many of which some are shown. known: all strategies
     of the cube, which colours go by. across [axis, pe - 1], up [axis - 1, pe]: where between two
     neighbours the winner changes, as values of the PE counts and of the axis; NaN where it does
-    not, or where one of the two winners is not allowed in both.
+    not, or where one of the two winners is not allowed in both. beyond [axis, pe]: where the
+    winner's global batch is larger than the data set.
     """
 
     place: str
@@ -52,6 +54,7 @@ class Map:
     known: tuple[str, ...]
     across: Floats
     up: Floats
+    beyond: NDArray[np.bool_] | None = None
 
 
 def describe_map(
@@ -78,6 +81,7 @@ def describe_map(
     expect_any(np.flatnonzero(np.isfinite(times)), name_reasons(limit.reshape(-1)))
     winners = np.where(np.isfinite(times).any(axis=0), times.argmin(axis=0), NOBODY)
     values = cells[axis].values.astype(float)
+    beyond = find_beyond(np.take_along_axis(limit[:, :, shown], winners[None], 0)[0])
     return Map(
         describe_place(cells, told=("strategy", "pe", axis)),
         axis,
@@ -89,6 +93,7 @@ def describe_map(
         derived.grid.labels["strategy"],
         find_changes(times, winners, pe[shown]),
         find_changes(times.swapaxes(1, 2), winners.T, values).T,
+        beyond & (winners != NOBODY),
     )
 
 
@@ -134,7 +139,7 @@ def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
         raise InputError(
             "a map has several PE counts, and several values of another axis; this slice has "
             f"several of {', '.join(wide) or 'none'}",
-            where="--sel",
+            where="selection",
             advice="select more of pe and batch, or sweep over both",
         )
     if over is None:
@@ -142,7 +147,7 @@ def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
     if over not in others:
         raise InputError(
             f"no axis {over!r} with several values in this slice",
-            where="--over",
+            where="over",
             advice=suggest_name(over, others),
         )
     return over

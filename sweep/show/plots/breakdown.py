@@ -12,7 +12,7 @@ import numpy as np
 from grids.reading.units import PREFIXES
 from kernels.terms import list_terms
 from sweep.questions.pictures.breakdown import Breakdown
-from sweep.show.plots.frames import Frame, Size, make_frame, scale_counts
+from sweep.show.plots.frames import BEYOND, Frame, Size, make_frame, scale_counts
 from sweep.show.plots.keys import Key, write_keys
 from sweep.show.visible import escape_invisible
 
@@ -103,11 +103,19 @@ def _draw_areas(
     frame.axes.set_xlim(breakdown.pe[0], breakdown.pe[-1])
 
 
+def _tell_beyond(breakdown: Breakdown) -> list[str]:
+    """From which PE count on an iteration is of more samples than there are."""
+    if breakdown.beyond is None or not breakdown.beyond.any():
+        return []
+    return [f"from {breakdown.pe[breakdown.beyond][0]:,.0f} {BEYOND}"]
+
+
 def _write_note(breakdown: Breakdown, rest: list[str]) -> str:
     """What ends the picture, and what is too little to be seen."""
     last = f"{breakdown.pe[-1]:,.0f}"
     parts = [
         *([f"ends at {last}: {breakdown.cause}"] if breakdown.cause else []),
+        *_tell_beyond(breakdown),
         *([f"too little to be seen: {', '.join(rest).replace('_', ' ')}"] if rest else []),
     ]
     return "; ".join(parts)

@@ -24,6 +24,10 @@ Size = Literal["paper", "page", "slide"]
 SIZES = get_args(Size)
 
 
+# What a note says of a global batch that is larger than the data set.
+BEYOND = "the global batch is larger than the data set"
+
+
 @dataclass(frozen=True)
 class Scale:
     """Inches and points of a size. dots: an inch, of PNG."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grids.reading.units import PREFIXES, format_quantity
 from sweep.questions.pictures.memory import Bar, Memory
-from sweep.show.plots.frames import SCALES, Frame, Size, make_frame
+from sweep.show.plots.frames import BEYOND, SCALES, Frame, Size, make_frame
 from sweep.show.plots.keys import Key, write_keys
 from sweep.show.visible import escape_invisible
 
@@ -56,7 +56,9 @@ def _write_note(memory: Memory) -> str:
         f"{', '.join(name for name, each in memory.forbidden.items() if each == cause)} ({cause})"
         for cause in causes
     ]
-    return f"not drawn: {'; '.join(parts)}" if parts else ""
+    told = [f"not drawn: {'; '.join(parts)}"] if parts else []
+    beyond = [f"{BEYOND}: {', '.join(memory.beyond)}"] if memory.beyond else []
+    return "; ".join([*told, *beyond])
 
 
 def _choose_unit(memory: Memory) -> tuple[float, str]:

@@ -13,6 +13,7 @@ from sweep.questions.pictures.scaling import Curve, Scaling
 from sweep.show.plots.causes import Obstacles, write_cause
 from sweep.show.plots.colours import Look, choose_looks
 from sweep.show.plots.frames import (
+    BEYOND,
     SCALES,
     Frame,
     Size,
@@ -104,6 +105,19 @@ def _draw_curve(frame: Frame, curve: Curve, look: Look, banded: bool) -> None:
         zorder=3,
         clip_on=False,
     )
+    if curve.beyond is not None and curve.beyond.any():
+        axes.plot(
+            curve.pe[curve.beyond],
+            curve.values[curve.beyond],
+            color=look.colour,
+            marker=look.marker,
+            markerfacecolor="white",
+            linestyle="",
+            markersize=scale.marker,
+            markevery=choose_marks(curve.pe[curve.beyond]),
+            zorder=3.5,
+            clip_on=False,
+        )
     if is_stopped(curve):
         axes.plot(
             curve.pe[-1],
@@ -185,8 +199,17 @@ def _write_note(scaling: Scaling, untold: Sequence[Curve]) -> str:
     parts = [
         *_join_by_cause([(name, cause) for name, cause in stopped if cause]),
         *(f"not drawn: {each}" for each in _join_by_cause(list(scaling.forbidden.items()))),
+        *_tell_beyond(scaling.curves),
     ]
     return "; ".join(parts)
+
+
+def _tell_beyond(curves: Sequence[Curve]) -> Iterator[str]:
+    """From which PE count on curves are of more samples than there are, and drawn hollow."""
+    beyond = [(each, each.pe[each.beyond]) for each in curves if each.beyond is not None]
+    told = [f"{each.strategy} from {pe[0]:,.0f}" for each, pe in beyond if pe.size]
+    if told:
+        yield f"hollow, {BEYOND}: {', '.join(told)}"
 
 
 def _join_by_cause(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from grids.models.layers import Floats
 from sweep.questions.pictures.cells import format_number
 from sweep.questions.pictures.winners import NOBODY, Map
 from sweep.show.plots.colours import choose_ink, choose_looks
-from sweep.show.plots.frames import Frame, Size, make_frame, scale_counts
+from sweep.show.plots.frames import BEYOND, Frame, Size, make_frame, scale_counts
 from sweep.show.plots.keys import Key, write_keys
 from sweep.show.plots.regions import Regions, add_ends, list_regions
 from sweep.show.visible import escape_invisible
@@ -48,6 +48,7 @@ def draw_map(shown: Map, size: Size = "page") -> "Figure":
     regions = _find_regions(shown)
     _fill(frame, regions, [looks[name].colour for name in shown.strategies], across, up)
     _scale_axes(frame, shown, across, up, right)
+    _mark_beyond(frame, shown)
     note = _write_note(shown)
     frame.settle(right, above, frame.measure_note(note))
     frame.write_note(note)
@@ -59,10 +60,32 @@ def draw_map(shown: Map, size: Size = "page") -> "Figure":
 
 
 def _write_note(shown: Map) -> str:
-    """That some columns are left out."""
-    if shown.counts == len(shown.pe):
-        return ""
-    return f"of {shown.counts:,} PE counts, {len(shown.pe)}: those with the most candidates"
+    """That some columns are left out, and where global batches are larger than the data set."""
+    parts = []
+    if shown.counts != len(shown.pe):
+        parts.append(
+            f"{len(shown.pe)} of {shown.counts:,} PE counts shown, those with the most candidates"
+        )
+    if shown.beyond is not None and shown.beyond.any():
+        parts.append(f"dotted: {BEYOND}")
+    return "; ".join(parts)
+
+
+def _mark_beyond(frame: Frame, shown: Map) -> None:
+    """Put a dot at each value where the winner's global batch is larger than the data set."""
+    if shown.beyond is None:
+        return
+    rows, columns = np.nonzero(shown.beyond)
+    frame.axes.plot(
+        shown.pe[columns],
+        shown.values[rows],
+        "o",
+        color="white",
+        markeredgecolor="black",
+        markeredgewidth=0.4,
+        markersize=0.75 * frame.scale.marker,
+        zorder=3,
+    )
 
 
 def _order_winners(shown: Map) -> list[int]:

@@ -13,7 +13,8 @@ from grids.convergence.catalogue import (
     find_convergence,
 )
 from grids.convergence.points import read_points
-from grids.library import find, list_names
+from grids.library import find
+from grids.names import list_names
 from grids.reading.errors import InputError
 from kernels.convergence import count_epochs
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from calibrations import ERROR, define_calibration
 
-from grids.entries.calibration import CALIBRATED, LEAST, CalibrationFile, list_priors
+from grids.entries.calibration import CALIBRATED, LEAST, STAGED, CalibrationFile, list_priors
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.software import SOFTWARE, SoftwareName
-from grids.library import find, list_names
+from grids.library import find
+from grids.names import list_names
 from grids.reading.errors import InputError
 
 SIZE = len(CALIBRATED)
@@ -28,10 +29,34 @@ def read(**changes) -> CalibrationFile:
 )
 def test_priors_lie_within_their_bounds(precision, software) -> None:
     priors = list_priors(precision, software)
-    assert tuple(priors) == CALIBRATED
+    settled = SOFTWARE[software].settled
+    assert tuple(priors) == tuple(name for name in CALIBRATED if name not in settled)
     for name, prior in priors.items():
         assert LEAST <= prior.low <= prior.median <= prior.high <= 1 / LEAST, name
         assert prior.spread > 0
+
+
+def test_machines_have_the_parameters_of_their_software_and_their_host_path() -> None:
+    """Only plain software opens log files; a path through host memory has parameters of its own."""
+    assert "log_open" in list_priors("fp32", "plain")
+    assert "log_open" not in list_priors("fp32", "ddp")
+    direct = list_priors("fp32", "plain", staged=False)
+    assert tuple(direct) == tuple(name for name in CALIBRATED if name not in STAGED)
+    assert set(STAGED) < set(CALIBRATED)
+
+
+@pytest.mark.parametrize(("software", "count"), [("plain", SIZE - 5), ("ddp", SIZE - 6)])
+def test_a_calibration_carries_what_its_machine_has(software, count) -> None:
+    """No log files with ddp, and no host path; its correlations have as many rows."""
+    usual = define_calibration(software=software)
+    held = list_priors("fp32", software, staged=False)
+    assert len(held) == count
+    parameters = {name: usual["parameters"][name] for name in held}
+    own = CalibrationFile.from_definition(usual | {"parameters": parameters})
+    assert own.covariance == pytest.approx(np.diag([0.01] * count))
+    rows = [[0.0] * n + [1.0] for n in range(SIZE)]
+    with pytest.raises(InputError, match=f"lower triangle of {count} rows"):
+        find("calibration", usual | {"parameters": parameters, "correlation": rows}, Path())
 
 
 def test_software_goes_before_a_prior() -> None:

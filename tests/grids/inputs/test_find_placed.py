@@ -42,7 +42,7 @@ def make_grid(model: dict[str, Any] = TWINS, **changes: Any) -> Grid:
         "pe": [1, 2, 3, 4],
         "batch": [BATCH],
     }
-    spec = {"axes": axes, "parameters": {"jitter": 0, "layer_wait": 0}, "calibration": "none"}
+    spec = {"axes": axes, "parameters": {"jitter": 0, "layer_overhead": 0}, "calibration": "none"}
     return Grid.from_spec(validate_spec({**spec, **changes}, "spec"))
 
 

@@ -153,7 +153,7 @@ REFUSED = [
     (
         {"conv": {**CONV, "groups": 3}},
         "net: layer conv1: expected groups that divide 8 channels in and 12 filters, got 3; "
-        "the most that do are 4",
+        "their largest common divisor is 4",
     ),
     ({"conv": {**CONV, "filters": 9, "groups": "channels"}}, "8 channels in and 9 filters, got 8"),
     ({"conv": {**CONV, "dilation": [1, 2, 3]}}, "expected 1 or 2 numbers as dilation, got 3"),

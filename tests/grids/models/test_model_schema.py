@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from grids.library import CATALOGUE
 from grids.models.architecture import Architecture
 from grids.models.kinds import KIND_OF_STEP
+from grids.names import CATALOGUE
 from grids.reading.plainyaml import read_nodes
 
 SCHEMA: dict[str, Any] = Architecture.model_json_schema()

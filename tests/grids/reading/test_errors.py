@@ -2,13 +2,17 @@
 
 import pickle
 import time
+from collections.abc import Collection
 
 import pytest
 
+from grids.entries.parameters import FREE
+from grids.entries.precision import PRECISIONS
 from grids.reading.errors import (
     MOST_TEXT,
     InputError,
     ShapeError,
+    find_meant,
     format_text,
     shorten,
     suggest_name,
@@ -43,6 +47,29 @@ def test_an_error_travels_between_processes() -> None:
 )
 def test_nearest(name: str, advice: str) -> None:
     assert suggest_name(name, ["resnet50", "alexnet"]) == advice
+
+
+def test_a_hint_is_not_followed_by_many_names() -> None:
+    names = [f"name{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    assert suggest_name("namea1", names) == "did you mean 'namea'?"
+    assert suggest_name("zzz", names).startswith("known: namea, nameb")
+
+
+@pytest.mark.parametrize(
+    ("word", "names", "meant"),
+    [
+        ("bandwidth", FREE, "inter_bandwidth"),
+        ("network-bandwidth", FREE, "inter_bandwidth"),
+        ("fp16", PRECISIONS, "amp"),
+        ("bn", ["conv", "batchnorm"], "batchnorm"),
+        ("Dense", ["conv", "fc"], "fc"),
+        ("gpus", ["batch", "pe"], "pe"),
+        ("gpus", ["p", "total_s"], "p"),
+        ("lm1b", ["imagenet"], None),
+    ],
+)
+def test_words_from_elsewhere(word: str, names: Collection[str], meant: str | None) -> None:
+    assert find_meant(word, names) == meant
 
 
 @pytest.mark.parametrize(

@@ -5,30 +5,32 @@ import math
 import numpy as np
 import pytest
 
-from sweep.calibration.machine_time import build_covariance, predict_unseen
+from sweep.calibration.machine_time import MACHINE, build_root, predict_unseen
 
 
-def predict(logs: list[float], spread: float = 0.0):
-    """Of networks whose factors are known to `spread`, the prior's being 0.2."""
-    spreads = np.full(len(logs), 0.2)
-    return predict_unseen(0.2, spreads, np.array(logs), np.eye(len(logs)) * spread**2)
+def test_networks_share_the_machines_factor() -> None:
+    """Each has its own spread in all; any two have the machine's in common."""
+    spreads = np.array([0.15, 0.2, 0.5])
+    root = build_root(spreads)
+    assert root.shape == (3, 4)
+    shared = np.full((3, 3), MACHINE**2)
+    np.fill_diagonal(shared, spreads**2)
+    np.testing.assert_allclose(root @ root.T, shared)
 
 
-def test_more_networks_say_more() -> None:
-    slow = math.log(1.2)
-    factors = [predict([slow] * count).factor for count in (0, 1, 3, 9)]
-    spreads = [predict([slow] * count).spread for count in (0, 1, 3, 9)]
-    assert factors == sorted(factors)
-    assert [factors[0], spreads[0]] == pytest.approx([1, 0.2])
-    assert spreads == sorted(spreads, reverse=True)
-    assert 1.1 < factors[1] < factors[-1] < 1.2
-
-
-def test_runs_that_say_nothing_leave_the_prior() -> None:
-    spreads = np.array([0.15, 0.2, 0.2])
-    unseen = predict_unseen(0.2, spreads, np.zeros(3), build_covariance(spreads))
+def test_before_any_run_a_network_is_as_its_prior() -> None:
+    unseen = predict_unseen(0.2, 0.0, 1.0)
     assert [unseen.factor, unseen.spread] == pytest.approx([1, 0.2])
 
 
-def test_networks_that_disagree_leave_others_unsure() -> None:
-    assert predict([-0.4, 0.4]).spread > 0.4 > predict([0.1, 0.1]).spread
+def test_a_network_that_did_not_run_is_as_slow_as_the_machine() -> None:
+    """Of a known machine the network's own spread is left: 0.2^2 - 0.13^2."""
+    known = predict_unseen(0.2, 2.0, 0.0)
+    assert known.factor == pytest.approx(math.exp(2 * 0.13))
+    assert known.spread == pytest.approx(math.sqrt(0.2**2 - 0.13**2))
+
+
+def test_a_machine_that_is_known_better_leaves_less_open() -> None:
+    spreads = [predict_unseen(0.2, 1.0, variance).spread for variance in (1, 0.5, 0.1, 0)]
+    assert spreads == sorted(spreads, reverse=True)
+    assert len(set(spreads)) == 4

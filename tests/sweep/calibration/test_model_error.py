@@ -7,6 +7,7 @@ import pytest
 
 from grids.entries.calibration import ModelError
 from kernels.percentiles import PERCENTILES
+from sweep.calibration.cross_validation import NEAR
 from sweep.calibration.model_error import DEFAULT, LEVEL, SCALES, Residuals, find_model_error
 
 RUNS = 400
@@ -60,23 +61,24 @@ def test_a_spread_is_of_independent_causes() -> None:
 def test_intervals_cover_what_they_should(scale) -> None:
     residuals = make_residuals(scale)
     within = residuals.within(find_model_error(residuals))
-    assert (np.nanmean(within[[0, 2]], axis=1) >= LEVEL).all()
+    assert (np.nanmean(within, axis=1) >= LEVEL).all()
     assert np.nanmean(within) < 0.95
 
 
 @pytest.mark.parametrize(
     ("scheme", "widened"),
     [
-        ("configuration", {"reduce", "exchange"}),
+        ("configuration", {"reduce", "exchange"}),  # communication is what is off
         ("series", {"unseen"}),
         ("model", {"unseen"}),
+        ("strategy", {"unseen"}),
         ("largest scales", {"distance"}),
         ("all but one scale", {"distance"}),
     ],
 )
 def test_intervals_that_are_too_narrow_are_widened_by_what_is_at_fault(scheme, widened) -> None:
     """Two kinds of runs: those that are left out so are off by far more than the others."""
-    usual, odd = make_residuals(scheme="scale"), make_residuals(1.7, scheme)
+    usual, odd = make_residuals(scheme="usual"), make_residuals(1.7, scheme)
     few = np.arange(RUNS) < 40
     # Of the odd ones all are unseen, and far away: what is widened then covers them.
     odd = replace(odd.select(few), unseen=np.ones(40), away=np.full(40, 2.0))
@@ -86,11 +88,33 @@ def test_intervals_that_are_too_narrow_are_widened_by_what_is_at_fault(scheme, w
             for name in vars(usual)
         }
     )
-    before = find_model_error(replace(both, schemes=np.repeat("scale", RUNS + 40)))
+    # Runs whose neighbours were fitted widen errors, but are not what these are found from.
+    seen = usual if scheme in NEAR else both
+    before = find_model_error(replace(seen, schemes=np.repeat("usual", seen.rows.size)))
     after = find_model_error(both)
-    wider = {name for name, value in after if value > 1.01 * getattr(before, name)}
+    # By more than one step of 5 %, which 400 usual runs need or not by chance.
+    wider = {name for name, value in after if value > 1.1 * getattr(before, name)}
     assert wider == widened
-    assert (np.nanmean(odd.within(after)[[0, 2]], axis=1) >= LEVEL).all()
+    assert (np.nanmean(odd.within(after), axis=1) >= LEVEL).all()
+
+
+@pytest.mark.parametrize(
+    ("part", "widened"), [(1, {"serial", "group"}), (2, {"reduce", "exchange"})]
+)
+def test_a_part_that_is_off_widens_its_own_errors(part, widened) -> None:
+    """Computing and communication, of runs left out one by one; totals were not measured."""
+    usual, odd = make_residuals(scheme="series"), make_residuals(1.0, "configuration")
+    off = np.full((3, RUNS), np.nan)
+    off[part] = 2 * odd.off[part]
+    odd = replace(odd, off=off)
+    both = Residuals(
+        **{
+            name: np.concatenate([getattr(usual, name), getattr(odd, name)], axis=-1)
+            for name in vars(usual)
+        }
+    )
+    before, after = find_model_error(usual), find_model_error(both)
+    assert {name for name, value in after if value > 1.01 * getattr(before, name)} == widened
 
 
 def test_outliers_of_communication_widen_it_alone() -> None:

@@ -176,7 +176,7 @@ def test_several_series_are_told_apart(paradl, tmp_path):
     given = ("hybrid", "--convergence", path, *asked, "--scaling-efficiency", 1)
     code, _, err = paradl(*given)
     assert code == 2
-    assert "2 series of 'mine': expected one; choose by --target: 'top1>=0.7', 'top1>=0.75'" in err
+    assert "2 series of 'mine': expected one; choose a target: 'top1>=0.7', 'top1>=0.75'" in err
     assert paradl(*given, "--target", "top1>=0.75")[0] == 0
 
 

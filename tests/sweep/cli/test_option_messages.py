@@ -27,6 +27,13 @@ def test_settings_of_a_spec_are_options():
         ("--price: above 0", "--price: above 0"),
         ("runs.csv:3: batch: too few", "runs.csv:3: batch: too few"),
         ("price", "price"),
+        ("selection: no pe 65", "--sel: no pe 65"),
+        ("selection pe: a number", "--sel pe: a number"),
+        (
+            "selection: add such as pe=8 batch=4 (known)",
+            "--sel: add such as --sel pe=8 --sel batch=4 (known)",
+        ),
+        ("overwrite, extend: not both", "--overwrite, --extend: not both"),
     ],
 )
 def test_arguments_of_functions_are_options(text, expected):
@@ -59,9 +66,11 @@ def test_no_message_names_an_argument(question, argument, small_url, paradl):
 def test_every_name_is_an_option():
     """Of some command: what none has cannot be spoken of so."""
     command = typer.main.get_group(app)
+    nested = command.commands["surrogate"]
+    assert isinstance(nested, typer.core.TyperGroup)
     options = {
         name
-        for each in command.commands.values()
+        for each in (*command.commands.values(), *nested.commands.values())
         for parameter in each.params
         for name in (*parameter.opts, parameter.metavar)
     }

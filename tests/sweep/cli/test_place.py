@@ -104,7 +104,7 @@ def test_a_profile_of_one_s_own_by_its_path(paradl):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (("alexnet", *ASKED), "paradl: --batch: expected the samples of a step; write --batch 32"),
+        (("alexnet", *ASKED), "paradl: --batch: expected the samples of a step; such as 32"),
         (("alexnet", *ASKED, "--batch", 8, "--dataset", "imagenat"), "paradl: --dataset: unknown"),
         (("nothing", *ASKED), "paradl: unknown model or graph 'nothing'"),
     ],

@@ -72,5 +72,21 @@ def test_a_graph_is_placed_without_the_oracle(tmp_path):
     assert not (SLOW | {"zarr", "pandas", "scipy", "numpy"}) & imported("place", "--help")
 
 
+# What commands say on stderr of a slip, and end with 2.
+TELLING_OF_SLIPS = TELLING_OF_EACH.replace("not ended.code", "ended.code == 2") + "print()"
+
+
+def test_an_unknown_name_is_told_at_once():
+    slips = "predict --pe 8 --batch 8 --strategy data --model resnet5", "best --model resnet5"
+    assert not (SLOW | {"zarr", "numpy", "scipy"}) & imported(*slips, telling=TELLING_OF_SLIPS)
+
+
+def test_a_bad_spec_is_told_without_the_engine(tmp_path):
+    path = tmp_path / "spec.yaml"
+    path.write_text("models: [alexnet]\n")
+    command = f"sweep {path} {tmp_path / 'out.zarr'}"
+    assert not (SLOW | {"zarr"}) & imported(command, telling=TELLING_OF_SLIPS)
+
+
 def test_the_version_is_told_at_once():
     assert not (SLOW | {"zarr", "pandas", "numpy", "pydantic"}) & imported("--version")

@@ -35,7 +35,7 @@ def test_options_slice_a_store(mixed_url, paradl):
         ((*SMALL, "--set", "gama=1"), "--set: unknown parameter 'gama'"),
         ((*SMALL, "--price", "x"), "--price: expected a number, got x"),
         ((*SMALL, "--price", "1", "--price", "2"), "--price: expected one price"),
-        ((*SMALL, "--objective", "cost"), "the cost needs the price of a PE-hour; give --price"),
+        ((*SMALL, "--objective", "cost"), "--objective: the cost needs the price of a PE-hour"),
     ],
 )
 def test_bad_options(options, message, paradl):
@@ -43,6 +43,18 @@ def test_bad_options(options, message, paradl):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_the_nearest_values_of_a_store(mixed_url, paradl):
+    near = ("--sel", "inter_bandwidth=9 GB/s", "--pe", "7,8", "--sel", "model=alexnet")
+    code, _, told = paradl("best", mixed_url, *near)
+    assert (code, "--sel: no inter_bandwidth '9 GB/s'" in told) == (2, True)
+    assert "the nearest is 12.5 GB/s" in told
+    code, out, told = paradl("best", mixed_url, *near, "--nearest", "--format", "json")
+    exact = ("--sel", "inter_bandwidth=12.5 GB/s", "--pe", "8", "--sel", "model=alexnet")
+    assert (code, out) == paradl("best", mixed_url, *exact, "--format", "json")[:2]
+    assert "inter_bandwidth: 12.5 GB/s" in told
+    assert "pe: 8" in told
 
 
 def test_a_store_has_its_own_settings(mixed_url, paradl):

@@ -12,7 +12,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -287,12 +286,12 @@ def test_without_the_option_it_is_refused(data_spec, data_url):
 
 def test_no_cube_to_extend(data_spec, tmp_path):
     with pytest.raises(InputError, match="no cube here to extend; leave --extend out"):
-        sweep.run(data_spec, tmp_path / "cube.zarr", extend=True)
-    assert not (tmp_path / "cube.zarr").exists()
+        sweep.run(data_spec, tmp_path / "mistyped" / "cube.zarr", extend=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_extend_and_overwrite_exclude_each_other(data_spec, data_url):
-    with pytest.raises(InputError, match="--overwrite, --extend: expected one of the two"):
+    with pytest.raises(InputError, match="overwrite, extend: expected one of the two"):
         sweep.run(data_spec, data_url, extend=True, overwrite=True)
 
 
@@ -332,7 +331,7 @@ def test_cut_short_after_any_write(tmp_path):
     new = shutil.copytree(old, tmp_path / "new.zarr")
     cube = extended(new, spec)
     before, after, whole = arrays(old), arrays(new), data(new)
-    for last in count(0, 4):
+    for last in count(0, 7):
         url = shutil.copytree(old, tmp_path / f"{last}.zarr")
         with pytest.MonkeyPatch.context() as patch:
             dying_after(patch, last)
@@ -361,20 +360,16 @@ def test_cut_short_after_any_write(tmp_path):
 
 
 def test_killed_while_it_extends(tmp_path, data_spec, data_url):
-    """Killed as a process, at many instants from its first write to its last."""
+    """Killed as a process, at three instants; at any write: the test before."""
     spec = longer(data_spec, TWICE)
     path = tmp_path / "spec.yaml"
     path.write_text(yaml.safe_dump(spec))
     url = shutil.copytree(data_url, tmp_path / "cube.zarr")
-    random = np.random.default_rng(7)
-    kills = 0
-    while run_for(path, url, random.uniform(0, 0.5)):
-        kills += 1
-        sweep.open_dataset(url).load()
-        assert kills < 50
-    cube = open_cube(str(url))
+    kills = [run_for(path, url, seconds) for seconds in (0, 0.02, 0.2)]
+    sweep.open_dataset(url).load()
+    assert any(kills)
+    cube = extended(url, spec)
     assert cube.read_done().all()
-    assert kills > 0
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 
 

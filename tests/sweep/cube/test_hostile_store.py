@@ -201,6 +201,12 @@ def replace_by_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
+def replace_chunks_by_fifos(url: Path) -> None:
+    """Of the summary and of times."""
+    for path in (*url.glob("summary/statistics/c.*"), *url.glob("*_time/c.*")):
+        replace_by_fifo(path)
+
+
 def replace_by_folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
@@ -242,13 +248,35 @@ def test_a_root_that_is_no_plain_file(change, url, paradl):
     assert err.startswith(f"paradl: {url}: ")
 
 
-@pytest.mark.parametrize("command", ["limits", "regret"])
-def test_a_pipe_in_place_of_a_summary_is_not_waited_for(command, url, paradl):
-    for path in (url / "summary/statistics").glob("c.*"):
-        replace_by_fifo(path)
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("limits", "not a regular file"),
+        ("regret", "not a regular file"),
+        ("pareto", "comp_time/c.0"),
+    ],
+)
+def test_pipes_in_place_of_files_are_not_waited_for(command, message, url, paradl):
+    replace_chunks_by_fifos(url)
     code, out, err = paradl(command, url)
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "summary/statistics" in err
+    assert message in err
+
+
+def test_bottlenecks_read_no_chunk(url, paradl):
+    """They follow from the spec of the store."""
+    replace_chunks_by_fifos(url)
+    slice_ = ("--sel", "model=alexnet", "--sel", "strategy=data", "--sel", "batch=16")
+    assert paradl("bottleneck", url, *slice_)[0] == 0
+
+
+def test_a_pipe_in_place_of_a_block_that_is_not_done(url, paradl):
+    open_cube(str(url), "r+").mark(range(4), done=False)
+    for path in url.glob("summary/statistics/c.*"):
+        replace_by_fifo(path)
+    code, out, err = paradl("regret", url)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "not a regular file" in err
 
 
 def test_a_forged_length_of_an_axis(url):
@@ -260,6 +288,25 @@ def test_a_forged_length_of_an_axis(url):
     forge(url, forged)
     with pytest.raises(InputError, match=r"'pe'"):
         open_cube(str(url))
+
+
+@pytest.mark.parametrize("name", ["pe", "model", "progress/done", "comp_time"])
+@pytest.mark.parametrize("size", [0, 10**12])
+def test_a_forged_size_of_chunks(name, size, url):
+    """Refused before a chunk of it is made in memory."""
+
+    def forged(root: dict[str, Any]) -> None:
+        array = root["consolidated_metadata"]["metadata"][name]
+        cut = array["chunk_grid"]["configuration"]
+        if name == "comp_time":  # inside of a shard
+            (sharding,) = array["codecs"]
+            cut = sharding["configuration"]
+        cut["chunk_shape"] = [size] * len(cut["chunk_shape"])
+
+    forge(url, forged)
+    with pytest.raises(InputError) as told:
+        open_cube(str(url))
+    assert str(url) in str(told.value)
 
 
 def test_files_that_may_not_be_read(url, paradl, monkeypatch):

@@ -19,8 +19,8 @@ from sweep.cube.store import Cube, plan_cube
 from sweep.engine.block import run_block, run_blocks
 from sweep.engine.dask_executor import (
     AHEAD,
-    WORKER_ENVIRONMENT,
     connect_cluster,
+    make_local_environment,
     open_client,
     run_tasks,
 )
@@ -32,7 +32,7 @@ from sweep.errors import RunError
 def cluster():
     """A running scheduler with two worker processes."""
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", env=WORKER_ENVIRONMENT
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", env=make_local_environment()
     ) as running:
         yield running
 
@@ -41,7 +41,7 @@ def cluster():
 def empty() -> Iterator[LocalCluster]:
     """A running scheduler that has no workers yet."""
     with LocalCluster(
-        n_workers=0, threads_per_worker=1, dashboard_address=":0", env=WORKER_ENVIRONMENT
+        n_workers=0, threads_per_worker=1, dashboard_address=":0", env=make_local_environment()
     ) as running:
         yield running
 
@@ -79,6 +79,14 @@ def noting_workers(folder: Path) -> Callable[[int], None]:
         time.sleep(0.05)
 
     return task
+
+
+@pytest.mark.parametrize("own", ["", "--xla_dump_to=here", "--xla_cpu_multi_thread_eigen=false"])
+def test_local_workers_keep_the_users_flags(own, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", own)
+    flags = make_local_environment()["XLA_FLAGS"].split()
+    assert set(flags) == {"--xla_cpu_multi_thread_eigen=false", *own.split()}
+    assert len(flags) == len(set(flags))
 
 
 def test_local_processes_make_the_same_cube(data_spec, data_url, tmp_path):

@@ -16,7 +16,7 @@ from cubes import COMMAND
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-from sweep.engine.dask_executor import WORKER_ENVIRONMENT
+from sweep.engine.dask_executor import make_local_environment
 from sweep.engine.local_cluster import local_cluster
 
 PAGES = ("health", "status", "metrics", "json/identity.json", "info/main/workers.html")
@@ -40,7 +40,7 @@ def test_what_killed_workers_leave_is_removed_in_silence(given):
 @pytest.fixture(scope="module")
 def ours() -> Iterator[LocalCluster]:
     """Local workers as --workers starts them."""
-    with local_cluster(1, WORKER_ENVIRONMENT) as running:
+    with local_cluster(1, make_local_environment()) as running:
         yield running
 
 

@@ -2,12 +2,14 @@
 
 import os
 import pty
-import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
 
 import pytest
-from cubes import COMMAND, SMALL
+from cubes import SMALL
 
 from sweep.cube.plan import make_plan
 from sweep.engine.progress import bar, cells, lines, repeat_lines, silent
@@ -28,23 +30,30 @@ def test_progress_takes_every_block(shown, capsys):
     assert capsys.readouterr().out == ""
 
 
-def on_terminal(*arguments: object) -> str:
-    """What a terminal shows of a command's stderr."""
-    parent, child = pty.openpty()
-    command = [*COMMAND, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=child) as run:
-        os.close(child)
-        shown = b""
-        try:
-            while chunk := os.read(parent, 4096):
-                shown += chunk
-        except OSError:  # Linux ends a pseudo-terminal with an error
-            pass
-        assert run.stdout is not None
-        assert run.stdout.read() == b""
-    os.close(parent)
-    assert run.returncode == 0
-    return shown.decode()
+@pytest.fixture
+def on_terminal(paradl, monkeypatch) -> Callable[..., str]:
+    """Runs a command; what a terminal shows of its stderr."""
+
+    def run(*arguments: object) -> str:
+        parent, child = pty.openpty()
+        shown = bytearray()
+
+        def read() -> None:
+            with suppress(OSError):  # Linux ends a pseudo-terminal with an error
+                while chunk := os.read(parent, 4096):
+                    shown.extend(chunk)
+
+        reader = Thread(target=read)
+        reader.start()
+        with os.fdopen(child, "w") as terminal, monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", terminal)
+            code, out, _ = paradl(*arguments)
+        reader.join(10)
+        os.close(parent)
+        assert (code, out) == (0, "")
+        return shown.decode()
+
+    return run
 
 
 @pytest.fixture
@@ -52,14 +61,14 @@ def spec(spec_file) -> str:
     return spec_file(SMALL | {"axes": SMALL["axes"] | {"strategy": "serial"}})
 
 
-def test_a_terminal_sees_a_bar(spec, tmp_path):
+def test_a_terminal_sees_a_bar(spec, tmp_path, on_terminal):
     shown = on_terminal("sweep", spec, tmp_path / "cube.zarr")
     assert "100%" in shown
     assert "cells/s" in shown
     assert "done: 32 cells" in shown
 
 
-def test_quiet_is_quiet(spec, tmp_path):
+def test_quiet_is_quiet(spec, tmp_path, on_terminal):
     assert on_terminal("sweep", spec, tmp_path / "cube.zarr", "--quiet") == ""
 
 

@@ -2,16 +2,19 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
+from zarr.registry import get_pipeline_class
 
 import sweep
+from grids.reading.errors import InputError
+from sweep.engine.verify import verify
 
 pytest.importorskip("zarrs")
-
-RUST = {"ZARR_CODEC_PIPELINE__PATH": "zarrs.ZarrsCodecPipeline"}
 
 
 def files(url: Path) -> dict[str, bytes]:
@@ -20,36 +23,47 @@ def files(url: Path) -> dict[str, bytes]:
     return {str(path.relative_to(url)): path.read_bytes() for path in paths}
 
 
-def test_the_same_store(small, spec_file, small_url, tmp_path, paradl_process):
+@pytest.fixture
+def rust() -> Iterator[None]:
+    """As ZARR_CODEC_PIPELINE__PATH, which Zarr reads as it is imported."""
+    with zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"}):
+        assert get_pipeline_class().__name__ == "ZarrsCodecPipeline"
+        yield
+
+
+def test_the_same_store(small, small_url, tmp_path, rust):
     url = tmp_path / "cube.zarr"
-    ran = paradl_process("sweep", spec_file(small), url, "--quiet", env=os.environ | RUST)
-    assert (ran.returncode, ran.stderr) == (0, "")
+    sweep.run(small, url)
+    assert verify(str(url)).damaged == ()
     assert files(url) == files(Path(small_url))
-    ran = paradl_process("status", url, "--verify", env=os.environ | RUST)
-    assert (ran.returncode, ran.stderr) == (0, "")
     found, expected = (sweep.open_dataset(each) for each in (url, small_url))
     np.testing.assert_array_equal(found.comm_time.values, expected.comm_time.values)
 
 
-@pytest.mark.parametrize("command", ["sweep", "limits"])
-def test_codecs_that_are_not_there(command, small, spec_file, small_url, tmp_path, paradl_process):
+def test_codecs_that_are_not_there(small_url, paradl_process):
     """As where zarrs is asked for, and was not installed."""
-    url = tmp_path / "cube.zarr"
-    asked = ("sweep", spec_file(small), url) if command == "sweep" else ("limits", small_url)
-    ran = paradl_process(*asked, env=os.environ | {"ZARR_CODEC_PIPELINE__PATH": "zarrs.Unknown"})
+    unknown = {"ZARR_CODEC_PIPELINE__PATH": "zarrs.Unknown"}
+    ran = paradl_process("limits", small_url, env=os.environ | unknown)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
     assert ran.stderr.startswith("paradl: ZARR_CODEC_PIPELINE__PATH: ")
     assert "install their package (zarrs), or unset it" in ran.stderr
+
+
+def test_nothing_is_begun_with_codecs_that_are_not_there(small, tmp_path):
+    url = tmp_path / "cube.zarr"
+    with (
+        zarr.config.set({"codec_pipeline.path": "zarrs.Unknown"}),
+        pytest.raises(InputError, match="install their package"),
+    ):
+        sweep.run(small, url)
     assert not url.exists()
 
 
-def test_a_damaged_store(small_url, tmp_path, paradl_process):
+def test_a_damaged_store(small_url, tmp_path, rust):
     """A flipped bit is found by either."""
     url = shutil.copytree(small_url, tmp_path / "cube.zarr")
     path = next(url.glob("comm_time/c.*"))
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    ran = paradl_process("status", url, "--verify", env=os.environ | RUST)
-    assert ran.returncode == 1
-    assert path.name in ran.stdout
+    assert [Path(each.file).name for each in verify(str(url)).damaged] == [path.name]

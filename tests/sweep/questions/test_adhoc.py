@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import sweep
+from grids.names import split_labels
 from grids.reading.errors import InputError
-from sweep.questions.adhoc import Options, make_grid, split_labels, split_values
+from sweep.questions.adhoc import Options, make_grid, split_values
 from sweep.questions.cells import compute_cells
 
 PAPER = {"oracle": "paper"}

@@ -1,25 +1,30 @@
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sweep
 from kernels.flags import FORBIDS
 from sweep.cube.store import open_cube
 from sweep.questions import summary_table
+from sweep.questions.pictures.breakdown import describe_breakdown
+from sweep.questions.pictures.memory import describe_memory
+from sweep.questions.pictures.scaling import describe_scaling
 
 
 def test_against_brute_force(mixed):
     rows = sweep.best(mixed).to_dict("records")
-    assert len(rows) == 12
+    assert len(rows) == 24
+    given = ("model", "dataset", "system", "strategy", "inter_bandwidth")
     for row in rows:
-        cells = mixed.sel({key: row[key] for key in ("model", "dataset", "system", "strategy")})
+        cells = mixed.sel({key: row[key] for key in given})
         time = (cells.comp_time.astype(float) + cells.comm_time.astype(float)).values
         allowed = np.where((cells.limit.values & FORBIDS) == 0, time, np.inf)
         assert row["feasible"] == np.isfinite(allowed).any()
         if row["feasible"]:
             assert row["epoch_time"] == pytest.approx(allowed.min(), rel=1e-6)
-            cell = cells.sel({axis: row[axis] for axis in ("pe", "batch", "inter_bandwidth")})
+            cell = cells.sel({axis: row[axis] for axis in ("pe", "batch")})
             time = float(cell.comp_time) + float(cell.comm_time)
             assert row["epoch_time"] == pytest.approx(time, rel=1e-6)
             assert row["comp_time"] + row["comm_time"] == pytest.approx(time, rel=1e-6)
@@ -29,7 +34,7 @@ def test_against_brute_force(mixed):
 
 def test_the_fastest_comes_first(mixed):
     rows = sweep.best(mixed)
-    for _, place in rows.groupby(["model", "dataset"]):
+    for _, place in rows.groupby(["model", "dataset", "inter_bandwidth"]):
         allowed = place[place["feasible"].astype(bool)]
         assert allowed["epoch_time"].is_monotonic_increasing
         assert allowed["rank"].tolist() == list(range(1, len(allowed) + 1))
@@ -37,7 +42,8 @@ def test_the_fastest_comes_first(mixed):
 
 
 def test_losers_say_what_forbids_them(mixed):
-    rows = sweep.best(mixed, {"pe": 12, "model": "alexnet"}).set_index("strategy")
+    chosen = {"pe": 12, "model": "alexnet", "inter_bandwidth": "1 GB/s"}
+    rows = sweep.best(mixed, chosen).set_index("strategy")
     serial = rows.loc["serial"]
     assert serial["rank"] is None
     assert serial["limit"] == ["too_many_pes"]
@@ -62,7 +68,7 @@ def test_a_store_is_opened_once(small_url, monkeypatch):
 
 
 def test_pe_hours_and_cost_against_brute_force(mixed):
-    alone = mixed.sel(model="alexnet", dataset="imagenet-226")
+    alone = mixed.sel(model="alexnet", dataset="imagenet-226", inter_bandwidth=1e9)
     rows = sweep.best(alone, objective="cost", price=2.0).to_dict("records")
     for row in rows:
         cells = alone.sel(strategy=row["strategy"])
@@ -75,7 +81,7 @@ def test_pe_hours_and_cost_against_brute_force(mixed):
 
 
 def test_losers_of_a_store_are_explained_on_request(mixed_url):
-    selection = {"pe": 12, "model": "alexnet", "strategy": "serial"}
+    selection = {"pe": 12, "model": "alexnet", "strategy": "serial", "inter_bandwidth": 1e9}
     assert sweep.best(mixed_url, selection)["rejection"].tolist() == [None]
     (rejection,) = sweep.best(mixed_url, selection, why=True)["rejection"]
     assert rejection["limit"] == ["too_many_pes"]
@@ -97,6 +103,31 @@ def test_the_largest_global_batch_bounds_a_store(mixed):
     assert data["pe"] * data["batch"] <= 64
 
 
+def test_a_store_answers_as_its_cells_do_for_each_bandwidth(mixed, mixed_url):
+    rows = sweep.best(mixed_url).to_dict("records")
+    cells = sweep.best(mixed).to_dict("records")
+    for row, cell in zip(rows, cells, strict=True):
+        names = ("rank", "model", "strategy", "inter_bandwidth", "pe", "batch", "limit")
+        assert [row[name] for name in names] == [cell[name] for name in names]
+        assert row["epoch_time"] == pytest.approx(cell["epoch_time"], rel=1e-6)
+
+
+def test_each_memory_has_a_ranking_and_losers_of_its_own():
+    cells = sweep.compute_space(
+        "alexnet",
+        dataset="imagenet",
+        pe=8,
+        batch=[16, 4096],
+        strategy="data",
+        parameters={"memory_capacity": ["100 MB", "16 GB", "80 GB"]},
+        settings={"oracle": "paper"},
+    )
+    least, own, most = sweep.best(cells).to_dict("records")
+    assert [row["memory_capacity"] for row in (least, own, most)] == [1e8, 16e9, 80e9]
+    assert [row["batch"] for row in (least, own, most)] == [None, 16, 4096]
+    assert least["rejection"]["memory_capacity"] == 1e8
+
+
 def test_systems_compete():
     cells = sweep.compute_space(
         "alexnet",
@@ -111,6 +142,16 @@ def test_systems_compete():
     assert rows["rank"].tolist() == [1, 2, 3, 4]
     assert rows["epoch_time"].is_monotonic_increasing
     assert sweep.best(cells)["rank"].tolist() == [1, 2, 1, 2]
+    assert cells.precision.values.tolist() == ["fp32", "amp"]
+    settings = {"abci": ("fp32", "plain"), "dgx-a100": ("amp", "ddp")}
+    for answer in (rows, sweep.limits(cells), sweep.pareto(cells), sweep.bottleneck(cells)):
+        for row in pd.DataFrame(answer).to_dict("records"):
+            assert (row["precision"], row["software"]) == settings[row["system"]]
+    lost = [each for each in sweep.regret(cells) if each["worst_at"]]
+    for each in lost:
+        assert (each["worst_precision"], each["worst_software"]) == settings[each["worst_at"]]
+    assert lost
+    assert "precision" not in sweep.best(cells, {"system": "abci"})
 
 
 def test_a_cost_needs_a_price(mixed):
@@ -138,6 +179,16 @@ def test_an_epoch_is_at_least_one_iteration(oracle):
     assert (row["feasible"], row["limit"]) == (True, ["batch_exceeds_dataset"])
     one = sweep.best(cells, {"pe": 1}).to_dict("records")[0]
     assert one["limit"] == []
+    (line,) = sweep.limits(cells).to_dict("records")
+    assert (line["fastest_pe"], line["marks"]) == (1024, ["batch_exceeds_dataset"])
+    assert "marks" not in sweep.limits(cells, selection={"pe": 1})
+    (curve,) = describe_scaling(cells).curves
+    assert curve.beyond is not None
+    assert curve.beyond.tolist() == [False, True]
+    assert describe_memory(cells).beyond == ("p = 1,024",)
+    breakdown = describe_breakdown(cells).beyond
+    assert breakdown is not None
+    assert breakdown.tolist() == [False, True]
     # By data parallelism a PE computes as long for its own 300 samples, wherever they count.
     alone = one["comp_time"] / (50_000 / 300)
     assert row["comp_time"] == pytest.approx(alone, rel=1e-6)

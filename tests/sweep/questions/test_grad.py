@@ -9,7 +9,7 @@ import sweep
 from grids.reading.errors import InputError
 
 PLACE: dict[str, Any] = {"dataset": "imagenet"}
-STRATEGIES = ["data", "data+filter"]
+STRATEGIES = ["data+filter:group=2", "data+filter:group=4"]  # of one program
 NAMES = ["inter_bandwidth", "inter_latency", "efficiency_matmul", "layer_overhead"]
 VALUES: dict[str, Any] = {
     "inter_bandwidth": np.array([1e9, 5e9]),  # an axis, the last one
@@ -50,8 +50,8 @@ def test_times_are_those_of_predictions(slopes: Any) -> None:
     many = sweep.predict("resnet50", STRATEGIES, [4, 16], [8, 32], parameters=VALUES, **PLACE)
     np.testing.assert_allclose(many.paradl.epoch_time, slopes.epoch_time, rtol=1e-6)
     alone = {**VALUES, "inter_bandwidth": 5e9}
-    one = sweep.predict("resnet50", "data", 16, 32, parameters=alone, **PLACE)
-    cell = {"strategy": "data", "pe": 16, "batch": 32, "inter_bandwidth": 5e9}
+    one = sweep.predict("resnet50", STRATEGIES[0], 16, 32, parameters=alone, **PLACE)
+    cell = {"strategy": STRATEGIES[0], "pe": 16, "batch": 32, "inter_bandwidth": 5e9}
     assert slopes.epoch_time.sel(cell).item() == pytest.approx(one["epoch_time"], rel=1e-12)
 
 

@@ -60,7 +60,7 @@ def test_samples_are_divided(asked, batch, shares, samples):
 def test_what_divides_nothing_is_refused(asked, batch, message):
     with pytest.raises(InputError) as error:
         divide_samples(asked, batch)
-    assert str(error.value).startswith("--micro-batches: ")
+    assert str(error.value).startswith("micro_batches: ")
     assert message in str(error.value)
 
 

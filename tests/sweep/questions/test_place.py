@@ -125,12 +125,12 @@ def test_out_of_time_is_said(tmp_path):
 REFUSED = [
     ({"what": "inception"}, "unknown model or graph 'inception'; did you mean 'inception_v3'?"),
     ({"devices": 9}, "expected 1 to 8 devices"),
-    ({"what": "alexnet"}, "--batch: expected the samples of a step"),
-    ({"batch": 8}, "--batch: the times of a graph are of its own batch, got 8"),
-    ({"dataset": "imagenet"}, "--dataset: the times of a graph are of its own dataset"),
+    ({"what": "alexnet"}, "batch: expected the samples of a step"),
+    ({"batch": 8}, "batch: the times of a graph are of its own batch, got 8"),
+    ({"dataset": "imagenet"}, "dataset: the times of a graph are of its own dataset"),
     ({"system": "dgx2"}, "unknown system 'dgx2'"),
-    ({"time_limit": 0.0}, "--time-limit: expected seconds, more than 0"),
-    ({"time_limit": float("nan")}, "--time-limit: expected seconds, more than 0"),
+    ({"time_limit": 0.0}, "time_limit: expected seconds, more than 0"),
+    ({"time_limit": float("nan")}, "time_limit: expected seconds, more than 0"),
     ({"what": "none.yaml"}, "none.yaml: no such file"),
     ({"what": "none.txt"}, "none.txt: no such file"),
 ]

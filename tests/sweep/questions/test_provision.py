@@ -36,6 +36,7 @@ def test_the_fewest_pes_that_meet_a_deadline():
     assert best["pe_hours"] == pytest.approx(21 * best["train_time"] / 3600)
     assert best["cost"] == pytest.approx(2 * best["pe_hours"])
     assert best["holds"] is None
+    assert list_provisions(grid, f"{deadline!r} s", epochs=10, price=2.0) == [best, alone]
     assert alone["pe"] is None
     assert alone["reason"].startswith("at best ")
     assert alone["reason"].endswith(" s, on 1 PEs")
@@ -51,7 +52,7 @@ def test_a_deadline_at_the_median_holds_in_half_of_the_cases():
 def test_deadlines_and_epochs_that_cannot_be(mixed):
     with pytest.raises(InputError, match="deadline: expected more than 0, got 0"):
         list_provisions(mixed, 0)
-    with pytest.raises(InputError, match="epochs: nobody says how many epochs; give --epochs"):
+    with pytest.raises(InputError, match="epochs: the number of epochs is not given; such as 90"):
         list_provisions(read_grid(pe=4, batch=8, strategy="data", settings=PAPER), 60)
 
 
@@ -86,6 +87,41 @@ def test_memory_and_batch():
     assert batch["needed"] == predicted["largest_batch"]
 
 
+@pytest.mark.parametrize(
+    ("parameter", "swept", "own"),
+    [
+        ("inter_bandwidth", ["5 GB/s", "10 GB/s", "20 GB/s"], 12.5e9),
+        ("memory_capacity", ["1 GB", "80 GB"], 16e9),
+    ],
+)
+def test_a_swept_parameter_that_is_sought_has_one_answer(parameter, swept, own):
+    options = {"pe": [32, 64], "batch": 64, "strategy": "data", "settings": PAPER}
+    plain = list_needs(read_grid(**options), parameter, efficiency=0.8)
+    rows = list_needs(
+        read_grid(**options, parameters={parameter: swept}), parameter, efficiency=0.8
+    )
+    assert [row["pe"] for row in rows] == [32, 64]
+    assert [row["needed"] for row in rows] == [row["needed"] for row in plain]
+    assert {row["own"] for row in rows} == {own}
+    assert all(parameter not in row for row in rows)
+
+
+def test_swept_batches_have_one_largest_batch():
+    grid = read_grid(
+        pe=8,
+        batch=[16, 100_000],
+        strategy="data",
+        settings=PAPER,
+        parameters={"memory_capacity": ["16 GB", "32 GB"]},
+    )
+    rows = list_needs(grid, "batch")
+    assert [row["memory_capacity"] for row in rows] == [16e9, 32e9]
+    assert rows[0]["needed"] == predict("data", 8, 16, PAPER)["largest_batch"]
+    assert [row["own"] for row in rows] == [None, None]
+    (chosen,) = list_needs(grid, "batch", {"batch": 16, "memory_capacity": "16 GB"})
+    assert (chosen["own"], chosen["needed"]) == (16, rows[0]["needed"])
+
+
 def test_a_need_without_a_goal(mixed):
     with pytest.raises(InputError, match="inter_latency needed for"):
         list_needs(mixed, "inter_latency")
@@ -102,6 +138,18 @@ def test_the_fewest_pes_that_probably_meet_a_deadline():
     (short,) = list_provisions(fewer, deadline, epochs=10)
     assert even["pe"] < sure["pe"]
     assert short["holds"] < 0.9 <= sure["holds"]
+
+
+def test_each_bandwidth_needs_its_own_fewest_pes():
+    bandwidths = {"inter_bandwidth": ["1 GB/s", "25 GB/s"]}
+    options = {"pe": "pow2:1..256", "batch": 64, "strategy": "data", "settings": PAPER}
+    slow, fast = (
+        list_provisions(read_grid(**options, parameters={"inter_bandwidth": each}), 1800, epochs=10)
+        for each in bandwidths["inter_bandwidth"]
+    )
+    rows = list_provisions(read_grid(**options, parameters=bandwidths), 1800, epochs=10)
+    assert [row["pe"] for row in rows] == [fast[0]["pe"], slow[0]["pe"]]
+    assert [row["inter_bandwidth"] for row in rows] == [25e9, 1e9]
 
 
 @pytest.mark.parametrize(("settings", "holds"), [({}, 1.0), (PAPER, 0.9)])

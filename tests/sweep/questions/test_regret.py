@@ -1,5 +1,6 @@
 """Regrets, against xarray's minima over the cells."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 import xarray as xr
 
 import sweep
+from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError
 from sweep.questions.regret import rank_losses
+from sweep.show.regret import show_regrets
 
 AXES: dict[str, Any] = {
     "model": "resnet50",
@@ -31,7 +34,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 def find_losses(cube: xr.Dataset, over: str) -> xr.DataArray:
     """The loss of each strategy in each scenario, infinite where it is not feasible."""
     time = cube.paradl.epoch_time.where(cube.paradl.feasible).fillna(np.inf)
-    kept = {"model", "dataset", "system", "strategy", over}
+    kept = {"model", "dataset", "system", "strategy", "inter_bandwidth", over}
     least = time.min([dim for dim in time.dims if dim not in kept])
     return least / least.min("strategy") - 1
 
@@ -87,6 +90,38 @@ def test_draws_are_of_the_best_configurations() -> None:
         if row["rank"]:
             assert row["worst_loss"] >= row["mean_loss"] > 0
             assert row["worst_loss"] > ranked[row["strategy"]] / ranked.min() - 1
+            assert "expected" in row["worst_at"]
+
+
+def test_a_draw_is_said_by_what_slows_a_strategy() -> None:
+    """With the parameter that is named at its expected value the worst loss is less."""
+    asked = ("data", "data+filter:group=4"), 64, 8
+    space = sweep.predict("vgg16", *asked, dataset="imagenet")
+    (worst,) = (row for row in sweep.regret(space, over="draws") if row["worst_loss"])
+    name, value = worst["worst_at"].split(" (")[0].split(" ", 1)
+    parameter = PARAMETERS[name]
+    expected = worst["worst_at"].split("(expected ")[1].split(")")[0]
+    assert parameter.read(value) != parameter.read(expected)
+    settled = sweep.predict("vgg16", *asked, dataset="imagenet", parameters={name: expected})
+    (less,) = (row for row in sweep.regret(settled, over="draws") if row["worst_loss"])
+    assert less["worst_loss"] < worst["worst_loss"]
+
+
+def test_tables_shorten_what_data_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    rows: list[dict[str, Any]] = [
+        {"rank": None, "model": "a", "strategy": "b", "worst_loss": None, "worst_at": None},
+        {"rank": 1, "model": "a", "strategy": "c", "worst_loss": 0.5, "worst_at": 2.5e10},
+    ]
+    bandwidths = [1e9 * (n + 1) for n in range(256)]
+    whole = [
+        row | {"infeasible_at": values} for row, values in zip(rows, [bandwidths, []], strict=True)
+    ]
+    show_regrets(whole, "inter_bandwidth", "table", every=False)
+    table = capsys.readouterr().out
+    assert "256 values, 1 GB/s to 256 GB/s" in table
+    assert "25 GB/s" in table
+    show_regrets(whole, "inter_bandwidth", "json", every=False)
+    assert json.loads(capsys.readouterr().out)[0]["infeasible_at"] == bandwidths
 
 
 @pytest.mark.parametrize(
@@ -111,7 +146,8 @@ def test_the_command(url: str, paradl: Any) -> None:
     code, out, _ = paradl("regret", url, "--format", "csv")
     assert (code, out.splitlines()[0]) == (
         0,
-        "rank,model,dataset,strategy,worst_loss,worst_at,mean_loss,infeasible_at",
+        "rank,model,dataset,inter_bandwidth,strategy,worst_loss,worst_at,worst_precision,"
+        "worst_software,mean_loss,infeasible_at",
     )
     code, _, told = paradl("regret", url, "--sel", "strategy=serial", "--quiet")
     assert (code, told) == (4, "paradl: no strategy is feasible throughout\n")

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+import sweep
 from grids.reading.errors import InputError
-from sweep.questions.selection import locate_values, select
+from sweep.questions.selection import find_nearest, locate_values, select
 
 
 @pytest.mark.parametrize("value", ["3,8", ["8", 3], [8, "3", "3"], ("3 , 8",)])
@@ -39,7 +40,7 @@ def test_a_label_may_have_commas(tmp_path, small):
         ({"pe": 5}, "no pe 5 in this cube; the nearest is 4; known:"),
         ({"pe": "many"}, "expected a number, got 'many'"),
         ({"inter_bandwidth": "3 s"}, "expected a value in B/s"),
-        ({"pe": []}, "--sel pe: expected at least one value, got none"),
+        ({"pe": []}, "^selection pe: expected at least one value, got none"),
         ("pe=8", "selection: expected a mapping of axes to values, got 'pe=8'"),
     ],
 )
@@ -59,6 +60,34 @@ def test_many_values_are_told_by_the_nearest():
     with pytest.raises(InputError) as error:
         locate_values({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
     assert str(error.value) == (
-        "--sel: no pe 5002 in this cube; known: 10,000 values from 10 to 100000, of which the "
+        "selection: no pe 5002 in this cube; known: 10,000 values from 10 to 100000, of which the "
         "nearest are 4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"
     )
+
+
+def test_the_nearest_values_of_axes_of_numbers():
+    axes = {"pe": np.array([4, 8, 16]), "inter_bandwidth": np.geomspace(1e9, 1e11, 3)}
+    assert find_nearest(axes, {"pe": "8,16", "model": "alexnet"}) == {}
+    assert find_nearest(axes, {"pe": ["7", "17"], "inter_bandwidth": "25 GB/s"}) == {
+        "pe": [8, 16],
+        "inter_bandwidth": [pytest.approx(1e10)],
+    }
+    with pytest.raises(InputError, match="inter_bandwidth"):
+        find_nearest(axes, {"inter_bandwidth": "25 s"})
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda ds: sweep.best(ds, {"pe": 65}), "^selection: no pe 65"),
+        (lambda ds: sweep.best(ds, objective="cost"), "^objective: "),
+        (lambda ds: sweep.provision(ds, "2 parsecs", epochs=1), "^deadline: .*2 parsecs"),
+        (lambda ds: sweep.provision(ds, -1, epochs=1), "^deadline: "),
+        (lambda ds: sweep.needs(ds, "inter_latency"), "^efficiency: "),
+        (lambda ds: sweep.compute_space("alexnet", strategy="dta"), "^strategy: .*dta"),
+    ],
+)
+def test_messages_in_python_name_arguments(mixed, ask, message):
+    with pytest.raises(InputError, match=message) as told:
+        ask(mixed)
+    assert "--" not in str(told.value)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import sweep
-from sweep.show.explanation import describe_obstacle
+from sweep.show.obstacle import describe_obstacle
 
 POWERS = [2**n for n in range(13)]  # ABCI has 4,352 PEs
 
@@ -111,6 +111,25 @@ def test_not_one_sample_may_fit() -> None:
     assert describe_obstacle(answer).endswith(": memory; not one sample fits")
 
 
-def test_other_obstacles_have_none() -> None:
+def test_serial_is_one_pe() -> None:
     told = describe_obstacle(ask("serial", 2, 8))
-    assert told == "this configuration is not feasible: too_many_pes"
+    assert told == "this configuration is not feasible: too_many_pes; serial is one PE"
+
+
+@pytest.mark.parametrize(
+    ("group", "advice"),
+    [
+        (3, "3 does not divide 64 PEs: group sizes that do are 2, 4, 8, 16, 32, 64"),
+        (128, "larger than all 64: group sizes that do are 2, 4, 8, 16, 32, 64"),
+    ],
+)
+def test_groups_that_would_divide_are_listed(group, advice) -> None:
+    told = describe_obstacle(ask(f"data+filter:group={group}", 64, 8))
+    assert "group_does_not_divide" in told
+    assert told.endswith(advice)
+
+
+def test_the_limit_of_a_strategy_is_named() -> None:
+    told = describe_obstacle(ask("filter", 4096, 8))
+    assert "too_many_pes" in told
+    assert "min F" in told

@@ -2,8 +2,8 @@
 
 import sweep
 
-# Beyond the 64 calls after which a process once went from numpy to compiled programs.
-MANY = 66
+# What runs in numpy does so at any call (tests/kernels/test_compiled.py): a few show the rest.
+TIMES = 4
 
 
 def test_a_prediction_is_the_same_each_time() -> None:
@@ -13,7 +13,7 @@ def test_a_prediction_is_the_same_each_time() -> None:
                 "alexnet", dataset="imagenet", strategy="data", pe=8, batch=32, system="abci"
             )
         )
-        for _ in range(MANY)
+        for _ in range(TIMES)
     }
     assert len(answers) == 1
 
@@ -22,4 +22,4 @@ def test_a_dataset_can_be_asked_for_its_best_as_often_as_one_likes() -> None:
     cells = sweep.compute_space(
         "alexnet", dataset="imagenet", pe=[8], batch=[32], strategy=["data", "data+filter:group=2"]
     )
-    assert len({repr(sweep.best(cells)) for _ in range(MANY)}) == 1
+    assert len({repr(sweep.best(cells)) for _ in range(TIMES)}) == 1

@@ -115,12 +115,12 @@ def test_rows_are_left_out_on_request(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rows": 0}, "--rows: expected 1 to 10,000,000,000 rows, got 0"),
-        ({"near_limits": 1.5}, "--near-limits: expected a share from 0 to 1, got 1.5"),
+        ({"rows": 0}, "rows: expected 1 to 10,000,000,000 rows, got 0"),
+        ({"near_limits": 1.5}, "near_limits: expected a share from 0 to 1, got 1.5"),
         ({"near_limits": 0.6, "near_crossovers": 0.6}, "expected shares of 1 at most together"),
         ({"leave_out": ["feasible"]}, "unknown rows 'feasible'; did you mean 'infeasible'"),
         ({"splits": ["models"]}, "unknown split 'models'; did you mean 'model'"),
-        ({"gradients": ["bandwidth"]}, "--gradient: unknown input 'bandwidth'"),
+        ({"gradients": ["bandwidth"]}, "gradient: unknown input 'bandwidth'"),
     ],
 )
 def test_bad_arguments_are_one_message_and_leave_nothing(arguments, message, tmp_path) -> None:
@@ -161,7 +161,7 @@ def test_bad_specs_are_one_message(spec, message, tmp_path) -> None:
 
 def test_a_split_that_leaves_nothing_to_test(tmp_path) -> None:
     one = replace_axes(model="alexnet", system="dgx-a100", pe=8)
-    with pytest.raises(InputError, match="--split model: model has one value, and nothing is left"):
+    with pytest.raises(InputError, match="splits model: model has one value, and nothing is left"):
         sample(one, tmp_path / "rows", 10, splits=["model"])
 
 

@@ -83,7 +83,10 @@ def test_a_damaged_file_is_one_message(trained, tmp_path):
         save_file(saved | {name: np.ascontiguousarray(value)}, path, metadata=facts)
         with pytest.raises(InputError, match="damaged"):
             load_surrogate(path)
-    for key, wrong in (("features", ["__import__"]), ("members", 10**9), ("learner", "code")):
+    for key, wrong in (
+        *(("features", ["__import__"]), ("members", 10**9), ("learner", "code")),
+        *(("constants", {"gamma": 10**400}), ("splits", [["random"]]), ("splits_of_data", None)),
+    ):
         rewrite(trained, path, **{key: wrong})
         with pytest.raises(InputError, match="damaged"):
             load_surrogate(path)
@@ -97,6 +100,9 @@ def test_trees_that_lead_back_are_refused():
     (first, *_) = build_forests(arrays, 3)
     assert isinstance(first, Forest)
     assert first.sum_leaves(np.zeros((2, 3), np.float32)).tolist() == [1.5, 1.5]
-    for name, value in (("feature2", [0]), ("roots1", [7]), ("feature0", [9]), ("left3", [0, 1])):
+    for name, value in (
+        *(("feature2", [0]), ("roots1", [7]), ("feature0", [9]), ("left3", [0, 1])),
+        *(("roots2", [[0]]), ("threshold1", [[1.5]])),
+    ):
         with pytest.raises(InputError, match="the trees of this surrogate are damaged"):
             build_forests(arrays | {name: np.array(value)}, 3)

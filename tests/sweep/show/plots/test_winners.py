@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,15 @@ def test_texts_are_legible(axis, size, expect_legible):
     assert ("16 GB/s" in texts) == (axis == "inter_bandwidth")
 
 
+def test_global_batches_beyond_the_data_set_are_marked(expect_legible):
+    plain = make_map()
+    beyond = np.zeros(plain.winners.shape, bool)
+    beyond[4, 6:] = True
+    texts = expect_legible(draw(replace(plain, beyond=beyond)))
+    assert any("larger than the data set" in text for text in texts)
+    assert not any("larger than the data set" in text for text in expect_legible(draw(plain)))
+
+
 def test_colours_are_the_strategies():
     (filled, _) = draw(make_map()).axes[0].collections
     looks, shown = choose_looks(KNOWN), make_map()
@@ -69,4 +79,4 @@ def test_a_region_without_room_has_its_name_in_the_key_alone(expect_legible):
 def test_that_counts_are_left_out_is_told(expect_legible):
     shown = make_map()
     thinned = Map(**{**vars(shown), "counts": 1024})
-    assert any("of 1,024 PE counts, 8" in text for text in expect_legible(draw(thinned)))
+    assert any("8 of 1,024 PE counts" in text for text in expect_legible(draw(thinned)))

@@ -1,0 +1,90 @@
+"""Names of the catalogue, and how a reference to it, or to a file, is told from a slip.
+
+Apart from what reads entries: a name is refused before anything slow is imported.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from grids.reading.errors import InputError, shorten, suggest_name
+
+CATALOGUE = Path(__file__).parent / "catalogue"
+
+Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
+
+# Where it is written how to make an entry of one's own.
+GUIDES: dict[Kind, str] = {"model": "docs/your-model.md", "system": "docs/your-machine.md"}
+
+# Models as frameworks save them.
+FOREIGN = (
+    *(".onnx", ".pt", ".pth", ".ckpt", ".safetensors", ".h5", ".hdf5", ".keras", ".pb"),
+    *(".tflite", ".mlmodel", ".py", ".prototxt", ".caffemodel"),
+)
+
+
+@cache
+def list_names(kind: Kind) -> tuple[str, ...]:
+    """The names of the catalogue."""
+    return tuple(sorted(path.stem for path in (CATALOGUE / f"{kind}s").glob("*.yaml")))
+
+
+def check_name(kind: Kind, reference: str) -> None:
+    """Refuse a reference that is no path and none of the catalogue's names."""
+    name, settings = split_reference(reference) if kind == "system" else (reference, None)
+    if settings is not None:
+        check_name(kind, name)
+        return
+    if kind == "model":
+        _refuse_foreign(reference)
+    if not is_path(reference) and reference not in list_names(kind):
+        raise InputError(f"unknown {kind} {shorten(reference)}", advice=_advise(kind, reference))
+
+
+def _advise(kind: Kind, name: str) -> str:
+    """What to write in the place of an unknown name."""
+    guide = GUIDES.get(kind)
+    own = f"; or write a file of your own, such as ./mine.yaml ({guide})" if guide else ""
+    return f"{suggest_name(name, list_names(kind))}{own}"
+
+
+def _refuse_foreign(reference: str) -> None:
+    """Refuse a model file of a framework, by its ending."""
+    ending = Path(reference).suffix.casefold()
+    if ending in FOREIGN:
+        raise InputError(
+            f"{shorten(reference)}: {ending} files are not read",
+            advice=f"write the network's layers as YAML ({GUIDES['model']})",
+        )
+
+
+def split_reference(reference: str) -> tuple[str, str | None]:
+    """A system's name or path, and its settings if it has any; paths may have colons, too."""
+    name, colon, settings = reference.rpartition(":")
+    if not colon or "/" in settings or is_path(settings):
+        return reference, None
+    return name, settings
+
+
+def split_labels(text: str) -> list[str]:
+    """The names of `abci,dgx-h100:precision=amp,software=ddp`, whose settings have commas too."""
+    names: list[str] = []
+    for part in (each.strip() for each in text.split(",")):
+        # A setting of the name before it: names have no equals signs but behind a colon.
+        if names and "=" in part and ":" not in part:
+            names[-1] += f",{part}"
+        else:
+            names.append(part)
+    return names
+
+
+def is_path(reference: str) -> bool:
+    """Whether a reference is a file rather than a name."""
+    path = Path(reference)
+    # Never by what lies there: a file that is called as a model would take the catalogue's place.
+    return "/" in reference or path.suffix in (".yaml", ".yml") or is_net(path)
+
+
+def is_net(path: Path) -> bool:
+    """Whether a file is one of ParaDL's models, by its ending."""
+    return path.suffix.startswith(".net")  # the authors' end in .net, .net_sc and .net_256

@@ -1,0 +1,32 @@
+"""Names in options, checked before anything slow is imported: a slip is answered at once."""
+
+from typing import Any, Literal
+
+from grids.reading.errors import InputError
+
+KINDS: tuple[Literal["model", "dataset", "system"], ...] = ("model", "dataset", "system")
+
+
+def check_names(given: dict[str, Any], *, several: bool) -> None:
+    """Refuse unknown models, data sets, systems and strategies, which stand under these keys.
+
+    several: whether commas separate names.
+    """
+    # Late, as all that commands import.
+    from grids.entries.strategies import parse_strategy
+    from grids.names import check_name, split_labels
+
+    def split(option: str) -> list[str]:
+        text = given.get(option)
+        if text is None:
+            return []
+        return split_labels(text) if several else [text]
+
+    for kind in KINDS:
+        for name in split(kind):
+            try:
+                check_name(kind, name)
+            except InputError as error:
+                raise InputError(str(error), where=f"--{kind}") from None
+    for label in split("strategy"):
+        parse_strategy(label, "--strategy")

@@ -1,0 +1,54 @@
+"""Typer's messages about options, with what to write instead."""
+
+from typing import Any
+
+import typer
+
+# Typer has no public name for the errors of a command line.
+UsageError: Any = typer.BadParameter.__mro__[1]
+
+# What other programs have an option for, and what to write here.
+ELSEWHERE = {
+    "--precision": "--system NAME:precision=bf16",
+    "--software": "--system NAME:software=ddp",
+    "--fp16": "--system NAME:precision=amp",
+    "--amp": "--system NAME:precision=amp",
+    "--bf16": "--system NAME:precision=bf16",
+    "--tf32": "--system NAME:precision=tf32",
+    **dict.fromkeys(("--gpu", "--gpus", "--pes", "--devices", "--ranks", "--world-size"), "--pe"),
+    **dict.fromkeys(("--batch-size", "--bs", "--local-batch"), "--batch"),
+    "--global-batch": "--batch with --scaling strong",
+    "--machine": "--system",
+    "--cluster": "--system",
+    "--network": "--model",
+    "--data": "--dataset",
+    "--bandwidth": "--set 'inter_bandwidth=25 GB/s'",
+    "--latency": "--set 'inter_latency=5 us'",
+}
+
+# Typer's words, which are pydantic's, and ours.
+PLAINER = {
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole "
+    "number, such as 32",
+    "Input should be a valid number, unable to parse string as a number": "expected a number, "
+    "such as 0.5",
+}
+
+
+def explain_usage(error: Any) -> None:
+    """Change the message of a usage error where ours helps more."""
+    option = getattr(error, "option_name", None)
+    instead = None if option is None else _find_option(option)
+    if instead is not None:
+        error.message = f"{error.message}; write {instead}"
+        error.possibilities = None  # neighbours by spelling
+    for theirs, ours in PLAINER.items():
+        error.message = error.message.replace(theirs, ours)
+
+
+def _find_option(option: str) -> str | None:
+    """What to write in the place of an option that a command lacks."""
+    from grids.entries.parameters import FREE  # late: pydantic comes with it
+
+    name = option.lstrip("-").replace("-", "_")
+    return f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)

@@ -1,0 +1,74 @@
+"""Precision and software of systems that an answer compares: times of others are not alike."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grids.entries.systems import System
+from sweep.questions.lines import Columns
+from sweep.questions.space import Space
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Row = dict[str, Any]
+
+# Keys whose value may be a system, and what its precision and software are called there.
+PLACES = {
+    "system": ("precision", "software"),
+    "worst_at": ("worst_precision", "worst_software"),
+}
+
+
+def list_systems(space: Space) -> list[System]:
+    """The systems of a slice."""
+    return [space.grid.systems[at] for at in space.places["system"]]
+
+
+def add_software(space: Space, rows: list[Row]) -> list[Row]:
+    """The rows of a slice, of several systems with the precision and software of each.
+
+    Behind the system's name; `worst_at`, where it is a system, has its own behind it.
+    """
+    systems = list_systems(space)
+    if len(systems) < 2:
+        return rows
+    settings = {each.name: (each.precision, each.software) for each in systems}
+    return [_add_settings(row, settings) for row in rows]
+
+
+def add_columns(space: Space, labels: Columns) -> Columns:
+    """The same of columns."""
+    systems = list_systems(space)
+    if len(systems) < 2:
+        return labels
+    known: dict[str, dict[str, str]] = {
+        name: {each.name: getattr(each, name) for each in systems} for name in PLACES["system"]
+    }
+    items: Columns = {}
+    for key, values in labels.items():
+        items[key] = values
+        for name in PLACES.get(key, ()):
+            items[name] = np.array([known[name][each] for each in values.tolist()], object)
+    return items
+
+
+def name_software(cells: "xr.Dataset", systems: Sequence[System]) -> "xr.Dataset":
+    """Cells of several systems with the precision and software of each as coordinates."""
+    if len(systems) < 2:
+        return cells
+    return cells.assign_coords(
+        {name: ("system", [getattr(each, name) for each in systems]) for name in PLACES["system"]}
+    )
+
+
+def _add_settings(row: Row, settings: Mapping[str, tuple[str, str]]) -> Row:
+    items: Row = {}
+    for key, value in row.items():
+        items[key] = value
+        if key in PLACES and value in settings:
+            items |= dict(zip(PLACES[key], settings[value], strict=True))
+        elif key == "worst_at" and "system" not in row:
+            items |= dict.fromkeys(PLACES[key])
+    return items

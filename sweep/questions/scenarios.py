@@ -1,0 +1,79 @@
+"""Scenarios: what is particular about one draw of what is not known of a machine, in words."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import Grid
+from grids.reading.units import format_quantity
+from kernels.case import Case
+from kernels.draws import Uncertainty
+from kernels.software import Software
+from sweep.questions.plain_numbers import number
+from sweep.questions.probability import draw_sample_times
+from sweep.questions.row_cases import build_row_case
+
+Row = Mapping[str, Any]
+
+NAMES = tuple(field.name for field in fields(Software))
+# Parameters that a scenario names, and the least effect of the second, in parts of the first's.
+MOST, LEAST = 2, 0.25
+
+
+def describe_draw(grid: Grid, row: Row, other: Row, draw: int) -> str:
+    """The parameters that slow one strategy against another most in a draw, with their values.
+
+    Each is moved to its value in the draw by itself, all others as expected. row, other: rows of
+    `best`.
+    """
+    case, rival = (build_row_case(grid.ask_intervals(), each) for each in (row, other))
+    effects = _move_one_by_one(case, draw) - _move_one_by_one(rival, draw)
+    effects = effects[:-1] - effects[-1]
+    order = np.argsort(-effects)[:MOST]
+    told = [at for at in order if effects[at] > LEAST * effects[order[0]]]
+    return ", ".join(_write_parameter(case, at, draw) for at in told) or "as expected"
+
+
+def _move_one_by_one(case: Case, draw: int) -> NDArray[np.float64]:
+    """Logarithms of a sample's time with one factor of a draw each; the last with none."""
+    drawn = case.uncertainty
+    assert drawn is not None  # intervals were asked for
+    count = len(NAMES) + 2
+
+    def move(values: Any, at: int) -> NDArray[np.float64]:
+        moved = np.ones((count, *np.shape(values)[1:]))
+        moved[at] = np.asarray(values)[draw]
+        return moved
+
+    alone: Uncertainty = replace(
+        drawn,
+        factors=Software(
+            **{name: move(getattr(drawn.factors, name), at) for at, name in enumerate(NAMES)}
+        ),
+        serial=move(drawn.serial, len(NAMES)),
+    )
+    times, _ = draw_sample_times(replace(case, uncertainty=alone, training=None))
+    logarithms: NDArray[np.float64] = np.log(np.asarray(times, float))
+    return logarithms
+
+
+def _write_parameter(case: Case, at: int, draw: int) -> str:
+    """A parameter's value in a draw, and the expected one."""
+    drawn = case.uncertainty
+    assert drawn is not None
+    if at == len(NAMES):
+        return f"time on one PE x {float(np.ravel(drawn.serial[draw])[0]):.2g}"
+    name = NAMES[at]
+    factor = float(np.ravel(getattr(drawn.factors, name)[draw])[0])
+    expected = number(getattr(case.software, name))
+    values = (_write(name, each) for each in (expected * factor, expected))
+    return "{} {} (expected {})".format(name, *values)
+
+
+def _write(name: str, value: float) -> str:
+    unit = PARAMETERS[name].unit
+    return f"{value:.2g}" if unit == "1" else format_quantity(value, unit, digits=3)

@@ -1,0 +1,68 @@
+"""Slips on the command line: one message that says what to write."""
+
+import pytest
+
+ASK = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data")
+
+
+def fail(paradl, *arguments: object) -> str:
+    """What stderr says of a command that is bad usage."""
+    code, out, err = paradl(*arguments)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("options", "instead"),
+    [
+        (("--precision", "bf16"), "--system NAME:precision=bf16"),
+        (("--gpus", "8"), "--pe"),
+        (("--inter-bandwidth", "25 GB/s"), "--set inter_bandwidth="),
+    ],
+)
+@pytest.mark.parametrize("verb", ["predict", "best"])
+def test_what_an_option_is_called_here(verb, options, instead, paradl):
+    told = fail(paradl, verb, *ASK, *options)
+    assert f"No such option: {options[0]}; write {instead}" in told
+
+
+@pytest.mark.parametrize("value", ["32.5", "1-64", "many"])
+def test_a_count_is_a_whole_number(value, paradl):
+    assert "expected a whole number" in fail(paradl, "predict", *ASK, "--pe", 8, "--batch", value)
+
+
+def test_a_share_is_a_number(paradl):
+    assert "expected a number" in fail(paradl, "limits", *ASK, "--efficiency", "half")
+
+
+def test_a_range_is_written_with_two_dots(paradl):
+    told = fail(paradl, "limits", *ASK, "--pe", "1-64", "--batch", 32)
+    assert "got '1-64'; write the range as '1..64'" in told
+
+
+@pytest.mark.parametrize("command", ["best", "limits", "status"])
+def test_a_spec_is_no_cube(command, tmp_path, paradl):
+    spec = tmp_path / "week.yaml"
+    spec.write_text("axes: {}\n")
+    assert "paradl sweep week.yaml STORE" in fail(paradl, command, spec)
+
+
+def test_the_spec_stands_first(tmp_path, paradl):
+    spec, store = tmp_path / "week.yaml", tmp_path / "out.zarr"
+    told = fail(paradl, "sweep", store, spec)
+    assert f"swap them: paradl sweep {spec} {store}" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_model_may_be_written(paradl):
+    told = fail(paradl, "best", "--model", "mobilenetv3", "--dataset", "imagenet")
+    assert "did you mean 'mobilenet_v2'?" in told
+    assert "docs/your-model.md" in told
+
+
+@pytest.mark.parametrize("model", ["net.onnx", "./net.onnx", "net.pt"])
+def test_models_of_frameworks_are_written_anew(model, paradl):
+    told = fail(paradl, "predict", *ASK[2:], "--model", model, "--pe", 8, "--batch", 32)
+    assert "not read" in told
+    assert "docs/your-model.md" in told

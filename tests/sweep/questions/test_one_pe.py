@@ -1,0 +1,36 @@
+"""On one PE every strategy is the same training: all are feasible or none, in the same time."""
+
+import pytest
+
+import sweep
+from sweep.questions.adhoc import Options, make_grid
+from sweep.questions.best import rank_strategies
+
+BASES = ("spatial", "pipeline", "filter", "channel")
+HYBRIDS = tuple(f"data+{base}:group=best" for base in BASES)
+
+
+@pytest.mark.parametrize("oracle", ["machine", "paper"])
+@pytest.mark.parametrize("batch", [1, 4096])
+def test_a_group_of_the_best_size_agrees_with_plain_strategies(oracle, batch):
+    told = [
+        sweep.predict(
+            "alexnet", strategy, 1, batch, dataset="imagenet", settings={"oracle": oracle}
+        )
+        for strategy in ("serial", "data", *BASES, *HYBRIDS)
+    ]
+    first, *others = told
+    for each in others:
+        assert each["group"] == 1
+        assert each["feasible"] == first["feasible"]
+        assert each["limit"] == first["limit"]
+        assert each["epoch_time"] == pytest.approx(first["epoch_time"], rel=1e-12)
+        assert each["memory"] == pytest.approx(first["memory"], rel=1e-12)
+
+
+@pytest.mark.parametrize("batch", [1, 4096])
+def test_best_agrees_on_what_is_feasible(batch):
+    options = Options("alexnet", 1, batch, "imagenet", strategy=["data", *BASES, *HYBRIDS])
+    rows = rank_strategies(make_grid(options), {}, "epoch_time")
+    assert len(rows) == 9
+    assert len({row["feasible"] for row in rows}) == 1

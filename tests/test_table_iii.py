@@ -1,0 +1,147 @@
+"""Table III's rows with the catalogue's networks, each number worked out from the table's text.
+
+`conventions: table` takes sums and bounds as they are written, `authors` the layers that the
+authors' tool and experiments split and count (docs/oracle.md).
+"""
+
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from grids.grid import Grid
+from grids.inputs.case import build_case
+from grids.library import find
+from grids.models.layers import LayerTable
+from grids.reading.errors import InputError
+from grids.spec import Spec
+from kernels.oracle import answer_case
+from sweep.questions.explain import explain
+from sweep.questions.predict import predict
+
+
+def table(model: str, dataset: str) -> LayerTable:
+    return find("model", model, Path()).table(find("dataset", dataset, Path()))
+
+
+VGG16 = table("vgg16", "imagenet-226")
+B = 32
+
+
+def ask(strategy: str, pe: int, model: str = "vgg16", **settings: Any) -> dict[str, Any]:
+    """By Table III, of 226 x 226 pixels and 32 samples a replica."""
+    settings = {"oracle": "paper", **settings}
+    return predict(model, strategy, pe, B, dataset="imagenet-226", settings=settings)
+
+
+def count_memory(part: np.ndarray) -> float:
+    """Sum 4 (2b (x+y) part + 2w + bi) of VGG16, with part = s/p2 + 1-s of each layer."""
+    return float(4 * (2 * B * (VGG16.x + VGG16.y) * part + 2 * VGG16.w + VGG16.bias).sum())
+
+
+def test_spatial_memory_divides_every_layer_with_rows() -> None:
+    """4.85 GB: the three fully connected layers and what follows them are single points."""
+    rows = np.minimum(VGG16.extents_x, VGG16.extents_y).max(axis=1) > 1
+    assert [VGG16.kinds[n] for n in np.flatnonzero(~rows)].count("fc") == 3
+    found = ask("spatial", 4)
+    assert found["memory"] == pytest.approx(count_memory(np.where(rows, 1 / 4, 1)))
+    assert found["memory"] == pytest.approx(4.83e9, rel=0.005)
+    assert found["feasible"]
+
+
+def test_split_all_is_the_sum_without_s() -> None:
+    """4.83 GB, and 2,639 s are D/p sum (FW+BW): what has no rows to divide forbids nothing."""
+    found = ask("spatial:split=all", 4)
+    assert found["memory"] == pytest.approx(count_memory(np.full(len(VGG16), 1 / 4)))
+    assert found["memory"] == pytest.approx(4.83e9, rel=0.001)
+    assert found["feasible"]
+    serial = ask("serial", 1)["terms"]["forward_backward"]
+    assert found["terms"]["forward_backward"] == pytest.approx(serial / 4)
+
+
+def test_the_authors_masks_leave_relus_whole() -> None:
+    """10.1 GB; to split all layers is then forbidden by those of one point."""
+    assert ask("spatial", 4, conventions="authors")["memory"] == pytest.approx(10.116e9, rel=1e-4)
+    assert ask("spatial:split=all", 4, conventions="authors")["limit"] == ["too_many_pes", "uneven"]
+
+
+def test_poolings_whose_windows_are_apart_have_no_halo() -> None:
+    """Five of 2 x 2 and stride 2: with K_l > 1 alone for a rule, exchanges took 34 % longer."""
+    apart, all_windows = (ask("spatial", 4, conventions=each) for each in ("table", "authors"))
+    ratio = all_windows["terms"]["halo_exchange"] / apart["terms"]["halo_exchange"]
+    assert ratio == pytest.approx(1.34, abs=0.005)
+
+
+@pytest.mark.parametrize(("model", "least"), [("vgg16", (7, 7)), ("resnet50", (8, 8))])
+def test_spatial_groups_are_at_most_the_least_extents(model: str, least: tuple[int, int]) -> None:
+    """Behind the last pooling (VGG16), or in front of the global one (ResNet-50, 226 pixels)."""
+    most = prod(least)
+    assert "too_many_pes" not in ask("spatial", most, model)["limit"]
+    assert "too_many_pes" in ask("spatial", 11, model)["limit"]  # a prime number: 1 x 11 parts
+    beyond = ask("spatial", 2 * most, model)
+    assert "too_many_pes" in beyond["limit"]
+    assert beyond["epoch_time"] > 0
+    # By the authors' masks layers that are too small run whole.
+    assert "too_many_pes" not in ask("spatial", 2 * most, model, conventions="authors")["limit"]
+
+
+@pytest.mark.parametrize(
+    ("model", "conventions", "layers"),
+    [
+        ("resnet50", "table", 53 + 2 + 1),  # convolutions, poolings, the fully connected layer
+        ("resnet50", "authors", 174),  # and 53 normalisations, 49 ReLUs, 16 sums
+        ("vgg16", "table", 13 + 6 + 3),
+        ("vgg16", "authors", 39),
+    ],
+)
+def test_stages_are_at_most_g_layers(model: str, conventions: str, layers: int) -> None:
+    assert "too_many_pes" not in ask("pipeline", layers, model, conventions=conventions)["limit"]
+    assert ask("pipeline", layers + 1, model, conventions=conventions)["limit"] == ["too_many_pes"]
+
+
+def test_a_stage_begins_with_a_layer_of_table_iii() -> None:
+    settings = {"oracle": "paper"}
+    layers = explain("resnet50", "pipeline", 56, B, dataset="imagenet", settings=settings)["layers"]
+    begins = [
+        b["kind"] for a, b in zip(layers, layers[1:], strict=False) if a["stage"] < b["stage"]
+    ]
+    assert len(begins) == 55
+    assert set(begins) == {"conv", "maxpool", "avgpool", "fc"}
+
+
+def read(oracle: str, **more: Any) -> Grid:
+    axes = {"model": ["vgg16"], "dataset": ["imagenet-226"], "system": ["abci"]}
+    axes |= {"strategy": ["spatial", "pipeline"], "pe": [4, 64], "batch": B}
+    return Grid.from_spec(Spec.model_validate({"oracle": oracle, "axes": axes, **more}))
+
+
+def test_a_store_of_before_keeps_its_numbers() -> None:
+    definition = read("paper").definition()
+    assert Grid.from_definition(definition).spec.conventions == "table"
+    del definition["conventions"]
+    assert Grid.from_definition(definition).spec.conventions == "authors"
+
+
+def test_the_machine_oracle_has_no_such_choice() -> None:
+    with pytest.raises(InputError, match="conventions: authors.*oracle: paper"):
+        ask("spatial", 4, oracle="machine", conventions="authors")
+    assert "conventions" not in read("machine").definition()
+
+
+@pytest.mark.parametrize("strategy", [0, 1])
+def test_the_machine_oracle_is_the_same_to_the_last_bit(strategy: int) -> None:
+    grid = read("machine")
+
+    def answer(conventions: str) -> list[bytes]:
+        def build(workload, chosen, axes, settings):
+            options = replace(settings.options, conventions=conventions)
+            return build_case(workload, chosen, axes, replace(settings, options=options))
+
+        case = grid.build(build, (0, 0, 0, strategy), None, None)
+        return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(answer_case(case))]
+
+    assert answer("table") == answer("authors")
