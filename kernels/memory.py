@@ -163,7 +163,8 @@ def _hold_devices(division: Division) -> Holding:
         kept=sum_devices(tensors.kept, placed.runs),
         peak=received + peaks,
         entry=received,
-        **_hold_states(division, partial(sum_devices, runs=placed.runs)),
+        states=sum_devices(_find_states(division), placed.runs),
+        rows=_add_touched(division, partial(sum_devices, runs=placed.runs)),
     )
 
 
@@ -179,7 +180,8 @@ def _hold_runs(division: Division, ends: Ends) -> Holding:
         kept=stage_sums(tensors.kept, ends),
         peak=_find_peaks(tensors, ends),
         entry=first_inputs(tensors.inputs, ends),
-        **_hold_states(division, partial(stage_sums, ends=ends)),
+        states=stage_sums(_find_states(division), ends),
+        rows=_add_touched(division, partial(stage_sums, ends=ends)),
     )
 
 
@@ -219,19 +221,15 @@ def _list_tensors(
     )
 
 
-def _hold_states(
-    division: Division, add: Callable[[PerLayer], PerStage]
-) -> dict[str, PerStage | None]:
-    """States of each stage [B], and of the rows that a sample looks up; add: sums over stages."""
-    states = _find_states(division)
-    tables = mark_tables(division.layers)
-    if tables is None:
-        return {"states": add(states)}
+def _add_touched(division: Division, add: Callable[[PerLayer], PerStage]) -> PerStage | None:
+    """States of the rows that a sample looks up [B], by stage; None where all states are whole.
+
+    add: sums values of layers over each stage.
+    """
     sequence = division.layers.sequence
-    assert sequence is not None
-    assert sequence.rows is not None
-    of_row = division.state_bytes - division.weight_bytes
-    return {"states": add(states), "rows": add(of_row * sequence.rows.looked_up)}
+    if sequence is None or sequence.rows is None:
+        return None
+    return add((division.state_bytes - division.weight_bytes) * sequence.rows.looked_up)
 
 
 def _find_states(division: Division) -> PerLayer:
