@@ -16,6 +16,7 @@ from kernels.compiled import compiled
 from kernels.layers import Layers, LayerTimes, Sequence
 from kernels.namespace import xp
 from kernels.options import Optimizer, Options
+from kernels.touched import mark_tables
 
 # Items moved between memory and the PE for each weight and bias in one update.
 UPDATE_ACCESSES: dict[Optimizer, float] = {
@@ -195,11 +196,24 @@ def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_I
         times = LayerTimes(
             forward=layers.slowdown * once.forward,
             backward=layers.slowdown * once.backward,
-            update=accesses * MASTER_BYTES * (layers.w + layers.bias) / pe.memory_bandwidth,
+            update=accesses * MASTER_BYTES * _count_updated(layers) / pe.memory_bandwidth,
             fixed=layers.slowdown * once.fixed,
             launches=once.launches,  # by the host, whatever a profile says of the device
         )
     return times if options.recompute == "none" else _run_forward_twice(times)
+
+
+def _count_updated(layers: Layers) -> PerLayer:
+    """Weights and biases that an update moves: of a table with a sparse gradient the drawn rows.
+
+    Those that a sample looks up are left out: they move less than what is made of them.
+    """
+    weights, tables = layers.w + layers.bias, mark_tables(layers)
+    if tables is None:
+        return weights
+    assert layers.sequence is not None
+    assert layers.sequence.rows is not None
+    return xp.where(tables > 0, layers.sequence.rows.drawn, weights)
 
 
 def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:

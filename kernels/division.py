@@ -17,7 +17,16 @@ GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel", "pla
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("layers", "pe", "placement", "p2", "delta", "segments", "state_bytes"),
+    data_fields=(
+        "layers",
+        "pe",
+        "placement",
+        "p2",
+        "delta",
+        "segments",
+        "state_bytes",
+        "weight_bytes",
+    ),
     # They choose formulas, and so are fixed when a program is compiled.
     meta_fields=("group", "options"),
 )
@@ -26,7 +35,8 @@ class Division:
     """Layers placed on groups of `p2` PEs [cells], `delta` bytes an item.
 
     segments: of a pipeline. state_bytes: a weight's, with its gradient and the optimizer's states.
-    Table III's memory needs neither of the two.
+    weight_bytes: of these, what rows of a table take that are not touched. Table III's memory needs
+    none of the three.
     """
 
     layers: Layers
@@ -38,6 +48,7 @@ class Division:
     options: Options = field(default_factory=Options)
     segments: Cells = 1.0
     state_bytes: Cells = 0.0
+    weight_bytes: Cells = 0.0
 
 
 def add_own(seconds: PerLayer, division: Division) -> Cells:

@@ -29,6 +29,7 @@ from kernels.rings import Ring, find_flow, find_path
 from kernels.run import Run
 from kernels.software import Software
 from kernels.terms import Terms
+from kernels.touched import count_exchanged
 
 
 @jax.tree_util.register_dataclass
@@ -172,7 +173,7 @@ def find_slowest(p: Cells) -> Cells:
 def _exchange_gradients(case: Case, costs: Costs, hosts: Cells, window: Cells) -> Flow:
     """K messages, of which all but the last can leave while the backward pass runs."""
     work, run, software = case.work, case.run, case.software
-    m = run.gradient_delta * work.gradient
+    m = run.gradient_delta * count_gradient(work, run)
     # None at all where nothing has weights.
     messages = xp.minimum(xp.maximum(m / software.bucket, 1.0), work.tensors)
     # A spatial group's either pass through host memory, or in one ring of all PEs.
@@ -182,6 +183,18 @@ def _exchange_gradients(case: Case, costs: Costs, hosts: Cells, window: Cells) -
     last = seconds * part
     early = _hide(seconds - last, (1 - part) * window)
     return Flow(hosts + last + early.exposed, early.hidden)
+
+
+def count_gradient(work: GroupWork, run: Run) -> Cells:
+    """Weights of the all-reduce of gradients: of tables, the rows of an iteration's samples."""
+    if work.touched is None:
+        return work.gradient
+    return count_exchanged(work.touched, run.accumulate * run.batch, run.p1)
+
+
+def count_sent(case: Case) -> float:
+    """Weights whose gradients one cell's all-reduce takes as long as."""
+    return float(xp.max(xp.asarray(count_gradient(case.work, case.run))))
 
 
 def _add_messages(costs: Costs, work: GroupWork, run: Run) -> tuple[Costs, ...]:

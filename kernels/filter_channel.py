@@ -10,9 +10,10 @@ from typing import Literal
 
 from kernels.arrays import PerLayer, PerMessage
 from kernels.division import Division, add_own
-from kernels.group import GroupWork, held, merged, total, whole_work
+from kernels.group import GroupWork, held, merged, share, total, whole_work
 from kernels.layers import LayerTimes
 from kernels.namespace import empty_last, xp
+from kernels.touched import count_touched
 
 # Of messages. Against a minimum for each layer, catalogue networks on three machines and 1 to 512
 # samples take 0.2 % too long on average with two classes, 15 % at worst
@@ -66,6 +67,7 @@ def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]
         # Table III divides weights and not biases, of which each PE holds all.
         parameters=xp.expand_dims(held(2 * layers.w, split, p2), 0) + merged(layers.bias),
         gradient=held(layers.w, split, p2),
+        touched=count_touched(layers, layers.w * share(split, p2), merged),
         undivided=total(layers.w * (1 - split)),
         by_filter=xp.asarray(float(by == "filter")),
         by_channel=xp.asarray(float(by == "channel")),

@@ -23,6 +23,7 @@ from kernels.arrays import (
 )
 from kernels.layers import Layers, LayerTimes
 from kernels.namespace import xp
+from kernels.touched import Touched, count_touched
 
 
 @jax.tree_util.register_dataclass
@@ -121,6 +122,7 @@ class GroupWork:
     tensors: Cells
     halo_stride: Cells
     logged: Cells
+    touched: Touched | None = None  # where gradients have touched rows alone
 
 
 def total(values: PerLayer) -> Cells:
@@ -180,6 +182,7 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         tensors=total(xp.where(layers.w > 0, 1.0, 0.0)),
         halo_stride=xp.ones(()),
         logged=nothing,
+        touched=count_touched(layers, layers.w, merged),
     )
 
 

@@ -13,6 +13,7 @@ from kernels.network import Link, Network, nodes
 from kernels.rings import find_flow
 from kernels.run import Run
 from kernels.software import LARGE_MESSAGE, Software
+from kernels.touched import count_shared
 
 
 def count_staged(work: GroupWork, run: Run, network: Network) -> Cells:
@@ -25,7 +26,10 @@ def count_staged(work: GroupWork, run: Run, network: Network) -> Cells:
     alone = xp.where(several, work.by_filter + work.by_channel, 0.0)
     spatial = xp.where(xp.greater(run.p, 1), work.replicated, 0.0)
     staged = xp.where(xp.isfinite(network.staging_bandwidth), spatial + alone, 0.0)
-    return run.gradient_delta * staged * work.undivided
+    weights = work.undivided
+    if work.touched is not None:
+        weights = weights + count_shared(work.touched, run.accumulate * run.batch)
+    return run.gradient_delta * staged * weights
 
 
 def exchange_staged(

@@ -62,6 +62,19 @@ class Sequence:
 
     steps: PerLayer
     reads: PerLayer
+    rows: "Rows | None" = None  # where a gradient is not whole
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Rows:
+    """Weights of the rows of a table that a pass touches, whose gradient has no others.
+
+    looked_up: a sample; 0 in layers whose gradient is whole. drawn: a pass, whatever its batch.
+    """
+
+    looked_up: PerLayer
+    drawn: PerLayer
 
 
 @jax.tree_util.register_dataclass

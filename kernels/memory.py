@@ -7,8 +7,9 @@ is the other choice (docs/machine.md).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Literal, NamedTuple
 
 import jax
@@ -24,6 +25,7 @@ from kernels.namespace import xp
 from kernels.own_part import row_share, take_own_part
 from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
 from kernels.placed import expect_placed, find_peaks, sum_devices
+from kernels.touched import mark_tables
 
 
 @jax.tree_util.register_dataclass
@@ -33,13 +35,15 @@ class Holding:
 
     kept [B a sample]: what the backward pass reads; peak [B a sample]: the most that is there in
     one pass, gradients and all; states [B]. entry [B a sample]: what comes in, from another stage,
-    or from the hosts.
+    or from the hosts. rows [B a sample]: states of the rows of tables that it looks up; None where
+    all states are whole.
     """
 
     kept: PerStage
     peak: PerStage
     entry: PerStage
     states: PerStage
+    rows: PerStage | None = None
 
 
 class Tensors(NamedTuple):
@@ -73,7 +77,8 @@ def hold_alive(work: GroupWork, division: Division) -> GroupWork:
     """The work with what is alive at the same time as its activations and parameters [B]."""
     holding = hold(division)
     if division.group != "pipeline":
-        return replace(work, activations=holding.peak, parameters=holding.states)
+        activations = _add_rows(holding.peak, holding)
+        return replace(work, activations=activations, parameters=holding.states)
     recompute = division.options.recompute == "full"
     # A pipeline of one stage is not cut into segments.
     segments = xp.where(division.p2 > 1, division.segments, 1.0)
@@ -81,7 +86,13 @@ def hold_alive(work: GroupWork, division: Division) -> GroupWork:
     if recompute:  # a pipeline of one stage is cut into runs, as any other network
         alone = _mark_first(activations) * _hold_whole(division).peak
         activations = xp.where(division.p2 > 1, activations, alone)
+    activations = _add_rows(activations, holding)
     return replace(work, activations=activations, parameters=holding.states)
+
+
+def _add_rows(activations: PerStage, holding: Holding) -> PerStage:
+    """Bytes a sample, with the states of the rows that it looks up."""
+    return activations if holding.rows is None else activations + holding.rows
 
 
 def _hold_segments(holding: Holding, segments: Cells, recompute: bool) -> PerStage:
@@ -152,7 +163,8 @@ def _hold_devices(division: Division) -> Holding:
         kept=sum_devices(tensors.kept, placed.runs),
         peak=received + peaks,
         entry=received,
-        states=sum_devices(division.state_bytes * _own_weights(division), placed.runs),
+        states=sum_devices(_find_states(division), placed.runs),
+        rows=_add_touched(division, partial(sum_devices, runs=placed.runs)),
     )
 
 
@@ -168,7 +180,8 @@ def _hold_runs(division: Division, ends: Ends) -> Holding:
         kept=stage_sums(tensors.kept, ends),
         peak=_find_peaks(tensors, ends),
         entry=first_inputs(tensors.inputs, ends),
-        states=stage_sums(division.state_bytes * _own_weights(division), ends),
+        states=stage_sums(_find_states(division), ends),
+        rows=_add_touched(division, partial(stage_sums, ends=ends)),
     )
 
 
@@ -208,6 +221,33 @@ def _list_tensors(
     )
 
 
+def _add_touched(division: Division, add: Callable[[PerLayer], PerStage]) -> PerStage | None:
+    """States of the rows that a sample looks up [B], by stage; None where all states are whole.
+
+    add: sums values of layers over each stage.
+    """
+    sequence = division.layers.sequence
+    if sequence is None or sequence.rows is None:
+        return None
+    return add((division.state_bytes - division.weight_bytes) * sequence.rows.looked_up)
+
+
+def _find_states(division: Division) -> PerLayer:
+    """Bytes of each layer's weights with gradients and the optimizer's states, whatever the batch.
+
+    Of a table with a sparse gradient, gradients and states are those of the drawn rows alone.
+    """
+    weights, tables = _own_weights(division), mark_tables(division.layers)
+    if tables is None:
+        return division.state_bytes * weights
+    sequence = division.layers.sequence
+    assert sequence is not None
+    assert sequence.rows is not None
+    of_row = division.state_bytes - division.weight_bytes
+    table = division.weight_bytes * weights + of_row * sequence.rows.drawn
+    return xp.where(tables > 0, table, division.state_bytes * weights)
+
+
 def _own_weights(division: Division) -> PerLayer:
     """Weights and biases of which a PE has the states."""
     return take_own_part(division).w + division.layers.bias
@@ -228,7 +268,7 @@ def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
     """
     layers, delta = division.layers, division.delta
     if division.options.memory == "liveness":
-        return _divide_tensors(division), division.state_bytes * _own_weights(division)
+        return _divide_tensors(division), _find_states(division)
     part = share(division.placement.split, division.p2)
     rows = part if division.group == "spatial" else 1.0
     weights = part if division.group in ("filter", "channel") else 1.0

@@ -5,12 +5,14 @@ stages in p2 + S - 1 steps of the slowest stage's time.
 """
 
 from dataclasses import replace
+from functools import partial
 
 from kernels.arrays import AnyArray, Cells, Ends, PerLayer, PerStage
 from kernels.division import Division
 from kernels.group import GroupWork, whole_work
 from kernels.layers import LayerTimes
 from kernels.namespace import map_leading, xp
+from kernels.touched import count_touched
 
 
 def work(division: Division, times: LayerTimes) -> GroupWork:
@@ -28,6 +30,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         parameters=stage_sums(2 * layers.w + layers.bias, ends),
         # Stages exchange at once, each with its like in other replicas: the largest ends last.
         gradient=largest(layers.w, ends),
+        touched=count_touched(layers, layers.w, partial(stage_sums, ends=ends)),
         tensors=largest(xp.where(layers.w > 0, 1.0, 0.0), ends),
         stage_items=passed_on(carried, ends, division.p2),
         pipelined=xp.ones(()),

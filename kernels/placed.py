@@ -6,12 +6,14 @@ before (docs/placement.md): a step is then as long as its critical path, of laye
 """
 
 from dataclasses import replace
+from functools import partial
 
 from kernels.arrays import AnyArray, Cells, PerDevice, PerLayer
 from kernels.division import Division
 from kernels.group import GroupWork, Placed, total, whole_work
 from kernels.layers import LayerTimes
 from kernels.namespace import map_leading, xp
+from kernels.touched import count_touched
 
 
 def work(division: Division, times: LayerTimes) -> GroupWork:
@@ -28,6 +30,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         activations=sum_devices(2 * (layers.x + layers.y), placed.runs),
         parameters=sum_devices(2 * layers.w + layers.bias, placed.runs),
         gradient=_find_most(layers.w, placed),
+        touched=count_touched(layers, layers.w, partial(sum_devices, runs=placed.runs)),
         tensors=_find_most(xp.where(layers.w > 0, 1.0, 0.0), placed),
         path_messages=xp.asarray(placed.messages),
         path_items=xp.asarray(placed.items),

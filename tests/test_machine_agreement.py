@@ -14,17 +14,20 @@ from budgets import limit_examples
 from cases import graphs, list_extents, placed_groups, workloads
 from hypothesis import given
 from hypothesis import strategies as st
+from sparse_tables import WORDS, make_model
 
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import PRECISIONS
 from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy, parse_strategy
 from grids.entries.systems import TensorPeaks
+from grids.grid import Grid
 from grids.inputs.case import Workload, build_case, build_groups
 from grids.inputs.machine import choose_gradients
 from grids.inputs.values import Settings
 from grids.models.kinds import KINDS
 from grids.models.profiles import Profile
+from grids.spec import validate_spec
 from kernels.collectives import Algorithm
 from kernels.flags import Limit
 from kernels.options import Options
@@ -184,6 +187,8 @@ def make_rows(workload: Workload, strategy: Strategy, settings: Settings, axes: 
             inputs=tuple(each for each in table.inputs[n] if each >= 0),
             steps=int(table.steps[n]),
             reads=table.reads[n],
+            looked_up=table.looked_up[n],
+            drawn=table.drawn[n],
         )
         for n in range(len(table))
     ]
@@ -217,6 +222,7 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         ],
         a=precision.item,
         g=precision.gradient,
+        weight_bytes=precision.weight,
         efficiency=fixed.get("efficiency", 1.0),
         efficiencies={kind: value(name) for kind, name in KINDS_OF_PEAK.items()},
         half_channels=value("half_channels"),
@@ -287,3 +293,50 @@ def make_run(
         gradients=name_algorithm(choose_gradients(settings.options, workload.system).gradients),
         phi=fixed.get("phi"),
     )
+
+
+def build_language_grid(system: str = "dgx1-v100", strategy: str = "data") -> Grid:
+    axes = {
+        "model": [make_model(sparse=True)],
+        "dataset": [WORDS],
+        "system": system,
+        "strategy": strategy,
+        "pe": 4,
+        "batch": 32,
+    }
+    return Grid.from_spec(validate_spec({"axes": axes, "calibration": "none"}, ""))
+
+
+@pytest.mark.parametrize("optimizer", ["none", "adam"])
+@pytest.mark.parametrize("batch", [1, 32, 90_000])
+@pytest.mark.parametrize(
+    ("system", "strategy", "pe"),
+    [
+        ("dgx1-v100", "data", 1),
+        ("dgx1-v100", "data", 8),
+        ("dgx1-v100:precision=amp", "data+pipeline:group=2", 8),
+        ("abci", "filter", 4),
+        ("abci", "data+channel:group=2", 64),
+    ],
+)
+def test_tables_with_sparse_gradients_agree_with_the_scalar_reference(
+    system, strategy, pe, batch, optimizer
+):
+    grid = build_language_grid(system=system, strategy=strategy)
+    workload = grid.workload(0, 0, 0)
+    assert workload is not None
+    options = grid.options
+    options = type(options)(**{**vars(options), "optimizer": optimizer})
+    settings = Settings({"accumulate": 2.0, "segments": 2.0}, "weak", options, "machine")
+    axes = {"pe": np.array([pe], float), "batch": np.array([batch], float)}
+    parsed = parse_strategy(strategy)
+    answer = answer_case(build_case(workload, parsed, axes, settings))
+    run = make_run(workload, parsed, settings, axes, answer)
+    rows, machine = make_rows(workload, parsed, settings, axes), make_machine(workload, settings)
+    expected = by_hand.epoch(rows, machine, run)
+    for name in TERMS:
+        value = number(getattr(answer.terms, name))
+        if name != "hidden_communication":
+            np.testing.assert_allclose(value, expected.get(name, 0.0), TOLERANCE, 1e-300, name)
+    memory = by_hand.memory(rows, machine, run)["total"]
+    np.testing.assert_allclose(number(answer.memory), memory, TOLERANCE)

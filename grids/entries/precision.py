@@ -35,9 +35,14 @@ class Precision:
     meaning: str
     source: str
 
+    @property
+    def weight(self) -> int:
+        """Bytes of a weight with its copy in fp32."""
+        return self.item + self.master
+
     def count_state_bytes(self, optimizer: Optimizer) -> int:
         """Bytes that stay in memory for each weight: itself, its gradient, the optimizer's."""
-        return self.item + self.gradient + self.master + OPTIMIZER_BYTES[optimizer]
+        return self.weight + self.gradient + OPTIMIZER_BYTES[optimizer]
 
 
 _ZERO = "Rajbhandari et al., ZeRO, SC20, section 3.1"

@@ -179,6 +179,7 @@ def _distinguish(
         options=options,
         segments=np.asarray(run.segments) if pipeline else alone,
         state_bytes=precision.count_state_bytes(options.optimizer) * alone,
+        weight_bytes=precision.weight * alone,
         placed=workload.placed if strategy.group_strategy == "placement" else NO_GROUPS,
     )
     return groups, position

@@ -46,8 +46,9 @@ class Groups:
 
     layers: those of the table, with how much slower than the roofline each is. delta: bytes an
     item. mask: the layers that are split, None for the strategy's own choice. segments,
-    state_bytes: of a pipeline, and of a weight, where memory depends on them. placed: groups whose
-    layers were placed, if any were.
+    state_bytes: of a pipeline, and of a weight, where memory depends on them; weight_bytes: of one
+    without its gradient and the optimizer's states. placed: groups whose layers were placed, if any
+    were.
     """
 
     table: LayerTable
@@ -60,6 +61,7 @@ class Groups:
     options: Options
     segments: Floats
     state_bytes: Floats
+    weight_bytes: Floats
     placed: PlacedGroups = NO_GROUPS
 
     def place(self) -> Laid:
@@ -88,6 +90,7 @@ class Groups:
             options=self.options,
             segments=self.segments,
             state_bytes=self.state_bytes,
+            weight_bytes=self.weight_bytes,
         )
 
     def _find_costs(self) -> Floats:
@@ -109,7 +112,8 @@ class Groups:
     def _identity(self) -> tuple[object, ...]:
         # By value: each block makes arrays of its own. Of the PE, what a layer's time depends on.
         pe = (getattr(self.pe, each.name) for each in fields(self.pe) if each.name not in APART)
-        own = self.sizes, self.delta, self.segments, self.state_bytes, self.layers.slowdown
+        states = self.state_bytes, self.weight_bytes
+        own = self.sizes, self.delta, self.segments, *states, self.layers.slowdown
         arrays = [np.asarray(each) for each in (*own, *pe)]
         numbers = tuple((each.shape, each.tobytes()) for each in arrays)
         return self.table, self.mask, self.strategy, self.options, self.placed, numbers

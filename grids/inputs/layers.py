@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Which
 from grids.models.layers import LayerTable
-from kernels.layers import Layers, Sequence
+from kernels.layers import Layers, Rows, Sequence
 
 Mask = tuple[bool, ...] | None
 
@@ -35,8 +35,13 @@ def kernel_layers(table: LayerTable) -> Layers:
         kept_bytes=table.kept_bytes,
         crossing=table.crossing,
         slowdown=np.ones(len(table)),
-        sequence=Sequence(table.steps, table.reads) if table.sequential else None,
+        sequence=_describe_sequence(table) if table.sequential else None,
     )
+
+
+def _describe_sequence(table: LayerTable) -> Sequence:
+    rows = Rows(table.looked_up, table.drawn) if table.sparse else None
+    return Sequence(table.steps, table.reads, rows)
 
 
 def add_cells(layers: Layers, rank: int) -> Layers:

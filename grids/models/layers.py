@@ -57,6 +57,10 @@ class Layer:
     inputs: tuple[int, ...] | None = None
     steps: float = 1.0  # products that wait for each other, as a recurrent layer's of each position
     reads: float = 1.0  # how often its weights cross the memory, of once in each of three passes
+    # Of a table whose gradient has touched rows alone: weights that a sample looks up, and that are
+    # drawn once a pass.
+    looked_up: float = 0.0
+    drawn: float = 0.0
 
 
 # Without equality, a table hashes by identity: placements are kept for each table.
@@ -80,6 +84,8 @@ class LayerTable:
     groups: Floats
     steps: Floats
     reads: Floats
+    looked_up: Floats
+    drawn: Floats
     inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
     seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
     spatial_layers: int | None = None  # the first ones, which a spatial group divides; None: all
@@ -202,7 +208,12 @@ class LayerTable:
     @property
     def sequential(self) -> bool:
         """Whether a layer has steps in a row, or reads its weights more or less than once."""
-        return bool((self.steps != 1).any() or (self.reads != 1).any())
+        return bool((self.steps != 1).any() or (self.reads != 1).any()) or self.sparse
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the gradient of a table has those rows alone that a pass looks up."""
+        return bool((self.looked_up > 0).any())
 
     @cached_property
     def divisible(self) -> Flags:

@@ -199,6 +199,8 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
         inputs=makers,
         steps=own.steps,
         reads=own.reads,
+        looked_up=own.looked_up,
+        drawn=own.drawn,
     )
 
 

@@ -95,7 +95,8 @@ class Own:
     width: channels and filters of its matrix, where they are not those of its tensors. besides:
     items that come in besides x. steps: products that wait for each other, each with a start-up.
     reads: how often its weights cross the memory, of once in each of three passes (forward, and two
-    gradients).
+    gradients). looked_up, drawn: weights of those rows of a table that a sample looks up, and that
+    are drawn once a pass, where gradients have no others; 0: gradients are whole.
     """
 
     weights: int | None = None
@@ -105,6 +106,8 @@ class Own:
     besides: int = 0
     steps: int = 1
     reads: float = 1.0
+    looked_up: int = 0
+    drawn: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@
       - embedding: {vocabulary: 32320, features: 1024, row: 2, shares: source}
       - sampled_softmax: {classes: targets, samples: 8192}
 
-A pass reads those rows of a table alone that it looks up; the gradient is as large as the table, as
-frameworks have it by default, and is written whole.
+A pass reads those rows of a table alone that it looks up. The gradient is as large as the table, as
+PyTorch has it by default, and is written whole; `sparse: true` has its touched rows alone, as
+TensorFlow's.
 """
 
 import math
@@ -26,7 +27,7 @@ class Embedding(BuildingSettings):
 
     row: which of a sample's numbers of each position, where it has several; 1 is the first. shares:
     the earlier embedding whose table it is. shards: equal parts the table is stored in, the last
-    of which is filled up.
+    of which is filled up. sparse: whether the gradient has the rows alone that were looked up.
     """
 
     vocabulary: Count | Literal["targets"]
@@ -34,6 +35,7 @@ class Embedding(BuildingSettings):
     row: Count | None = None
     shares: Name | None = None
     shards: Count = 1
+    sparse: bool = False
 
     def build(self, name: str, x: Stream, site: Site) -> Stream:
         length, numbers = expect_sequence(name, x.tensor)
@@ -44,7 +46,10 @@ class Embedding(BuildingSettings):
             _expect_table(name, self.shares, weights, site)
             weights = 0
         y = make_sequence(length, self.features)
-        passage = Passage(x.tensor, y, own=Own(weights=weights, reads=GRADIENT))
+        own = Own(weights=weights, reads=GRADIENT)
+        if self.sparse:
+            own = Own(weights=weights, reads=0.0, looked_up=length * self.features)
+        passage = Passage(x.tensor, y, own=own)
         return site.add(name, "embedding", passage, x)
 
     def _choose_row(self, name: str, numbers: int) -> None:
@@ -62,13 +67,14 @@ class SampledSoftmax(BuildingSettings):
     """Scores of the right class and of some that are drawn, and their softmax; in training alone.
 
     Jean et al. 2015 (On using very large target vocabulary). samples: classes that are drawn once
-    a pass, for all positions.
+    a pass, for all positions. sparse: whether the gradient has no other rows.
     """
 
     classes: Count | Literal["targets"]
     samples: Count
     bias: bool = True
     shards: Count = 1
+    sparse: bool = False
 
     def build(self, name: str, x: Stream, site: Site) -> Stream:
         length, features = expect_sequence(name, x.tensor)
@@ -87,7 +93,9 @@ class SampledSoftmax(BuildingSettings):
             flops=2 * length * features * scored,
             width=(features, scored),
             besides=length * features,  # the right class has a row of its own at each position
-            reads=GRADIENT * (1 + 2 * self.samples / rows),
+            reads=self.samples / rows if self.sparse else GRADIENT * (1 + 2 * self.samples / rows),
+            looked_up=length * features if self.sparse else 0,
+            drawn=self.samples * features if self.sparse else 0,
         )
         passage = Passage(x.tensor, make_sequence(length, scored), own=own)
         scores = site.add(f"{name}.scores", "sampled_softmax", passage, x)

@@ -11,7 +11,7 @@ import numpy as np
 from grids.grid import Grid
 from kernels.case import Case
 from kernels.collectives import Algorithm
-from kernels.group import GroupWork
+from kernels.exchanges import count_sent
 from kernels.terms import TERMS
 from sweep.questions.bottleneck import tell_what_binds
 from sweep.questions.configuration import ONLY, Configuration
@@ -95,12 +95,12 @@ def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
     """The values that symbols may have, by their names."""
     software = {name: finite(number(each)) for name, each in vars(case.software).items()}
     through_hosts = {"staging_bandwidth": finite(number(case.network.staging_bandwidth))}
-    return predicted | software | through_hosts | _list_values(case.work, predicted)
+    return predicted | software | through_hosts | _list_values(case, predicted)
 
 
 def _list_formulas(grid: Grid, case: Case, predicted: Row) -> list[Row]:
     """A row for each term that takes time."""
-    values = _list_values(case.work, predicted)
+    values = _list_values(case, predicted)
     group = grid.strategies[0].group_strategy
     formulas = select_formulas(group, oracle=grid.spec.oracle)
     return [
@@ -139,12 +139,15 @@ def _count_iterations(term: str, predicted: Row) -> float:
     return exactly if per_sample else float(predicted["iterations"])
 
 
-def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
+def _list_values(case: Case, predicted: Row) -> dict[str, float]:
     """Every number that a formula names."""
+    work = case.work
     parameters: dict[str, float] = predicted["parameters"]
     b, delta, p2 = predicted["batch"], parameters["delta"], predicted["group"]
     number = {
-        name: float(np.sum(np.asarray(getattr(work, name)))) for name in work.__dataclass_fields__
+        name: float(np.sum(np.asarray(getattr(work, name))))
+        for name in work.__dataclass_fields__
+        if name != "touched"
     }
     # Weights that each PE of a group holds are reduced over all PEs, parts of weights over
     # replicas.
@@ -162,7 +165,8 @@ def _list_values(work: GroupWork, predicted: Row) -> dict[str, float]:
         "ring": ring,
         "work": number["forward_backward"],
         "update": number["update"],
-        "gradient_bytes": parameters.get("gradient_delta", delta) * number["gradient"],
+        "gradient_bytes": parameters.get("gradient_delta", delta)
+        * (number["gradient"] if case.options.network == "levels" else count_sent(case)),
         "gathers": number["gathers"],
         "gathered_bytes": b * delta * number["gathered"],
         "halos": number["halo_exchanges"],

@@ -1,6 +1,6 @@
 """The graph that a question is about: a graph's own, or of a model with the oracle's times."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ from grids.entries.precision import PRECISIONS, Optimizer
 from grids.entries.systems import System
 from grids.graphs.find import find_graph, list_graphs
 from grids.graphs.graph import Graph
+from grids.models.layers import LayerTable
 from grids.names import list_names
 from grids.reading.errors import InputError, shorten, suggest_name
 
@@ -110,4 +111,28 @@ def _ask_oracle(
     room = float(np.asarray(groups.pe.memory_capacity).item()) - float(
         np.asarray(groups.pe.reserved).item()
     )
-    return Asked(graph, room, float(np.asarray(groups.state_bytes).item()) / item, "oracle")
+    states, alone = (
+        float(np.asarray(each).item()) for each in (groups.state_bytes, groups.weight_bytes)
+    )
+    if groups.table.sparse:
+        graph = _hold_touched_rows(graph, groups.table, batch * item, (states, alone))
+    return Asked(graph, room, states / item, "oracle")
+
+
+def _hold_touched_rows(
+    graph: Graph, table: LayerTable, sample: float, bytes_held: tuple[float, float]
+) -> Graph:
+    """The graph whose sparse tables count as the weights that have as many bytes of states.
+
+    sample: bytes of an item of all samples. bytes_held: a weight's with its states, and alone.
+    """
+    states, alone = bytes_held
+    item = sample / (graph.batch or 1)
+    touched = item * table.drawn + sample * table.looked_up
+    whole = item * (table.w + table.bias)
+    counted = (alone * whole + (states - alone) * touched) / states
+    operators = (
+        replace(each, weights=float(counted[n])) if table.looked_up[n] else each
+        for n, each in enumerate(graph.operators)
+    )
+    return replace(graph, operators=tuple(operators))

@@ -89,14 +89,19 @@ def _write_states(grid: Grid, parts: Row) -> dict[str, Formula]:
     """Weights, gradients and the optimizer's states: so many bytes of each weight and bias."""
     system, optimizer = grid.systems[0], grid.spec.optimizer
     precision = PRECISIONS[system.precision]
-    weight = precision.item + precision.master
-    count = f"{parts['weights'] / weight:.10g}"
+    count = f"{parts['weights'] / precision.weight:.10g}"
+    # Of tables with sparse gradients fewer than the weights: the rows that a pass touches.
+    touched = f"{parts['gradients'] / precision.gradient:.10g}"
     held = "sum (|w| + |bi|), of a PE's own part"
+    states = held if touched == count else f"{held}, of sparse tables of touched rows"
     copies = f"({precision.item} B + {precision.master} B)"
     return {
         "weights": (f"(a + its copy in fp32) {held}", f"{copies} x {count}"),
-        "gradients": (f"g {held}", f"{precision.gradient} B x {count}"),
-        "optimizer": (f"{optimizer}'s states {held}", f"{OPTIMIZER_BYTES[optimizer]} B x {count}"),
+        "gradients": (f"g {states}", f"{precision.gradient} B x {touched}"),
+        "optimizer": (
+            f"{optimizer}'s states {states}",
+            f"{OPTIMIZER_BYTES[optimizer]} B x {touched}",
+        ),
     }
 
 

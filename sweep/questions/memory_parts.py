@@ -1,6 +1,7 @@
 """Memory by part: what fills the fullest PE of a configuration, and the largest batch that fits."""
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from grids.grid import Grid
 from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.memory import find_unit
+from kernels.touched import Touched
 from sweep.questions.plain_numbers import number
 
 
@@ -27,18 +29,44 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     room = number(case.pe.memory_capacity) - reserved - parameters
     bounding = activations > 0
     most = min((room[bounding] / activations[bounding]).tolist(), default=math.inf)
+    held, states = float(batch * activations[fullest]), float(parameters[fullest])
+    parts = {"activations": held} | _part_states(grid, system, states)
+    if case.work.touched is not None and grid.spec.oracle == "machine":
+        parts = _part_touched(grid, system, case.work.touched, (held, states), batch)
     return {
-        "memory_parts": {
-            "activations": float(batch * activations[fullest]),
-            **_part_states(grid, system, float(parameters[fullest])),
-            "reserved": reserved,
-        },
+        "memory_parts": parts | {"reserved": reserved},
         "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,
     }
 
 
 def _of_stages(values: Any) -> Floats:
     return np.asarray(values, float).reshape(np.shape(values)[0], -1)[:, 0]
+
+
+def _part_touched(
+    grid: Grid, system: int, touched: Touched, bytes_held: tuple[float, float], batch: float
+) -> dict[str, float]:
+    """The parts where gradients have touched rows alone; of `bytes_held`, those of a sample are in
+    the first, with activations, and the others in the second.
+    """
+    precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
+    of_weight, of_state = precision.weight, precision.count_state_bytes(optimizer)
+    of_row = of_state - of_weight
+    whole, tables, biases, drawn, looked_up = (
+        _of_stages(getattr(touched, each.name)) for each in fields(touched)
+    )
+    held, states = bytes_held
+    tables, rows = tables + biases, drawn + batch * looked_up
+    # The fullest stage is the one that comes nearest: what it lacks are the others' few biases.
+    left = states - (of_state * whole + of_weight * tables + of_row * drawn)
+    stage = int(np.argmin(np.abs(left)))
+    dense = whole[stage] + left[stage] / of_state
+    return {
+        "activations": held - float(of_row * batch * looked_up[stage]),
+        "weights": float(of_weight * (dense + tables[stage])),
+        "gradients": float(precision.gradient * (dense + rows[stage])),
+        "optimizer": float(OPTIMIZER_BYTES[optimizer] * (dense + rows[stage])),
+    }
 
 
 def _part_states(grid: Grid, system: int, states: float) -> dict[str, float]:
@@ -48,7 +76,7 @@ def _part_states(grid: Grid, system: int, states: float) -> dict[str, float]:
     precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
     share = states / precision.count_state_bytes(optimizer)
     return {
-        "weights": share * (precision.item + precision.master),
+        "weights": share * precision.weight,
         "gradients": share * precision.gradient,
         "optimizer": share * OPTIMIZER_BYTES[optimizer],
     }

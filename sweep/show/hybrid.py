@@ -1,6 +1,6 @@
 """When hybrid wins, as text: for people three tables; as CSV the rows; as JSON all of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sweep.show.comparison import format_percent
@@ -37,7 +37,7 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         f"until {answer['target']}",
         f"epochs: {_describe_law(epochs)}" + (f" ({source})" if source else ""),
     ]
-    return [*lines, *(_describe_split(each) for each in answer["splits"])]
+    return [*lines, *(_describe_split(each, answer["splits"]) for each in answer["splits"])]
 
 
 def _describe_law(epochs: Mapping[str, Any]) -> str:
@@ -53,13 +53,15 @@ def _describe_law(epochs: Mapping[str, Any]) -> str:
     return f"measured from B = {low:,} to {high:,}{limit}; outside {law}"
 
 
-def _describe_split(split: Row) -> str:
-    """SU^M of a hybrid, and whose word it is."""
+def _describe_split(split: Row, splits: Sequence[Row]) -> str:
+    """SU^M of a hybrid, whose word it is, and whether it is the most of several of its size."""
+    several = sum(each["group"] == split["group"] for each in splits) > 1
+    fastest = "; the fastest split" if several and split["fastest"] else ""
     verb = "predicted" if split["basis"] == "oracle" else "given"
     across = "predicted" if split["scaling_efficiency"] == "oracle" else "given"
     return (
         f"{split['strategy']}: an iteration {format_cell(split['speedup'])} times as fast in a "
-        f"group of {split['group']} ({verb}); scaling efficiency {across}"
+        f"group of {split['group']} ({verb}); scaling efficiency {across}{fastest}"
     )
 
 

@@ -30,10 +30,11 @@ _EPOCHS = Answer(
 )
 _BASIS = {"enum": ["oracle", "given"]}
 _SPLITS = Answer(
-    "strategy group speedup? basis scaling_efficiency",
+    "strategy group speedup? fastest basis scaling_efficiency",
     own={
         **_SHARED,
         "speedup": Key(NUMBER, "of an iteration in a group over one PE"),
+        "fastest": Key(FLAG, "whether no other split of groups of this size has more"),
         "basis": Key(_BASIS, "whose the speed-up is"),
         "scaling_efficiency": Key(_BASIS, "whose T_1 / T_N across replicas is"),
     },

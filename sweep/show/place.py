@@ -62,6 +62,11 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         lines.append(
             "a micro-batch takes its part of the measured times: launches it pays again are unknown"
         )
+    if answer["micro_batches"] > 1:
+        lines.append(
+            "a schedule, no prediction: predict and hybrid take the group strategy 'placement', "
+            "whose step is not divided"
+        )
     if answer["busiest_link"] > 1:
         lines.append("messages would queue: the step takes longer than this")
     return lines

@@ -15,6 +15,7 @@ from reference_hosts import (
     gather_seconds,
     passes_hosts,
     scatter_seconds,
+    touched_weights,
 )
 from reference_network import FREE, all_gather, all_reduce, path, ring
 from reference_parts import Layer, Machine, Run, Values, path_pass, stages
@@ -162,8 +163,9 @@ def placed_messages(machine: Machine, run: Run) -> float:
 
 def gradient_bytes(layers: Sequence[Layer], machine: Machine, run: Run) -> float:
     """m: the weights that a PE exchanges, of a pipeline the stage's that has most."""
-    weights = exchanged_weights(layers, machine, run)
-    return machine.g * max(sum(weights[i] for i in stage) for stage in stages(layers, run))
+    return machine.g * max(
+        touched_weights(layers, machine, run, stage) for stage in stages(layers, run)
+    )
 
 
 def gradient_messages(layers: Sequence[Layer], machine: Machine, run: Run) -> float:

@@ -30,6 +30,23 @@ def exchanged_weights(layers: Sequence[Layer], machine: Machine, run: Run) -> li
     return [0.0 if layer.divided else layer.w for layer in layers]
 
 
+def touched_weights(
+    layers: Sequence[Layer], machine: Machine, run: Run, stage: Sequence[int]
+) -> float:
+    """Those of a stage, of sparse tables the rows: all replicas' gathered, or the table reduced.
+
+    An all-gather of rows takes as long as an all-reduce of half of them. PEs of a group that has
+    hosts have the same samples, and so the same rows.
+    """
+    weights = exchanged_weights(layers, machine, run)
+    tables = [i for i in stage if layers[i].looked_up]
+    samples = run.accumulate * run.b
+    rows = sum(layers[i].drawn + samples * layers[i].looked_up for i in tables)
+    sent = rows if passes_hosts(machine, run) else run.p1 * rows / 2
+    whole = sum(weights[i] for i in stage if i not in tables)
+    return whole + min(sum(weights[i] for i in tables), sent)
+
+
 def beyond_large(machine: Machine, m: float) -> float:
     """Seconds that bytes beyond the first 256 MiB take, once."""
     return max(0.0, m - LARGE) * machine.host_path.beta / machine.large_message
@@ -70,7 +87,7 @@ def packing_seconds(layers: Sequence[Layer], machine: Machine, run: Run) -> floa
     """Seconds an iteration that PEs pack and unpack gradients; by channel the large part again."""
     if not passes_hosts(machine, run):
         return 0.0
-    m = machine.g * sum(exchanged_weights(layers, machine, run))
+    m = machine.g * touched_weights(layers, machine, run, range(len(layers)))
     packed = 2 * m * machine.host_path.beta / machine.packing
     return packed + slow(machine, m) if run.group == "channel" else packed
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from reference_parts import Layer, Machine, Run, Values, own_part, stages
 
-SAMPLED = ("others", "received", "peak")
+SAMPLED = ("others", "received", "peak", "rows")
 
 
 def checkpointed_runs(count: int) -> list[range]:
@@ -86,8 +86,19 @@ def stage_memory(
         sampled = device_memory(layers, machine, run, stage)
     else:
         sampled = network_memory(held, machine, run)
-    weights = sum(layer.w + layer.bias for layer in parts)
-    return sampled | {"states": weights * machine.state_bytes[run.optimizer]}
+    states = machine.state_bytes[run.optimizer]
+    return sampled | {
+        "rows": (states - machine.weight_bytes) * sum(layer.looked_up for layer in parts),
+        "states": sum(layer_states(layer, machine, states) for layer in parts),
+    }
+
+
+def layer_states(layer: Layer, machine: Machine, states: float) -> float:
+    """Whatever the batch: of a sparse table all weights, and the states of the drawn rows."""
+    held = layer.w + layer.bias
+    if not layer.looked_up:
+        return states * held
+    return machine.weight_bytes * held + (states - machine.weight_bytes) * layer.drawn
 
 
 def memory(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:

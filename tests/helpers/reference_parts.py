@@ -48,6 +48,8 @@ class Layer:
     inputs: tuple[int, ...] = ()  # positions of the layers that it reads; none: the sample
     steps: int = 1  # t_l: products that wait for each other
     reads: float = 1.0  # r_l: how often weights cross the memory, of once in each of three passes
+    looked_up: float = 0.0  # k_l, weights a sample of a sparse table; 0: the gradient is whole
+    drawn: float = 0.0  # d_l, weights a pass of a sparse table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,7 @@ class Machine(Network):
     a: float = 4.0  # bytes of an item and of a weight while computing
     g: float = 4.0  # bytes of a gradient on the wire
     state_bytes: Mapping[str, float] = field(default_factory=lambda: STATE_BYTES)
+    weight_bytes: float = 4.0  # of these, a weight's own, with its copy in fp32
     efficiency: float = 1.0
     efficiencies: Mapping[str, float] = field(default_factory=dict)  # by kind, 1 where not named
     half_channels: float = 0.0
@@ -194,7 +197,8 @@ def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
 
 def update_seconds(layer: Layer, machine: Machine, optimizer: str) -> float:
     """u_l, seconds an iteration."""
-    return UPDATE_BYTES[optimizer] * (layer.w + layer.bias) / machine.memory_bandwidth
+    moved = layer.drawn if layer.looked_up else layer.w + layer.bias
+    return UPDATE_BYTES[optimizer] * moved / machine.memory_bandwidth
 
 
 # Launches, which the host makes ahead of the device.

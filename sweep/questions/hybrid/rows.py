@@ -32,12 +32,18 @@ def describe_convergence(convergence: Convergence, samples: float) -> dict[str, 
 
 
 def list_splits(lines: Sequence[Line], given: bool) -> list[dict[str, Any]]:
-    """SU^M of each hybrid, and whether it and SE were given or are the oracle's."""
+    """SU^M of each hybrid, whether it and SE were given, and whether it is the fastest."""
+    fastest = {
+        line.contender.group: line.contender.label
+        for line in sorted(lines[1:], key=lambda line: line.split)
+        if np.isfinite(line.split)
+    }
     return [
         {
             "strategy": line.contender.label,
             "group": line.contender.group,
             "speedup": finite(line.split),
+            "fastest": fastest.get(line.contender.group) == line.contender.label,
             "basis": "oracle" if line.contender.split is None else "given",
             "scaling_efficiency": "given" if given else "oracle",
         }

@@ -56,6 +56,7 @@ def test_micro_batches(diamond, paradl):
     assert "critical path and fill" in out
     assert "launches it pays again are unknown" in out
     assert "Operators of the first micro-batch" in out
+    assert "no prediction" in out
     diamond.write_text(f"batch: 16\n{DIAMOND}")
     assert "16 samples in micro-batches of 4, 12" in paradl(*asked, "4,12")[1]
     assert "16 samples in 2 micro-batches of 8" in paradl(*asked, "2")[1]

@@ -53,6 +53,9 @@ def test_without_a_strategy_pairs_are_compared(model, dataset, settings, splits)
     assert {each["group"] for each in answer["splits"]} == {2}
     found = [each["strategy"].partition(":")[0] for each in answer["splits"]]
     assert found == [f"data+{split}" for split in splits.split()]
+    # One answer for a group of two: the split that gains most.
+    most = max(each["speedup"] for each in answer["splits"])
+    assert [each["speedup"] for each in answer["splits"] if each["fastest"]] == [most]
     left_out = [each for each in answer["warnings"] if "left out" in each]
     assert [each.partition(":")[0] for each in left_out] == ["data+spatial"] * (
         "spatial" not in splits
@@ -70,7 +73,7 @@ def test_given_numbers_go_before_the_oracle_s():
     assert scaling == data["scaling_efficiency"] < 1
     both = sweep.hybrid("inception_v3", 64, [64], strategies=[strategy], speedups={2: 9}, **asked)
     assert both["splits"][0] == {
-        **{"strategy": strategy, "group": 2, "speedup": 9.0},
+        **{"strategy": strategy, "group": 2, "speedup": 9.0, "fastest": True},
         **{"basis": "given", "scaling_efficiency": "oracle"},
     }
     ideal = sweep.hybrid(

@@ -1,0 +1,77 @@
+"""Touched rows: a table whose gradient has the rows alone that a pass looks up.
+
+A sparse gradient (TensorFlow's IndexedSlices, PyTorch's sparse embeddings): the optimizer holds and
+updates states of those rows, and replicas send each other these rows. For the machine oracle:
+Table III knows whole tables alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+
+from kernels.arrays import Cells, PerLayer, PerStage
+from kernels.layers import Layers
+from kernels.namespace import xp
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Touched:
+    """Weights of each stage, or device, whose gradients are exchanged.
+
+    whole: of all layers without a sparse gradient; tables: of those with one, and their biases,
+    which are not exchanged; drawn: of the rows
+    that a pass touches whatever its batch; looked_up: of those that a sample touches.
+    """
+
+    whole: PerStage
+    tables: PerStage
+    biases: PerStage
+    drawn: PerStage
+    looked_up: PerStage
+
+
+def mark_tables(layers: Layers) -> PerLayer | None:
+    """1 for each layer with a sparse gradient, else 0; None where the network has none."""
+    if layers.sequence is None or layers.sequence.rows is None:
+        return None
+    return xp.where(xp.asarray(layers.sequence.rows.looked_up) > 0, 1.0, 0.0)
+
+
+def count_touched(
+    layers: Layers, weights: PerLayer, add: Callable[[PerLayer], PerStage]
+) -> Touched | None:
+    """What the stages touch of their `weights`, None where all gradients are whole.
+
+    add: sums values of layers over each stage.
+    """
+    tables = mark_tables(layers)
+    if tables is None:
+        return None
+    assert layers.sequence is not None
+    assert layers.sequence.rows is not None
+    rows = layers.sequence.rows
+    return Touched(
+        whole=add((1 - tables) * weights),
+        tables=add(tables * weights),
+        biases=add(tables * layers.bias),
+        drawn=add(rows.drawn),
+        looked_up=add(rows.looked_up),
+    )
+
+
+def count_exchanged(touched: Touched, samples: Cells, replicas: Cells) -> Cells:
+    """Weights of an all-reduce that takes as long as the exchange of gradients, `samples` each.
+
+    Rows of all replicas are gathered: q rows in an all-gather are q/2 in an all-reduce. Where that
+    is more than the table, the table is reduced whole.
+    """
+    rows = touched.drawn + samples * touched.looked_up
+    return xp.max(touched.whole + xp.minimum(touched.tables, replicas * rows / 2), axis=0)
+
+
+def count_shared(touched: Touched, samples: Cells) -> Cells:
+    """Weights that PEs of a group of the same samples exchange: their rows, but for the whole."""
+    rows = touched.drawn + samples * touched.looked_up
+    return xp.sum(xp.minimum(touched.tables, rows) - touched.tables, axis=0)

@@ -1,0 +1,60 @@
+"""Tables whose gradients have touched rows alone: memory and exchange."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sparse_tables import WORDS, make_model
+
+import sweep
+from grids.library import find
+from sweep.questions.graph_of import choose_graph
+
+
+def predict(sparse: bool, strategy: str = "data", pe: int = 4, batch: int = 32) -> dict[str, Any]:
+    return sweep.predict(make_model(sparse), strategy, pe, batch, dataset=WORDS, system="dgx1-v100")
+
+
+def test_a_whole_gradient_takes_memory_by_the_table_and_a_sparse_one_by_the_batch():
+    whole, sparse = predict(False), predict(True)
+    tables = 2 * 800_000 * 64
+    rows = (20 * 32 * 2 + 100) * 64
+    parts = {
+        name: whole["memory_parts"][name] - value for name, value in sparse["memory_parts"].items()
+    }
+    assert parts["weights"] == parts["activations"] == pytest.approx(0, abs=1e-3)
+    # Biases of the classes are a part of the whole gradient, and their rows are left out.
+    assert parts["gradients"] == pytest.approx(4 * (tables + 800_000 - rows))
+    assert parts["optimizer"] == parts["gradients"]
+    assert sum(sparse["memory_parts"].values()) == pytest.approx(sparse["memory"])
+    more = predict(True, batch=64)["memory_parts"]["gradients"]
+    assert more - sparse["memory_parts"]["gradients"] == pytest.approx(4 * 20 * 32 * 2 * 64)
+
+
+def test_rows_of_more_samples_than_words_are_exchanged_as_the_whole_table():
+    terms = [predict(sparse, batch=200_000)["terms"] for sparse in (False, True)]
+    assert terms[0]["gradient_exchange"] == pytest.approx(terms[1]["gradient_exchange"])
+    few = [predict(sparse)["terms"]["gradient_exchange"] for sparse in (False, True)]
+    assert few[1] < few[0] / 50
+    assert predict(True, pe=1)["terms"]["gradient_exchange"] == 0
+
+
+def test_big_lstm_fits_four_devices_of_16_gb_as_it_was_trained():
+    """okuchaiev/f-lm: 256 sequences on each of four V100, in fp32."""
+    asked: dict[str, Any] = {"dataset": "one-billion-words", "system": "dgx1-v100:precision=fp32"}
+    answer = sweep.predict("big_lstm", "data", 4, 256, **asked)
+    assert answer["feasible"]
+    assert answer["memory_parts"]["weights"] == pytest.approx(4 * 1_776_884_606, rel=1e-9)
+    table_iii = sweep.predict("big_lstm", "data", 4, 256, settings={"oracle": "paper"}, **asked)
+    assert not table_iii["feasible"]  # it knows whole tables alone
+
+
+def test_a_placement_holds_touched_rows_alone_too():
+    machine = find("system", "dgx1-v100", Path())
+    asked = choose_graph("big_lstm", machine, "dgx1-v100", 64, "one-billion-words", "sgd")
+    held = asked.states * sum(each.weights for each in asked.graph.operators)
+    answer = sweep.predict(
+        "big_lstm", "data", 1, 64, dataset="one-billion-words", system="dgx1-v100"
+    )
+    parts = answer["memory_parts"]
+    assert held == pytest.approx(sum(parts[name] for name in ("weights", "gradients", "optimizer")))
