@@ -59,9 +59,8 @@ def _read_prior(name: str) -> Mapping[PrecisionName, float]:
 def seconds(run: Run, window_fetch: float) -> float:
     """Seconds of an iteration on one PE."""
     values = list_values()
-    return seconds_of_dense(run, values) + run.samples * float(
-        np.maximum(_fetch(run) / window_fetch - _compute(run, values), 0).sum()
-    )
+    more = np.maximum(_fetch(run) / window_fetch - _compute(run, values), 0).sum()
+    return seconds_of_dense(run, values, float(more))
 
 
 def _fetch(run: Run) -> Floats:

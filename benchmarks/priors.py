@@ -130,15 +130,18 @@ def predict(run: Run, values: Values) -> float:
     return run.samples / seconds(run, values)
 
 
-def seconds(run: Run, values: Values) -> float:
-    """Seconds of an iteration on one PE: b sum s_l + sum f_l + update."""
+def seconds(run: Run, values: Values, fetching: float = 0.0) -> float:
+    """Seconds of an iteration on one PE: M(b sum s_l + sum f_l, launches) + update.
+
+    fetching [s a sample]: of windows of grouped convolutions, beyond what these layers compute.
+    """
     layers, multiplying, _ = find_layers(run.model, run.dataset)
     _, bandwidth = DEVICES[run.device]
     item = ITEM_BYTES[run.precision]
     traffic = (layers.x + layers.y) * item / bandwidth
     by_weights = 3 * np.maximum(product_seconds(run, values), traffic)
     a_sample = np.where(multiplying, by_weights, values["elementwise_passes"] * traffic).sum()
-    device = run.samples * a_sample + 3 * item * layers.parameters / bandwidth
+    device = run.samples * (a_sample + fetching) + 3 * item * layers.parameters / bandwidth
     plain = run.note.startswith(PLAIN)
     launching = len(layers) * (PLAIN_OVERHEAD if plain else values["layer_overhead"])
     # The authors' profiles leave the update out.

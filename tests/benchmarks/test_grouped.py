@@ -1,5 +1,7 @@
 """How fast grouped convolutions fetch: the shipped rows, the form by hand, what is shipped."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -17,23 +19,29 @@ def by_hand(run: priors.Run, window_fetch: float) -> float:
     """Seconds of an iteration, a layer at a time."""
     layers, *_ = priors.find_layers(run.model, run.dataset)
     (peaks, bandwidth), item = priors.DEVICES[run.device], priors.ITEM_BYTES[run.precision]
-    values, total = grouped.list_values(), 0.0
+    values, device, update = grouped.list_values(), 0.0, 0.0
     for at, kind in enumerate(layers.kinds):
         moved = (layers.x[at] + layers.y[at]) * item / bandwidth
         if kind in ("conv", "fc"):
             reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
-            for width in (layers.channels[at], layers.filters[at]):
-                reached *= width / (width + values["half_channels"])
+            _, height, width = layers.kernel[at]
+            for size in (layers.channels[at] * height * width, layers.filters[at]):
+                reached *= size / (size + values["half_channels"])
+            square = height == width == 3 and max(layers.stride[at]) == 1
+            if run.precision == "fp32" and square and layers.groups[at] == 1:
+                reached *= values["winograd"]
             fetched = 0.0
             if layers.groups[at] > 1:
                 filters = layers.filters[at] / layers.groups[at]
                 fetched = layers.flops[at] / (2 * filters) * item / (window_fetch * bandwidth)
-            total += run.samples * 3 * max(layers.flops[at] / reached, moved, fetched)
+            device += run.samples * 3 * max(layers.flops[at] / reached, moved, fetched)
         else:
-            total += run.samples * values["elementwise_passes"] * moved
+            device += run.samples * values["elementwise_passes"] * moved
         weights = layers.w[at] + layers.bias[at]
-        total += (3 * item + 20) * weights / bandwidth + values["layer_overhead"]
-    return total
+        device += 3 * item * weights / bandwidth
+        update += 20 * weights / bandwidth
+    launching = len(layers) * values["layer_overhead"]
+    return math.hypot(device**2, launching**2) ** 0.5 + update
 
 
 @pytest.mark.parametrize("run", priors.read_runs(grouped.RUNS)[::5], ids=lambda run: run.model)
