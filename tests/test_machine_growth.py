@@ -35,7 +35,7 @@ def make_grid(depth: str, strategy: str, pe: Any, batch: Any, **parameters: Any)
     fixed = FIXED | {key: value for key, value in parameters.items() if key not in varied}
     for key in varied:
         fixed.pop(key, None)
-    spec = {
+    spec: dict[str, object] = {
         "axes": named | {"pe": pe, "batch": batch} | varied,
         "parameters": fixed,
         "calibration": "none",

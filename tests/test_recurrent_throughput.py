@@ -56,7 +56,7 @@ RATIOS = {
     ("gnmt_v2", "dgx-a100:precision=amp"): 1.98,
     ("gnmt_v2", "dgx1-v100:precision=fp32"): 1.14,
     ("gnmt_v2", "dgx1-v100:precision=amp"): 2.02,
-    ("big_lstm", "dgx1-v100:precision=fp32"): 1.06,
+    ("big_lstm", "dgx1-v100:precision=fp32"): 1.21,
 }
 
 

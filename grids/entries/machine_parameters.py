@@ -56,7 +56,7 @@ MACHINE = (
         oracle="machine",
         prior=Prior(
             {"fp32": 0.696, "tf32": 0.343, "amp": 0.715, "bf16": 0.715},
-            {"fp32": 0.40, "tf32": 0.60, "amp": 0.50, "bf16": 0.50},
+            {"fp32": 0.40, "tf32": 0.60, "amp": 0.60, "bf16": 0.60},
             "assumption: as efficiency_conv2d",
         ),
     ),

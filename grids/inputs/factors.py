@@ -126,7 +126,9 @@ def _list_candidates(rows: Rows, p2: int) -> _Candidates:
     has_rows: Flags = np.asarray((extents[:, dimensions] > 1).any(axis=1))
     bounding = has_rows | table.sequence_products if rows.verbatim else np.ones_like(has_rows)
     allowed |= ~bounding[:, None]
-    own = has_rows if rows.verbatim else table.windowed
+    # The authors' own predictions divide all layers, their experiments' networks the first ones.
+    windowed = table.windowed if rows.storage is None else table.split_in_space
+    own = has_rows if rows.verbatim else windowed
     wanted = split_layers(rows.layers, rows.mask, own)[:, None]
     # The experiments' layers that do not fit stay whole.
     free = rows.mask is None and rows.layers == "default" and not rows.verbatim

@@ -169,11 +169,14 @@ class LayerTable:
 
     @cached_property
     def windowed(self) -> Flags:
-        """Over which layers a kernel slides [G], as far as a spatial group may split them."""
-        first = slice(self.spatial_layers)
-        flags = np.zeros(len(self), bool)
-        flags[first] = [kind.windowed for kind in self._kinds[first]]
-        return flags
+        """Over which layers a kernel slides [G]: those that a spatial group may split."""
+        return np.array([kind.windowed for kind in self._kinds])
+
+    @cached_property
+    def split_in_space(self) -> Flags:
+        """Those of them that the experiments' spatial groups split [G]: of the first layers."""
+        first = np.arange(len(self)) < (self.spatial_layers or len(self))
+        return np.logical_and(self.windowed, first)
 
     @cached_property
     def layer_starts(self) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from grids.entries.systems import System
 from grids.library import Model
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, format_text, shorten
-from kernels.arrays import Cells
+from kernels.arrays import Cells, PerMessage
 from kernels.case import Case
 from kernels.compute import without_launches
 from kernels.filter_channel import CLASSES
@@ -206,12 +206,18 @@ def _level_work(work: GroupWork) -> GroupWork:
 
     Memory is not calibrated; its stages would be as many as a pipeline has.
     """
-    messages = {}
-    for name in ("gathered", "gathers"):
-        values = np.asarray(getattr(work, name))
-        more = [(0, CLASSES - len(values)), *[(0, 0)] * (values.ndim - 1)]
-        messages[name] = np.pad(values, more)
-    return replace(work, activations=np.zeros(1), parameters=np.zeros(1), **messages)
+
+    def pad(messages: PerMessage) -> Floats:
+        values = np.asarray(messages)
+        return np.pad(values, [(0, CLASSES - len(values)), *[(0, 0)] * (values.ndim - 1)])
+
+    return replace(
+        work,
+        activations=np.zeros(1),
+        parameters=np.zeros(1),
+        gathered=pad(work.gathered),
+        gathers=pad(work.gathers),
+    )
 
 
 def _expect_possible(run: MeasuredRun, case: Case) -> None:

@@ -285,10 +285,8 @@ def _end_if_forbidden(answer: dict[str, Any]) -> None:
 
 
 app.command()(report_long(hybrid))
-app.command()(place)
-app.command()(schema)
-for listing in LISTINGS:
-    app.command()(listing)
+for command in (place, schema, *LISTINGS):
+    app.command()(command)
 app.command()(report_long(diff))
 app.command()(report_long(export))
 for command in SAMPLES:
