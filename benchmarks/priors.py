@@ -228,7 +228,8 @@ class Study:
     checked: Floats
 
 
-def study(runs: Sequence[Run], parameters: Sequence[Parameter] = PARAMETERS) -> Study:
+@cache
+def study(runs: tuple[Run, ...], parameters: tuple[Parameter, ...] = PARAMETERS) -> Study:
     """The fit to the rows for it, and every error."""
     fitted, checks = (tuple(run for run in runs if run.use == use) for use in ("fit", "check"))
     values = fit(fitted, parameters)

@@ -37,8 +37,7 @@ LIMIT = {
     "serial": "p = 1",
     "data": "p <= B",
     "spatial": "each factor of p <= the extents of the layers it splits",
-    "pipeline": "p <= G: convolutions, poolings, matrices; with the machine oracle, multiplying "
-    "ones in a row",
+    "pipeline": "p <= G: convolutions, poolings, matrices (machine: no poolings)",
     "filter": "p <= min F",
     # The first layer has the sample's channels, three of an image: it stays whole.
     "channel": "p <= min C (of a filter: C/g), from the second layer on",

@@ -285,8 +285,8 @@ def _end_if_forbidden(answer: dict[str, Any]) -> None:
 
 
 app.command()(report_long(hybrid))
-for command in (place, schema, *LISTINGS):
-    app.command()(command)
+for listing in (place, schema, *LISTINGS):
+    app.command()(listing)
 app.command()(report_long(diff))
 app.command()(report_long(export))
 for command in SAMPLES:

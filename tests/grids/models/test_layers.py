@@ -75,7 +75,7 @@ def test_kinds_tell_what_the_oracle_knows_of_them(table: LayerTable) -> None:
     [
         (
             [layer("a", "geluu")],
-            "layer 'a': unknown kind 'geluu'; did you mean 'gelu'? known: add, ",
+            "layer 'a': unknown kind 'geluu'; did you mean 'gelu'?",
         ),
         ([layer("a", "other")], "layer 'a': unknown kind 'other'; known: add, "),
         ([], "no layers; give the network one that computes something"),

@@ -25,7 +25,7 @@ SLOW = {
         "dataset": ["imagenet", "imagenet-226", "imagenet-299"],
         "system": ["abci", "dgx-h100", "dgx-a100"],
         "strategy": ["data", "channel", "data+filter"],
-        "pe": {"range": [1, 512]},
+        "pe": {"range": [1, 2048]},
         "batch": {"pow2": [1, 256]},
     },
 }
@@ -108,7 +108,8 @@ def test_ctrl_c_says_how_to_go_on(options, slow_spec, tmp_path):
     assert "Traceback" not in err
     assert not running_in(run.pid)
     told = read_status(str(url))
-    assert 0 < told["blocks_done"] < told["blocks"]
+    # The signal may come between the last block and the summary.
+    assert 0 < told["blocks_done"] <= told["blocks"]
 
 
 def running_in(group: int) -> list[str]:
