@@ -51,7 +51,7 @@ def filled(grid: Grid, strategy: int):
 
 # Some PE counts of a column; two batches of three; all that there is. The last tiles overlap the
 # ones before, along the PE counts and along the batches.
-@pytest.fixture(scope="module", params=[24, 300, TILE_CELLS])
+@pytest.fixture(scope="module", params=[24, TILE_CELLS])
 def asked(request) -> Iterator[list[int]]:
     """Tiles of so many cells; a list of how many each program asked for when it was made."""
     seen: list[int] = []
