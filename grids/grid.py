@@ -33,6 +33,7 @@ from grids.lookup import (
     refuse_ranges,
     refuse_twins,
 )
+from grids.misfits import list_misfits
 from grids.models.layers import Floats, LayerTable
 from grids.notes import list_notes
 from grids.outputs import INTERVALS, list_layered
@@ -143,7 +144,9 @@ class Grid:
     @property
     def warnings(self) -> list[str]:
         """What is odd about files or not used, and about measured epochs; what stays whole."""
-        return list_notes(self)
+        named = self.models, self.datasets, self.systems, self.strategies, self.convergences
+        notes = list_notes(self.spec, *named, self.fitting)
+        return [*notes, *list_misfits(self.labels, self.misfit)]
 
     @cached_property
     def axes(self) -> dict[str, Floats]:

@@ -1,23 +1,32 @@
-"""Notes on a design space: what is odd, not used, or does not fit, said before anything runs."""
+"""Notes on a design space: what is odd or not used, said before anything runs."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from grids.convergence.entry import Convergence
 from grids.divisible import list_whole
-from grids.misfits import list_misfits
+from grids.entries.datasets import Dataset
+from grids.entries.strategies import Strategy
+from grids.entries.systems import System
+from grids.library import Model
+from grids.models.layers import LayerTable
+from grids.spec import Spec
 from grids.unused import list_unused, list_unused_choices
 
-if TYPE_CHECKING:
-    from grids.grid import Grid
 
-
-def list_notes(grid: "Grid") -> list[str]:
-    """All notes, a line each."""
-    entries = (*grid.models, *grid.convergences.values())
-    files = grid.models, grid.datasets, grid.systems, grid.convergences
+def list_notes(
+    spec: Spec,
+    models: Sequence[Model],
+    datasets: Sequence[Dataset],
+    systems: Sequence[System],
+    strategies: Sequence[Strategy],
+    laws: Mapping[Any, Convergence],
+    fitting: Mapping[tuple[int, int], LayerTable],
+) -> list[str]:
+    """Notes on what a spec names, a line each; fitting: layers of pairs by position."""
     return [
-        *(text for each in entries for text in each.warnings),
-        *list_whole(grid.models, grid.fitting, grid.strategies),
-        *list_unused(*files, grid.spec),
-        *list_unused_choices(grid.strategies, grid.spec),
-        *list_misfits(grid.labels, grid.misfit),
+        *(text for each in (*models, *laws.values()) for text in each.warnings),
+        *list_whole(models, fitting, strategies),
+        *list_unused(models, datasets, systems, laws, spec),
+        *list_unused_choices(strategies, spec),
     ]

@@ -161,7 +161,7 @@ def _states(system: System, key: str) -> bool:
 
 
 def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
-    of_device = [profile for profile in model.profiles if profile.device == system.pe.device]
+    of_device = model.profiles_on(system.pe.device)
     where = f"model {shorten(model.name)}: its profile on {shorten(system.pe.device)}"
     usable = [each for each in of_device if each.precision in (None, system.precision)]
     if of_device and not usable:

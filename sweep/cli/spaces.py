@@ -220,12 +220,11 @@ def ask_cube(asked: Asked, question: Any) -> Any:
     precision or software.
     """
     from sweep.engine.progress import report_waiting
-    from sweep.questions.compared_systems import list_systems
     from sweep.questions.space import open_space
 
     with report_waiting(silent=asked.quiet), _advise_nearest():
         rows = _ask_finished(asked, question)
-        systems = list_systems(open_space(asked.source, asked.selection))
+        systems = open_space(asked.source, asked.selection).systems
     if len({(each.precision, each.software) for each in systems}) > 1 and not asked.quiet:
         settings = ", ".join(f"{each.name} {each.precision} {each.software}" for each in systems)
         tell(

@@ -91,7 +91,7 @@ def rank_strategies(
     for some in _split_places(rows, place):
         ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim, unsure)
     explains = not isinstance(cube, Cube) if why is None else why
-    return add_software(space, [_add_rejection(space, row, explains) for row in ranked])
+    return add_software(space.systems, [_add_rejection(space, row, explains) for row in ranked])
 
 
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:

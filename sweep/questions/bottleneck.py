@@ -110,7 +110,7 @@ def list_bottlenecks(
     """The rows of `bottleneck` as plain data."""
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
-    return add_software(space, rows)
+    return add_software(space.systems, rows)
 
 
 def _list_rows(space: Space, index: Index) -> list[Row]:

@@ -7,7 +7,6 @@ import numpy as np
 
 from grids.entries.systems import System
 from sweep.questions.lines import Columns
-from sweep.questions.space import Space
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,26 +20,19 @@ PLACES = {
 }
 
 
-def list_systems(space: Space) -> list[System]:
-    """The systems of a slice."""
-    return [space.grid.systems[at] for at in space.places["system"]]
-
-
-def add_software(space: Space, rows: list[Row]) -> list[Row]:
-    """The rows of a slice, of several systems with the precision and software of each.
+def add_software(systems: Sequence[System], rows: list[Row]) -> list[Row]:
+    """The rows of an answer, of several systems with the precision and software of each.
 
     Behind the system's name; `worst_at`, where it is a system, has its own behind it.
     """
-    systems = list_systems(space)
     if len(systems) < 2:
         return rows
     settings = {each.name: (each.precision, each.software) for each in systems}
     return [_add_settings(row, settings) for row in rows]
 
 
-def add_columns(space: Space, labels: Columns) -> Columns:
+def add_columns(systems: Sequence[System], labels: Columns) -> Columns:
     """The same of columns."""
-    systems = list_systems(space)
     if len(systems) < 2:
         return labels
     known: dict[str, dict[str, str]] = {

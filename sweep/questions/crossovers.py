@@ -97,7 +97,7 @@ def list_crossovers(
         )
     rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
     rows.sort(key=lambda row: (row["first"] is None, "nowhere" in str(row["reason"])))
-    return add_software(space, rows)
+    return add_software(space.systems, rows)
 
 
 def _check_parameter(along: str) -> None:

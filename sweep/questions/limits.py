@@ -134,7 +134,7 @@ def _make_columns(
     space = open_space(cube, selection)
     best = {names[field]: _mask_nothing(columns[names[field]]) for field in told}
     return {
-        **add_columns(space, axes),
+        **add_columns(space.systems, axes),
         "largest_pe": _mask_nothing(columns["largest_pe"]),
         "forbidden_by": _name_reasons(columns["forbidden_by"]),
         **best,

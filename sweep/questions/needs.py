@@ -102,7 +102,7 @@ def list_needs(
             else:
                 answer = _need_value(space, index, cell, parameter, efficiency or 1.0)
             rows.append(space.name(index) | axes | {"parameter": parameter} | answer)
-    return add_software(space, rows)
+    return add_software(space.systems, rows)
 
 
 def _drop_sought(space: Space, parameter: str) -> Space:

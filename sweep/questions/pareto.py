@@ -67,7 +67,7 @@ def pareto(
     columns = (*list_axes(source), "time", "cost")
     named = {"time": objective, "cost": own}
     rows = [row for each in fronts.values() for row in _list_rows(each, columns, named)]
-    return add_software(open_space(source, chosen), rows)
+    return add_software(open_space(source, chosen).systems, rows)
 
 
 def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:

@@ -112,7 +112,7 @@ def list_provisions(
         for index in part.list_indices()
     ]
     rows.sort(key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
-    return add_software(space, rows)
+    return add_software(space.systems, rows)
 
 
 @dataclass(frozen=True)

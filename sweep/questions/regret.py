@@ -57,10 +57,10 @@ def regret(
     source = open_computed(cube)
     space = open_space(source, selection)
     if over == DRAWS:
-        return add_software(space, _regret_draws(source, selection, objective))
+        return add_software(space.systems, _regret_draws(source, selection, objective))
     lines = summarise_slice(source, selection, EFFICIENCY, objective)
     _check_axis(lines, over)
-    return add_software(space, _regret_values(lines, over, objective))
+    return add_software(space.systems, _regret_values(lines, over, objective))
 
 
 def _check_axis(lines: Lines, over: str) -> None:

@@ -75,7 +75,7 @@ def list_sensitivities(
         for cell in space.list_cells()
         for row in _list_rows(space, index, cell)
     ]
-    return add_software(space, rows)
+    return add_software(space.systems, rows)
 
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:

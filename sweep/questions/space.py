@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import GIVEN, PARAMETERS
 from grids.entries.strategies import Strategy
+from grids.entries.systems import System
 from grids.grid import LABELS, Grid, Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
@@ -68,6 +69,11 @@ class Space:
                 f"{count:,} cells are too many for this question, which asks the oracle of each",
                 advice=f"select {most:,} at most, such as one PE count and one batch",
             )
+
+    @property
+    def systems(self) -> list[System]:
+        """The systems of the slice."""
+        return [self.grid.systems[at] for at in self.places["system"]]
 
     def name(self, index: Index) -> dict[str, str]:
         """The labels of an index."""
