@@ -18,6 +18,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_most
+from grids.entries.software import SOFTWARE
 from grids.library import find
 from grids.models.layers import Flags, Floats, LayerTable
 from grids.names import CATALOGUE
@@ -96,7 +97,7 @@ PARAMETERS = (
 )
 # Launched layer by layer out of Python, without Winograd: `software: plain`.
 PLAIN = "Chainer"
-PLAIN_OVERHEAD = 3e-4  # [s]
+PLAIN_OVERHEAD = SOFTWARE["plain"].parameters["layer_overhead"]  # [s]
 
 
 def without_channels() -> tuple[Parameter, ...]:

@@ -16,7 +16,7 @@ from kernels.compiled import compiled
 from kernels.layers import Layers, LayerTimes, Sequence
 from kernels.namespace import xp
 from kernels.options import Optimizer, Options
-from kernels.touched import mark_tables
+from kernels.touched import find_rows, is_table
 
 # Items moved between memory and the PE for each weight and bias in one update.
 UPDATE_ACCESSES: dict[Optimizer, float] = {
@@ -208,12 +208,8 @@ def _count_updated(layers: Layers) -> PerLayer:
 
     Those that a sample looks up are left out: they move less than what is made of them.
     """
-    weights, tables = layers.w + layers.bias, mark_tables(layers)
-    if tables is None:
-        return weights
-    assert layers.sequence is not None
-    assert layers.sequence.rows is not None
-    return xp.where(tables > 0, layers.sequence.rows.drawn, weights)
+    weights, rows = layers.w + layers.bias, find_rows(layers)
+    return weights if rows is None else xp.where(is_table(rows), rows.drawn, weights)
 
 
 def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:

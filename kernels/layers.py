@@ -83,8 +83,8 @@ class LayerTimes:
     """FW_l and BW_l [s a sample] and WU_l [s an iteration] of every layer on one PE.
 
     fixed [s a pass]: what it takes whatever the batch, its weights' traffic. launches [1 a pass]:
-    kernels' worth of work that the host launches, in layers. Both are 0 in Table III, where each
-    sample reads the weights.
+    layers that the host launches, a recurrent one at each position. Both are 0 in Table III, where
+    each sample reads the weights.
     """
 
     forward: PerLayer

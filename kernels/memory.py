@@ -25,7 +25,7 @@ from kernels.namespace import xp
 from kernels.own_part import row_share, take_own_part
 from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
 from kernels.placed import expect_placed, find_peaks, sum_devices
-from kernels.touched import mark_tables
+from kernels.touched import find_rows, is_table
 
 
 @jax.tree_util.register_dataclass
@@ -226,10 +226,10 @@ def _add_touched(division: Division, add: Callable[[PerLayer], PerStage]) -> Per
 
     add: sums values of layers over each stage.
     """
-    sequence = division.layers.sequence
-    if sequence is None or sequence.rows is None:
+    rows = find_rows(division.layers)
+    if rows is None:
         return None
-    return add((division.state_bytes - division.weight_bytes) * sequence.rows.looked_up)
+    return add((division.state_bytes - division.weight_bytes) * rows.looked_up)
 
 
 def _find_states(division: Division) -> PerLayer:
@@ -237,15 +237,13 @@ def _find_states(division: Division) -> PerLayer:
 
     Of a table with a sparse gradient, gradients and states are those of the drawn rows alone.
     """
-    weights, tables = _own_weights(division), mark_tables(division.layers)
-    if tables is None:
-        return division.state_bytes * weights
-    sequence = division.layers.sequence
-    assert sequence is not None
-    assert sequence.rows is not None
+    weights, rows = _own_weights(division), find_rows(division.layers)
+    whole = division.state_bytes * weights
+    if rows is None:
+        return whole
     of_row = division.state_bytes - division.weight_bytes
-    table = division.weight_bytes * weights + of_row * sequence.rows.drawn
-    return xp.where(tables > 0, table, division.state_bytes * weights)
+    table = division.weight_bytes * weights + of_row * rows.drawn
+    return xp.where(is_table(rows), table, whole)
 
 
 def _own_weights(division: Division) -> PerLayer:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import jax
 
-from kernels.arrays import Cells, PerLayer, PerStage
-from kernels.layers import Layers
+from kernels.arrays import Cells, Flags, PerLayer, PerStage
+from kernels.layers import Layers, Rows
 from kernels.namespace import xp
 
 
@@ -21,8 +21,8 @@ class Touched:
     """Weights of each stage, or device, whose gradients are exchanged.
 
     whole: of all layers without a sparse gradient; tables: of those with one, and their biases,
-    which are not exchanged; drawn: of the rows
-    that a pass touches whatever its batch; looked_up: of those that a sample touches.
+    which are not exchanged; drawn: of the rows that a pass touches whatever its batch; looked_up:
+    of those that a sample touches.
     """
 
     whole: PerStage
@@ -32,11 +32,14 @@ class Touched:
     looked_up: PerStage
 
 
-def mark_tables(layers: Layers) -> PerLayer | None:
-    """1 for each layer with a sparse gradient, else 0; None where the network has none."""
-    if layers.sequence is None or layers.sequence.rows is None:
-        return None
-    return xp.where(xp.asarray(layers.sequence.rows.looked_up) > 0, 1.0, 0.0)
+def find_rows(layers: Layers) -> Rows | None:
+    """The touched rows of a network's tables; None where all gradients are whole."""
+    return None if layers.sequence is None else layers.sequence.rows
+
+
+def is_table(rows: Rows) -> Flags:
+    """Which layers have a sparse gradient."""
+    return xp.greater(rows.looked_up, 0)
 
 
 def count_touched(
@@ -46,12 +49,10 @@ def count_touched(
 
     add: sums values of layers over each stage.
     """
-    tables = mark_tables(layers)
-    if tables is None:
+    rows = find_rows(layers)
+    if rows is None:
         return None
-    assert layers.sequence is not None
-    assert layers.sequence.rows is not None
-    rows = layers.sequence.rows
+    tables = xp.where(is_table(rows), 1.0, 0.0)
     return Touched(
         whole=add((1 - tables) * weights),
         tables=add(tables * weights),
