@@ -157,9 +157,10 @@ def digest_store(name: str, url: str) -> dict[str, str]:
 def digest(name: str) -> dict[str, str]:
     """SHA-256 of every strategy's numbers in a space, as a store would hold them."""
     cells = compute_cells(read_grid(SPACES[name]))
+    labels, variables = cells["strategy"].values.tolist(), sorted(cells.data_vars, key=str)
     return {
-        label: _hash(*(cells.sel(strategy=label)[name].values for name in sorted(cells.data_vars)))
-        for label in cells["strategy"].values.tolist()
+        label: _hash(*(cells.sel(strategy=label)[name].values for name in variables))
+        for label in labels
     }
 
 
