@@ -13,9 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.flow import count_crossing, find_depth
+from grids.models.flow import count_crossing, count_kept_bytes, count_kept_items, find_depth
 from grids.models.kinds import KINDS, Kind
-from grids.models.liveness import count_kept_bytes, count_kept_items
 from grids.reading.errors import InputError, shorten, suggest_name
 
 Floats = NDArray[np.float64]

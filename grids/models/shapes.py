@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from grids.models.building import BuildingSettings
+from grids.models.flow import SAMPLE
 from grids.models.kinds import KINDS, Kind
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
-from grids.models.liveness import SAMPLE
 from grids.models.settings import LayerSettings
 from grids.models.steps import Concat, Flatten, Multiply, Read, Repeat, Residual, Side, Step, Steps
 from grids.models.tensors import Counts, Own, Passage, Stream, Tensor
