@@ -21,7 +21,7 @@ from grids.entries.precision import AnyPrecision, PrecisionName
 from grids.entries.quantity import Parameter as Row
 from grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
 from grids.entries.systems import System
-from grids.reading.errors import shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 
 # Of a logarithm: 0.1 is about 10 %, and 10, a factor of 22,000, says nothing at all.
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
@@ -198,9 +198,7 @@ class CalibrationFile(Entry):
         """The calibration, if it has all parameters and no others."""
         for name in self.parameters:
             if name not in CALIBRATED:
-                raise ValueError(
-                    f"unknown parameter {shorten(name)}; {suggest_name(name, CALIBRATED)}"
-                )
+                raise InputError.unknown("parameter", name, CALIBRATED)
         # No default stands in: what nobody measured is a prior, and says so by its spread.
         needed = list_priors(self.precision, self.software, staged=False)
         missing = [name for name in needed if name not in self.parameters]

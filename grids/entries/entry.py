@@ -4,7 +4,7 @@
 the user's files are not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Self
 
 import pydantic
@@ -27,6 +27,17 @@ def refuse_bool(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {shorten(value)}")
     return value
+
+
+def expect_one_of(kind: str, names: Collection[str]) -> BeforeValidator:
+    """The validator of a word that is one of `names`; `kind` is what messages call it."""
+
+    def check(name: object) -> object:
+        if name not in names:
+            raise InputError.unknown(kind, name, names)
+        return name
+
+    return BeforeValidator(check)
 
 
 def _list_text(value: object) -> object:

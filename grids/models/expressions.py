@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 
 MOST_TEXT = 200  # characters; a longer expression is hostile, and could nest too deep for Python
 MOST_NUMBER = 2**53  # float64 counts exactly to here
@@ -136,7 +136,7 @@ def _look_up(name: str, names: Names) -> object:
     if name in _WORDS:
         return _WORDS[name]
     if name not in names:
-        raise InputError(f"unknown name ${name[:MOST_TEXT]}", advice=suggest_name(name, names))
+        raise InputError.unknown("name", name, names)
     return names[name]
 
 

@@ -23,7 +23,7 @@ from grids.entries.entry import Record
 from grids.models.forms import fill_settings, is_required
 from grids.models.steps import Steps
 from grids.models.template import Template
-from grids.reading.errors import shorten, suggest_name
+from grids.reading.errors import InputError
 from grids.reading.yamlfile import KeyPath, Place, explain_error, load
 
 FAMILIES = Path(__file__).parents[1] / "catalogue" / "families"
@@ -57,8 +57,7 @@ class Family(Record):
             return value
         name, given = value["name"], {key: each for key, each in value.items() if key != "name"}
         if name not in list_families():
-            advice = suggest_name(name, list_families())
-            raise ValueError(f"unknown family {shorten(name)}; {advice}")
+            raise InputError.unknown("family", name, list_families())
         return {"name": name} | fill_settings(load_family(name).settings, given, {}, _join_keys)
 
     @model_validator(mode="after")

@@ -128,7 +128,7 @@ def test_a_block_that_is_repeated_is_wrong_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([{"relu": "$widht"}], "layers.0.relu: unknown name $widht; did you mean 'width'?"),
+        ([{"relu": "$widht"}], "layers.0.relu: unknown name 'widht'; did you mean 'width'?"),
         ([{"fc": "$(width"}], "layers.0.fc: expected an expression behind '$'"),
         ([{"fc": "$(1 / 0)"}], "layers.0.fc: cannot compute '1 / 0': division by zero"),
         ([{"fc": "$(open('x'))"}], "layers.0.fc: cannot compute \"open('x')\": Call is no arith"),
