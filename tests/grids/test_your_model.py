@@ -6,12 +6,13 @@ from typing import Any, get_args
 
 import pytest
 
+from grids.modelfile import read_architecture
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
 from grids.models.steps import Step
 from grids.reading.plainyaml import read_nodes
 
-PAGE = (Path(__file__).parents[3] / "docs" / "your-model.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "your-model.md").read_text()
 EXAMPLES: list[Any] = [
     read_nodes(each)[1] for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 ]
@@ -70,6 +71,17 @@ def test_the_small_vision_transformer() -> None:
     assert layers.parameters == front + 6 * block + 2 * c + 1000 * c + 1000
     products = t * (4 * c * c + 2 * c * h) + 2 * t * t * c
     assert layers.macs == 14 * 14 * 3 * 16 * 16 * c + 6 * products + 1000 * c
+
+
+def test_the_small_resnet() -> None:
+    """Weights by hand: a stem, seven blocks of two convolutions, three projections."""
+    layers = read_architecture(WHOLE["small_resnet"], "page", Path()).layers_for((3, 64, 64), 10)
+    blocks = ((32, 32), (32, 32), (32, 64), (64, 64), (64, 128), (128, 128), (128, 128))
+    convolutions = [9 * f * (c + f) + 4 * f for c, f in blocks]
+    projections = [c * f + 2 * f for c, f in (blocks[0], blocks[2], blocks[4])]
+    stem, last = 49 * 3 * 32 + 2 * 32, 128 * 10 + 10
+    assert layers.parameters == stem + sum(convolutions) + sum(projections) + last
+    assert "stage3.2.conv2" in layers.names
 
 
 def test_the_small_translator() -> None:

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from grids.modelfile import describe_model_file
 from grids.models.architecture import Architecture
 from grids.models.kinds import KIND_OF_STEP
 from grids.names import CATALOGUE
 from grids.reading.plainyaml import read_nodes
 
-SCHEMA: dict[str, Any] = Architecture.model_json_schema()
+SCHEMA: dict[str, Any] = describe_model_file()
 VALIDATOR = Draft202012Validator(SCHEMA)
 FILES = sorted((CATALOGUE / "models").glob("*.yaml"))
-PAGE = (Path(__file__).parents[3] / "docs" / "your-model.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "your-model.md").read_text()
 EXAMPLES = [read_nodes(each)[1] for each in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
 
 
@@ -37,6 +38,20 @@ def test_it_takes_the_catalogue(file: Path) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: str(each)[:30])
 def test_it_takes_the_examples_of_the_page(example: Any) -> None:
     VALIDATOR.validate(make_model(example))
+
+
+@pytest.mark.parametrize(
+    ("family", "fits"),
+    [
+        ({"name": "resnet", "stages": [1]}, True),
+        ({"name": "./mine.yaml", "stages": [1]}, True),
+        ({"name": "resnet", "stages": [1], "widht": 3}, False),
+        ({"name": "resnet"}, False),
+        ({"name": "resnett", "stages": [1]}, False),
+    ],
+)
+def test_it_knows_the_settings_of_families(family: Any, fits: bool) -> None:
+    assert VALIDATOR.is_valid({"name": "net", "rank": 2, "family": family}) is fits
 
 
 def test_it_knows_every_word() -> None:
