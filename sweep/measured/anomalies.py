@@ -12,9 +12,9 @@ from typing import Any
 from grids.reading.units import format_quantity
 from kernels.software import LARGE_MESSAGE
 from kernels.terms import TERMS, Part
+from sweep.answers.case_numbers import number
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
-from sweep.questions.plain_numbers import number
 from sweep.questions.predict import choose_case, predict_grid
 
 # A run is slower for its scale if the excess over the prediction grew so much in its series.

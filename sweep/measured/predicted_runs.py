@@ -13,8 +13,8 @@ from typing import Any
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
+from sweep.cells.configuration import Configuration
 from sweep.measured.runs import MeasuredRun, Times
-from sweep.questions.configuration import Configuration
 from sweep.questions.predict import predict_grid
 
 AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}

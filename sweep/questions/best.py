@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grids.grid import Grid
+from sweep.answers.degrees import list_degrees, mark_batch
+from sweep.answers.objectives import Aim, Goal, Price, count_hours
+from sweep.answers.system_settings import add_software
+from sweep.cells.selection import Selection, locate_row
+from sweep.cells.source import Source, open_source
+from sweep.cells.space import Space, list_given, open_space
 from sweep.cube.store import Cube
-from sweep.questions.batch_marks import mark_batch
-from sweep.questions.compared_systems import add_software
-from sweep.questions.degrees import list_degrees
-from sweep.questions.objectives import Aim, Goal, Price, count_hours
 from sweep.questions.picks import PLACE, pick_strategies
-from sweep.questions.row_places import locate_row
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, list_given, open_space
-from sweep.questions.summary_table import Source, open_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +48,7 @@ def best(
     `faster_than_next`: the probability that it takes less time than the second; None where there
     are more than 1,000 rows. `limit` is empty, or marks a global batch beyond the data set. A
     strategy that is nowhere allowed has no rank, `limit` lists why, the most frequent reason first,
-    and `rejection` what of its nearest cell would have to change (`sweep.questions.rejection`):
+    and `rejection` what of its nearest cell would have to change (`sweep.answers.rejection`):
     with `why`, which by default is so of all but stores, whose summaries answer at once.
     """
     import pandas as pd
@@ -161,7 +159,7 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
     told = [{name: each for name, each in row.items() if name != "trains"} for row in ranked]
     if grid.spec.oracle != "machine":
         return told
-    from sweep.questions.chances import list_chances, list_nothing  # late: JAX comes with it
+    from sweep.answers.probability import list_chances, list_nothing  # late: JAX comes with it
 
     if not unsure:
         nothing = list_nothing(any(row["trains"] for row in ranked))
@@ -174,7 +172,7 @@ def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
     """The row, of a loser with its distance from what is allowed."""
     if row["feasible"] or not explains:
         return row | {"rejection": None}
-    from sweep.questions.rejection import explain_rejection  # late: JAX comes with it
+    from sweep.answers.rejection import explain_rejection  # late: JAX comes with it
 
     given = {name: np.array([row[name]], float) for name in list_given(space.axes)}
     own = replace(space, axes={**space.axes, **given})

@@ -15,15 +15,15 @@ from grids.models.layers import Floats
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from kernels.terms import list_terms
+from sweep.answers.degrees import list_degrees
+from sweep.answers.draws import PARTS, PERCENTS, draw_terms, find_range, name_range
+from sweep.answers.memory_parts import list_memory_parts
+from sweep.answers.row_cases import build_row_case, read_choice
+from sweep.answers.system_settings import add_software
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.cells.space import Space, open_space, write_axis
 from sweep.cube.variables import name_limits
-from sweep.questions.compared_systems import add_software
-from sweep.questions.degrees import list_degrees
-from sweep.questions.draws import PARTS, PERCENTS, draw_terms, find_range, name_range
-from sweep.questions.memory_parts import list_memory_parts
-from sweep.questions.row_cases import build_row_case, read_choice
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space, write_axis
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import pandas as pd

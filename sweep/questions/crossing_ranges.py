@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from grids.models.layers import Floats
-from sweep.questions.draws import PERCENTS
+from sweep.answers.draws import PERCENTS
 
 Row = dict[str, Any]
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Index
 from grids.reading.errors import InputError, suggest_name
+from sweep.answers.objectives import Aim, Goal, Price
+from sweep.answers.system_settings import add_software
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.cells.space import Space, open_space, write_axis
 from sweep.cube.laws import expect_laws
-from sweep.questions.compared_systems import add_software
 from sweep.questions.curves import Curves
-from sweep.questions.objectives import Aim, Goal, Price
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space, write_axis
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,12 +16,12 @@ from grids.reading.units import format_quantity
 from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
+from sweep.answers.case_numbers import UPGRADABLE, read_value
+from sweep.answers.draws import draw_both_times, draw_epochs
+from sweep.answers.objectives import Aim
+from sweep.cells.space import Space
 from sweep.cube.variables import name_limits
 from sweep.questions.crossing_ranges import FEW, find_crossing_ranges
-from sweep.questions.draws import draw_both_times, draw_epochs
-from sweep.questions.objectives import Aim
-from sweep.questions.space import Space
-from sweep.questions.upgradable import UPGRADABLE, read_value
 
 Row = dict[str, Any]
 

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.statistics import BEST
+from sweep.answers.degrees import mark_cell
+from sweep.answers.objectives import Aim, Goal
+from sweep.answers.system_settings import add_columns
+from sweep.cells.lines import Columns
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source, open_source, read_machine_grid, summarise_slice
+from sweep.cells.space import open_space
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import name_limits
-from sweep.questions.batch_marks import mark_cell
-from sweep.questions.compared_systems import add_columns
-from sweep.questions.lines import Columns
-from sweep.questions.objectives import Aim, Goal
-from sweep.questions.selection import Selection
-from sweep.questions.space import open_space
-from sweep.questions.summary_table import Source, open_source, read_machine_grid, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,11 +15,11 @@ from kernels.flags import FORBIDS
 from kernels.oracle import answer_case, settle_choices
 from kernels.outputs import compute_outputs
 from kernels.statistics import BEST, Objective
-from sweep.questions.draws import PERCENTS, draw_epochs, draw_times
-from sweep.questions.plain_numbers import finite, number
-from sweep.questions.row_cases import build_row_case
-from sweep.questions.row_places import locate_row
-from sweep.questions.space import Space
+from sweep.answers.case_numbers import finite, number
+from sweep.answers.draws import PERCENTS, draw_epochs, draw_times
+from sweep.answers.row_cases import build_row_case
+from sweep.cells.selection import locate_row
+from sweep.cells.space import Space
 
 Row = dict[str, Any]
 

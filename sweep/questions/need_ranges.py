@@ -8,7 +8,7 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
 from kernels.case import Case
-from sweep.questions.draws import PERCENTS, draw_times, name_range
+from sweep.answers.draws import PERCENTS, draw_times, name_range
 
 Row = dict[str, Any]
 

@@ -20,17 +20,16 @@ from kernels.case import Case
 from kernels.flags import FORBIDS, Limit
 from kernels.oracle import Answer, answer_case
 from kernels.terms import list_terms
+from sweep.answers.case_numbers import UPGRADABLE, number, read_value
+from sweep.answers.fits import Cell, find_fits
+from sweep.answers.rejection import find_batch, look_up_capacity
+from sweep.answers.system_settings import add_software
+from sweep.cells.design_space import MOST_BATCH
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.cells.space import Space, open_space, write_axis
 from sweep.cube.variables import name_limits
-from sweep.questions.adhoc import MOST_BATCH
-from sweep.questions.compared_systems import add_software
-from sweep.questions.fits import Cell, find_fits
 from sweep.questions.need_ranges import RANGES, find_need_ranges
-from sweep.questions.plain_numbers import number
-from sweep.questions.rejection import find_batch, look_up_capacity
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space, write_axis
-from sweep.questions.summary_table import Source
-from sweep.questions.upgradable import UPGRADABLE, read_value
 
 if TYPE_CHECKING:
     import pandas as pd

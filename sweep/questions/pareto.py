@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.statistics import Objective
-from sweep.cube.variables import Arrays
-from sweep.questions.compared_systems import add_software
-from sweep.questions.parts import Part, expect_variables, list_axes, read_grid_of, read_parts
-from sweep.questions.selection import Selection
-from sweep.questions.space import open_space
-from sweep.questions.summary_table import (
+from sweep.answers.system_settings import add_software
+from sweep.cells.parts import Part, expect_variables, list_axes, read_grid_of, read_parts
+from sweep.cells.selection import Selection
+from sweep.cells.source import (
     Source,
     expect_epochs,
     expect_objective,
     open_computed,
 )
+from sweep.cells.space import open_space
+from sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
 Against = Literal["pe-hours", "cost", "memory"]

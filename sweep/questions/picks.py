@@ -15,14 +15,13 @@ from grids.entries.parameters import GIVEN
 from grids.grid import LABELS, Grid
 from kernels.flags import FORBIDS, Limit
 from kernels.statistics import BEST, COUNT, Objective
+from sweep.answers.objectives import Aim
+from sweep.cells.lines import Columns, split_groups
+from sweep.cells.selection import Selection
+from sweep.cells.source import CHOSEN, Source, open_source, read_cells, summarise_slice
+from sweep.cells.space import list_given, read_grid, write_axis
 from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
-from sweep.questions.lines import Columns, split_groups
-from sweep.questions.objectives import Aim
-from sweep.questions.row_places import CHOSEN
-from sweep.questions.selection import Selection
-from sweep.questions.space import list_given, read_grid, write_axis
-from sweep.questions.summary_table import Source, open_source, read_cells, summarise_slice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -135,7 +134,7 @@ def _list_places(part: "xr.Dataset", axes: list[str]) -> Iterator[tuple[slice, .
 
 def _read_arrays(part: "xr.Dataset", axes: list[str], trains: bool) -> dict[str, NDArray[Any]]:
     """Times, memory and what was chosen [axes], PE counts first; epochs where they are asked."""
-    from sweep.questions.computed import add_epochs
+    from sweep.cells.computed_summary import add_epochs
 
     part = add_epochs(part) if trains else part.drop_vars("epochs", errors="ignore")
     names = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())

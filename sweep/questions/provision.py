@@ -17,15 +17,15 @@ from grids.reading.units import parse_quantity
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case
 from kernels.outputs import compute_outputs
+from sweep.answers.case_numbers import number
+from sweep.answers.degrees import list_degrees
+from sweep.answers.objectives import Aim, Price, count_hours
+from sweep.answers.row_cases import build_row_case
+from sweep.answers.system_settings import add_software
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.cells.space import Space, list_given, open_space, write_axis
 from sweep.cube.variables import name_limits
-from sweep.questions.compared_systems import add_software
-from sweep.questions.degrees import list_degrees
-from sweep.questions.objectives import Aim, Price, count_hours
-from sweep.questions.plain_numbers import number
-from sweep.questions.row_cases import build_row_case
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, list_given, open_space, write_axis
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import pandas as pd

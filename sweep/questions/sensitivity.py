@@ -25,14 +25,13 @@ from kernels.namespace import xp
 from kernels.oracle import answer_case
 from kernels.places import scale_parameters
 from kernels.points import Points, evaluate_points
-from sweep.questions.compared_systems import add_software
-from sweep.questions.degrees import list_degrees
-from sweep.questions.plain_numbers import number
-from sweep.questions.row_cases import build_row_case
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space, write_axis
-from sweep.questions.summary_table import Source
-from sweep.questions.upgradable import UPGRADABLE, read_value
+from sweep.answers.case_numbers import UPGRADABLE, number, read_value
+from sweep.answers.degrees import list_degrees
+from sweep.answers.row_cases import build_row_case
+from sweep.answers.system_settings import add_software
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.cells.space import Space, open_space, write_axis
 
 if TYPE_CHECKING:
     import pandas as pd

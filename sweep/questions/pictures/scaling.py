@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
 from sweep.questions.pictures.cases import build_case, narrow_grid
 from sweep.questions.pictures.cells import (
@@ -22,8 +24,6 @@ from sweep.questions.pictures.cells import (
     open_slice,
     read_slice,
 )
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -132,7 +132,7 @@ def _draw_efficiencies(line: "xr.Dataset") -> dict[str, Floats]:
     """
     # late: JAX comes with it
     from kernels.oracle import settle_choices
-    from sweep.questions.draws import PERCENTS, draw_times
+    from sweep.answers.draws import PERCENTS, draw_times
 
     grid = narrow_grid(Paradl(line).grid, line).ask_intervals()
     if not grid.has_intervals:  # Table III

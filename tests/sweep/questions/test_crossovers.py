@@ -8,9 +8,9 @@ import pytest
 import sweep
 from grids.inputs.uncertainty import DRAWS
 from grids.reading.errors import InputError
-from sweep.questions.adhoc import Options, make_grid
+from sweep.answers.draws import draw_both_times
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.crossovers import list_crossovers, tell_same
-from sweep.questions.draws import draw_both_times
 
 PAPER = {"oracle": "paper"}
 MACHINE = ("data", "data+filter:group=4", "data+pipeline:group=4")

@@ -4,7 +4,7 @@ import pytest
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.questions.adhoc import Options, make_grid
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.needs import list_needs
 from sweep.questions.provision import list_provisions
 
