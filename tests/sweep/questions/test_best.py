@@ -6,8 +6,8 @@ import pytest
 
 import sweep
 from kernels.flags import FORBIDS
-from sweep.cube.store import open_cube
 from sweep.cells import source
+from sweep.cube.store import open_cube
 from sweep.questions.pictures.breakdown import describe_breakdown
 from sweep.questions.pictures.memory import describe_memory
 from sweep.questions.pictures.scaling import describe_scaling
