@@ -1,6 +1,4 @@
-"""Numbers of a case of one cell, as Python and JSON have them."""
-
-from typing import Any
+"""Numbers of a case of one cell: its parameters' values, as formulas have them."""
 
 import numpy as np
 
@@ -11,20 +9,11 @@ from kernels.exchanges import find_paths, ring_replicas
 from kernels.network import Link, link, staged_link
 from kernels.places import PLACES, read_parameter
 from kernels.rings import find_path
+from sweep.answers.numbers import finite, number
 
 # No time depends on these parameters.
 TIMELESS = ("gamma", "memory_capacity", "reserved")
 UPGRADABLE = tuple(name for name in PLACES if name in GIVEN and name not in TIMELESS)
-
-
-def number(value: Any) -> float:
-    """The only value of an array; ValueError where it has several, of which none is the answer."""
-    return float(np.asarray(value).item())
-
-
-def finite(value: float) -> float | None:
-    """NaN, which JSON has no word for, as None."""
-    return value if np.isfinite(value) else None
 
 
 def read_value(case: Case, name: str) -> float:

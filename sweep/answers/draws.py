@@ -6,10 +6,8 @@ count. Of two strategies that are compared the second's errors are others than t
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
 from grids.inputs.uncertainty import draw_errors
@@ -21,7 +19,6 @@ from kernels.oracle import Answer, settle_choices
 from kernels.terms import list_terms
 from kernels.uncertainty import Errors
 
-PERCENTS = (10, 90)
 PARTS = (*list_terms("compute"), *list_terms("communication"))
 # Dimensions of the model's own errors: of computing, gradients and all other exchanges.
 OWN = ("compute", "gradients", "exchange")
@@ -75,17 +72,3 @@ def draw_epochs(convergence: Convergence, batches: Floats) -> Floats:
     drawn: Floats = count_epochs(laws, batches[..., None])
     expected: Floats = count_epochs(convergence.law, batches[..., None])
     return drawn / expected
-
-
-def find_range(values: NDArray[Any]) -> tuple[float, float]:
-    """The 10th and the 90th percentile of draws; NaN where some are."""
-    low, high = np.quantile(values, [percent / 100 for percent in PERCENTS])
-    return float(low), float(high)
-
-
-def name_range(name: str, values: NDArray[Any] | None) -> dict[str, Any]:
-    """The range of draws as an answer has it, `name_p10` and `name_p90`; None of none, or NaN."""
-    names = [f"{name}_p{percent}" for percent in PERCENTS]
-    if values is None or not np.isfinite(values).all():
-        return dict.fromkeys(names)
-    return dict(zip(names, find_range(values), strict=True))

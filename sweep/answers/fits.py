@@ -12,7 +12,8 @@ from grids.grid import Grid, Index
 from grids.inputs.divisors import divisors
 from grids.models.layers import Floats
 from kernels.fit import find_fit, find_limits
-from kernels.flags import FORBIDS, Limit
+from kernels.flags import FORBIDS
+from sweep.answers.reasons import count_reasons
 
 Cell = Mapping[str, float]
 
@@ -40,13 +41,6 @@ class Fit:
     def reasons(self) -> NDArray[np.int64]:
         """How many limits forbid each cell."""
         return count_reasons(self.limit)
-
-
-def count_reasons(limit: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many limits forbid, of flags."""
-    each = [((limit & flag.value) > 0).astype(np.int64) for flag in Limit if flag & FORBIDS]
-    total: NDArray[np.int64] = np.sum(each, axis=0)
-    return total
 
 
 def find_fits(

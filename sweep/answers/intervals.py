@@ -8,7 +8,7 @@ from grids.grid import Grid
 from kernels.oracle import Answer
 from kernels.percentiles import PERCENTILES
 from kernels.uncertainty import percentiles
-from sweep.answers.case_numbers import number
+from sweep.answers.numbers import number
 
 
 def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.memory import find_unit
 from kernels.touched import Touched
-from sweep.answers.case_numbers import number
+from sweep.answers.numbers import number
 
 
 def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]:

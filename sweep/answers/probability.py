@@ -20,8 +20,7 @@ from kernels.namespace import xp
 from kernels.outputs import compute_outputs
 from kernels.statistics import Objective
 from kernels.uncertainty import draw_times
-from sweep.answers.case_numbers import finite, number
-from sweep.answers.draws import PERCENTS
+from sweep.answers.numbers import finite, name_percentiles, number
 from sweep.answers.objectives import Aim
 from sweep.answers.row_cases import build_row_case
 
@@ -47,16 +46,12 @@ def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
 
 def list_nothing(trains: bool) -> Row:
     """The same keys where nothing is asked."""
-    names = _name_percentiles("train_time" if trains else "epoch_time")
+    names = name_percentiles("train_time" if trains else "epoch_time")
     return dict.fromkeys((*names, "faster_than_next"))
 
 
-def _name_percentiles(objective: Objective) -> tuple[str, ...]:
-    return tuple(f"{objective}_p{percent}" for percent in PERCENTS)
-
-
 def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
-    names = _name_percentiles(objective)
+    names = name_percentiles(objective)
     if not row["feasible"]:
         return dict.fromkeys(names)
     values = compute_outputs(build_row_case(grid, row), names=names)

@@ -23,8 +23,8 @@ from sweep.answers.fits import (
     list_allowed,
     try_setting,
 )
+from sweep.answers.reasons import list_reasons
 from sweep.cells.space import Space, write_axis
-from sweep.cube.variables import name_limits
 
 Row = dict[str, Any]
 
@@ -53,7 +53,7 @@ def explain_rejection(space: Space, index: Index) -> Row:
     }
     return {
         **{name: write_axis(name, value) for name, value in cell.items()},
-        "limit": name_limits(int(fit.limit[at]) & FORBIDS),
+        "limit": list_reasons(fit.limit[at]),
         "memory": memory if np.isfinite(memory) else None,
         "memory_capacity": look_up_capacity(space.grid, index, cell),
         "changes": {name: each for name, each in changes.items() if each is not None},

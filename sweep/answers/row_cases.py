@@ -9,7 +9,7 @@ from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from kernels.case import Case
 from kernels.oracle import settle_choices
-from sweep.answers.case_numbers import number
+from sweep.answers.numbers import number
 from sweep.cells.selection import locate_row
 from sweep.cells.source import CHOSEN
 

@@ -119,6 +119,15 @@ def write_value(axis: str, value: float) -> str:
     return f"{value:.10g}" if unit == "1" else format_quantity(value, unit, digits=10)
 
 
+def write_place(axis: str, value: float) -> str:
+    """A value of an axis in a sentence: `8 PEs`, `batch 32`, `inter_bandwidth 12.5 GB/s`."""
+    if axis == "pe":
+        return f"{value:,.0f} PE{'' if value == 1 else 's'}"
+    parameter = PARAMETERS[axis]
+    written = f"{value:,.0f}" if parameter.whole else format_quantity(value, parameter.unit)
+    return f"{axis} {written}"
+
+
 def _tell_end(last: str) -> str:
     """How to get at what is beyond an axis."""
     return f"the axis ends at {last}: add values to the spec and extend the store; "

@@ -15,7 +15,7 @@ from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.compiled import fetch
 from kernels.memory import hold, hold_layers
-from sweep.answers.case_numbers import number
+from sweep.answers.numbers import number
 
 Row = dict[str, Any]
 Formula = tuple[str, str]  # in symbols, and with numbers

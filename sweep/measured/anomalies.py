@@ -12,7 +12,7 @@ from typing import Any
 from grids.reading.units import format_quantity
 from kernels.software import LARGE_MESSAGE
 from kernels.terms import TERMS, Part
-from sweep.answers.case_numbers import number
+from sweep.answers.numbers import number
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
 from sweep.questions.predict import choose_case, predict_grid

@@ -16,8 +16,9 @@ from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from kernels.terms import list_terms
 from sweep.answers.degrees import list_degrees
-from sweep.answers.draws import PARTS, PERCENTS, draw_terms, find_range, name_range
+from sweep.answers.draws import PARTS, draw_terms
 from sweep.answers.memory_parts import list_memory_parts
+from sweep.answers.numbers import find_range, name_percentiles, name_range
 from sweep.answers.row_cases import build_row_case, read_choice
 from sweep.answers.system_settings import add_software
 from sweep.cells.selection import Selection
@@ -174,8 +175,8 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
         **name_range("share", shares[row["binds"]]),
         **name_range("computing", sum(shares[name] for name in list_terms("compute"))),
         **{
-            f"shares_p{percent}": {name: each[n] for name, each in ranges.items()}
-            for n, percent in enumerate(PERCENTS)
+            key: {name: ends[n] for name, ends in ranges.items()}
+            for n, key in enumerate(name_percentiles("shares"))
         },
         "binds_probability": float(np.mean(shares[row["binds"]] == largest)),
     }

@@ -1,11 +1,12 @@
 """Ranges of crossovers: where the first lies over draws of what is not known."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from grids.models.layers import Floats
-from sweep.answers.draws import PERCENTS
+from sweep.answers.numbers import pick_range
 
 Row = dict[str, Any]
 
@@ -34,13 +35,8 @@ def find_crossing_ranges(values: Floats, ours: Floats, theirs: Floats, whole: bo
             first[draw] = _find_root(values, axis, apart, int(changes[0]), whole)
         elif ahead.all():
             first[draw] = values[0]
-    shares = [percent / 100 for percent in PERCENTS]
-    found = np.quantile(first, shares, method="inverted_cdf")
     return {
-        **{
-            f"first_p{percent}": _write(each, whole)
-            for percent, each in zip(PERCENTS, found, strict=True)
-        },
+        **pick_range("first", first, partial(_write, whole=whole)),
         "crosses_probability": crossed / draws,
     }
 
@@ -56,4 +52,4 @@ def _find_root(values: Floats, axis: Floats, apart: Floats, at: int, whole: bool
 def _write(value: float, whole: bool) -> int | float | None:
     if np.isinf(value):
         return None
-    return int(value) if whole else float(value)
+    return int(value) if whole else value

@@ -96,7 +96,7 @@ def list_crossovers(
             advice="add another, such as data,data+filter",
         )
     rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
-    rows.sort(key=lambda row: (row["first"] is None, "nowhere" in str(row["reason"])))
+    rows.sort(key=lambda row: (row["first"] is None, "infeasible" in str(row["reason"])))
     return add_software(space.systems, rows)
 
 

@@ -12,15 +12,15 @@ from grids.grid import Index
 from grids.inputs.uncertainty import DRAWS
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
-from grids.reading.units import format_quantity
 from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from sweep.answers.case_numbers import UPGRADABLE, read_value
 from sweep.answers.draws import draw_both_times, draw_epochs
 from sweep.answers.objectives import Aim
+from sweep.answers.reasons import write_commonest
+from sweep.cells.selection import write_place
 from sweep.cells.space import Space
-from sweep.cube.variables import name_limits
 from sweep.questions.crossing_ranges import FEW, find_crossing_ranges
 
 Row = dict[str, Any]
@@ -61,7 +61,7 @@ class Curves:
         changes = np.flatnonzero(ahead[1:] & ~ahead[:-1])
         brackets = [(values[both[n]], values[both[n + 1]]) for n in changes]
         at = [self._close_in(first, second, *bracket) for bracket in brackets]
-        reason = None if at else self._tell_never(values, ours, theirs, both, ahead)
+        reason = None if at else self._explain_never(values, ours, theirs, both, ahead)
         return {"first": at[0] if at else None, "at": at, "reason": reason}
 
     def span(self, index: Index) -> Floats:
@@ -185,7 +185,7 @@ class Curves:
             )
         return own
 
-    def _tell_never(
+    def _explain_never(
         self,
         values: Floats,
         ours: Curve,
@@ -194,31 +194,33 @@ class Curves:
         ahead: NDArray[np.bool_],
     ) -> str:
         """Why one strategy overtakes another nowhere."""
-        for curve, whose in ((ours, "it is"), (theirs, "the other is")):
+        for curve, who in ((ours, "this one"), (theirs, "the other")):
             if np.isnan(curve.time).all():
-                return f"never: {whose} nowhere feasible, {_name_most(curve.limit)}"
+                return f"never: {who} is infeasible throughout ({write_commonest(curve.limit)})"
         if not both.size:
-            return "never: nowhere are both feasible"
+            return f"never: no {self.along} at which both are feasible"
         if ahead.all():
             return "faster throughout"
         if ahead.any():
-            return "faster at first, until it is overtaken"
-        return f"never: {self._tell_best(values, ours, theirs, both)}"
+            return "faster up to the crossover"
+        return f"never: {self._describe_closest(values, ours, theirs, both)}"
 
-    def _tell_best(self, values: Floats, ours: Curve, theirs: Curve, both: NDArray[np.intp]) -> str:
-        """Where one strategy comes nearest to another, and whether its communication is why."""
+    def _describe_closest(
+        self, values: Floats, ours: Curve, theirs: Curve, both: NDArray[np.intp]
+    ) -> str:
+        """Where one strategy comes closest to another, and whether its communication is why."""
         ratio = ours.time[both] / theirs.time[both]
         n = int(ratio.argmin())
         at = both[n]
-        what, more = ("cost", "costs more") if self.aim.goal == "cost" else ("time", "takes longer")
-        told = f"{ratio[n]:.3g} times its {what} at best, at {self.along} {self._write(values[at])}"
-        if ours.communication[at] > theirs.time[at]:
-            return f"{told}, where its communication alone {more}"
-        return told
-
-    def _write(self, value: float) -> str:
-        parameter = PARAMETERS[self.along]
-        return f"{value:,.0f}" if parameter.whole else format_quantity(float(value), parameter.unit)
+        place = write_place(self.along, float(values[at]))
+        if f"{ratio[n]:.3g}" == "1":
+            return f"at best equal, at {place}"
+        times = "times the cost" if self.aim.goal == "cost" else "times as long"
+        reason = f"at best {ratio[n]:.3g} {times}, at {place}"
+        if ours.communication[at] <= theirs.time[at]:
+            return reason
+        more = "costs more" if self.aim.goal == "cost" else "takes longer"
+        return f"{reason}; its communication alone {more}"
 
 
 def is_ahead(ours: Floats, theirs: Floats) -> NDArray[np.bool_]:
@@ -236,9 +238,3 @@ def _list_counts(low: float, high: float) -> Floats:
             advice="select fewer",
         )
     return np.arange(low, high + 1)
-
-
-def _name_most(limit: NDArray[np.int64]) -> str:
-    """The names of the flags that forbid most values."""
-    kinds, counts = np.unique(limit & FORBIDS, return_counts=True)
-    return ", ".join(name_limits(int(kinds[counts.argmax()])))

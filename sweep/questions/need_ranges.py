@@ -8,14 +8,15 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
 from kernels.case import Case
-from sweep.answers.draws import PERCENTS, draw_times, name_range
+from sweep.answers.draws import draw_times
+from sweep.answers.numbers import name_percentiles, name_range, pick_range
 
 Row = dict[str, Any]
 
 RANGES = (
-    *(f"needed_p{percent}" for percent in PERCENTS),
+    *name_percentiles("needed"),
     "met_probability",
-    *(f"efficiency_p{percent}" for percent in PERCENTS),
+    *name_percentiles("efficiency"),
 )
 # Each draw has a root of its own: between values these near each other a line tells it.
 STEPS, ROUNDS = 120, 2
@@ -40,13 +41,8 @@ def find_need_ranges(build: Callable[..., Case], values: Floats, goal: float, pe
     needed = np.array([_find_root(values, each, goal) for each in reached.T])
     # What no value brings about takes more than the best: of a latency less than nothing.
     beyond = np.inf if values[-1] > values[0] else 0.0
-    shares = [percent / 100 for percent in PERCENTS]
-    found = np.quantile(np.where(is_met, needed, beyond), shares, method="inverted_cdf")
     return {
-        **{
-            f"needed_p{percent}": float(each) if 0 < each < np.inf else None
-            for percent, each in zip(PERCENTS, found, strict=True)
-        },
+        **pick_range("needed", np.where(is_met, needed, beyond), _write_reachable),
         "met_probability": float(is_met.mean()),
         **name_range("efficiency", best),
     }
@@ -81,3 +77,7 @@ def _find_root(values: Floats, reached: Floats, goal: float) -> float:
         return float(values[-1])
     (first, second), (low, high) = np.log(reached[last : last + 2]), np.log(values[last : last + 2])
     return float(np.exp(low + (high - low) * (np.log(goal) - first) / (second - first)))
+
+
+def _write_reachable(value: float) -> float | None:
+    return value if 0 < value < np.inf else None

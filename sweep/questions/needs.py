@@ -17,18 +17,18 @@ from grids.models.layers import Floats
 from grids.reading.errors import InputError, suggest_name
 from grids.reading.units import format_quantity
 from kernels.case import Case
-from kernels.flags import FORBIDS, Limit
+from kernels.flags import Limit
 from kernels.oracle import Answer, answer_case
 from kernels.terms import list_terms
 from sweep.answers.case_numbers import UPGRADABLE, number, read_value
 from sweep.answers.fits import Cell, find_fits
+from sweep.answers.reasons import list_reasons
 from sweep.answers.rejection import find_batch, look_up_capacity
 from sweep.answers.system_settings import add_software
 from sweep.cells.design_space import MOST_BATCH
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_axis
-from sweep.cube.variables import name_limits
 from sweep.questions.need_ranges import RANGES, find_need_ranges
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def _drop_sought(space: Space, parameter: str) -> Space:
 def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
     """The memory of a PE [B] with which a cell fits."""
     fit = find_fits(space.grid, index, {name: np.array([each]) for name, each in cell.items()})
-    flags, needed = int(fit.limit.item()) & FORBIDS, float(fit.memory.item())
-    others = name_limits(flags & ~Limit.MEMORY)
+    needed = float(fit.memory.item())
+    others = list_reasons(fit.limit.item() & ~Limit.MEMORY)
     own = look_up_capacity(space.grid, index, cell)
     if others or not np.isfinite(needed):
         return {"own": own, "needed": None, "reason": f"never: {', '.join(others)}"}
@@ -139,12 +139,12 @@ def _need_value(space: Space, index: Index, cell: Cell, name: str, goal: float) 
     case = replace(case, uncertainty=None)
     own = float(cell[name]) if name in cell else read_value(case, name)
     nothing = {} if space.grid.spec.oracle == "paper" else dict.fromkeys(RANGES)
-    limit = int(number(answer_case(case).limit)) & FORBIDS
-    if limit:
-        reason = f"never: {', '.join(name_limits(limit))}"
+    reasons = list_reasons(int(number(answer_case(case).limit)))
+    if reasons:
+        reason = f"never: {', '.join(reasons)}"
         return {"own": own, "needed": None, "reason": reason} | nothing
     if not 0 < own < np.inf:
-        reason = f"the machine states no {name}"
+        reason = f"no {name} is given for this system"
         return {"own": None, "needed": None, "reason": reason} | nothing
     parameter = PARAMETERS[name]
     values = np.geomspace(max(own / FAR, parameter.low), min(own * FAR, parameter.high), STEPS + 1)
@@ -215,7 +215,7 @@ def _build(
 
 
 def _tell_never(space: Space, index: Index, cell: Cell, name: str, values: Floats) -> str:
-    """What is reached at best, and what binds there."""
+    """The best efficiency within reach, and its bottleneck there."""
     answer = _answer(space, index, cell, name, values)
     terms = _read_last_terms(answer, values)
     binds = max(terms, key=terms.__getitem__)
@@ -226,7 +226,7 @@ def _tell_never(space: Space, index: Index, cell: Cell, name: str, values: Float
         binds = f"start-ups of {binds}"
     best = float(_find_efficiencies(space, index, cell, name, values)[-1])
     end = format_quantity(float(values[-1]), PARAMETERS[name].unit)
-    return f"never: {best:.0%} at best, with {end}; what binds: {binds}"
+    return f"never: {best:.0%} at best, with {end}; bottleneck: {binds}"
 
 
 def _read_last_terms(answer: Answer, values: Floats) -> dict[str, float]:

@@ -16,6 +16,7 @@ from grids.grid import LABELS, Grid
 from kernels.flags import FORBIDS, Limit
 from kernels.statistics import BEST, COUNT, Objective
 from sweep.answers.objectives import Aim
+from sweep.answers.reasons import rank_limits, rank_reasons
 from sweep.cells.lines import Columns, split_groups
 from sweep.cells.selection import Selection
 from sweep.cells.source import CHOSEN, Source, open_source, read_cells, summarise_slice
@@ -111,7 +112,7 @@ def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
                 if axis in GIVEN
             }
             if np.isnan(allowed[own]).all():
-                yield labels | _pick_nothing(axes, place, _count_flags(limit[own]))
+                yield labels | _pick_nothing(axes, place, rank_limits(limit[own]))
                 continue
             at = np.unravel_index(int(np.nanargmin(allowed[own])), allowed[own].shape)
             chosen = {
@@ -172,20 +173,4 @@ def _pick_nothing(axes: list[str], given: Row, reasons: list[str]) -> Row:
 
 def _count_reasons(lines: Columns) -> list[str]:
     """Names of what forbids the cells of lines, the most frequent first."""
-    return _sort_reasons(
-        {name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)}
-    )
-
-
-def _count_flags(limit: NDArray[Any]) -> list[str]:
-    """Names of what forbids cells, the most frequent first."""
-    flags = {name: Limit[name.upper()] for name in name_limits(FORBIDS)}
-    return _sort_reasons(
-        {name: int(((limit & flag.value) > 0).sum()) for name, flag in flags.items()}
-    )
-
-
-def _sort_reasons(counts: Mapping[str, int]) -> list[str]:
-    # Of equal counts the first in the order of `Limit`.
-    frequent = sorted(counts.items(), key=lambda item: -item[1])
-    return [name for name, count in frequent if count]
+    return rank_reasons({name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)})

@@ -17,15 +17,15 @@ from grids.reading.units import parse_quantity
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case
 from kernels.outputs import compute_outputs
-from sweep.answers.case_numbers import number
 from sweep.answers.degrees import list_degrees
+from sweep.answers.numbers import number
 from sweep.answers.objectives import Aim, Price, count_hours
+from sweep.answers.reasons import write_commonest
 from sweep.answers.row_cases import build_row_case
 from sweep.answers.system_settings import add_software
-from sweep.cells.selection import Selection
+from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
 from sweep.cells.space import Space, list_given, open_space, write_axis
-from sweep.cube.variables import name_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -240,12 +240,11 @@ def _describe_miss(space: Space, index: Index, times: _Times, aim: Aim) -> Row:
         )
     )
     given = {name: write_axis(name, space.axes[name][0]) for name in list_given(space.axes)}
-    return space.name(index) | nothing | given | {"reason": _tell_miss(times)}
+    return space.name(index) | nothing | given | {"reason": _explain_miss(times)}
 
 
-def _tell_miss(times: _Times) -> str:
+def _explain_miss(times: _Times) -> str:
     if np.isnan(times.times).all():
-        kinds, counts = np.unique(times.limit & FORBIDS, return_counts=True)
-        return f"nowhere feasible: {', '.join(name_limits(int(kinds[counts.argmax()])))}"
+        return f"infeasible throughout ({write_commonest(times.limit)})"
     at = np.unravel_index(int(np.nanargmin(times.bounds)), times.times.shape)
-    return f"at best {times.times[at]:.4g} s, on {times.axes['pe'][at[0]]:,.0f} PEs"
+    return f"at best {times.times[at]:.4g} s, on {write_place('pe', times.axes['pe'][at[0]])}"

@@ -13,7 +13,7 @@ from grids.reading.units import format_quantity
 from kernels.case import Case
 from kernels.draws import Uncertainty
 from kernels.software import Software
-from sweep.answers.case_numbers import number
+from sweep.answers.numbers import number
 from sweep.answers.probability import draw_sample_times
 from sweep.answers.row_cases import build_row_case
 

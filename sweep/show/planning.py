@@ -93,7 +93,7 @@ def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:
     lines = [
         {
             **_take_place(row),
-            "own": _write(row["parameter"], row["own"]),
+            "this system": _write(row["parameter"], row["own"]),
             "needed": row["reason"] or _write(row["parameter"], row["needed"]),
             **_tell_need(row),
         }

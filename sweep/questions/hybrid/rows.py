@@ -7,7 +7,7 @@ import numpy as np
 
 from grids.convergence.entry import Convergence
 from kernels.flags import FORBIDS
-from sweep.answers.case_numbers import finite
+from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.draws import find_percentiles
 from sweep.questions.hybrid.epochs import draw_epochs

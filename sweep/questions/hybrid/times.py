@@ -18,7 +18,7 @@ from kernels.fit import find_limits
 from kernels.namespace import xp
 from kernels.oracle import settle_choices
 from kernels.uncertainty import draw_times, time_iteration
-from sweep.answers.case_numbers import number
+from sweep.answers.numbers import number
 from sweep.engine.compile_cache import keep_programs
 
 LEAST = 64  # PE counts at once: as many and powers of two share one compiled program

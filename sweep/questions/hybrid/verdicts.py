@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.layers import Floats
-from sweep.answers.case_numbers import finite
+from sweep.answers.numbers import finite
 from sweep.questions.hybrid.draws import find_percentiles
 from sweep.questions.hybrid.lines import Line
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from grids.grid import Grid
 from kernels.flags import FORBIDS, Limit
-from sweep.answers.case_numbers import number
+from sweep.answers.numbers import number
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.questions.pictures.cases import build_case, narrow_grid

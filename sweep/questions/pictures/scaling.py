@@ -132,7 +132,8 @@ def _draw_efficiencies(line: "xr.Dataset") -> dict[str, Floats]:
     """
     # late: JAX comes with it
     from kernels.oracle import settle_choices
-    from sweep.answers.draws import PERCENTS, draw_times
+    from sweep.answers.draws import draw_times
+    from sweep.answers.numbers import SHARES
 
     grid = narrow_grid(Paradl(line).grid, line).ask_intervals()
     if not grid.has_intervals:  # Table III
@@ -144,7 +145,7 @@ def _draw_efficiencies(line: "xr.Dataset") -> dict[str, Floats]:
     draws = together.shape[-1]
     shares = alone.reshape(1, draws) / together.reshape(kept.size, draws) / pe[kept, None]
     shares[pe[kept] == 1] = 1.0  # one PE alone, whatever the strategy
-    ends = np.quantile(shares, [percent / 100 for percent in PERCENTS], axis=1) / value[kept]
+    ends = np.quantile(shares, SHARES, axis=1) / value[kept]
     low, high = (
         value * np.exp(np.interp(np.log(pe), np.log(pe[kept]), np.log(each))) for each in ends
     )

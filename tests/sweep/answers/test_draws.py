@@ -22,8 +22,6 @@ from sweep.answers.draws import (
     RIVALS,
     draw_both_times,
     draw_terms,
-    find_range,
-    name_range,
 )
 from sweep.cells.design_space import Options, make_grid
 
@@ -98,8 +96,3 @@ def test_errors_are_uncorrelated_with_all_else():
         np.zeros((errors.shape[1], normals.shape[1])), abs=1e-12
     )
     assert errors.mean(axis=0) == pytest.approx(0, abs=1e-12)
-
-
-def test_ranges_are_percentiles():
-    assert find_range(np.arange(101.0)) == (10.0, 90.0)
-    assert name_range("share", np.array([1.0, np.nan])) == {"share_p10": None, "share_p90": None}
