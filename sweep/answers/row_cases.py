@@ -1,6 +1,7 @@
 """Cases of rows: the one cell that a row of an answer speaks of, as the kernels take it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from kernels.case import Case
-from kernels.oracle import settle_choices
+from kernels.oracle import Answer, answer_case, settle_choices
 from sweep.answers.numbers import number
 from sweep.cells.selection import locate_row
 from sweep.cells.source import CHOSEN
@@ -31,6 +32,11 @@ def build_row_case(grid: Grid, row: Row) -> Case:
 def choose_row(grid: Grid, row: Row) -> dict[str, int]:
     """The group and the segments that `best` chose in a row's cell."""
     return read_choice(build_row_case(grid, {name: row[name] for name in grid.dims}))
+
+
+def answer_expected(case: Case) -> Answer:
+    """The oracle's answer alone, without draws of what is not known."""
+    return answer_case(replace(case, uncertainty=None))
 
 
 def read_choice(case: Case) -> dict[str, int]:

@@ -28,6 +28,8 @@ from sweep.cube.store import Cube
 if TYPE_CHECKING:
     import xarray as xr
 
+    from kernels.case import Case
+
 
 @dataclass(frozen=True)
 class Space:
@@ -57,6 +59,22 @@ class Space:
         for place in product(*given.values()):
             own = {name: np.array([each]) for name, each in zip(given, place, strict=True)}
             yield replace(self, axes={**self.axes, **own})
+
+    def build_case(
+        self,
+        index: Index,
+        values: Mapping[str, float | Floats],
+        strategy: Strategy | None = None,
+    ) -> "Case":
+        """The case of an index along values of parameters, axes or not; its samples fit.
+
+        strategy: in the place of the index' own.
+        """
+        # Axes stand in the order of the table, whether the grid has them or not.
+        axes = {name: np.atleast_1d(values[name]) for name in PARAMETERS if name in values}
+        case = self.grid.case(index, axes, strategy)
+        assert case is not None  # its samples fit
+        return case
 
     def expect_few(self, most: int, along: str = "") -> None:
         """InputError: more cells of a strategy than a question answers one by one.
