@@ -1,5 +1,6 @@
 """Objectives: what a question ranks by, and what a PE-hour costs."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -10,7 +11,7 @@ from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.statistics import BEST, Objective
 
 Goal = Literal["epoch_time", "train_time", "pe_hours", "cost"]
-# Of a PE-hour: one number, or one for each system.
+# A PE-hour costs one number, or one for each system.
 Price = float | Mapping[str, float] | None
 
 HOUR = 3600.0  # [s]
@@ -18,7 +19,7 @@ HOUR = 3600.0  # [s]
 
 @dataclass(frozen=True)
 class Aim:
-    """What is to be small: a goal, and the price that a cost is counted with."""
+    """The quantity to minimise, and the price that a cost is counted with."""
 
     goal: Goal = "epoch_time"
     price: Price = None
@@ -31,27 +32,16 @@ class Aim:
                 where="objective",
                 advice="give one, such as 2.5, or ask for PE-hours",
             )
-        prices = self.price.values() if isinstance(self.price, Mapping) else [self.price]
-        for each in prices:
-            if each is not None and not (isinstance(each, Real) and each > 0):
-                raise InputError(f"expected a price above 0, got {shorten(each)}", where="price")
+        check_price(self.price)
 
     @property
     def summarised(self) -> Objective | None:
         """The objective whose best cell a cube's summary keeps; None: it keeps no such."""
-        return next((each for each in BEST if each == self.goal), None)
+        return next((goal for goal in BEST if goal == self.goal), None)
 
     def find_price(self, system: str) -> float | None:
-        """The price of a PE-hour of a system. InputError: others have one."""
-        if not isinstance(self.price, Mapping):
-            return self.price
-        if system not in self.price:
-            raise InputError(
-                f"no price of {system!r}",
-                where="price",
-                advice=f"add {system}=2.5; known: {', '.join(self.price)}",
-            )
-        return self.price[system]
+        """The price of a PE-hour of a system, None without prices. InputError: others have one."""
+        return look_up_price(self.price, system)
 
     def trains(self, grid: Grid, model: str, dataset: str) -> bool:
         """Whether times are those to a target: where the goal says so, or a law is known of what
@@ -60,6 +50,26 @@ class Aim:
         if self.goal in ("epoch_time", "train_time"):
             return self.goal == "train_time"
         return (model, dataset) in grid.convergences
+
+
+def check_price(price: object) -> None:
+    """InputError: a price that is no number above 0."""
+    for value in price.values() if isinstance(price, Mapping) else [price]:
+        if value is not None and not (isinstance(value, Real) and 0 < value < math.inf):
+            raise InputError(f"expected a price above 0, got {shorten(value)}", where="price")
+
+
+def look_up_price(price: Price, system: str) -> float | None:
+    """The price of a PE-hour of a system, None without prices. InputError: others have one."""
+    if not isinstance(price, Mapping):
+        return price
+    if system not in price:
+        raise InputError(
+            f"no price of {system!r}",
+            where="price",
+            advice=f"add {system}=2.5; known: {', '.join(price)}",
+        )
+    return price[system]
 
 
 def expect_goal(goal: object) -> None:
@@ -73,5 +83,5 @@ def expect_goal(goal: object) -> None:
 
 
 def count_hours(pe: float, seconds: float) -> float:
-    """PE-hours of so many PEs for so long."""
+    """PE-hours of a number of PEs for some seconds."""
     return pe * seconds / HOUR

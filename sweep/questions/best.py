@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grids.grid import Grid
 from sweep.answers.degrees import list_degrees, mark_batch
+from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal, Price, count_hours
 from sweep.answers.system_settings import add_software
 from sweep.cells.selection import Selection, locate_row
@@ -16,16 +17,13 @@ from sweep.cells.space import Space, list_given, open_space
 from sweep.cube.store import Cube
 from sweep.questions.picks import PLACE, pick_strategies
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Row = dict[str, Any]
 
 # Rows that have intervals: each takes the kernels some 14 ms.
 MOST_RANGES = 1000
 
 
-def best(
+def rank_strategies(
     cube: Source,
     selection: Selection | None = None,
     objective: Goal = "epoch_time",
@@ -34,7 +32,7 @@ def best(
     max_global_batch: int | None = None,
     across: bool = False,
     why: bool | None = None,
-) -> "pd.DataFrame":
+) -> list[Row]:
     """A row for each strategy in each (model, dataset, system) of the slice, the best first.
 
     `cube` is a Dataset, or a slice of one, or the place of a store. Each strategy with its best
@@ -51,31 +49,6 @@ def best(
     and `rejection` what of its nearest cell would have to change (`sweep.answers.rejection`):
     with `why`, which by default is so of all but stores, whose summaries answer at once.
     """
-    import pandas as pd
-
-    rows = rank_strategies(
-        cube,
-        selection,
-        objective,
-        price=price,
-        max_global_batch=max_global_batch,
-        across=across,
-        why=why,
-    )
-    return pd.DataFrame(rows, dtype=object)  # whole numbers stay, beside None
-
-
-def rank_strategies(
-    cube: Source,
-    selection: Selection | None = None,
-    objective: Goal = "epoch_time",
-    *,
-    price: Price = None,
-    max_global_batch: int | None = None,
-    across: bool = False,
-    why: bool | None = None,
-) -> list[Row]:
-    """The rows of `best` as plain data, without pandas, which takes long to import."""
     aim = Aim(objective, price)
     cube = open_source(cube)  # once for all: each opening reads and checks the root again
     picks = list(pick_strategies(cube, selection, aim, max_global_batch))
@@ -90,6 +63,9 @@ def rank_strategies(
         ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim, unsure)
     explains = not isinstance(cube, Cube) if why is None else why
     return add_software(space.systems, [_add_rejection(space, row, explains) for row in ranked])
+
+
+best = tabulate("best", rank_strategies)
 
 
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:

@@ -6,7 +6,7 @@ the system (ParaDL, section 5.3: what the oracle is to detect).
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from kernels.oracle import answer_case
 from kernels.terms import list_terms
 from sweep.answers.degrees import list_degrees
 from sweep.answers.draws import PARTS, draw_terms
+from sweep.answers.frames import tabulate
 from sweep.answers.memory_parts import list_memory_parts
 from sweep.answers.numbers import find_range, name_percentiles, name_range
 from sweep.answers.row_cases import build_row_case, read_choice
@@ -25,9 +26,6 @@ from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_axis
 from sweep.cube.variables import name_limits
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -88,9 +86,9 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 
 
-def bottleneck(
+def list_bottlenecks(
     cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
-) -> "pd.DataFrame":
+) -> list[Row]:
     """A row for each strategy and PE count of the slice, eight of them a line.
 
     Columns: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
@@ -100,18 +98,12 @@ def bottleneck(
     `shares_p10` and so on, and `binds_probability`: in what part of the draws that term is the
     largest. Of other axes than the PE counts four values at most; of `best` what was chosen.
     """
-    import pandas as pd
-
-    return pd.DataFrame(list_bottlenecks(cube, selection, max_global_batch), dtype=object)
-
-
-def list_bottlenecks(
-    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
-) -> list[Row]:
-    """The rows of `bottleneck` as plain data."""
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
     return add_software(space.systems, rows)
+
+
+bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 
 def _list_rows(space: Space, index: Index) -> list[Row]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.statistics import Objective
+from sweep.answers.objectives import HOUR, check_price, look_up_price
 from sweep.answers.system_settings import add_software
 from sweep.cells.parts import Part, expect_variables, list_axes, read_grid_of, read_parts
 from sweep.cells.selection import Selection
@@ -28,7 +29,6 @@ Prices = float | Mapping[str, float]
 # A front is of one model and data set: times of others are no alternatives. Nor are other values
 # of a machine's parameters, which nobody chooses.
 PLACE = ("model", "dataset")
-SECONDS = 3600
 
 
 def pareto(
@@ -125,10 +125,10 @@ def _take_cells(
 def _count_costs(
     part: Part, time: NDArray[Any], against: Against, price: Prices | None
 ) -> NDArray[Any]:
-    """What cells cost: PE-hours, money, or bytes a PE."""
+    """The cost of cells: PE-hours, money, or bytes per PE."""
     if against == "memory":
         return part.arrays["memory"]
-    hours: NDArray[Any] = time.astype(float) * part.along("pe") / SECONDS
+    hours: NDArray[Any] = time.astype(float) * part.along("pe") / HOUR
     if against == "pe-hours" or price is None:
         return hours
     return hours * look_up_prices(part.along("system"), price)
@@ -136,16 +136,8 @@ def _count_costs(
 
 def look_up_prices(systems: NDArray[Any], price: Prices) -> NDArray[np.float64]:
     """The price of a PE-hour of each system; InputError: one has none."""
-    if not isinstance(price, Mapping):
-        return np.full(systems.shape, float(price))
-    for name in map(str, systems.reshape(-1)):
-        if name not in price:
-            raise InputError(
-                f"no price of {shorten(name)}", where="price", advice=f"add {name}=PRICE"
-            )
-    return np.array([float(price[str(name)]) for name in systems.reshape(-1)]).reshape(
-        systems.shape
-    )
+    prices = [look_up_price(price, str(name)) for name in systems.reshape(-1)]
+    return np.array(prices, float).reshape(systems.shape)
 
 
 def _check(against: str, objective: str, price: Prices | None) -> None:
@@ -162,11 +154,7 @@ def _check(against: str, objective: str, price: Prices | None) -> None:
             where="price",
             advice="of a PE-hour, such as 1.5",
         )
-    listed = (
-        list(price.values()) if isinstance(price, Mapping) else [1.0 if price is None else price]
-    )
-    if not all(isinstance(each, int | float) and 0 < each < np.inf for each in listed):
-        raise InputError(f"expected numbers above 0, got {shorten(price)}", where="price")
+    check_price(price)
 
 
 def _list_rows(front: Arrays, columns: tuple[str, ...], named: Mapping[str, str]) -> list[Row]:

@@ -96,8 +96,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"against": "mony"}, "unknown 'mony'"),
     ({"against": "cost"}, "expected a price with 'cost'"),
     ({"price": 1}, "expected a price with 'cost', and with nothing else"),
-    ({"against": "cost", "price": {"dgx": 1}}, "no price of 'abci'; add abci=PRICE"),
-    ({"against": "cost", "price": -1}, "expected numbers above 0, got -1"),
+    ({"against": "cost", "price": {"dgx": 1}}, "no price of 'abci'; add abci="),
+    ({"against": "cost", "price": -1}, "expected a price above 0, got -1"),
     ({"objective": "trane"}, "unknown objective 'trane'"),
 ]
 
