@@ -34,7 +34,7 @@ from kernels.options import Options
 from kernels.oracle import answer_case
 from kernels.software import Software
 from kernels.terms import TERMS
-from sweep.questions.plain_numbers import number
+from sweep.answers.numbers import number
 
 TOLERANCE = 1e-9
 

@@ -26,9 +26,9 @@ from kernels.filter_channel import CLASSES
 from kernels.group import GroupWork
 from kernels.namespace import xp
 from sweep.calibration.layer_work import LayerWork, find_layer_work
+from sweep.cells.configuration import ONLY
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
-from sweep.questions.configuration import ONLY
 
 Mask = NDArray[np.bool_]
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
+from sweep.cells.parts import Part
 from sweep.cube.variables import VARIABLES, name_limits
 from sweep.exports.columns import (
     DEFINED,
@@ -19,7 +20,6 @@ from sweep.exports.columns import (
     name_axis,
     name_column,
 )
-from sweep.questions.parts import Part
 
 # Of a batch, and of a row group: readers skip groups, and decode one a thread. 2**18 rows are what
 # DuckDB (122,880) and Polars (262,144) write by themselves.

@@ -12,12 +12,12 @@ import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
+from sweep.cells.parts import Part
+from sweep.cells.selection import Selection
 from sweep.cube.layout import SERIAL
 from sweep.exports.columns import Column, name_column
 from sweep.exports.rows import ROWS, Attributes, gather_tables, make_batches, make_schema
 from sweep.exports.target import PART
-from sweep.questions.parts import Part
-from sweep.questions.selection import Selection
 
 Read = Callable[[Selection], Iterator[Part]]
 Labels = Mapping[str, Sequence[str]]

@@ -14,9 +14,9 @@ import numpy as np
 from grids.reading.units import format_quantity
 from kernels.software import LARGE_MESSAGE
 from kernels.terms import TERMS, Part
+from sweep.cells.configuration import ONLY
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
-from sweep.questions.configuration import ONLY
 from sweep.questions.predict import predict_grid
 
 # A run is slower for its scale if the excess over the prediction grew so much in its series.

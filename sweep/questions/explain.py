@@ -13,16 +13,16 @@ from kernels.case import Case
 from kernels.collectives import Algorithm
 from kernels.exchanges import count_sent
 from kernels.terms import TERMS
+from sweep.answers.fits import find_smallest_group
+from sweep.answers.numbers import finite, number
+from sweep.cells.configuration import ONLY, Configuration
+from sweep.explanation.launch import describe_launch
+from sweep.explanation.layer_rows import list_layers
+from sweep.explanation.memory_formulas import list_memory_formulas
+from sweep.explanation.symbols import list_symbols
+from sweep.explanation.time_formulas import Formula, select_formulas
 from sweep.questions.bottleneck import tell_what_binds
-from sweep.questions.configuration import ONLY, Configuration
-from sweep.questions.formulas import Formula, select_formulas
-from sweep.questions.launch import describe_launch
-from sweep.questions.layer_rows import list_layers
-from sweep.questions.memory_formulas import list_memory_formulas
-from sweep.questions.plain_numbers import finite, number
 from sweep.questions.predict import choose_case, describe_case
-from sweep.questions.smallest_group import find_smallest_group
-from sweep.questions.symbols import list_symbols
 
 Row = dict[str, Any]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from grids.grid_of_spec import read_grid
 from sweep.engine.run import run
-from sweep.questions.cells import compute_cells
+from sweep.cells.memory_cube import compute_cells
 
 STRATEGIES = [
     "serial",

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from kernels.terms import TERMS, list_terms
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
 from sweep.questions.pictures.cases import build_case, narrow_grid
 from sweep.questions.pictures.cells import (
     describe_place,
@@ -22,8 +24,6 @@ from sweep.questions.pictures.cells import (
     read_grid,
     read_slice,
 )
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr

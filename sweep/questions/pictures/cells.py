@@ -12,13 +12,13 @@ from grids.reading.errors import InputError, shorten, suggest_name
 from grids.reading.units import format_quantity
 from kernels.flags import FORBIDS, STOPS, Limit
 from kernels.statistics import SUMMARISED
+from sweep.cells.selection import SHOWN, Selection, select, write_value
+from sweep.cells.source import Source, open_cells, open_computed
 from sweep.cube.derived import Paradl
 from sweep.cube.dimensions import CELLS, restore_axes
 from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
 from sweep.errors import NothingFeasibleError
-from sweep.questions.selection import SHOWN, Selection, select, write_value
-from sweep.questions.summary_table import Source, open_cells, open_computed
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,6 +8,9 @@ import numpy as np
 
 from grids.grid import Grid
 from kernels.flags import FORBIDS, Limit
+from sweep.answers.numbers import number
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
 from sweep.questions.pictures.cases import build_case, narrow_grid
 from sweep.questions.pictures.cells import (
     describe_place,
@@ -18,9 +21,6 @@ from sweep.questions.pictures.cells import (
     read_grid,
     read_slice,
 )
-from sweep.questions.plain_numbers import number
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -115,7 +115,7 @@ def _name_bar(cell: "xr.Dataset", by: str) -> str:
 def _list_parts(grid: Grid, cell: "xr.Dataset") -> tuple[dict[str, float], float]:
     """Bytes of the fullest PE by part, and those that it has."""
     from kernels.oracle import settle_choices
-    from sweep.questions.memory_parts import list_memory_parts
+    from sweep.answers.memory_parts import list_memory_parts
 
     grid = narrow_grid(grid, cell)
     case = settle_choices(build_case(grid, cell))

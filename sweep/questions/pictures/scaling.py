@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
 from sweep.questions.pictures.cases import build_case, narrow_grid
 from sweep.questions.pictures.cells import (
@@ -22,8 +24,6 @@ from sweep.questions.pictures.cells import (
     open_slice,
     read_slice,
 )
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -132,7 +132,8 @@ def _draw_efficiencies(line: "xr.Dataset") -> dict[str, Floats]:
     """
     # late: JAX comes with it
     from kernels.oracle import settle_choices
-    from sweep.questions.draws import PERCENTS, draw_times
+    from sweep.answers.draws import draw_times
+    from sweep.answers.numbers import SHARES
 
     grid = narrow_grid(Paradl(line).grid, line).ask_intervals()
     if not grid.has_intervals:  # Table III
@@ -144,7 +145,7 @@ def _draw_efficiencies(line: "xr.Dataset") -> dict[str, Floats]:
     draws = together.shape[-1]
     shares = alone.reshape(1, draws) / together.reshape(kept.size, draws) / pe[kept, None]
     shares[pe[kept] == 1] = 1.0  # one PE alone, whatever the strategy
-    ends = np.quantile(shares, [percent / 100 for percent in PERCENTS], axis=1) / value[kept]
+    ends = np.quantile(shares, SHARES, axis=1) / value[kept]
     low, high = (
         value * np.exp(np.interp(np.log(pe), np.log(pe[kept]), np.log(each))) for each in ends
     )

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from grids.grid import LABELS
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, suggest_name
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
 from sweep.questions.pictures.cells import (
     describe_place,
@@ -19,8 +21,6 @@ from sweep.questions.pictures.cells import (
     open_slice,
     read_slice,
 )
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr

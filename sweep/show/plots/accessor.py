@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from grids.reading.errors import InputError, shorten, suggest_name
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
 from sweep.questions.pictures.scaling import Quantity
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 from sweep.show.plots.frames import SIZES, Size
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Answers: what those of several questions have in common."""
