@@ -36,13 +36,18 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Sampled:
-    """What was written: rows, by the sides of the splits; columns of one value; why splits lack."""
+    """The data set that was written.
+
+    constants: columns of one value. missing: splits that it lacks, and why. notes: outputs of a
+    store that it lacks.
+    """
 
     path: Path
     rows: int
     drawn: int
     constants: tuple[str, ...]
     missing: dict[str, str]
+    notes: tuple[str, ...] = ()
 
 
 def sample(
@@ -116,7 +121,7 @@ def _write(
     from sweep.samples.write import Writer, make_schema  # late: pyarrow need not be there
 
     inputs = space.inputs if request.gradients else ()
-    columns = list_columns(inputs, splits.names)
+    columns = list_columns(inputs, splits.names, space.outputs)
     facts = describe(space, request, splits, leave_out)
     chunks = _order_chunks(space, list_chunks(space, request.rows), splits)
     writer = Writer(
@@ -136,7 +141,7 @@ def _write(
     facts |= {"sides": _count_sides(writer.counts, splits), "ranges": writer.ends}
     (folder / FACTS).write_text(json.dumps(facts, indent=1))
     write_card(folder / "README.md", facts, columns)
-    return Sampled(target, written, request.rows, constants, dict(splits.missing))
+    return Sampled(target, written, request.rows, constants, dict(splits.missing), space.notes)
 
 
 def describe(

@@ -34,16 +34,20 @@ STRIPES = 16
 # Rows of a stripe: to start a program takes as long as it runs on 4096 of them; where there are
 # slopes, or layers to reduce, programs of more leave the processor's cache.
 STRIPE, HEAVY_STRIPE = 2**15, 2**12
+# Where the oracle chooses, each row is answered for all choices: some 0.1 ms of CPU.
+CHOSEN_STRIPE = 2**9
 # Rows of a stripe at the same place of its table: 4096 are answered in 0.35 ms at 64 or 256 places,
 # and in 1.2 ms at 4096, whose numbers are looked up one by one.
 TOGETHER = 64
 # Rows that a thread describes at a time.
 DESCRIBED = 2**12
 MOST_ROWS = 2**26
+# The targets that there are slopes of.
+SLOPED = (EPOCH, *TARGETS)
 
 
 class Batch(NamedTuple):
-    """features [row, feature], targets [row, 5], gradients [row, 4, input]: single precision.
+    """features [row, feature], targets [row, target], gradients [row, 4, input]: single precision.
 
     Rows that are no configuration have NaN for targets.
     """
@@ -79,17 +83,18 @@ class _Rows(NamedTuple):
 
 class Stream(Iterator[Batch]):
     """An endless iterator of batches, each another; `features`, `targets` and `inputs` name the
-    columns. The last target is 1 where nothing forbids a row, else 0.
+    columns. The last target is 1 where nothing forbids a row, else 0. notes: outputs of a store
+    that the targets lack.
     """
-
-    targets: tuple[str, ...] = (EPOCH, *TARGETS, "feasible")
 
     def __init__(self, space: Space, batch_size: int, key: Array, *, gradients: bool) -> None:
         self._space, self._batch_size = space, batch_size
         self._drawn = tuple(sorted(space.drawn))
         self._described = _list_described(space)
         self.features = (*self._described, *self._drawn)
+        self.targets = (*SLOPED, *space.outputs, "feasible")
         self.inputs = space.inputs if gradients else ()
+        self.notes = space.notes
         strategies = range(len(space.grid.strategies))
         self._names = [(problem, each) for problem in space.problems for each in strategies]
         self._kinds: dict[int, _Kind] = {}
@@ -98,9 +103,9 @@ class Stream(Iterator[Batch]):
         self._placed = 0  # places that it has; there is room for more
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
         self._room = Room()
-        stripe = HEAVY_STRIPE if gradients or space.layered else STRIPE
+        stripe = _size_stripe(space, gradients)
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
-        columns = len(self._drawn) + len(self.targets) + len(self.inputs) * (len(self.targets) - 1)
+        columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(SLOPED)
         self._rows = _Rows(np.empty(shape, np.int64), np.empty((*shape, columns), np.float32))
         # One of each stripe in turn; rows of one place of a table are far from each other.
         self._order = np.arange(math.prod(shape)).reshape(shape).T.ravel()
@@ -109,7 +114,7 @@ class Stream(Iterator[Batch]):
         self._made = 0
 
     def __next__(self) -> Batch:
-        size, slopes = self._batch_size, (len(self.targets) - 1, len(self.inputs))
+        size, slopes = self._batch_size, (len(SLOPED), len(self.inputs))
         shapes = (len(self.features),), (len(self.targets),), slopes
         batch = [self._room.take((size, *shape)) for shape in shapes]
         filled = 0
@@ -149,13 +154,19 @@ class Stream(Iterator[Batch]):
             else read_parts(drawn, rng.random(shape))
             for name, drawn in self._space.drawn.items()
         }
-        asked = label_points(kind.points, rows.astype(np.int32), values, parameters=self.inputs)
+        asked = label_points(
+            kind.points,
+            rows.astype(np.int32),
+            values,
+            parameters=self.inputs,
+            outputs=self._space.outputs,
+        )
         answers, slopes, _ = fetch(asked)
         columns: list[ArrayLike] = [
             *(values[name] for name in self._drawn),
             *(answers[name] for name in self.targets[:-1]),
             is_feasible(np.asarray(answers["limit"])),
-            *(slopes[name][each] for name in self.targets[:-1] for each in self.inputs),
+            *(slopes[name][each] for name in SLOPED for each in self.inputs),
         ]
         stripe.places[:] = kind.first + rows
         for number, column in enumerate(columns):
@@ -216,6 +227,12 @@ def batches(
     keep_programs()
     start = jax.random.key(key) if isinstance(key, int) else key
     return Stream(read_space(spec), batch_size, start, gradients=gradients)
+
+
+def _size_stripe(space: Space, gradients: bool) -> int:
+    if any(each.choices for each in space.grid.strategies):
+        return CHOSEN_STRIPE
+    return HEAVY_STRIPE if gradients or space.layered else STRIPE
 
 
 def _list_described(space: Space) -> tuple[str, ...]:
