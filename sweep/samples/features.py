@@ -134,7 +134,7 @@ def describe_slices(strategy: Strategy, case: Case, draw: Draw) -> dict[str, Flo
 
 @lru_cache(maxsize=256)  # a table hashes by identity, and serves every machine and strategy
 def _describe_model(table: LayerTable) -> dict[str, float]:
-    return {name: each.read(table) for name, each in MODEL.items()}
+    return {name: float(each.read(table)) for name, each in MODEL.items()}
 
 
 def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
