@@ -35,7 +35,7 @@ from sweep.cube.object_store import is_remote, translate_open_errors
 Mode = Literal["r", "r+"]
 
 METADATA = "zarr.json"
-ANEW = "sweep again with --overwrite, or into another store"
+ANEW = "sweep again with overwrite=True, or into another store"
 
 # What Zarr and its codecs raise where a chunk is not what was written.
 UNREADABLE = (ValueError, RuntimeError, OSError)

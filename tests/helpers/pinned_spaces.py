@@ -19,8 +19,8 @@ import zarr
 from numpy.typing import NDArray
 
 from grids.grid_of_spec import read_grid
-from sweep.engine.run import run
 from sweep.cells.memory_cube import compute_cells
+from sweep.engine.run import run
 
 STRATEGIES = [
     "serial",
