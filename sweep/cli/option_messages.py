@@ -30,14 +30,19 @@ DETAILED = ("selection ", "splits ", "scheduler ")
 KEYS = "dataset|oracle|conventions|scaling|recompute|calibration|convergence|target|times|optimizer"
 
 
+# What a caller in Python writes, and a command line as an option alone.
+FLAG = re.compile(r"\b(overwrite|extend|force|reduce_only)=True\b")
+
 GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"
 
 
 def name_option(text: str) -> str:
     """A message with options at its beginning, where a function's arguments were.
 
-    `selection pe: ...` becomes `--sel pe: ...`, and `overwrite, extend: ...` two options.
+    `selection pe: ...` becomes `--sel pe: ...`, and `overwrite, extend: ...` two options;
+    `force=True`, anywhere in it, becomes `--force`.
     """
+    text = FLAG.sub(lambda flag: f"--{flag[1].replace('_', '-')}", text)
     head, colon, rest = text.partition(": ")
     names, space, detail = head.partition(" ") if head.startswith(DETAILED) else (head, "", "")
     options = [_find_option(name) for name in names.split(", ")]

@@ -154,7 +154,7 @@ def _list_columns(
     if set(names) <= {SERIAL}:
         raise InputError(
             "the cube keeps no cells, only their summaries",
-            advice="sweep without --reduce-only into another store",
+            advice="sweep without reduce_only=True into another store",
         )
     return list_columns(dims, names, read_grid_of(source).spec.scaling, marked=undefined)
 

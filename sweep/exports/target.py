@@ -40,7 +40,7 @@ def check_target(
         return
     if not force:
         raise InputError(
-            "is there already", where=str(target), advice="name another file, or give --force"
+            "is there already", where=str(target), advice="name another file, or give force=True"
         )
     if target.is_dir() and not is_ours(target):
         raise InputError(

@@ -243,7 +243,7 @@ def test_memory_does_not_grow_with_the_cube(tmp_path):
 def test_a_file_is_kept_unless_forced(mixed_url, tmp_path):
     path = tmp_path / "cells.parquet"
     path.write_text("mine")
-    with pytest.raises(InputError, match=r"cells.parquet: is there already; .* --force"):
+    with pytest.raises(InputError, match=r"cells.parquet: is there already; .* force=True"):
         sweep.export(mixed_url, path)
     assert path.read_text() == "mine"
     sweep.export(mixed_url, path, force=True)

@@ -169,7 +169,7 @@ def test_a_split_that_leaves_nothing_to_test(tmp_path) -> None:
 
 
 def test_what_stands_there_is_kept(drawn, tmp_path) -> None:
-    with pytest.raises(InputError, match="is there already; name another file, or give --force"):
+    with pytest.raises(InputError, match="is there already; name another file, or give force=True"):
         sample(SPACE, drawn.path, 10)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
