@@ -8,7 +8,6 @@ import typer
 from grids.reading.errors import InputError, shorten
 from sweep.cli.assignments import parse_settings
 from sweep.cli.exits import NOTHING_FEASIBLE, end
-from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import (
     Calibration,
@@ -66,10 +65,6 @@ def hybrid(
     form: Form = "table",
 ) -> None:
     """When hybrid beats data parallelism end to end: time to accuracy."""
-    named = {"model": model, "dataset": dataset, "system": system, "calibration": calibration}
-    check_names(named, several=False)
-    for each in strategy or ():
-        check_names({"strategy": each}, several=False)
     from sweep.questions.hybrid.question import hybrid as ask
     from sweep.show.hybrid import show_hybrid
 

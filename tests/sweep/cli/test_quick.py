@@ -80,8 +80,6 @@ def test_an_unknown_name_is_told_at_once():
     slips = (
         "predict --pe 8 --batch 8 --strategy data --model resnet5",
         "best --model resnet5",
-        "hybrid --model resnet5 --batch 8 --pe 8",
-        "hybrid --model gnmt --batch 8 --pe 8 --strategy tensor",
         "place vgg16 --devices 2 --system abcd",
         "compare runs.csv --system abcd",
         "compare runs.csv --calibration abcd",
