@@ -60,6 +60,7 @@ FLOORS = (
     "sweep.attach",
     "sweep.cube",
     "sweep.engine",
+    "sweep.answers",
     "sweep.questions",
     "sweep.exports",
     "sweep.measured",

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from grids.grid import LABELS
-from sweep.show.tables import PREFIXED, UNITS, Format, Row, format_cell, print_table, show
+from sweep.answers.units import PREFIXED, UNITS
+from sweep.show.tables import Format, Row, format_cell, print_table, show
 from sweep.show.visible import escape_invisible, tell
 
 # Rows of a table that are shown unless all are asked for: with head and message a small terminal.

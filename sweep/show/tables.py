@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
-from grids.entries.parameters import PARAMETERS
 from grids.reading.units import PREFIXES, format_quantity
 from kernels.terms import TERMS
+from sweep.answers.units import PREFIXED, UNITS
 from sweep.show.visible import escape_invisible
 from sweep.show.widths import Column, draw_table, fit_columns
 
@@ -22,31 +22,8 @@ if TYPE_CHECKING:
 Format = Literal["table", "json", "csv"]
 Row = Mapping[str, Any]
 
-# Shown in a column's head, and behind a value that stands alone.
-UNITS = dict.fromkeys(
-    ("epoch_time", "comp_time", "comm_time", "fastest_time", "seconds_per_epoch", *TERMS),
-    "s/epoch",
-) | dict.fromkeys(("train_time", "soonest_time"), "s")
-# Whose percentiles are no seconds.
+# Percentiles that are no seconds.
 COUNTS = ("intervals.epochs",)
-# Shown in a column's head with an SI prefix, or in each cell where no prefix suits them all.
-PREFIXED = {
-    "memory": "B",
-    "memory_parts": "B",
-    "bytes": "B",
-    "macs": "MAC",
-    "iteration_time": "s",
-    "iteration_comp_time": "s",
-    "iteration_comm_time": "s",
-    "seconds_per_iteration": "s",
-    "seconds_per_sample": "s",
-    **dict.fromkeys(("forward", "backward", "overhead"), "s"),
-    **{each.name: each.unit for each in PARAMETERS.values() if each.unit != "1"},
-    "gradient_delta": "B",
-    **dict.fromkeys(("p10", "p50", "p90"), "s"),
-    **dict.fromkeys(("group_latency", "replica_latency", "halo_latency"), "s"),
-    **dict.fromkeys(("group_bandwidth", "replica_bandwidth", "halo_bandwidth"), "B/s"),
-}
 
 
 def show(

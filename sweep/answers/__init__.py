@@ -1,0 +1,1 @@
+"""Answers: what each verb answers, as types whose fields have units and meanings."""
