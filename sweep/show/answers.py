@@ -10,7 +10,7 @@ from sweep.show.visible import escape_invisible, tell
 # Rows of a table that are shown unless all are asked for: with head and message a small terminal.
 SCREENFUL = 20
 # Rows beyond which a table is not drawn: 32,768 of `limits` took 18.9 s to draw, 0.4 s so.
-LONG = 1000
+LONG = 300
 
 
 def tell_constants(rows: Sequence[Row], keys: Sequence[str]) -> tuple[str, list[Row]]:

@@ -14,7 +14,7 @@ from grids.reading.units import PREFIXES, format_quantity
 from kernels.terms import TERMS
 from sweep.answers.units import PREFIXED, UNITS
 from sweep.show.visible import escape_invisible
-from sweep.show.widths import Column, draw_table, fit_columns
+from sweep.show.widths import Column, draw_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,16 +142,17 @@ def print_table(
     columns = {key: _format_column(key, rows) for key in _list_columns(rows)}
     shared = {} if fixed is None else _find_shared(rows, columns, fixed)
     width = _measure_width()
-    table = fit_columns([each for each in columns.values() if each.key not in shared], width)
-    if table.left_out and len(rows) == 1:
+    kept = [each for each in columns.values() if each.key not in shared]
+    table, left_out = draw_table(kept, width, _choose_rule())
+    if left_out and len(rows) == 1:
         print_record(rows[0], title)  # a line a key loses nothing
         return
     told = [f"{key}: {text}" for key, text in shared.items() if text]
     lines = [
         *([title] if title else []),
         *_join_within(told, width),
-        *draw_table(table, _choose_rule()),
-        *_tell_left_out(table.left_out, complete, width),
+        *table,
+        *_tell_left_out(left_out, complete, width),
     ]
     print("\n".join([*map(escape_invisible, lines), ""]))
 
@@ -206,9 +207,9 @@ def _format_column(key: str, rows: Sequence[Row]) -> Column:
         values = [value / size if is_number(value) else value for value in values]
     told = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
     return Column(
-        key,
-        (escape_invisible(key), *([] if told is None else [f"[{told}]"])),
+        escape_invisible(key),
         tuple(_format_lines(value, unit if size is None else None) for value in values),
+        "" if told is None else f"[{told}]",
         any(map(is_number, values)),
     )
 
@@ -226,10 +227,10 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def _format_lines(value: object, unit: str | None) -> tuple[str, ...]:
+def _format_lines(value: object, unit: str | None) -> str:
     """A cell of a table: one line, of a tuple one line an item."""
     lines = value if isinstance(value, tuple) else (value,)
-    return tuple(escape_invisible(format_cell(each, unit)) for each in lines)
+    return "\n".join(escape_invisible(format_cell(each, unit)) for each in lines)
 
 
 def _list_columns(rows: Sequence[Row]) -> list[str]:
