@@ -20,7 +20,7 @@ from typing import (
 )
 
 from grids.entries.parameters import PARAMETERS
-from sweep.cube.variables import VARIABLES
+from sweep.cube.variables import DERIVED, VARIABLES
 
 Schema = dict[str, Any]
 
@@ -58,8 +58,8 @@ def state_parameter(name: str) -> Fact:
 
 
 def state_variable(name: str, unit: str = "1") -> Fact:
-    """The fact about a variable of the cube, in the unit that answers have it in."""
-    return Fact(VARIABLES[name].long_name, unit)
+    """The fact about a variable of the cube, or what follows from some, in an answer's unit."""
+    return Fact((DERIVED | VARIABLES)[name].long_name, unit)
 
 
 def list_fields(answer: type) -> dict[str, Field]:

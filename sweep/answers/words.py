@@ -25,10 +25,10 @@ Segments = Annotated[int, state_parameter("segments")]
 Replicas = Annotated[int, state_variable("replicas")]
 GroupSize = Annotated[int, state_variable("group_size")]
 SegmentCount = Annotated[int, state_variable("segment_count")]
-GlobalBatch = Annotated[int, Fact("samples of an iteration")]
+GlobalBatch = Annotated[int, state_variable("global_batch")]
 Samples = Annotated[int, Fact("samples of an epoch")]
 
-EpochTime = Annotated[float, Fact("time of an epoch", "s/epoch")]
+EpochTime = Annotated[float, state_variable("epoch_time", "s/epoch")]
 CompTime = Annotated[float, state_variable("comp_time", "s/epoch")]
 CommTime = Annotated[float, state_variable("comm_time", "s/epoch")]
 Epochs = Annotated[float, state_variable("epochs")]
@@ -44,7 +44,7 @@ MemoryParts = Annotated[
 ]
 Macs = Annotated[float, Fact("multiply-accumulates of a sample, forward", "MAC", scaled=True)]
 
-Feasible = Annotated[bool, Fact("whether nothing forbids it")]
+Feasible = Annotated[bool, state_variable("feasible")]
 LIMIT_NAMES = tuple(name_limits(~0))
 Limits = Annotated[list[str], Fact("what forbids the configuration", names=LIMIT_NAMES)]
 Reason = Annotated[str, Fact("why there is no value")]

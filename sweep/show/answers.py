@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from grids.grid import LABELS
 from sweep.answers.units import PREFIXED, UNITS
-from sweep.show.tables import Format, Row, format_cell, print_table, show
+from sweep.show.columns import format_cell
+from sweep.show.tables import Format, Row, print_table, show
 from sweep.show.visible import escape_invisible, tell
 
 # Rows of a table that are shown unless all are asked for: with head and message a small terminal.

@@ -8,13 +8,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal
 
-from grids.reading.units import PREFIXES, format_quantity
 from kernels.terms import TERMS
 from sweep.answers.units import PREFIXED, UNITS
+from sweep.show.columns import Column, format_cell, make_column
 from sweep.show.visible import escape_invisible
-from sweep.show.widths import Column, draw_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +138,10 @@ def print_table(
     what the rows that have a value share; None: every column is a column. complete: the format that
     has the columns which a terminal has no room for; they are named below.
     """
-    columns = {key: _format_column(key, rows) for key in _list_columns(rows)}
+    # Late: rich takes 0.05 s to import, and JSON needs none of it.
+    from sweep.show.widths import draw_table
+
+    columns = {key: make_column(key, rows) for key in _list_columns(rows)}
     shared = {} if fixed is None else _find_shared(rows, columns, fixed)
     width = _measure_width()
     kept = [each for each in columns.values() if each.key not in shared]
@@ -198,57 +200,6 @@ def _join_within(parts: Sequence[str], width: int | None) -> list[str]:
     return textwrap.wrap(joined, width, break_long_words=False, break_on_hyphens=False)
 
 
-def _format_column(key: str, rows: Sequence[Row]) -> Column:
-    """A column with its unit in its head, where one prefix suits all of its numbers."""
-    values = [row.get(key) for row in rows]
-    unit = PREFIXED.get(key)
-    size, prefix = _choose_prefix(values) if unit else (None, "")
-    if size is not None:
-        values = [value / size if is_number(value) else value for value in values]
-    told = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
-    return Column(
-        escape_invisible(key),
-        tuple(_format_lines(value, unit if size is None else None) for value in values),
-        "" if told is None else f"[{told}]",
-        any(map(is_number, values)),
-    )
-
-
-def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
-    """The size and name of an SI prefix for all of the numbers; None: they lie too far apart."""
-    sizes = [abs(float(each)) for each in values if is_number(each) and each]
-    if not sizes or not max(sizes) < 1e4 * min(sizes):  # four digits are shown
-        return None, ""
-    return next((each for each in PREFIXES if max(sizes) >= each[0]), PREFIXES[-1])
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number that is known; yes and no are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
-
-
-def _format_lines(value: object, unit: str | None) -> str:
-    """A cell of a table: one line, of a tuple one line an item."""
-    lines = value if isinstance(value, tuple) else (value,)
-    return "\n".join(escape_invisible(format_cell(each, unit)) for each in lines)
-
-
 def _list_columns(rows: Sequence[Row]) -> list[str]:
     """The columns, in the order in which rows bring them."""
     return list(dict.fromkeys(key for row in rows for key in row))
-
-
-def format_cell(value: object, unit: str | None = None) -> str:
-    """A value as people read it."""
-    if value is None or value != value:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if unit is not None and isinstance(value, int | float):
-        return format_quantity(value, unit)
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:.4g}"
-    if isinstance(value, int | float):
-        # Beyond, not every digit is known: float64 counts exactly to 2**53, 9e15.
-        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -4,12 +4,9 @@ No text is ever shortened: what a table has no room for is left out as a whole c
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from io import StringIO
 
 from rich.box import SIMPLE_HEAD, Box
-from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
@@ -17,10 +14,10 @@ from rich.text import Text
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
+from sweep.show.columns import PROSE, Column, measure_text
 
 RULES = {"─": SIMPLE_HEAD, "-": Box(str(SIMPLE_HEAD).replace("─", "-"), ascii=True)}
 MARGIN = " "
-PROSE = 20  # characters: narrower a text of several words does not become
 WIDEST = 10_000  # characters: a pipe has no width
 
 # What goes first where a table is too wide, before all others from the right. A verb whose answers
@@ -31,37 +28,6 @@ EXPENDABLE = (
 )
 # What a row is of: never left out, and after them what was swept or assumed.
 NEVER = ("", "rank", *LABELS, "pe", "batch", "p", "b")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its head, above a unit if it has one, and a text a row. is_right: of numbers."""
-
-    key: str
-    cells: tuple[str, ...]
-    unit: str = ""
-    is_right: bool = False
-
-    def write_head(self, narrow: bool) -> str:
-        """The head; in a narrow table broken at underscores, where cells are narrower."""
-        broken = narrow and cell_len(self.key) > self.width
-        name = self.key.replace("_", "_\n") if broken else self.key
-        return f"{name}\n{self.unit}" if self.unit else name
-
-    @cached_property
-    def width(self) -> int:
-        """Characters of the widest cell."""
-        return max(map(_measure_text, self.cells), default=0)
-
-    @property
-    def is_prose(self) -> bool:
-        """Whether its cells may wrap: they are long, and of several words."""
-        return self.width > PROSE and any(" " in cell for cell in self.cells)
-
-
-def _measure_text(text: str) -> int:
-    """Characters of its widest line."""
-    return max(map(cell_len, text.split("\n")))
 
 
 def draw_table(
@@ -95,7 +61,7 @@ def _make_table(columns: Sequence[Column], narrow: bool, rule: str) -> Table:
     for each in columns:
         head = each.write_head(narrow)
         # Without it, rich cuts columns that do not wrap down to their longest word.
-        least = max(_measure_text(head), PROSE if each.is_prose else each.width)
+        least = max(measure_text(head), PROSE if each.is_prose else each.width)
         table.add_column(
             Text(head),
             justify="right" if each.is_right else "left",
