@@ -30,6 +30,8 @@ ASKED = (
     *(pareto, provision, regret, sensitivity),
 )
 QUESTIONS = {each.__name__: each for each in ASKED}
+# The properties that its repr lists, in a line.
+SHOWN = [name for name in DERIVED if name not in ("cost", "epochs_alone")]
 
 
 class Accessor(Paradl):
@@ -95,15 +97,10 @@ class Accessor(Paradl):
             [
                 f"<paradl: {shape}, oracle: {self.grid.spec.oracle}>",
                 *axes,
-                f"  derived         {', '.join(_list_derived())}",
+                f"  derived         {', '.join(SHOWN)}, cost(price)",
                 f"  questions       {', '.join(f'{each}()' for each in QUESTIONS)}",
             ]
         )
-
-
-def _list_derived() -> list[str]:
-    """What follows from a cube, as one writes it."""
-    return [name if name != "cost" else "cost(price)" for name in DERIVED]
 
 
 def _describe_values(values: np.ndarray[Any, Any]) -> str:
