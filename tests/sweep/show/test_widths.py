@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from sweep.show.columns import Column
 from sweep.show.tables import print_record, show
-from sweep.show.widths import Column, draw_table
+from sweep.show.widths import draw_table
 
 STRATEGIES = ["serial", "data", "data+pipeline:group=4,segments=8", "data+spatial"]
 LIMIT = ["too_many_pes", "memory", "group_does_not_divide"]
