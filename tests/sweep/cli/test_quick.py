@@ -77,7 +77,15 @@ TELLING_OF_SLIPS = TELLING_OF_EACH.replace("not ended.code", "ended.code == 2") 
 
 
 def test_an_unknown_name_is_told_at_once():
-    slips = "predict --pe 8 --batch 8 --strategy data --model resnet5", "best --model resnet5"
+    slips = (
+        "predict --pe 8 --batch 8 --strategy data --model resnet5",
+        "best --model resnet5",
+        "place vgg16 --devices 2 --system abcd",
+        "compare runs.csv --system abcd",
+        "compare runs.csv --calibration abcd",
+        "calibrate runs.csv -o fit.yaml --system abcd",
+        "plot accuracy runs.csv -o accuracy.png --calibration abcd",
+    )
     assert not (SLOW | {"zarr", "numpy", "scipy"}) & imported(*slips, telling=TELLING_OF_SLIPS)
 
 
