@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from grids.grid import Grid
     from sweep.questions.hybrid.times import Times
 
+# What answers of the oracle rest on, beside notes.
+BASIS = ("oracle", "precision", "software", "times", "profile")
+
 
 def hybrid(
     model: str,
@@ -74,6 +77,7 @@ def hybrid(
         "splits": list_splits(lines, given=scaling_efficiency is not None),
         "rows": list_rows(lines, counts, samples),
         **_judge_lines(lines),
+        **_name_basis(grid),
         "warnings": [*(grid.warnings if grid else []), *law.warnings, *left_out],
     }
 
@@ -97,6 +101,19 @@ def _leave_out(lines: Sequence[Line]) -> tuple[list[Line], list[str]]:
         for line in stuck
     ]
     return [data, *able], notes
+
+
+def _name_basis(grid: "Grid | None") -> dict[str, Any]:
+    """The oracle, precision, software, profile and notes of its times, as `predict` names them.
+
+    Nothing where all numbers were given. Without predict's `convergence`: `epochs` says it here.
+    """
+    if grid is None:
+        return {**dict.fromkeys(BASIS), "notes": []}
+    from sweep.questions.predict import tell_basis  # late: JAX comes with it
+
+    basis = tell_basis(grid)
+    return {name: basis[name] for name in (*BASIS, "notes")}
 
 
 def _choose_convergence(
