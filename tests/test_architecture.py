@@ -67,6 +67,7 @@ FLOORS = (
     "sweep.samples",
     "sweep.surrogates",
     "sweep.show",
+    "sweep.plots",
     "sweep.accessor",
     "sweep.cli",
 )

@@ -94,9 +94,10 @@ def hybrid(
         tell(f"paradl: warning: {warning}")
     trained = answer["gain"]["gain"] is not None
     if plot is not None and trained:
-        from sweep.show.plots.hybrid import plot_hybrid
+        from sweep.plots.figures import save_figure
+        from sweep.plots.hybrid import draw_hybrid
 
-        plot_hybrid(answer, plot)
+        save_figure(draw_hybrid(answer), plot)
     show_hybrid(answer, form)
     if not trained:
         end(_explain_failure(answer["rows"]), NOTHING_FEASIBLE)

@@ -95,10 +95,11 @@ def accuracy(
     allreduce: AllReduce | None = None,
 ) -> None:
     """Predicted next to measured times, a panel for each model and strategy."""
-    from sweep.show.plots.accuracy import plot_accuracy
+    from sweep.plots.accuracy import draw_accuracy
+    from sweep.plots.figures import save_figure
 
     comparison = _compare_runs(measured, calibration, system, oracle, allreduce)
-    plot_accuracy(comparison["rows"], output)
+    save_figure(draw_accuracy(comparison["rows"]), output)
 
 
 def _compare_runs(
