@@ -41,5 +41,10 @@ def name_curve(line: Line2D, name: str, remark: str | None) -> None:
 
 def make_hollow_key(meaning: str) -> Line2D:
     """The legend's entry of hollow markers."""
-    look = {"color": "grey", "marker": "o", "markerfacecolor": "white", "linestyle": ""}
+    look: dict[str, Any] = {
+        "color": "grey",
+        "marker": "o",
+        "markerfacecolor": "white",
+        "linestyle": "",
+    }
     return Line2D([], [], label=meaning, **look)
