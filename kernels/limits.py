@@ -50,7 +50,7 @@ def limits(
     """All flags of every cell; of a group that does not divide p there is no more to say."""
     flags = (
         early.group
-        | xp.where(xp.equal(work.pipelined, 1), early.segments, early.batch)
+        | xp.where(xp.equal(work.segmented, 1), early.segments, early.batch)
         # NaN is greater than nothing: memory that is not known is no verdict.
         | _flag(xp.greater(memory, memory_capacity), Limit.MEMORY)
         | _flag(xp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)

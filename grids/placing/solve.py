@@ -22,8 +22,8 @@ ROUNDS = 100
 # Rounds of parts, as far as time goes. On two devices 30, 300 and 2,000 make Inception-v3 1.457,
 # 1.464 and 1.465 times as fast.
 ROUNDS_OF_PARTS = (6, 60, 600, 6000)
-# Of a strategy's groups.
-FEW_ROUNDS = 6
+# Of a strategy's groups; and operators of all schedules together, of steps in micro-batches.
+FEW_ROUNDS, MOST_SCHEDULED = 6, 2_000_000
 # Pairs of operators that could run at once in the program: with Inception-v3's 3,309 HiGHS has no
 # bound after a minute, with GNMT's 273 the proof after 6 s.
 MOST_RIVALS = 1000
@@ -69,6 +69,26 @@ def search_plan(problem: Problem) -> Plan:
     return min([alone, *plans], key=lambda plan: plan.time)
 
 
+def search_piped(piped: Piped, first: Sequence[Placement]) -> Plan:
+    """A good placement of a step in micro-batches, whatever the memory: the same one each time.
+
+    first: placements to begin with.
+    """
+    # As many schedules for all, however many operators they have: no clock decides.
+    left = iter(range(MOST_SCHEDULED // piped.unrolled.operators))
+    best = search(
+        piped.whole,
+        {},
+        FEW_ROUNDS,
+        has_time=lambda: next(left, None) is not None,
+        first=first,
+        goal=piped.bounds.proven,
+        measure=lambda placement: piped.schedule(placement).time,
+    )
+    assert best is not None  # memory is not looked at
+    return piped.schedule(best[1])
+
+
 class _Solver:
     """The best plan and the bound so far."""
 
@@ -108,16 +128,17 @@ class _Solver:
 
     def _search_parts(self) -> None:
         """Parts of a step at once, whose placement is a beginning for micro-batches."""
-        parts = Parts(self.piped.whole)
-        if self.piped.runs == 1:
+        parts, at_once = Parts(self.piped.whole), self.piped.runs == 1
+        if at_once:
             self._raise_bound(parts.bound)
-        for rounds in ROUNDS_OF_PARTS:
+        for rounds in ROUNDS_OF_PARTS if at_once else (FEW_ROUNDS,):
             if self._left(PARTS) <= 0 or self._proven:
                 return
             for plan in parts.search(rounds, lambda: self._left(PARTS) > 0):
-                self._measure(plan.placement)
-                if self.piped.runs == 1:
+                if at_once:
                     self._offer(plan)
+                else:
+                    self._measure(plan.placement)
 
     def _search(self, until: float = 1.0) -> None:
         """Moves on the whole graph, from the best that is known."""

@@ -131,7 +131,7 @@ def _count_choices(grid: Grid, strategy: Strategy) -> int:
 def _count_segments(grid: Grid, strategy: Strategy) -> int:
     """How many numbers of segments each cell may choose from."""
     chosen = strategy.segments == "best"
-    return len(list_segments(float(grid.axes["batch"].max()))) if chosen else 1
+    return len(list_segments(strategy, float(grid.axes["batch"].max()))) if chosen else 1
 
 
 def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
