@@ -12,10 +12,11 @@ from typing import TypeVar
 import jax
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells
+from kernels.arrays import AnyArray, Cells, PerStage
 from kernels.case import Case
 from kernels.division import Division
 from kernels.group import GroupWork
+from kernels.memory import hold_row_states
 from kernels.namespace import xp
 from kernels.oracle import Answer, evaluate, take_best
 from kernels.own_part import time_own_part
@@ -102,9 +103,17 @@ def _keep_fullest(work: GroupWork, batch: Cells) -> GroupWork:
     """The work with the stage alone that is the fullest: the batch of each point is known."""
     both = xp.broadcast_arrays(work.activations, work.parameters, xp.asarray(batch)[None])
     activations, parameters, samples = both
-    fullest = xp.argmax(samples * activations + parameters, axis=0)[None]
+    held = samples * activations + parameters
+    if work.row_states is not None:
+        held = held + hold_row_states(work.row_states, batch)
+    fullest = xp.argmax(held, axis=0)[None]
+
+    def take(values: PerStage) -> PerStage:
+        return xp.take_along_axis(xp.broadcast_to(values, xp.shape(held)), fullest, axis=0)
+
     return replace(
         work,
-        activations=xp.take_along_axis(activations, fullest, axis=0),
-        parameters=xp.take_along_axis(parameters, fullest, axis=0),
+        activations=take(activations),
+        parameters=take(parameters),
+        row_states=jax.tree.map(take, work.row_states),
     )
