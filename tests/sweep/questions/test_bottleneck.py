@@ -1,7 +1,7 @@
 import pytest
 
 import sweep
-from grids.inputs.uncertainty import DRAWS
+from grids.inputs.draws import DRAWS
 from sweep.questions.adhoc import Options, make_grid
 from sweep.questions.bottleneck import KINDS, list_bottlenecks
 from sweep.questions.draws import PARTS, draw_terms

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sweep
-from grids.inputs.uncertainty import DRAWS
+from grids.inputs.draws import DRAWS
 from grids.reading.errors import InputError
 from sweep.questions.adhoc import Options, make_grid
 from sweep.questions.crossovers import list_crossovers, tell_same
