@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.layers import Floats
+from kernels.formulas import Work
 from kernels.group import GroupWork
 
 Flags = NDArray[np.bool_]
@@ -17,9 +18,9 @@ Flags = NDArray[np.bool_]
 STAGES = 4
 
 
-def fullest(work: GroupWork, least: int) -> GroupWork:
+def fullest(work: Work, least: int) -> Work:
     """The work with these stages alone, `least` at least: in the second stage each costs time."""
-    if work.row_states is not None:
+    if isinstance(work, GroupWork) and work.row_states is not None:
         return _pad_stages(work, least)
     # A stage's memory is a line in the batch: activations are its slope, parameters its height at
     # 0. The fullest for some batch are the lines' upper envelope. Finding it compares triples; so a
