@@ -24,7 +24,7 @@ from kernels.arrays import (
 )
 from kernels.layers import Layers, LayerTimes
 from kernels.namespace import xp
-from kernels.touched import Touched, count_touched
+from kernels.touched import RowStates, Touched, count_touched
 
 
 @jax.tree_util.register_dataclass
@@ -127,6 +127,7 @@ class GroupWork:
     halo_stride: Cells
     logged: Cells
     touched: Touched | None = None  # where gradients have touched rows alone
+    row_states: RowStates | None = None  # in memory, likewise
 
 
 def total(values: PerLayer) -> Cells:
