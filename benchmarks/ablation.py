@@ -81,8 +81,13 @@ def measure(effort: Effort) -> Report:
 def pass_no_hosts(observations: Observations) -> Observations:
     """The same runs, of which a single filter or channel group has no gradients in common."""
     case = observations.case
-    flat = np.equal(case.run.p1, 1) & (np.add(case.work.by_filter, case.work.by_channel) > 0)
-    work = replace(case.work, undivided=np.where(flat, 0.0, case.work.undivided))
+    work = case.machine_work
+    divided = {
+        name: replace(sent, undivided=np.zeros_like(sent.undivided))
+        for name, sent in work.sent.items()
+        if name in ("filter", "channel")
+    }
+    work = replace(work, sent={**work.sent, **divided})
     return replace(observations, case=replace(case, work=work))
 
 

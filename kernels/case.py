@@ -6,7 +6,8 @@ an axis has size 1 there (`kernels.arrays`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
+from operator import mul
 
 import jax
 
@@ -14,12 +15,17 @@ from kernels.arrays import AnyArray
 from kernels.compute import PE
 from kernels.draws import Uncertainty
 from kernels.group import Bounds, GroupWork
+from kernels.namespace import xp
 from kernels.network import Network
 from kernels.options import Options
 from kernels.paper.work import TableWork
+from kernels.rings import Ring
 from kernels.run import Run
 from kernels.software import Software
 from kernels.training import Training
+
+# Parallelisms inside a replica, from the outermost to those whose PEs are neighbours.
+ORDER = ("pipeline", "placement", "spatial", "filter", "channel")
 
 
 @partial(
@@ -54,6 +60,13 @@ class Case:
     options: Options = field(default_factory=Options)
     choices: tuple[str, ...] = ()
     layer_slopes: Mapping[str, Mapping[str, AnyArray]] = field(default_factory=dict)
+
+    def find_ring(self, name: str) -> Ring:
+        """The PEs of a parallelism of a group: neighbours lie apart what is divided inside them."""
+        degrees = self.run.degrees
+        inside = [other for other in ORDER[ORDER.index(name) + 1 :] if other in degrees]
+        stride = reduce(mul, (degrees[other] for other in inside), xp.ones(()))
+        return Ring(degrees[name], stride, self.run.p)
 
     @property
     def machine_work(self) -> GroupWork:

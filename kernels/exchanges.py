@@ -5,31 +5,31 @@ p1 replicas x p2; b samples of one of A passes; a bytes an item, g a gradient; S
 part of the time computing that hides communication.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import add
+from typing import Any
 
 import jax
 
 from kernels.arrays import Cells, PerLevel
 from kernels.case import Case
 from kernels.group import GroupWork
-from kernels.hosts import exchange_staged, scatter_samples
-from kernels.library_collectives import (
-    Cost,
-    Costs,
-    gather_costs,
-    reduce_costs,
-    time_fastest,
-    tree_costs,
-)
+from kernels.library_collectives import Costs, contend, reduce_costs, time_fastest
 from kernels.namespace import find_quantile, xp
 from kernels.network import Link, Network, nodes
 from kernels.options import Options
-from kernels.rings import Ring, find_flow, find_path
+from kernels.parallelism.layout import count_replicas, count_segments, list_parts
+from kernels.parallelism.parallelism import Exchange, Reach
+from kernels.rings import Ring, find_path
 from kernels.run import Run
 from kernels.software import Software
-from kernels.terms import Terms
+from kernels.terms import TERMS, Terms
 from kernels.touched import count_exchanged
+
+# What of a pass takes longer on a slow PE.
+PASSING = ("forward_backward", "pipeline_bubble", "pass_overhead", "launch_wait")
 
 
 @jax.tree_util.register_dataclass
@@ -37,99 +37,94 @@ from kernels.touched import count_exchanged
 class Paths:
     """What exchanges cost whatever their bytes, by flow; found once, ahead of the cells.
 
-    gradients: all-reduces across replicas. gathers, trees: all that a group gathers, or reduces by
-    trees, of the layers, for each class of sizes: seconds a pass, and seconds a sample. ends:
-    gathers where a spatial split ends. halos, stages: from PE to PE. hosts [s]: of gradients that
-    pass through host memory. slowest, slowest_node: z(p) and z(n), how far the slowest of p PEs,
-    and of n nodes, is from their mean, in standard deviations.
+    gradients: all-reduces across replicas. groups: what each parallelism sends inside a group.
+    hosts [s]: of gradients that pass through host memory. slowest: z(p), how far the slowest of p
+    PEs is from their mean, in standard deviations.
     """
 
     gradients: Costs
-    gathers: tuple[Costs, ...]
-    trees: tuple[Costs, ...]
-    ends: Costs
-    halos: Link
-    stages: Link
+    groups: Mapping[str, Any]
     hosts: Cells
     slowest: Cells
-    slowest_node: Cells
-
-
-@dataclass(frozen=True)
-class Flow:
-    """Seconds of a flow: exposed, and while PEs compute."""
-
-    exposed: Cells
-    hidden: Cells
 
 
 def find_paths(case: Case) -> Paths:
     """The paths of a case's flows."""
-    work, run, software = case.machine_work, case.run, case.software
-    algorithm = case.options.algorithm
-    network = _reach(case.network, software)
-    of_layers = _reach_inside(network, software.node_collective)
-    of_gradients = _reach_inside(network, software.node_reduce)
-    staged = _stage_through_hosts(network, software)
-    inside = Ring(run.p2, xp.ones(()), run.p)
-    slowest_node = find_slowest(nodes(run.p, network))
-    halos = find_flow(staged, run.p, inside.span, work.halo_stride)
+    run, reach, of_gradients = case.run, find_reach(case), _reach_gradients(case)
+    hosts = (
+        parallelism.reduce_through_hosts(sent, case, of_gradients, reach.slowest_node)
+        for parallelism, sent in list_parts(case)
+    )
+    rings = reduce_costs(of_gradients, ring_replicas(case), case.options.gradients)
     return Paths(
-        gradients=_contend(
-            reduce_costs(of_gradients, ring_replicas(work, run), case.options.gradients), run.phi
-        ),
-        gathers=_add_messages(gather_costs(of_layers, inside, algorithm), work, run),
-        trees=_add_messages(tree_costs(of_layers, inside, algorithm), work, run),
-        ends=_contend(gather_costs(of_layers, inside, algorithm), network.phi_gather),
-        halos=halos.contended(network.phi_halo),
-        stages=find_path(network, inside),
-        hosts=exchange_staged(work, run, of_gradients, software, slowest_node),
+        gradients=contend(rings, run.phi),
+        groups={
+            parallelism.name: parallelism.find_paths(sent, case, reach)
+            for parallelism, sent in list_parts(case)
+        },
+        hosts=reduce(add, hosts, xp.zeros(())),
         slowest=find_slowest(run.p),
-        slowest_node=slowest_node,
     )
 
 
-def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
-    """The terms of one pass `computing`, and those of what its PEs exchange."""
-    work, run, options = case.machine_work, case.run, case.options
-    window = case.software.overlap * computing.forward_backward
-    halos = _hide(_time_halos(work, run, paths.halos), window)
-    stages = _send_stages(work, run, paths.stages, window)
-    backward = _take_backward(options)
-    # What halos hide of the backward pass, gradients cannot.
-    left = backward * xp.maximum(window - halos.hidden, 0.0)
-    gradients = _exchange_gradients(
-        case, paths.gradients, paths.hosts, left / count_segments(work, run)
-    )
-    return replace(
-        computing,
-        gradient_exchange=gradients.exposed,
-        layer_collectives=_time_layers(case, paths),
-        halo_exchange=halos.exposed,
-        split_gather=_time_ends(case, paths.ends),
-        sample_scatter=scatter_samples(work, run, case.network, case.software, paths.slowest_node),
-        point_to_point=stages.exposed + _send_on_path(work, run, paths.stages),
-        log_files=_open_logs(case),
-        straggler_wait=_wait_for_slowest(case, computing, paths),
-        hidden_communication=gradients.hidden + run.accumulate * (halos.hidden + stages.hidden),
-    )
+def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
+    """The terms of one pass `computing`, by name, and those of what its PEs exchange."""
+    left = case.software.overlap * computing["forward_backward"]
+    seconds: dict[str, Cells] = dict.fromkeys(TERMS, xp.zeros(())) | dict(computing)
+    for sent in _list_exchanges(case, paths):
+        # Of several a term is the sum.
+        hidden = xp.minimum(sent.hideable, sent.share * xp.maximum(left, 0.0))
+        seconds[sent.term] = seconds[sent.term] + sent.seconds - hidden
+        # An iteration hides what is exchanged in each of its passes A times.
+        often = 1.0 if TERMS[sent.term].once else case.run.accumulate
+        seconds["hidden_communication"] = seconds["hidden_communication"] + often * hidden
+        if sent.before:
+            left = left - hidden
+    seconds["straggler_wait"] = _wait_for_slowest(case, computing, paths)
+    return Terms(**seconds)
 
 
-def ring_replicas(work: GroupWork, run: Run) -> Ring:
+def _list_exchanges(case: Case, paths: Paths) -> list[Exchange]:
+    """Those inside groups, of layers, come before gradients, which then find less to hide them."""
+    inside = (
+        parallelism.list_exchanges(sent, case, paths.groups[parallelism.name])
+        for parallelism, sent in list_parts(case)
+    )
+    gradients = _exchange_gradients(case, paths), _log_gradients(case)
+    return [*(sent for exchanges in inside for sent in exchanges), *gradients]
+
+
+def ring_replicas(case: Case) -> Ring:
     """Each PE with its likes in other replicas; where all have all weights, all PEs."""
-    whole = xp.equal(work.replicated, 1)
-    return Ring(xp.where(whole, run.p, run.p1), xp.where(whole, 1.0, run.p2), run.p)
+    run, alike = case.run, count_replicas(case)
+    if alike is None:
+        return Ring(run.p1, run.p2, run.p)
+    return Ring(run.p1 * alike, run.p2 / alike, run.p)
 
 
-def count_segments(work: GroupWork, run: Run) -> Cells:
-    """S, in which a pipeline or a placed group of several PEs goes backward; 1 of all others."""
-    several = xp.equal(work.segmented, 1) & xp.greater(run.p2, 1)
-    return xp.where(several, run.segments, 1.0)
+def find_links(case: Case) -> tuple[Link, Link, Link]:
+    """The paths from PE to PE of a group, of its PEs with their likes, and of a halo."""
+    run, reach = case.run, find_reach(case)
+    halos = find_paths(case).groups.get("spatial")
+    inside = find_path(reach.plain, Ring(run.p2, xp.ones(()), run.p))
+    across = find_path(case.network, ring_replicas(case))
+    return inside, across, inside if halos is None else halos.halos
 
 
-def _contend(costs: Costs, phi: Cells) -> Costs:
-    """The costs where `phi` flows share the bandwidth."""
-    return tuple(replace(each, beta=each.beta * phi) for each in costs)
+def find_reach(case: Case) -> Reach:
+    """The network as the exchanges inside a group reach it."""
+    network, software = _reach(case.network, case.software), case.software
+    return Reach(
+        plain=network,
+        layers=_reach_inside(network, software.node_collective),
+        staged=_stage_through_hosts(network, software),
+        slowest_node=find_slowest(nodes(case.run.p, case.network)),
+    )
+
+
+def _reach_gradients(case: Case) -> Network:
+    """The network as the exchange of gradients reaches it."""
+    return _reach_inside(_reach(case.network, case.software), case.software.node_reduce)
 
 
 def _reach(network: Network, software: Software) -> Network:
@@ -171,19 +166,27 @@ def find_slowest(p: Cells) -> Cells:
     return xp.where(xp.greater(p, 1), find_quantile((p - 0.375) / (p + 0.25)), 0.0)
 
 
-def _exchange_gradients(case: Case, costs: Costs, hosts: Cells, window: Cells) -> Flow:
+def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
     """K messages, of which all but the last can leave while the backward pass runs."""
-    work, run, software = case.machine_work, case.run, case.software
-    m = run.gradient_delta * count_gradient(work, run)
+    run, software = case.run, case.software
+    m = run.gradient_delta * count_gradient(case.machine_work, run)
     # None at all where nothing has weights.
-    messages = xp.minimum(xp.maximum(m / software.bucket, 1.0), work.tensors)
-    # A spatial group's either pass through host memory, or in one ring of all PEs.
-    staged = xp.equal(work.replicated, 1) & xp.isfinite(case.network.staging_bandwidth)
-    seconds = xp.where(staged, 0.0, time_fastest(costs, m, messages))
-    part = 1 / xp.maximum(messages, 1.0)
-    last = seconds * part
-    early = _hide(seconds - last, (1 - part) * window)
-    return Flow(hosts + last + early.exposed, early.hidden)
+    messages = xp.minimum(xp.maximum(m / software.bucket, 1.0), case.machine_work.tensors)
+    seconds = time_fastest(paths.gradients, m, messages)
+    alike = count_replicas(case)
+    if alike is not None:  # they pass through host memory, where there is such a path
+        staged = xp.isfinite(case.network.staging_bandwidth) & xp.greater(alike, 1)
+        seconds = xp.where(staged, 0.0, seconds)
+    early = 1 - 1 / xp.maximum(messages, 1.0)
+    share = early * _take_backward(case.options) / count_segments(case)
+    return Exchange("gradient_exchange", paths.hosts + seconds, early * seconds, share)
+
+
+def _log_gradients(case: Case) -> Exchange:
+    """p tau an iteration: log files that every PE opens, one after the other in one folder."""
+    run = case.run
+    often = xp.where(xp.greater(run.p1, 1), 1 / run.accumulate, 0.0)
+    return Exchange("log_files", often * run.p * case.software.log_open)
 
 
 def count_gradient(work: GroupWork, run: Run) -> Cells:
@@ -198,94 +201,12 @@ def count_sent(case: Case) -> float:
     return float(xp.max(xp.asarray(count_gradient(case.machine_work, case.run))))
 
 
-def _add_messages(costs: Costs, work: GroupWork, run: Run) -> tuple[Costs, ...]:
-    """Seconds a pass, and a sample, of all messages of each class of sizes."""
-    # A tuple: slices of an array with a dimension of classes are a tenth as fast in the cells.
-    return tuple(
-        tuple(Cost(messages * each.startup, run.delta * items * each.beta) for each in costs)
-        for messages, items in zip(work.gathers, work.gathered, strict=True)
-    )
-
-
-def _time_layers(case: Case, paths: Paths) -> Cells:
-    """By filter AG forward, and RS backward; by channel AR forward, and AG backward.
-
-    Each class of sizes takes its fastest algorithm.
-    """
-    work, batch, algorithm = case.machine_work, case.run.batch, case.options.algorithm
-    seconds = xp.zeros(())
-    for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
-        gather = time_fastest(of_class, batch, 1.0)
-        # An all-reduce is a reduce-scatter and a gather, or a tree.
-        rings = () if algorithm == "tree" else (2 * gather,)
-        reduction = reduce(xp.minimum, (*rings, *(each.time(batch, 1.0) for each in by_tree)))
-        often = 2 * work.by_filter + work.by_channel
-        seconds = seconds + often * gather + work.by_channel * reduction
-    return seconds
-
-
-def _time_halos(work: GroupWork, run: Run, path: Link) -> Cells:
-    """sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l))."""
-    m = 2 * run.batch * run.delta * work.halo_items
-    return 4 * work.halo_exchanges * path.alpha + m * path.beta
-
-
-def _time_ends(case: Case, costs: Costs) -> Cells:
-    """2 AG(p2, m), m = b a y_split, where a spatial split ends before the last layer.
-
-    Through host memory 2 (1 - 1/p2) m / (gather_rate SB), whatever the number of layers: forward
-    MPI gathers, and backward sends back, what PEs and hosts share page by page.
-    """
-    work, run, network = case.machine_work, case.run, case.network
-    m = run.batch * run.delta * work.split_items
-    gathers = xp.where(xp.greater(work.split_items, 0), 1.0, 0.0)
-    beta = network.phi_gather / (case.software.gather_rate * xp.asarray(network.staging_bandwidth))
-    through_hosts = 2 * (1 - 1 / run.p2) * m * beta
-    staged = xp.isfinite(network.staging_bandwidth)
-    return xp.where(staged, through_hosts, 2 * time_fastest(costs, m, gathers))
-
-
-def _open_logs(case: Case) -> Cells:
-    """(2 L_c + 1/A) p tau: log files that every PE opens, one after the other in one folder.
-
-    Twice a pass at each of the L_c convolutions that a group of several PEs exchanges, and once an
-    iteration where replicas exchange gradients (ChainerMNX, as ParaDL's authors ran it).
-    """
-    work, run = case.machine_work, case.run
-    layers = xp.where(xp.greater(run.p2, 1), 2 * work.logged, 0.0)
-    gradients = xp.where(xp.greater(run.p1, 1), 1 / run.accumulate, 0.0)
-    return (layers + gradients) * run.p * case.software.log_open
-
-
-def _send_stages(work: GroupWork, run: Run, path: Link, window: Cells) -> Flow:
-    """2 (p2+S-2) P2P(b/S a c), of which 2 (S-1) can pass while stages compute."""
-    m = run.batch / run.segments * run.delta * work.stage_items
-    # A single stage sends nothing.
-    several = work.pipelined * xp.where(xp.greater(run.p2, 1), 1.0, 0.0)
-    once = several * (path.alpha + m * path.beta)
-    waiting = run.segments - 1
-    steady = _hide(2 * waiting * once, waiting / run.segments * window)
-    return Flow(2 * (run.p2 - 1) * once + steady.exposed, steady.hidden)
-
-
-def _send_on_path(work: GroupWork, run: Run, path: Link) -> Cells:
-    """What passes on a placed group's critical path: all of it is waited for."""
-    return work.path_messages * path.alpha + run.batch * run.delta * work.path_items * path.beta
-
-
-def _hide(seconds: Cells, window: Cells) -> Flow:
-    """What a window hides of a flow."""
-    exposed = xp.maximum(seconds - window, 0.0)
-    return Flow(exposed, seconds - exposed)
-
-
 def _take_backward(options: Options) -> float:
     """The part of forward and backward passes that is backward; layers run again are part of it."""
     return 2 / 3 if options.recompute == "none" else 3 / 4
 
 
-def _wait_for_slowest(case: Case, computing: Terms, paths: Paths) -> Cells:
+def _wait_for_slowest(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Cells:
     """For the slowest PE, once a pass; updates follow when all PEs have waited."""
-    passing = computing.forward_backward + computing.pipeline_bubble
-    passing = passing + computing.pass_overhead + computing.launch_wait
+    passing = reduce(add, (computing[name] for name in PASSING if name in computing))
     return case.software.jitter * paths.slowest * passing

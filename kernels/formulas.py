@@ -1,6 +1,7 @@
 """Formulas: the one place that asks which oracle answers, Table III or the machine as it is."""
 
 from kernels import memory
+from kernels import work as machine_work
 from kernels.arrays import Cells, PerLayer
 from kernels.case import Case
 from kernels.compiled import compiled
@@ -8,14 +9,16 @@ from kernels.compute import PE, layer_times, slowdown
 from kernels.division import Division
 from kernels.exchanges import Paths, find_paths
 from kernels.group import GroupWork
+from kernels.iteration import time_feed, time_pass
 from kernels.layers import Layers, LayerTimes
 from kernels.options import Options
-from kernels.own_part import take_own_part
 from kernels.paper import iteration as table_iii
 from kernels.paper import layers as table_layers
 from kernels.paper.work import TableWork, reduce_table
+from kernels.parallelism.layout import is_segmented
 from kernels.run import Times, accumulate_passes, add_terms, wait_for_input
-from kernels.strategy import feed_seconds, group_work, time_pass
+from kernels.work import reduce_part
+from kernels.work import time_part as time_machine_part
 
 Work = GroupWork | TableWork
 
@@ -49,16 +52,16 @@ def find_slowdown(
 
 def time_part(division: Division) -> LayerTimes:
     """The layers' times on one PE of the group; by Table III those of whole layers."""
-    whole = division.options.oracle == "paper"
-    layers = division.layers if whole else take_own_part(division)
-    return time_layers(layers, division.pe, division.delta, division.options)
+    if division.options.oracle == "paper":
+        return time_layers(division.layers, division.pe, division.delta, division.options)
+    return time_machine_part(division)
 
 
 def reduce_work(division: Division) -> Work:
     """The work of a group's busiest PE: stage one."""
     if division.options.oracle == "paper":
         return reduce_table(division, time_part(division))
-    return group_work(division, time_part(division))
+    return reduce_part(division, time_part(division))
 
 
 # Compiled, for who is outside of programs.
@@ -81,7 +84,14 @@ def time_iteration(case: Case, paths: Paths | None = None) -> Times:
     times = add_terms(accumulate_passes(terms, case.run))
     if not case.options.waits_for_input:
         return times
-    return wait_for_input(times, feed_seconds(case.work, case.run, case.network))
+    return wait_for_input(times, time_feed(case))
+
+
+def mark_segmented(case: Case) -> Cells:
+    """1 where samples pass in segments."""
+    if isinstance(case.work, TableWork):
+        return case.work.pipelined
+    return float(is_segmented(case))
 
 
 def find_memory(case: Case) -> Cells:
@@ -106,5 +116,5 @@ def hold_layers(division: Division) -> tuple[PerLayer, PerLayer]:
     if division.options.oracle == "paper":
         kept, states = table_layers.hold_layers(division)
         return 2 * division.delta * kept, division.delta * states
-    tensors, states = memory.hold_layers(division)
+    tensors, states = machine_work.hold_layers(division)
     return tensors.kept, states

@@ -1,12 +1,14 @@
-"""What one PE of a group does for its replica: the layers reduced, once, to a handful of numbers.
+"""Groups: where layers go, and what the layers, reduced once, make its busiest PE do.
 
 Every strategy is a group strategy inside p2 PEs and data parallelism across p1 replicas (ParaDL,
-Table III). Stage one reduces the layers to a `GroupWork`, which is small; stage two (`strategy.py`)
-is closed-form in PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 0.
+Table III). Stage one reduces the layers to numbers of few dimensions; stage two is closed-form in
+PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 0.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import jax
 
@@ -18,13 +20,11 @@ from kernels.arrays import (
     OfDevice,
     PerDevice,
     PerLayer,
-    PerMessage,
     PerStage,
     Single,
 )
-from kernels.layers import Layers, LayerTimes
-from kernels.namespace import xp
-from kernels.touched import RowStates, Touched, count_touched
+from kernels.namespace import empty_last, xp
+from kernels.touched import RowStates, Touched
 
 
 @jax.tree_util.register_dataclass
@@ -84,20 +84,9 @@ class GroupWork:
     """Work of the busiest PE of a group. Items are counted a sample, parameters once.
 
     forward_backward [s a sample], update [s an iteration], fixed [s a pass], launches [1 a pass];
-    activations,
-    parameters: what is in memory, of which the fullest stage counts, in items with their gradients
-    (Table III) or in bytes (`kernels.memory`); gradient: weights that a PE exchanges
-    with the other replicas; gathered, gathers: items and collectives of the layer-wise exchange;
-    halo_items, halo_exchanges; split_items: output of the last split layer; stage_items: largest
-    output that passes from stage to stage; path_messages, path_items: what passes on a placed
-    group's critical path. Marks, 1 or 0: replicated, each PE of a group of several
-    holds all weights; segmented, samples pass in segments; pipelined; by_filter, by_channel.
-
-    Of the whole network, whatever the group: sample, items of one; undivided, weights that every
-    PE of a group holds.
-    tensors: layers whose weights a PE exchanges; halo_stride: how far apart neighbours are along
-    the outermost dimension that a spatial group divides; logged: convolutions that a filter or
-    spatial group divides and exchanges, at each of which ChainerMNX opens its log files.
+    activations [B a sample], parameters [B]: what each stage holds, of which the fullest counts;
+    gradient: weights that a PE exchanges with the other replicas; tensors: layers that have some.
+    sent: what the PEs of a group send each other, by parallelism (`kernels.parallelism`).
     """
 
     forward_backward: Cells
@@ -107,27 +96,10 @@ class GroupWork:
     activations: PerStage
     parameters: PerStage
     gradient: Cells
-    gathered: PerMessage
-    gathers: PerMessage
-    halo_items: Cells
-    halo_exchanges: Cells
-    split_items: Cells
-    stage_items: Cells
-    path_messages: Cells
-    path_items: Cells
-    # Numbers and not static: strategies share compiled programs.
-    replicated: Cells
-    segmented: Cells
-    pipelined: Cells
-    by_filter: Cells
-    by_channel: Cells
-    sample: Cells
-    undivided: Cells
     tensors: Cells
-    halo_stride: Cells
-    logged: Cells
+    sent: Mapping[str, Any]
     touched: Touched | None = None  # where gradients have touched rows alone
-    row_states: RowStates | None = None  # in memory, likewise
+    row_states: RowStates | None = None  # likewise, of optimizers
 
 
 def total(values: PerLayer) -> Cells:
@@ -162,43 +134,9 @@ def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> C
     return xp.asarray(most)
 
 
-def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
-    """The group of one PE: serial, and each replica of data parallelism."""
-    # A message of nothing, not none: fields have the same ranks in every group.
-    nothing, no_message = xp.zeros(()), xp.zeros((1,) * xp.ndim(layers.x))
-    seconds = times.forward + times.backward
-    return GroupWork(
-        forward_backward=total(seconds),
-        update=total(times.update),
-        fixed=total(times.fixed),
-        launches=total(times.launches),
-        # Each with its gradient. A tensor counts as an output and as the next layer's input: four
-        # times in all, the paper's bound with no buffer reused.
-        activations=merged(2 * (layers.x + layers.y)),
-        # Biases once: Table III has no gradient of theirs in memory, nor in the exchange below.
-        parameters=merged(2 * layers.w + layers.bias),
-        gradient=total(layers.w),
-        gathered=no_message,
-        gathers=no_message,
-        halo_items=nothing,
-        halo_exchanges=nothing,
-        split_items=nothing,
-        stage_items=nothing,
-        path_messages=nothing,
-        path_items=nothing,
-        replicated=nothing,
-        segmented=nothing,
-        pipelined=nothing,
-        by_filter=nothing,
-        by_channel=nothing,
-        # A sample is what the first layer takes in.
-        sample=xp.asarray(layers.x)[0],
-        undivided=total(layers.w),
-        tensors=total(xp.where(layers.w > 0, 1.0, 0.0)),
-        halo_stride=xp.ones(()),
-        logged=nothing,
-        touched=count_touched(layers, layers.w, merged),
-    )
+def mark_exchanged(split: PerLayer) -> PerLayer:
+    """1 for each layer whose output a filter or channel group exchanges: split, and l < G."""
+    return empty_last(split)
 
 
 def slower(work: GroupWork, factor: Cells) -> GroupWork:

@@ -5,7 +5,7 @@ Collectives; the tree is NCCL's (Jeaugey 2019, "Massively scale your deep learni
 NCCL 2.4"). q PEs at stride s; h of them share each of n nodes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import jax
@@ -38,6 +38,11 @@ Costs = tuple[Cost, ...]
 def time_fastest(costs: Costs, m: Cells, messages: Cells) -> Cells:
     """Seconds of `messages` collectives of m bytes in all, by the fastest algorithm."""
     return reduce(xp.minimum, (each.time(m, messages) for each in costs))
+
+
+def contend(costs: Costs, phi: Cells) -> Costs:
+    """The costs where `phi` flows share the bandwidth."""
+    return tuple(replace(cost, beta=cost.beta * phi) for cost in costs)
 
 
 def gather_costs(network: Network, ring: Ring, algorithm: Algorithm) -> Costs:

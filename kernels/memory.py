@@ -19,9 +19,8 @@ from kernels.division import Division
 from kernels.group import GroupWork, find_fullest
 from kernels.layers import Layers
 from kernels.namespace import xp
-from kernels.own_part import row_share, take_own_part
-from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
-from kernels.placed import expect_placed, find_peaks, sum_devices
+from kernels.rows import row_share
+from kernels.stages import at_starts, first_inputs, stage_maxima, stage_sums
 from kernels.touched import RowStates, find_rows, is_table
 
 
@@ -51,58 +50,21 @@ class Tensors(NamedTuple):
     kept: PerLayer
 
 
+class Own(NamedTuple):
+    """What one PE has of each layer: tensors, and weights and biases of which it has the states."""
+
+    tensors: Tensors
+    weights: PerLayer
+
+
 @compiled("recompute", numpy=True)
 def hold_rows(
     layers: Layers, factors: Factors, delta: Cells, recompute: Literal["none", "full"]
 ) -> Cells:
     """Bytes a sample of the fullest PE of a group that divides rows by `factors`."""
-    tensors = _list_tensors(layers, delta, *_share_rows(layers, factors))
+    rows = row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
+    tensors = list_tensors(layers, delta, *rows)
     return _find_whole_peak(tensors, recompute)[0]
-
-
-@compiled(numpy=True)
-def hold(division: Division) -> Holding:
-    """What the PEs of a group hold at once."""
-    if division.group == "pipeline":
-        return _hold_runs(division, xp.asarray(division.placement.ends))
-    if division.group == "placement":
-        return _hold_devices(division)
-    return _hold_whole(division)
-
-
-def hold_alive(work: GroupWork, division: Division) -> GroupWork:
-    """The work with what is alive at the same time as its activations and parameters [B]."""
-    holding = hold(division)
-    if division.group != "pipeline":
-        return _hold_activations(work, holding, holding.peak)
-    recompute = division.options.recompute == "full"
-    # A pipeline of one stage is not cut into segments.
-    segments = xp.where(division.p2 > 1, division.segments, 1.0)
-    activations = _hold_segments(holding, segments, recompute)
-    if recompute:  # a pipeline of one stage is cut into runs, as any other network
-        alone = _mark_first(activations) * _hold_whole(division).peak
-        activations = xp.where(division.p2 > 1, activations, alone)
-    return _hold_activations(work, holding, activations)
-
-
-def _hold_activations(work: GroupWork, holding: Holding, activations: PerStage) -> GroupWork:
-    return replace(
-        work, activations=activations, parameters=holding.states, row_states=holding.rows
-    )
-
-
-def _hold_segments(holding: Holding, segments: Cells, recompute: bool) -> PerStage:
-    """Bytes a sample of each stage of a pipeline (GPipe, Huang et al. 2019).
-
-    One segment goes backward at a time. What the others read is kept, unless their forward passes
-    are run again from what came into the stage.
-    """
-    entry, first = holding.entry, _mark_first(holding.entry)
-    # A stage but the first holds what it got whole; the first one's samples are in what it keeps.
-    received = (1 - first) * entry
-    waiting = 1 - 1 / segments
-    others = waiting * (first * entry if recompute else holding.kept)
-    return others + received + holding.peak / segments
 
 
 def find_memory(case: Case, work: GroupWork) -> Cells:
@@ -112,13 +74,6 @@ def find_memory(case: Case, work: GroupWork) -> Cells:
         return find_fullest(work.activations, work.parameters, batch) + reserved
     rows = hold_row_states(work.row_states, batch)
     return xp.max(batch * work.activations + work.parameters + rows, axis=0) + reserved
-
-
-def _hold_whole(division: Division) -> Holding:
-    """What a PE that runs all layers holds."""
-    whole = _hold_runs(division, _end_runs(division.layers.x, 1))
-    peak = _find_whole_peak(_divide_tensors(division), division.options.recompute)
-    return replace(whole, peak=peak)
 
 
 def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> PerStage:
@@ -134,40 +89,21 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
     return xp.minimum(whole, xp.sum(entries, axis=0) + xp.max(peaks, axis=0))
 
 
-def _hold_devices(division: Division) -> Holding:
-    """What each PE of a placed group holds: its layers', and all that it gets of others.
-
-    One segment goes backward at a time, and what the others read is kept, as in a pipeline.
-    """
-    placed, tensors = expect_placed(division), _divide_tensors(division)
-    received = division.delta * xp.asarray(placed.received)
-    kept = sum_devices(tensors.kept, placed.runs)
-    peaks = find_peaks(tensors.kept, tensors.inputs + tensors.outputs, placed.runs)
-    part = 1 / xp.asarray(placed.segments)
-    return Holding(
-        kept=kept,
-        peak=(1 - part) * kept + received + part * peaks,
-        entry=received,
-        states=sum_devices(_find_states(division), placed.runs),
-        rows=_sum_row_states(division, partial(sum_devices, runs=placed.runs)),
-    )
-
-
-def _mark_first(values: PerStage) -> PerStage:
-    """1 for the first stage, 0 for the others."""
-    return xp.concatenate([xp.ones_like(values[:1]), xp.zeros_like(values[1:])])
-
-
-def _hold_runs(division: Division, ends: Ends) -> Holding:
+def hold_runs(division: Division, own: Own, ends: Ends) -> Holding:
     """What each run of layers, up to its end, holds by itself."""
-    tensors = _divide_tensors(division)
     return Holding(
-        kept=stage_sums(tensors.kept, ends),
-        peak=_find_peaks(tensors, ends),
-        entry=first_inputs(tensors.inputs, ends),
-        states=stage_sums(_find_states(division), ends),
-        rows=_sum_row_states(division, partial(stage_sums, ends=ends)),
+        kept=stage_sums(own.tensors.kept, ends),
+        peak=_find_peaks(own.tensors, ends),
+        entry=first_inputs(own.tensors.inputs, ends),
+        states=stage_sums(find_states(division, own), ends),
+        rows=sum_row_states(division, own, partial(stage_sums, ends=ends)),
     )
+
+
+def hold_whole(division: Division, own: Own) -> Holding:
+    """What a PE that runs all layers holds."""
+    whole = hold_runs(division, own, _end_runs(division.layers.x, 1))
+    return replace(whole, peak=_find_whole_peak(own.tensors, division.options.recompute))
 
 
 def _find_peaks(tensors: Tensors, ends: Ends) -> PerStage:
@@ -182,20 +118,7 @@ def _find_peaks(tensors: Tensors, ends: Ends) -> PerStage:
     return xp.maximum(peak, 0)  # of a stage that a cell does not have
 
 
-def _divide_tensors(division: Division) -> Tensors:
-    """What one PE of the group has of each layer's tensors; gathered outputs are whole."""
-    layers, delta = division.layers, division.delta
-    if division.group != "spatial":
-        return _list_tensors(layers, delta, 1.0, 1.0)
-    return _list_tensors(layers, delta, *_share_rows(layers, division.placement.factors))
-
-
-def _share_rows(layers: Layers, factors: Factors) -> tuple[PerLayer, PerLayer]:
-    """The part of a layer's input and output that the fullest PE holds."""
-    return row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
-
-
-def _list_tensors(
+def list_tensors(
     layers: Layers, delta: Cells, rows_in: PerLayer | float, rows_out: PerLayer | float
 ) -> Tensors:
     """The bytes of so large a part of each layer's input and output."""
@@ -211,7 +134,9 @@ def hold_row_states(rows: RowStates, batch: Cells) -> PerStage:
     return xp.asarray(xp.minimum(batch * xp.asarray(rows.sample), rows.most))
 
 
-def _sum_row_states(division: Division, add: Callable[[PerLayer], PerStage]) -> RowStates | None:
+def sum_row_states(
+    division: Division, own: Own, add: Callable[[PerLayer], PerStage]
+) -> RowStates | None:
     """The states of looked-up rows by stage; None where all states are whole.
 
     add: sums values of layers over each stage.
@@ -220,19 +145,19 @@ def _sum_row_states(division: Division, add: Callable[[PerLayer], PerStage]) -> 
     if rows is None:
         return None
     of_row = division.state_bytes - division.weight_bytes
-    # Those of the drawn rows are there whatever the batch (`_find_states`).
-    others = xp.where(is_table(rows), _own_weights(division) - rows.drawn, 0.0)
+    # Those of the drawn rows are there whatever the batch (`find_states`).
+    others = xp.where(is_table(rows), own.weights - rows.drawn, 0.0)
     return RowStates(
         sample=add(of_row * rows.looked_up), most=add(of_row * xp.maximum(others, 0.0))
     )
 
 
-def _find_states(division: Division) -> PerLayer:
+def find_states(division: Division, own: Own) -> PerLayer:
     """Bytes of each layer's weights with gradients and the optimizer's states, whatever the batch.
 
     Of a table with a sparse gradient, gradients and states are those of the drawn rows alone.
     """
-    weights, rows = _own_weights(division), find_rows(division.layers)
+    weights, rows = own.weights, find_rows(division.layers)
     whole = division.state_bytes * weights
     if rows is None:
         return whole
@@ -241,18 +166,8 @@ def _find_states(division: Division) -> PerLayer:
     return xp.where(is_table(rows), table, whole)
 
 
-def _own_weights(division: Division) -> PerLayer:
-    """Weights and biases of which a PE has the states."""
-    return take_own_part(division).w + division.layers.bias
-
-
 def _end_runs(values: PerLayer, runs: int) -> Ends:
     """The layer after the last of each of so many runs of as many layers."""
     count = xp.shape(values)[0]
     ends = np.minimum(np.arange(1, runs + 1) * math.ceil(count / runs), count)
     return xp.asarray(ends).reshape(-1, *[1] * (xp.ndim(values) - 1))
-
-
-def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
-    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B]."""
-    return _divide_tensors(division), _find_states(division)

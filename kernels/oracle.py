@@ -16,7 +16,7 @@ from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.exchanges import Paths
 from kernels.flags import FORBIDS
-from kernels.formulas import find_fixed_paths, find_memory, time_iteration
+from kernels.formulas import find_fixed_paths, find_memory, mark_segmented, time_iteration
 from kernels.limits import Early, early, limits
 from kernels.namespace import xp
 from kernels.run import Times, extend_to_epoch
@@ -24,6 +24,8 @@ from kernels.terms import Terms
 from kernels.uncertainty import Spread, spread
 
 Tree = TypeVar("Tree")
+# Times whose quotient is below it are the same: no physical difference is as small.
+SAME = 1 + 1e-9
 
 
 @jax.tree_util.register_dataclass
@@ -139,7 +141,8 @@ def take_best(case: Case, tree: Tree) -> Tree:
 
 def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
-    work, run, exists, training = case.work, case.run, invariants.exists, case.training
+    run, exists, training = case.run, invariants.exists, case.training
+    segmented = mark_segmented(case)
     needed = xp.where(exists, find_memory(case), xp.nan)
     now = _where(exists, time_iteration(case, invariants.paths))
     times = extend_to_epoch(now, run, case.options)
@@ -150,10 +153,10 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         compute=times.compute,
         communication=times.communication,
         memory=needed,
-        limit=limits(work.segmented, invariants.flags, run, needed, case.pe.memory_capacity),
+        limit=limits(segmented, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
-        segments=xp.where(xp.equal(work.segmented, 1), run.segments, 1.0),
+        segments=xp.where(xp.equal(segmented, 1), run.segments, 1.0),
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),
@@ -180,8 +183,15 @@ def _pick_choice(choices: Answer) -> AnyArray:
     time, _ = xp.broadcast_arrays(xp.where(xp.isnan(time), xp.inf, time), choices.limit)
     forbidden = (choices.limit & LIMITS(FORBIDS)) > 0
     allowed = xp.where(forbidden, xp.inf, time)
-    # Of choices as fast as each other the first: the smallest group, the fewest segments.
-    return xp.where(xp.isinf(allowed).all(axis=0), time.argmin(axis=0), allowed.argmin(axis=0))
+    return xp.where(xp.isinf(allowed).all(axis=0), _find_least(time), _find_least(allowed))
+
+
+def _find_least(times: Cells) -> AnyArray:
+    """The first of the choices that are as fast as the fastest: the smallest group, the fewest
+    segments.
+    """
+    # All that wait for hosts take as long, but for rounding, which no answer may depend on.
+    return (times <= SAME * xp.min(times, axis=0)).argmax(axis=0)
 
 
 def _take_choice(leaf: AnyArray | float, pick: AnyArray, rank: int) -> AnyArray:

@@ -5,7 +5,8 @@ replica, A passes an iteration; D samples an epoch; I = max(D/B, 1) iterations; 
 gamma memory reuse; phi contention.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import jax
@@ -33,6 +34,7 @@ from kernels.terms import TERMS, Terms, list_terms
         "gradient_delta",
         "accumulate",
         "largest_batch",
+        "degrees",
     ),
     # It chooses a formula, and so is fixed when a program is compiled.
     meta_fields=("scaling",),
@@ -44,7 +46,8 @@ class Run:
     spec_batch: b samples a replica where scaling is weak, B of all of them where it is strong.
     gradient_delta: bytes of a weight's gradient where replicas exchange it. accumulate: A, passes
     whose gradients are added up before that. largest_batch: B beyond which training does not
-    converge, or the user does not go; None where none is stated.
+    converge, or the user does not go; None where none is stated. degrees: into how many parts each
+    parallelism divides the network of a replica, by name; their product is p2.
     """
 
     p: Cells
@@ -59,6 +62,7 @@ class Run:
     gradient_delta: Cells
     accumulate: Cells
     largest_batch: Cells | None = None
+    degrees: Mapping[str, Cells] = field(default_factory=dict)
     scaling: Scaling = "weak"
 
     @property

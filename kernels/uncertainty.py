@@ -17,6 +17,7 @@ from kernels.compiled import compiled
 from kernels.formulas import time_iteration
 from kernels.group import slower
 from kernels.namespace import in_numpy, repeat, take_item, xp
+from kernels.parallelism.layout import count_replicas
 from kernels.percentiles import PERCENTILES
 from kernels.run import Times
 from kernels.software import Software
@@ -183,14 +184,14 @@ def _bound(drawn: Cells, expected: Cells) -> Cells:
 
 def find_errors(case: Case) -> Errors:
     """The model's own errors of a case that has an uncertainty."""
-    run, uncertainty = case.run, case.uncertainty
+    run, uncertainty, alike = case.run, case.uncertainty, count_replicas(case)
     assert uncertainty is not None
     return Errors(
         computing=xp.where(xp.equal(run.p2, 1), uncertainty.whole, uncertainty.group),
         reducing=uncertainty.reduce,
         exchanging=uncertainty.exchange,
         # A spatial group's gradients go through host memory, with the errors of other exchanges.
-        rings=xp.greater(run.p1, 1) & xp.equal(case.machine_work.replicated, 0),
+        rings=xp.greater(run.p1, 1) & (True if alike is None else xp.equal(alike, 1)),
         widening=uncertainty.widening,
     )
 

@@ -113,13 +113,15 @@ def build_case(
     slopes = differentiate_groups(groups, settings.slopes)
     if strategy.serial:  # its group is one PE whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
+    p2, group = _broadcast_like_p(run.p2, run), strategy.group_strategy
     return Case(
         work=work,
         bounds=bounds,
         run=replace(
             run,
             p1=_broadcast_like_p(run.p1, run),
-            p2=_broadcast_like_p(run.p2, run),
+            p2=p2,
+            degrees={} if group == "none" else {group: p2},
             phi=_broadcast_like_p(run.phi, run),
             largest_batch=find_largest_batch(workload.convergence, values),
         ),

@@ -23,7 +23,7 @@ from kernels.layers import Layers
 from kernels.memory import hold_rows
 from kernels.namespace import use_numpy
 from kernels.options import Halos
-from kernels.spatial import layer_halo
+from kernels.rows import layer_halo
 
 Flags = NDArray[np.bool_]
 

@@ -9,12 +9,11 @@ import jax
 
 from kernels.arrays import Cells, PerMessage, PerStage
 from kernels.division import Division
-from kernels.filter_channel import exchanged
-from kernels.group import held, merged, total
+from kernels.group import held, mark_exchanged, merged, total
 from kernels.layers import LayerTimes
 from kernels.namespace import xp
-from kernels.pipeline import largest, passed_on, stage_sums
-from kernels.spatial import layer_halo, split_point
+from kernels.rows import layer_halo, split_point
+from kernels.stages import largest, passed_on, stage_sums
 
 
 @jax.tree_util.register_dataclass
@@ -43,11 +42,6 @@ class TableWork:
     stage_items: Cells
     replicated: Cells
     pipelined: Cells
-
-    @property
-    def segmented(self) -> Cells:
-        """1 where samples pass in segments."""
-        return self.pipelined
 
 
 def reduce_table(division: Division, times: LayerTimes) -> TableWork:
@@ -127,7 +121,7 @@ def _cut_stages(division: Division, times: LayerTimes) -> TableWork:
 def _divide_channels(division: Division, times: LayerTimes) -> TableWork:
     """Filter, channel: weights, update and compute divide by p2 in split layers."""
     layers, split, p2 = division.layers, division.placement.split, division.p2
-    gathers = exchanged(split)
+    gathers = mark_exchanged(split)
     gathered = gathers * layers.y
     if division.options.algorithm != "best":  # linear in the size: the layers' sum is enough
         gathers, gathered = merged(gathers), merged(gathered)

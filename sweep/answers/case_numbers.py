@@ -5,10 +5,9 @@ import numpy as np
 from grids.entries.parameters import GIVEN
 from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.exchanges import find_paths, ring_replicas
+from kernels.exchanges import find_links
 from kernels.network import Link, link, staged_link
 from kernels.places import PLACES, read_parameter
-from kernels.rings import find_path
 from sweep.answers.numbers import finite, number
 
 # No time depends on these parameters.
@@ -80,8 +79,7 @@ def _find_links(case: Case) -> tuple[Link, Link, Link]:
     network, run = case.network, case.run
     if case.options.oracle == "paper":
         return link(network, run.p2), link(network, run.p), staged_link(network, run.p2)
-    paths = find_paths(case)
-    return paths.stages, find_path(network, ring_replicas(case.machine_work, run)), paths.halos
+    return find_links(case)
 
 
 def _read_bandwidth(path: Link) -> float:

@@ -19,11 +19,9 @@ from grids.entries.systems import System
 from grids.library import Model
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, format_text, shorten
-from kernels.arrays import Cells, PerMessage
+from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compute import without_launches
-from kernels.filter_channel import CLASSES
-from kernels.group import GroupWork
 from kernels.namespace import xp
 from sweep.calibration.layer_work import LayerWork, find_layer_work
 from sweep.cells.configuration import ONLY
@@ -134,7 +132,7 @@ def observe(runs: Sequence[MeasuredRun], system: str) -> Observations:
             replace(run, model=row.model.name, dataset=row.dataset)
             for run, row in zip(runs, rows, strict=True)
         ),
-        case=jax.tree.map(_stack, *(row.case for row in rows)),
+        case=jax.tree.map(_stack, *_level_cases([row.case for row in rows])),
         layers=jax.tree.map(_stack, *(row.layers for row in rows)),
         profiled=np.array([row.profiled for row in rows]),
         multipliers=tuple(row.multipliers for row in rows),
@@ -189,7 +187,7 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
     if case is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
     _expect_possible(run, case)
-    of_run: Case = jax.tree.map(_drop_cells, replace(case, work=_level_work(case.machine_work)))
+    of_run: Case = jax.tree.map(_drop_cells, case)
     return _Observed(
         case=of_run,
         layers=find_layer_work(run, conditions),
@@ -201,23 +199,27 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
     )
 
 
-def _level_work(work: GroupWork) -> GroupWork:
-    """The work with as many messages as that of any group, and no memory.
+def _level_cases(cases: Sequence[Case]) -> list[Case]:
+    """The cases, each with all parallelisms that any has, of degree 1 where it has not; no memory.
 
     Memory is not calibrated; its stages would be as many as a pipeline has.
     """
-
-    def pad(messages: PerMessage) -> Floats:
-        values = np.asarray(messages)
-        return np.pad(values, [(0, CLASSES - len(values)), *[(0, 0)] * (values.ndim - 1)])
-
-    return replace(
-        work,
-        activations=np.zeros(1),
-        parameters=np.zeros(1),
-        gathered=pad(work.gathered),
-        gathers=pad(work.gathers),
-    )
+    every = {name: sent for case in cases for name, sent in case.machine_work.sent.items()}
+    absent = {name: jax.tree.map(np.zeros_like, sent) for name, sent in every.items()}
+    ones = dict.fromkeys(every, np.ones_like(cases[0].run.p2))
+    return [
+        replace(
+            case,
+            work=replace(
+                case.machine_work,
+                activations=np.zeros(1),
+                parameters=np.zeros(1),
+                sent=absent | dict(case.machine_work.sent),
+            ),
+            run=replace(case.run, degrees=ones | dict(case.run.degrees)),
+        )
+        for case in cases
+    ]
 
 
 def _expect_possible(run: MeasuredRun, case: Case) -> None:

@@ -187,5 +187,5 @@ def _find_levels(case: Case) -> tuple[Cells, Cells]:
     if case.options.oracle == "paper":
         return link(numbered, run.p2).alpha, link(numbered, run.p).alpha
     inside = Ring(run.p2, xp.ones(()), run.p)
-    across = ring_replicas(case.machine_work, run)
+    across = ring_replicas(case)
     return find_path(numbered, inside).alpha, find_path(numbered, across).alpha

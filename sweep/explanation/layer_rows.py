@@ -11,10 +11,9 @@ from grids.models.layers import LayerTable
 from kernels.arrays import PerLayer
 from kernels.compiled import compiled
 from kernels.division import Division
-from kernels.filter_channel import exchanged
 from kernels.formulas import hold_layers, time_part
-from kernels.group import Placement, share
-from kernels.spatial import layer_halo
+from kernels.group import Placement, mark_exchanged, share
+from kernels.rows import layer_halo
 
 Row = dict[str, Any]
 Integers = NDArray[np.int64]
@@ -66,7 +65,7 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
     whole = division.options.oracle == "paper"  # Table III divides times of whole layers
     part = share(placement.split, division.p2) if whole else 1.0
     halo = placement.split * layer_halo(layers, placement.factors, division.options.halos)
-    sent = exchanged(placement.split) * layers.y
+    sent = mark_exchanged(placement.split) * layers.y
     kept, states = hold_layers(division)
     return {
         "split": placement.split,

@@ -14,7 +14,7 @@ from grids.inputs.groups import Groups
 from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.compiled import fetch
-from kernels.memory import hold, hold_layers
+from kernels.work import hold, hold_layers
 from sweep.answers.numbers import number
 
 Row = dict[str, Any]

@@ -3,6 +3,7 @@
 And its memory part by part, what the symbols mean, and what people launch.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from grids.grid import Grid
 from kernels.case import Case
 from kernels.collectives import Algorithm
 from kernels.exchanges import count_sent
+from kernels.group import GroupWork
+from kernels.iteration import count_steps
 from kernels.terms import TERMS
 from sweep.answers.fits import find_smallest_group
 from sweep.answers.numbers import finite, number
@@ -141,48 +144,62 @@ def _count_iterations(term: str, predicted: Row) -> float:
 
 def _list_values(case: Case, predicted: Row) -> dict[str, float]:
     """Every number that a formula names."""
-    work = case.work
+    is_machine = case.options.oracle == "machine"
     parameters: dict[str, float] = predicted["parameters"]
     b, delta, p2 = predicted["batch"], parameters["delta"], predicted["group"]
-    number = {
-        name: float(np.sum(np.asarray(getattr(work, name))))
-        for name in work.__dataclass_fields__
-        if name not in ("touched", "row_states")
-    }
-    # Weights that each PE of a group holds are reduced over all PEs, parts of weights over
-    # replicas.
-    ring = predicted["pe"] if number["replicated"] else predicted["replicas"]
-    several = number["pipelined"] and p2 > 1
-    is_machine = case.options.oracle == "machine"
+    sums = _add_up(case)
     return parameters | {
         "b": b,
         "p2": p2,
-        "steps": p2 + parameters["segments"] - 1 if several else 1,
         "p": predicted["pe"],
         "across": (1 / parameters.get("accumulate", 1)) if predicted["replicas"] > 1 else 0.0,
-        "ring": ring,
-        "work": number["forward_backward"],
-        "update": number["update"],
-        "gradient_bytes": delta * number["gradient"],
-        "gathers": number["gathers"],
-        "gathered_bytes": b * delta * number["gathered"],
-        "halos": number["halo_exchanges"],
-        "halo_bytes": b * delta * number["halo_items"],
-        "split_bytes": b * delta * number["split_items"],
-        "stage_bytes": b / predicted["parameters"]["segments"] * delta * number["stage_items"],
-        **(_list_machine_values(case, number, predicted) if is_machine else {}),
+        "work": sums["forward_backward"],
+        "update": sums["update"],
+        "gradient_bytes": delta * sums["gradient"],
+        "halos": sums["halo_exchanges"],
+        "halo_bytes": b * delta * sums["halo_items"],
+        "split_bytes": b * delta * sums["split_items"],
+        "stage_bytes": b / predicted["parameters"]["segments"] * delta * sums["stage_items"],
+        **(_list_machine_values if is_machine else _list_table_values)(case, sums, predicted),
     }
 
 
-def _list_machine_values(
-    case: Case, number: Mapping[str, float], predicted: Row
-) -> dict[str, float]:
+# Numbers of a work that are no sums, or not of this kind.
+APART = ("sent", "touched", "row_states")
+
+
+def _add_up(case: Case) -> Mapping[str, float]:
+    """The sum of each number of a case's work, over stages and messages; 0 of what is not sent."""
+    work = case.work
+    parts = [work, *work.sent.values()] if isinstance(work, GroupWork) else [work]
+    values = {name: each for part in parts for name, each in vars(part).items()}
+    numbers = {
+        name: float(np.sum(np.asarray(each))) for name, each in values.items() if name not in APART
+    }
+    return defaultdict(float, numbers)
+
+
+def _list_table_values(case: Case, sums: Mapping[str, float], predicted: Row) -> dict[str, float]:
+    """The numbers that formulas of Table III alone name."""
+    # Weights that each PE of a group holds are reduced over all PEs, parts of weights over
+    # replicas.
+    ring = predicted["pe"] if sums["replicated"] else predicted["replicas"]
+    items = predicted["batch"] * predicted["parameters"]["delta"] * sums["gathered"]
+    return {"ring": ring, "gathers": sums["gathers"], "gathered_bytes": items}
+
+
+def _list_machine_values(case: Case, sums: Mapping[str, float], predicted: Row) -> dict[str, float]:
     """The numbers that formulas of the machine oracle alone name."""
+    parameters = predicted["parameters"]
+    item_bytes = predicted["batch"] * parameters["delta"]
     return {
-        "fixed": number["fixed"],
-        "launches": number["launches"],
-        "logged": number["logged"] if predicted["group"] > 1 else 0.0,
-        "gradient_bytes": predicted["parameters"]["gradient_delta"] * count_sent(case),
-        "path_messages": number["path_messages"],
-        "path_bytes": predicted["batch"] * predicted["parameters"]["delta"] * number["path_items"],
+        "steps": number(count_steps(case)),
+        "gathers": sums["messages"],
+        "gathered_bytes": item_bytes * sums["items"],
+        "fixed": sums["fixed"],
+        "launches": sums["launches"],
+        "logged": sums["logged"] if predicted["group"] > 1 else 0.0,
+        "gradient_bytes": parameters["gradient_delta"] * count_sent(case),
+        "path_messages": sums["path_messages"],
+        "path_bytes": item_bytes * sums["path_items"],
     }

@@ -1,16 +1,12 @@
-"""Spatial parallelism: each PE of a group holds one part of every sample's height, width and depth.
+"""Rows of layers that a spatial group divides: what neighbours send, and what a PE holds.
 
-ParaDL, Table III, row Spatial, and section 4.4: a convolution needs a halo of (K-1)/2 rows of its
-neighbours' input forward and of their output gradient backward; weights are replicated. Where the
-split ends before the last layer, the parts are gathered there, and their gradients going back.
+ParaDL, section 4.4: a convolution needs a halo of (K-1)/2 rows of its neighbours' input forward and
+of their output gradient backward.
 """
 
-from dataclasses import replace
-
 from kernels.arrays import Cells, Extents, Factors, PerLayer
-from kernels.division import Division
-from kernels.group import GroupWork, held, total, whole_work
-from kernels.layers import Layers, LayerTimes
+from kernels.group import total
+from kernels.layers import Layers
 from kernels.namespace import empty_last, xp
 from kernels.options import Halos
 
@@ -53,32 +49,6 @@ def layer_halo(layers: Layers, factors: Factors, halos: Halos) -> PerLayer:
     )
 
 
-def work(division: Division, times: LayerTimes) -> GroupWork:
-    """Activations and compute divide by p2 in split layers; weights are replicated."""
-    layers, placement, p2 = division.layers, division.placement, division.p2
-    split = placement.split
-    items = split * layer_halo(layers, placement.factors, division.options.halos)
-    return replace(
-        whole_work(layers, times),
-        # Update, parameters and gradient stay those of one PE: each has all the weights.
-        forward_backward=total(times.forward + times.backward),
-        activations=xp.expand_dims(held(2 * (layers.x + layers.y), split, p2), 0),
-        halo_items=total(items),
-        # A layer without a halo (kernels of 1, or not split) has no start-ups either.
-        halo_exchanges=total(xp.where(items > 0, 1.0, 0.0)),
-        split_items=split_point(layers.y, split),
-        replicated=xp.ones(()),
-        halo_stride=_find_halo_stride(placement.factors),
-        logged=total(split * layers.convolution),
-    )
-
-
-def _find_halo_stride(factors: Factors) -> Cells:
-    """How many PEs lie between neighbours along the outermost dimension that is divided."""
-    depth, height, width = factors
-    return xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0))
-
-
 def split_point(y: PerLayer, split: PerLayer) -> Cells:
     """Items a sample of the last split layer's output; 0 where that is the network's last layer."""
     split = xp.asarray(split)
@@ -87,3 +57,14 @@ def split_point(y: PerLayer, split: PerLayer) -> Cells:
     # split is 0.
     is_last_split = xp.where(later == 1, split, 0)
     return total(empty_last(is_last_split) * y)
+
+
+def row_share(extents: Extents, factors: Factors) -> PerLayer:
+    """The part of a tensor that the fullest PE holds: ceil(X / f) / X in each dimension.
+
+    A layer of fewer rows than PEs is divided as far as it has rows; all of 1 x 1 x 1 is whole.
+    """
+    depth, height, width = (
+        xp.ceil(extent / factor) / extent for extent, factor in zip(extents, factors, strict=True)
+    )
+    return xp.asarray(depth * height * width)

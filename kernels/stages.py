@@ -1,40 +1,7 @@
-"""Pipeline parallelism: a group's PEs each hold a contiguous stage G_i of the layers.
-
-ParaDL, Table III, row Pipeline (GPipe, Huang et al. 2019): S segments (micro-batches) pass p2
-stages in p2 + S - 1 steps of the slowest stage's time.
-"""
-
-from dataclasses import replace
-from functools import partial
+"""Stages: sums and maxima over runs of consecutive layers, which differ from cell to cell."""
 
 from kernels.arrays import AnyArray, Cells, Ends, PerLayer, PerStage
-from kernels.division import Division
-from kernels.group import GroupWork, whole_work
-from kernels.layers import LayerTimes
 from kernels.namespace import map_leading, xp
-from kernels.touched import count_touched
-
-
-def work(division: Division, times: LayerTimes) -> GroupWork:
-    """The largest stage counts, for each quantity by itself."""
-    layers, ends = division.layers, xp.asarray(division.placement.ends)
-    return replace(
-        whole_work(layers, times),
-        # Two maxima, as Table III has them; with BW_l = 2 FW_l one stage is the largest in both.
-        forward_backward=largest(times.forward, ends) + largest(times.backward, ends),
-        update=largest(times.update, ends),
-        fixed=largest(times.fixed, ends),
-        launches=largest(times.launches, ends),
-        activations=stage_sums(2 * (layers.x + layers.y), ends),
-        parameters=stage_sums(2 * layers.w + layers.bias, ends),
-        # Stages exchange at once, each with its like in other replicas: the largest ends last.
-        gradient=largest(layers.w, ends),
-        touched=count_touched(layers, layers.w, partial(stage_sums, ends=ends)),
-        tensors=largest(xp.where(layers.w > 0, 1.0, 0.0), ends),
-        stage_items=passed_on(layers.crossing, ends, division.p2),
-        segmented=xp.ones(()),
-        pipelined=xp.ones(()),
-    )
 
 
 def stage_sums(values: PerLayer, ends: Ends) -> PerStage:

@@ -1,0 +1,190 @@
+"""Filter parallelism: a layer's filters divided among the PEs of a group.
+
+ParaDL, Table III, row Filter: y_l is gathered forward, dL/dx_l reduced backward. The last layer's
+output is not exchanged.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import ClassVar
+
+import jax
+
+from kernels.arrays import Cells, PerLayer, PerMessage
+from kernels.case import Case
+from kernels.division import Division
+from kernels.group import mark_exchanged, merged, share, total
+from kernels.hosts import count_staged, pack_gradients, reduce_staged, time_large
+from kernels.layers import Layers
+from kernels.library_collectives import Cost, Costs, gather_costs, time_fastest, tree_costs
+from kernels.namespace import xp
+from kernels.network import Network
+from kernels.parallelism.parallelism import Exchange, Parallelism, Reach, open_logs
+
+# Of messages. Against a minimum for each layer, catalogue networks on three machines and 1 to 512
+# samples take 0.2 % too long on average with two classes, 15 % at worst
+# (tests/test_machine_classes.py); four cost a third of the rate.
+CLASSES = 2
+# What is a class' least size but for rounding is in it.
+BORDER = 1e-9
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Gathered:
+    """What PEs of a filter or channel group send, by classes of sizes.
+
+    items [a sample], messages: of each class. undivided: weights that every PE of a group holds.
+    logged: convolutions at each of which ChainerMNX opens its log files.
+    """
+
+    items: PerMessage
+    messages: PerMessage
+    undivided: Cells
+    logged: Cells
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Paths:
+    """gathers, trees: all that a group gathers, or reduces by trees, of each class of sizes:
+    seconds a pass, and seconds a sample.
+    """
+
+    gathers: tuple[Costs, ...]
+    trees: tuple[Costs, ...]
+
+
+class Filter(Parallelism):
+    """Filters, or columns of matrices, divided.
+
+    gathers, reductions: collectives of each split layer in a pass: AG forward and RS backward.
+    """
+
+    name = "filter"
+    feeds_all = True
+    gathers: ClassVar[int] = 2
+    reductions: ClassVar[int] = 0
+
+    def take_part(self, division: Division) -> Layers:
+        """It reads all that comes in and makes its part of what goes out."""
+        layers, part = division.layers, share(division.placement.split, division.p2)
+        own = replace(layers, flops=layers.flops * part, w=layers.w * part, y=layers.y * part)
+        if layers.groups is None:
+            return own
+        # Of a grouped convolution it reads the channels of its filters' groups alone.
+        return replace(own, x=layers.x * xp.maximum(part, 1 / layers.groups))
+
+    def reduce_sent(self, division: Division) -> Gathered:
+        """Outputs of split layers, each gathered whole."""
+        layers, split = division.layers, division.placement.split
+        messages = mark_exchanged(split)
+        items = messages * layers.y
+        logged = total(messages * layers.convolution)
+        if division.options.algorithm == "auto":
+            messages, items = _sort_by_size(messages, items)
+        else:  # costs are linear in the size: the layers' sum is enough
+            messages, items = merged(messages), merged(items)
+        return Gathered(items, messages, total(layers.w * (1 - split)), logged)
+
+    def find_paths(self, sent: Gathered, case: Case, reach: Reach) -> Paths:
+        """The group's ring, and its tree."""
+        inside, algorithm = case.find_ring(self.name), case.options.algorithm
+        return Paths(
+            gathers=_add_messages(gather_costs(reach.layers, inside, algorithm), sent, case),
+            trees=_add_messages(tree_costs(reach.layers, inside, algorithm), sent, case),
+        )
+
+    def list_exchanges(self, sent: Gathered, case: Case, paths: Paths) -> tuple[Exchange, ...]:
+        """Collectives of each layer, which the next one waits for."""
+        layers = Exchange("layer_collectives", self._time_layers(case, paths))
+        return (layers, *self.list_logs(sent, case))
+
+    def list_logs(self, sent: Gathered, case: Case) -> tuple[Exchange, ...]:
+        """Log files of the layers' exchanges."""
+        return (open_logs(sent.logged, case, self.find_degree(case)),)
+
+    def _time_layers(self, case: Case, paths: Paths) -> Cells:
+        """Each class of sizes takes its fastest algorithm."""
+        batch, algorithm = case.run.batch, case.options.algorithm
+        seconds = xp.zeros(())
+        for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
+            gather = time_fastest(of_class, batch, 1.0)
+            seconds = seconds + self.gathers * gather
+            if self.reductions:
+                # An all-reduce is a reduce-scatter and a gather, or a tree.
+                rings = () if algorithm == "tree" else (2 * gather,)
+                trees = (cost.time(batch, 1.0) for cost in by_tree)
+                seconds = seconds + self.reductions * reduce(xp.minimum, (*rings, *trees))
+        return seconds
+
+    def time_besides(self, sent: Gathered, case: Case) -> Mapping[str, Cells]:
+        """What dividing layers costs a PE; copies of whole weights' gradients to hosts and back."""
+        m = self.count_gradients(sent, case)
+        return {
+            "split_overhead": self._assemble(sent, case),
+            "gradient_packing": pack_gradients(m, case.network, case.software),
+        }
+
+    def _assemble(self, sent: Gathered, case: Case) -> Cells:
+        """u b a sum(y) (1-1/p2) / (assembly BW) + 2 n (p2-1) part_overhead.
+
+        Gathered outputs are put together, u times; of each peer's part there is a time, too.
+        """
+        run, software = case.run, case.software
+        gathered = (
+            run.batch * run.delta * xp.sum(sent.items, axis=0) * (1 - 1 / self.find_degree(case))
+        )
+        copies = self.gathers * gathered / case.pe.memory_bandwidth / software.assembly
+        return copies + self.count_parts(xp.sum(sent.messages, axis=0), case)
+
+    def count_parts(self, messages: Cells, case: Case) -> Cells:
+        """Seconds that the parts of all peers take."""
+        return 2 * messages * (self.find_degree(case) - 1) * case.software.part_overhead
+
+    def count_gradients(self, sent: Gathered, case: Case) -> Cells:
+        """m_s [B], gradients that pass through host memory; hybrids reduce between PEs directly."""
+        run = case.run
+        alone = xp.greater(self.find_degree(case), 1) & xp.equal(run.p1, 1)
+        m = count_staged(case.machine_work, sent.undivided, run, case.network)
+        return xp.where(alone, m, 0.0)
+
+    def reduce_through_hosts(
+        self, sent: Gathered, case: Case, network: Network, slowest: Cells
+    ) -> Cells:
+        """Of a single group's undivided weights, of which each PE has gradients.
+
+        Each PE's own path through its host is as slow on one node as on many.
+        """
+        m = self.count_gradients(sent, case)
+        slow = (1 - 1 / case.run.p) * time_large(m, network, case.software)
+        return reduce_staged(m, case.run, network, slow)
+
+
+def _add_messages(costs: Costs, sent: Gathered, case: Case) -> tuple[Costs, ...]:
+    """Seconds a pass, and a sample, of all messages of each class of sizes."""
+    # A tuple: slices of an array with a dimension of classes are a tenth as fast in the cells.
+    return tuple(
+        tuple(Cost(messages * cost.startup, case.run.delta * items * cost.beta) for cost in costs)
+        for messages, items in zip(sent.messages, sent.items, strict=True)
+    )
+
+
+def _sort_by_size(gathers: PerLayer, gathered: PerLayer) -> tuple[PerMessage, PerMessage]:
+    """Messages and items by class of size, of equal width between the logarithms' extremes.
+
+    A class takes one algorithm. Against the best for each message by itself: docs/machine.md.
+    """
+    there = gathered > 0
+    sizes = xp.log(xp.where(there, gathered, 1.0))
+    least = xp.min(xp.where(there, sizes, xp.inf), axis=0)
+    most = xp.max(xp.where(there, sizes, -xp.inf), axis=0)
+    # All of one size are the first class.
+    width = xp.where(most > least, (most - least) / CLASSES, xp.inf)
+    number = xp.clip(xp.floor((sizes - least) / width + BORDER), 0, CLASSES - 1)
+    of_class = [xp.where(there & (number == each), 1.0, 0.0) for each in range(CLASSES)]
+    return (
+        xp.stack([total(each * gathers) for each in of_class]),
+        xp.stack([total(each * gathered) for each in of_class]),
+    )

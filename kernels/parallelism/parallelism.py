@@ -1,0 +1,130 @@
+"""Parallelism: what a way of dividing a network makes of each layer, and what its PEs then send.
+
+Stage one reduces the layers, once, to a `GroupWork`; stage two is closed-form in PEs, batch,
+latency and bandwidth. A parallelism of degree 1 divides nothing and sends nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kernels.arrays import Cells, PerLayer, PerStage
+from kernels.case import Case
+from kernels.division import Division
+from kernels.group import merged, total
+from kernels.layers import Layers, LayerTimes
+from kernels.memory import Holding, Own, hold_whole
+from kernels.namespace import xp
+from kernels.network import Network
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The network as software reaches it.
+
+    plain: by messages from PE to PE; layers: by collectives of layers; staged: through host memory,
+    where PEs do not see each other's. slowest_node: z(n), how far the slowest of n nodes is from
+    their mean, in standard deviations.
+    """
+
+    plain: Network
+    layers: Network
+    staged: Network
+    slowest_node: Cells
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What PEs send in a pass: seconds of a term, of which some may pass while they compute.
+
+    hideable: the seconds that need not be waited for. share: the part of a pass computing in which
+    they may pass. before: whether what it hides, later exchanges cannot.
+    """
+
+    term: str
+    seconds: Cells
+    hideable: Cells = 0.0
+    share: Cells = 0.0
+    before: bool = False
+
+
+class Parallelism:
+    """A way of dividing a network; each one overrides what is its own.
+
+    replicates: whether each PE of a group holds all weights. feeds_all: whether hosts feed nodes
+    all samples of a replica. segmented: whether samples pass in segments. sent: what its PEs send,
+    as numbers of stage two, is made by `reduce_sent` and read by the methods below it.
+    """
+
+    name: ClassVar[str]
+    replicates: ClassVar[bool] = False
+    feeds_all: ClassVar[bool] = False
+    segmented: ClassVar[bool] = False
+
+    def take_part(self, division: Division) -> Layers:
+        """The layers as the busiest PE of the group computes them."""
+        return division.layers
+
+    def share_rows(self, division: Division) -> tuple[PerLayer | float, PerLayer | float]:
+        """The part of each layer's input, and of its output, that the fullest PE holds."""
+        return 1.0, 1.0
+
+    def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
+        """Sums of layers' values over what each PE runs [stage, cells]: all of them, by default."""
+        return merged(values)
+
+    def time_layers(self, times: LayerTimes, division: Division) -> tuple[Cells, Cells, Cells]:
+        """Forward and backward [s a sample], whatever the batch [s], launches [1 a pass]."""
+        return total(times.forward + times.backward), total(times.fixed), total(times.launches)
+
+    def hold(self, division: Division, own: Own) -> Holding:
+        """What the PEs of a group hold at once."""
+        return hold_whole(division, own)
+
+    def hold_segments(self, division: Division, own: Own, holding: Holding) -> PerStage:
+        """Bytes a sample of each PE's activations, in segments where samples pass in some."""
+        return holding.peak
+
+    def reduce_sent(self, division: Division) -> Any:
+        """What the PEs of a group send each other."""
+        raise NotImplementedError
+
+    def find_degree(self, case: Case) -> Cells:
+        """Into how many parts it divides the network."""
+        return case.run.degrees[self.name]
+
+    def count_steps(self, case: Case) -> Cells:
+        """Steps of a pass, one after the other, in each of which a PE computes."""
+        return 1.0
+
+    def cut_steps(self, case: Case) -> Cells:
+        """Into how many parts the samples of a pass are cut, a part a step."""
+        return 1.0
+
+    def find_paths(self, sent: Any, case: Case, reach: Reach) -> Any:
+        """What its exchanges cost whatever their bytes, found once, ahead of the cells."""
+        return None
+
+    def list_exchanges(self, sent: Any, case: Case, paths: Any) -> tuple[Exchange, ...]:
+        """What the PEs of a group send each other in a pass."""
+        return ()
+
+    def time_besides(self, sent: Any, case: Case) -> Mapping[str, Cells]:
+        """Seconds that dividing takes beside the layers' own, by term of compute."""
+        return {}
+
+    def reduce_through_hosts(
+        self, sent: Any, case: Case, network: Network, slowest: Cells
+    ) -> Cells:
+        """Seconds in which gradients pass through host memory; slowest: z(n) of the nodes."""
+        return xp.zeros(())
+
+
+def open_logs(convolutions: Cells, case: Case, degree: Cells) -> Exchange:
+    """2 L_c p tau: log files that every PE opens, one after the other in one folder.
+
+    Twice a pass at each of the L_c convolutions that a group of several PEs exchanges (ChainerMNX,
+    as ParaDL's authors ran it).
+    """
+    layers = xp.where(xp.greater(degree, 1), 2 * convolutions, 0.0)
+    return Exchange("log_files", layers * case.run.p * case.software.log_open)

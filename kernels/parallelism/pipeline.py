@@ -1,0 +1,115 @@
+"""Pipeline parallelism: a group's PEs each hold a contiguous stage G_i of the layers.
+
+ParaDL, Table III, row Pipeline (GPipe, Huang et al. 2019): S segments (micro-batches) pass p2
+stages in p2 + S - 1 steps of the slowest stage's time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jax
+
+from kernels.arrays import Cells, PerLayer, PerStage
+from kernels.case import Case
+from kernels.division import Division
+from kernels.layers import LayerTimes
+from kernels.memory import Holding, Own, hold_runs, hold_whole
+from kernels.namespace import xp
+from kernels.network import Link
+from kernels.parallelism.parallelism import Exchange, Parallelism, Reach
+from kernels.rings import find_path
+from kernels.stages import largest, passed_on, stage_sums
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Cut:
+    """What PEs of a pipeline send: items a sample of the largest cut between two stages."""
+
+    stage_items: Cells
+
+
+class Pipeline(Parallelism):
+    """Layers divided into stages; the largest counts, for each quantity by itself."""
+
+    name = "pipeline"
+    feeds_all = True
+    segmented = True
+
+    def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
+        """Of each stage; stages exchange, and update, at once."""
+        return stage_sums(values, xp.asarray(division.placement.ends))
+
+    def time_layers(self, times: LayerTimes, division: Division) -> tuple[Cells, Cells, Cells]:
+        """Of the slowest stage, forward and backward each; with BW_l = 2 FW_l they are the same."""
+        ends = xp.asarray(division.placement.ends)
+        seconds = largest(times.forward, ends) + largest(times.backward, ends)
+        return seconds, largest(times.fixed, ends), largest(times.launches, ends)
+
+    def hold(self, division: Division, own: Own) -> Holding:
+        """What each stage holds by itself."""
+        return hold_runs(division, own, xp.asarray(division.placement.ends))
+
+    def hold_segments(self, division: Division, own: Own, holding: Holding) -> PerStage:
+        """Bytes a sample of each stage (GPipe, Huang et al. 2019).
+
+        One segment goes backward at a time. What the others read is kept, unless their forward
+        passes are run again from what came into the stage.
+        """
+        recompute = division.options.recompute == "full"
+        # A pipeline of one stage is not cut into segments.
+        segments = xp.where(division.p2 > 1, division.segments, 1.0)
+        entry, first = holding.entry, _mark_first(holding.entry)
+        # A stage but the first holds what it got whole; the first one's samples are in what it
+        # keeps.
+        received = (1 - first) * entry
+        waiting = 1 - 1 / segments
+        others = waiting * (first * entry if recompute else holding.kept)
+        activations = others + received + holding.peak / segments
+        if not recompute:
+            return activations
+        # A pipeline of one stage is cut into runs, as any other network.
+        alone = _mark_first(activations) * hold_whole(division, own).peak
+        return xp.where(division.p2 > 1, activations, alone)
+
+    def reduce_sent(self, division: Division) -> Cut:
+        """All that crosses a cut: what later layers read of those before it."""
+        ends = xp.asarray(division.placement.ends)
+        return Cut(passed_on(division.layers.crossing, ends, division.p2))
+
+    def count_steps(self, case: Case) -> Cells:
+        """q + S - 1 of q stages; a pipeline of one stage is not cut into segments."""
+        degree = self.find_degree(case)
+        return 1 + xp.where(xp.greater(degree, 1), degree + case.run.segments - 2, 0.0)
+
+    def cut_steps(self, case: Case) -> Cells:
+        """S: a segment is a pass of its own."""
+        return xp.where(xp.greater(self.find_degree(case), 1), case.run.segments, 1.0)
+
+    def time_besides(self, sent: Cut, case: Case) -> Mapping[str, Cells]:
+        """(q-1)/S of the slowest stage's time, while the pipeline fills and drains."""
+        run = case.run
+        # Of b (q+S-1)/S the rest: b itself is `forward_backward`.
+        seconds = run.batch * case.machine_work.forward_backward
+        return {"pipeline_bubble": (self.find_degree(case) - 1) / run.segments * seconds}
+
+    def find_paths(self, sent: Cut, case: Case, reach: Reach) -> Link:
+        """From stage to stage."""
+        return find_path(reach.plain, case.find_ring(self.name))
+
+    def list_exchanges(self, sent: Cut, case: Case, paths: Link) -> tuple[Exchange, ...]:
+        """2 (q+S-2) P2P(b/S a c), of which 2 (S-1) can pass while stages compute."""
+        run, degree = case.run, self.find_degree(case)
+        m = run.batch / run.segments * run.delta * sent.stage_items
+        # A single stage sends nothing.
+        several = xp.where(xp.greater(degree, 1), 1.0, 0.0)
+        once = several * (paths.alpha + m * paths.beta)
+        waiting = run.segments - 1
+        steady = 2 * waiting * once
+        seconds = 2 * (degree - 1) * once + steady
+        return (Exchange("point_to_point", seconds, steady, share=waiting / run.segments),)
+
+
+def _mark_first(values: PerStage) -> PerStage:
+    """1 for the first stage, 0 for the others."""
+    return xp.concatenate([xp.ones_like(values[:1]), xp.zeros_like(values[1:])])

@@ -1,0 +1,118 @@
+"""Placed groups: each PE runs operators of its own, in order, and waits for what it reads.
+
+Pal et al. 2019 (IEEE Micro 39(5), "Optimizing Multi-GPU Parallelization Strategies for Deep
+Learning Training"), model parallelism by placement. What each PE runs, and in which order, is found
+before (docs/placement.md): a step is then as long as its critical path, of layers and of messages.
+Of a step in S segments (micro-batches), some lie on it more often than others: those that fill the
+group and drain it, and all of the PE that is busy longest.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+
+from kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage
+from kernels.case import Case
+from kernels.division import Division
+from kernels.group import Placed, total
+from kernels.layers import LayerTimes
+from kernels.memory import Holding, Own, find_states, sum_row_states
+from kernels.namespace import map_leading, xp
+from kernels.network import Link
+from kernels.parallelism.parallelism import Exchange, Parallelism, Reach
+from kernels.rings import find_path
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Path:
+    """What passes on a placed group's critical path: messages, and items a sample."""
+
+    path_messages: Cells
+    path_items: Cells
+
+
+class OperatorPlacement(Parallelism):
+    """Operators placed on PEs: the critical path's time, and of all else the PE with the most."""
+
+    name = "placement"
+    segmented = True
+
+    def sum_layers(self, values: PerLayer, division: Division) -> PerStage:
+        """Of each PE: they update, and exchange with other replicas, at once."""
+        return sum_devices(values, expect_placed(division).runs)
+
+    def time_layers(self, times: LayerTimes, division: Division) -> tuple[Cells, Cells, Cells]:
+        """Of the critical path."""
+        placed = expect_placed(division)
+        # A third of what a pass takes whatever its batch is forward (docs/machine.md).
+        passes = (placed.forward + 2 * placed.backward) / 3
+        segments = xp.asarray(placed.segments)
+        launches = xp.max(sum_devices(times.launches, placed.runs), axis=0)
+        # Each segment is a pass of its own: it pays what a pass takes, and is launched.
+        return (
+            total(placed.forward * times.forward + placed.backward * times.backward),
+            segments * total(passes * times.fixed),
+            segments * launches,
+        )
+
+    def hold(self, division: Division, own: Own) -> Holding:
+        """What each PE holds: its layers', and all that it gets of others.
+
+        One segment goes backward at a time, and what the others read is kept, as in a pipeline.
+        """
+        placed, tensors = expect_placed(division), own.tensors
+        received = division.delta * xp.asarray(placed.received)
+        kept = sum_devices(tensors.kept, placed.runs)
+        peaks = find_peaks(tensors.kept, tensors.inputs + tensors.outputs, placed.runs)
+        part = 1 / xp.asarray(placed.segments)
+        return Holding(
+            kept=kept,
+            peak=(1 - part) * kept + received + part * peaks,
+            entry=received,
+            states=sum_devices(find_states(division, own), placed.runs),
+            rows=sum_row_states(division, own, partial(sum_devices, runs=placed.runs)),
+        )
+
+    def reduce_sent(self, division: Division) -> Path:
+        """Messages of the critical path."""
+        placed = expect_placed(division)
+        return Path(xp.asarray(placed.messages), xp.asarray(placed.items))
+
+    def find_paths(self, sent: Path, case: Case, reach: Reach) -> Link:
+        """From PE to PE of a node."""
+        return find_path(reach.plain, case.find_ring(self.name))
+
+    def list_exchanges(self, sent: Path, case: Case, paths: Link) -> tuple[Exchange, ...]:
+        """All of it is waited for."""
+        m = case.run.batch * case.run.delta * sent.path_items
+        seconds = sent.path_messages * paths.alpha + m * paths.beta
+        return (Exchange("point_to_point", seconds),)
+
+
+def expect_placed(division: Division) -> Placed:
+    """What each PE of a placed group runs."""
+    placed = division.placement.placed
+    assert placed is not None  # the grid found it, or there is no such group
+    return placed
+
+
+def sum_devices(values: PerLayer, runs: PerDevice) -> AnyArray:
+    """Sum over the layers that each PE runs [device, cells]."""
+    return xp.sum(xp.asarray(runs) * xp.asarray(values), axis=1)
+
+
+def find_peaks(kept: PerLayer, gradients: PerLayer, runs: PerDevice) -> AnyArray:
+    """The most that is there in one pass on each PE [device, cells].
+
+    kept: of each layer, for the backward pass; gradients: of its input and output.
+    """
+
+    def find_peak(own: AnyArray) -> AnyArray:
+        so_far = xp.cumsum(own * kept, axis=0)
+        return xp.max(own * (so_far + gradients), axis=0)
+
+    # One PE after the other: all at once would take the memory of PEs x layers x cells.
+    peaks: AnyArray = map_leading(find_peak, xp.asarray(runs))
+    return peaks

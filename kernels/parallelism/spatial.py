@@ -1,0 +1,163 @@
+"""Spatial parallelism: each PE of a group holds one part of every sample's height, width and depth.
+
+ParaDL, Table III, row Spatial, and section 4.4: neighbours send halos, weights are replicated.
+Where the split ends before the last layer, the parts are gathered there, and their gradients going
+back (docs/machine.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import jax
+
+from kernels.arrays import Cells, Factors, PerLayer
+from kernels.case import Case
+from kernels.division import Division
+from kernels.group import total
+from kernels.hosts import count_staged, pack_gradients, reduce_staged, time_large
+from kernels.layers import Layers
+from kernels.library_collectives import Costs, contend, gather_costs, time_fastest
+from kernels.namespace import xp
+from kernels.network import Link, Network, nodes
+from kernels.parallelism.parallelism import Exchange, Parallelism, Reach, open_logs
+from kernels.rings import find_flow
+from kernels.rows import layer_halo, row_share, split_point
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Halos:
+    """What PEs of a spatial group send; items a sample.
+
+    halo_items, halo_exchanges: of all halos. stride: PEs between neighbours along the outermost
+    dimension that is divided. split_items: output of the last split layer; 0 where that is the
+    network's last layer. sample: items of one. weights: of all layers. logged: convolutions that
+    are divided, at each of which ChainerMNX opens its log files.
+    """
+
+    halo_items: Cells
+    halo_exchanges: Cells
+    stride: Cells
+    split_items: Cells
+    sample: Cells
+    weights: Cells
+    logged: Cells
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Paths:
+    """halos: from PE to PE; ends: gathers where the split ends; slowest_node: z(n)."""
+
+    halos: Link
+    ends: Costs
+    slowest_node: Cells
+
+
+class Spatial(Parallelism):
+    """Rows of samples divided."""
+
+    name = "spatial"
+    replicates = True
+
+    def take_part(self, division: Division) -> Layers:
+        """Rows of inputs and outputs, and their arithmetic; weights are whole."""
+        layers, (rows_in, rows_out) = division.layers, self.share_rows(division)
+        return replace(
+            layers, x=layers.x * rows_in, y=layers.y * rows_out, flops=layers.flops * rows_out
+        )
+
+    def share_rows(self, division: Division) -> tuple[PerLayer, PerLayer]:
+        """Of the busiest PE, which has the most rows."""
+        layers, factors = division.layers, division.placement.factors
+        return row_share(layers.extents_x, factors), row_share(layers.extents_y, factors)
+
+    def reduce_sent(self, division: Division) -> Halos:
+        """Halos of split layers, and what is gathered behind the last of them."""
+        layers, placement = division.layers, division.placement
+        items = placement.split * layer_halo(layers, placement.factors, "common")
+        return Halos(
+            halo_items=total(items),
+            # A layer without a halo (kernels of 1, or not split) has no start-ups either.
+            halo_exchanges=total(xp.where(items > 0, 1.0, 0.0)),
+            stride=_find_stride(placement.factors),
+            split_items=split_point(layers.y, placement.split),
+            sample=xp.asarray(layers.x)[0],
+            weights=total(layers.w),
+            logged=total(placement.split * layers.convolution),
+        )
+
+    def find_paths(self, sent: Halos, case: Case, reach: Reach) -> Paths:
+        """Neighbours, and the ring of the group."""
+        run, network = case.run, reach.plain
+        inside = case.find_ring(self.name)
+        halos = find_flow(reach.staged, run.p, inside.span, sent.stride)
+        ends = gather_costs(reach.layers, inside, case.options.algorithm)
+        return Paths(
+            halos=halos.contended(network.phi_halo),
+            ends=contend(ends, network.phi_gather),
+            slowest_node=reach.slowest_node,
+        )
+
+    def list_exchanges(self, sent: Halos, case: Case, paths: Paths) -> tuple[Exchange, ...]:
+        """Halos, which layers' computing hides; the end of the split; samples handed out."""
+        halos = _time_halos(sent, case, paths.halos)
+        return (
+            Exchange("halo_exchange", halos, hideable=halos, share=1.0, before=True),
+            Exchange("split_gather", self._time_ends(sent, case, paths.ends)),
+            Exchange("sample_scatter", self._scatter_samples(sent, case, paths.slowest_node)),
+            open_logs(sent.logged, case, self.find_degree(case)),
+        )
+
+    def time_besides(self, sent: Halos, case: Case) -> Mapping[str, Cells]:
+        """Copies of gradients to host memory and back."""
+        m = self.count_gradients(sent, case)
+        return {"gradient_packing": pack_gradients(m, case.network, case.software)}
+
+    def count_gradients(self, sent: Halos, case: Case) -> Cells:
+        """m_s [B], gradients that pass through host memory: of all weights."""
+        m = count_staged(case.machine_work, sent.weights, case.run, case.network)
+        return xp.where(xp.greater(self.find_degree(case), 1), m, 0.0)
+
+    def reduce_through_hosts(
+        self, sent: Halos, case: Case, network: Network, slowest: Cells
+    ) -> Cells:
+        """Of all weights; leaders of nodes exchange them."""
+        m, software = self.count_gradients(sent, case), case.software
+        leaders = (1 - 1 / nodes(case.run.p, network)) * (1 + software.host_jitter * slowest)
+        return reduce_staged(m, case.run, network, leaders * time_large(m, network, software))
+
+    def _time_ends(self, sent: Halos, case: Case, costs: Costs) -> Cells:
+        """2 AG(q, m), m = b a y_split, where a spatial split ends before the last layer.
+
+        Through host memory 2 (1 - 1/q) m / (gather_rate SB), whatever the number of layers: forward
+        MPI gathers, and backward sends back, what PEs and hosts share page by page.
+        """
+        run, network = case.run, case.network
+        m = run.batch * run.delta * sent.split_items
+        gathers = xp.where(xp.greater(sent.split_items, 0), 1.0, 0.0)
+        beta = network.phi_gather / (
+            case.software.gather_rate * xp.asarray(network.staging_bandwidth)
+        )
+        through_hosts = 2 * (1 - 1 / self.find_degree(case)) * m * beta
+        staged = xp.isfinite(network.staging_bandwidth)
+        return xp.where(staged, through_hosts, 2 * time_fastest(costs, m, gathers))
+
+    def _scatter_samples(self, sent: Halos, case: Case, slowest: Cells) -> Cells:
+        """The part of a group's samples that is slow on its way; slowest: z(n)."""
+        m = case.run.batch * case.run.delta * sent.sample
+        slow = time_large(m, case.network, case.software)
+        slow = slow * (1 + case.software.host_jitter * slowest)
+        return xp.where(xp.greater(self.find_degree(case), 1), slow, 0.0)
+
+
+def _find_stride(factors: Factors) -> Cells:
+    """How many PEs lie between neighbours along the outermost dimension that is divided."""
+    depth, height, width = factors
+    return xp.where(depth > 1, height * width, xp.where(height > 1, width, 1.0))
+
+
+def _time_halos(sent: Halos, case: Case, path: Link) -> Cells:
+    """sum of 2 P2P(b a halo(x_l)) + 2 P2P(b a halo(dL/dy_l))."""
+    m = 2 * case.run.batch * case.run.delta * sent.halo_items
+    return 4 * sent.halo_exchanges * path.alpha + m * path.beta
