@@ -11,6 +11,7 @@ from random import Random
 
 from benchmarks.mutations import mutate, mutate_part
 from grids.library import find
+from grids.models.architecture import Architecture
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import read_net
 from grids.names import CATALOGUE, Kind, list_names
@@ -85,10 +86,10 @@ def _read_entry(kind: Kind, path: Path) -> object:
 
 def _read_family(path: Path) -> object:
     """A network of a family's file, with the settings of one of the catalogue's models."""
-    models = (find("model", name, Path()).definition() for name in list_names("model"))
-    families = (model["family"] for model in models if "family" in model)
-    settings = next(each for each in families if each["name"] == path.stem)
-    family = {**settings, "name": str(path)}
+    models = (find("model", name, Path()) for name in list_names("model"))
+    families = [each.family for each in models if isinstance(each, Architecture) and each.family]
+    settings = next(each.model_dump() for each in families if each.name == path.stem)
+    family = settings | {"name": str(path)}
     return find("model", {"name": "net", "rank": 2, "family": family}, path.parent)
 
 
