@@ -65,7 +65,7 @@ def _look_up(
         shipped = {
             (model, data.name): find_convergence(model, data.name, target) for model, data in pairs
         }
-        return {pair: each for pair, each in shipped.items() if each is not None}
+        return {pair: law for pair, law in shipped.items() if law is not None}
     if isinstance(reference, str) and reference.endswith(".csv"):
         # No shell has been here to expand "~"; an absolute path leaves `base` aside.
         return _fit_file(base / os.path.expanduser(reference), target, pairs)
@@ -87,7 +87,7 @@ def _fit_file(
 ) -> dict[Pair, Convergence]:
     """The laws of a file's series, one of each pair that it has any of."""
     series = read_points(path)
-    known = {(each.model, each.dataset) for each in series}
+    known = {(candidate.model, candidate.dataset) for candidate in series}
     return {
         (model, data.name): fit(pick_series(series, path, model, data.name, target), data.samples)
         for model, data in pairs

@@ -69,7 +69,7 @@ def split_reference(reference: str) -> tuple[str, str | None]:
 def split_labels(text: str) -> list[str]:
     """The names of `abci,dgx-h100:precision=amp,software=ddp`, whose settings have commas too."""
     names: list[str] = []
-    for part in (each.strip() for each in text.split(",")):
+    for part in (part.strip() for part in text.split(",")):
         # A setting of the name before it: names have no equals signs but behind a colon.
         if names and "=" in part and ":" not in part:
             names[-1] += f",{part}"

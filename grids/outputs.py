@@ -62,15 +62,15 @@ def _find_target(name: str) -> str:
 def list_unknown(names: Iterable[str], oracle: OracleName) -> list[tuple[str, str]]:
     """Elasticities in parameters that an oracle does not know, with the parameters, of these."""
     asked = [(name, ELASTICITIES[name][1]) for name in names if name in ELASTICITIES]
-    return [each for each in asked if PARAMETERS[each[1]].oracle not in (None, oracle)]
+    return [pair for pair in asked if PARAMETERS[pair[1]].oracle not in (None, oracle)]
 
 
 def list_sloped(names: Iterable[str]) -> tuple[str, ...]:
     """The parameters that elasticities are in, of these outputs; in one order."""
     asked = {ELASTICITIES[name][1] for name in names if name in ELASTICITIES}
-    return tuple(each for each in CONTINUOUS if each in asked)
+    return tuple(parameter for parameter in CONTINUOUS if parameter in asked)
 
 
 def list_layered(names: Iterable[str]) -> tuple[str, ...]:
     """Of these parameters, those that layers depend on."""
-    return tuple(each for each in list_sloped(names) if PARAMETERS[each].layered)
+    return tuple(parameter for parameter in list_sloped(names) if PARAMETERS[parameter].layered)

@@ -56,9 +56,15 @@ def list_unused(
 def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[str]:
     """A group, or segments, that is stated and that no strategy takes."""
     takers = {
-        "group": (any(each.hybrid and each.group is None for each in strategies), "hybrid"),
+        "group": (
+            any(strategy.hybrid and strategy.group is None for strategy in strategies),
+            "hybrid",
+        ),
         "segments": (
-            any(each.group_strategy == "pipeline" and each.segments is None for each in strategies),
+            any(
+                strategy.group_strategy == "pipeline" and strategy.segments is None
+                for strategy in strategies
+            ),
             "pipeline",
         ),
     }
@@ -81,7 +87,7 @@ def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
 
 def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
     """Meshes of nodes, where no strategy places operators on devices."""
-    if any("placement" in str(each) for each in spec.axes.strategy):
+    if any("placement" in str(strategy) for strategy in spec.axes.strategy):
         return
     for system in dict.fromkeys(systems):
         if not _is_catalogued(system) and system.mesh is not None:
@@ -154,20 +160,20 @@ def _states(system: System, key: str) -> bool:
     for part in parts:
         entry = getattr(entry, part)
     return any(
-        name in each.model_fields_set
-        and getattr(each, name) != type(each).model_fields[name].default
-        for each in (entry if isinstance(entry, tuple) else (entry,))
+        name in record.model_fields_set
+        and getattr(record, name) != type(record).model_fields[name].default
+        for record in (entry if isinstance(entry, tuple) else (entry,))
     )
 
 
 def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
     of_device = model.profiles_on(system.pe.device)
     where = f"model {shorten(model.name)}: its profile on {shorten(system.pe.device)}"
-    usable = [each for each in of_device if each.precision in (None, system.precision)]
+    usable = [profile for profile in of_device if profile.precision in (None, system.precision)]
     if of_device and not usable:
         taken = ", ".join(dict.fromkeys(str(profile.precision) for profile in of_device))
         yield f"{where} is not used: it was taken in {taken}, the system is in {system.precision}"
-    if usable and all(each.missing for each in usable):
+    if usable and all(profile.missing for profile in usable):
         assumed = {"batch": str(USUAL_BATCH), "precision": system.precision}
         written = ", ".join(f"{name}: {assumed[name]}" for name in usable[0].missing)
         yield f"{where} is taken as of '{written}': write how it was taken beside its seconds"

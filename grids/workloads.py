@@ -51,10 +51,14 @@ def place_workload(
 
     InputError: the spec's are of other layers.
     """
-    for each in spec.placements:
-        if (each.model, each.dataset, each.system) == (model, dataset, workload.system.name):
-            _expect_layers(each.groups.values(), len(workload.table), model)
-            return replace(workload, placed=KnownGroups(each.groups))
+    for placement in spec.placements:
+        if (placement.model, placement.dataset, placement.system) == (
+            model,
+            dataset,
+            workload.system.name,
+        ):
+            _expect_layers(placement.groups.values(), len(workload.table), model)
+            return replace(workload, placed=KnownGroups(placement.groups))
     return replace(workload, placed=FoundGroups.from_workload(workload, settings))
 
 
@@ -75,7 +79,7 @@ def define_placements(
             model=labels["model"][model],
             dataset=labels["dataset"][dataset],
             system=labels["system"][system],
-            groups={each: workload.placed.find(each) for each in workload.placed.sizes},
+            groups={size: workload.placed.find(size) for size in workload.placed.sizes},
         )
         placements.append(entry.model_dump(mode="json"))
     return placements

@@ -26,30 +26,30 @@ def find_convergence(model: str, dataset: str, target: str | None = None) -> Con
     target: None takes the longest whatever its target; InputError: one that nobody measured.
     """
     ours = [
-        each
-        for each in _read_catalogue()
-        if len(each.points) > 1  # a law needs two
-        and each.model == model
-        and is_same_data(dataset, each.dataset)
+        series
+        for series in _read_catalogue()
+        if len(series.points) > 1  # a law needs two
+        and series.model == model
+        and is_same_data(dataset, series.dataset)
     ]
-    targets = {each.target for each in ours}
+    targets = {series.target for series in ours}
     if targets and target is not None and target not in targets:
         raise InputError(
             f"unknown target {shorten(target)} of {shorten(model)} on {shorten(dataset)}",
             advice=suggest_name(target, targets),
         )
-    matches = [each for each in ours if target in (None, each.target)]
+    matches = [series for series in ours if target in (None, series.target)]
     # The first of several as long.
-    return _fit(max(matches, key=lambda each: len(each.points))) if matches else None
+    return _fit(max(matches, key=lambda series: len(series.points))) if matches else None
 
 
 def explain_missing(model: str, dataset: str) -> str:
     """Why the catalogue has no law of a pair: nothing was measured, or one batch alone."""
     alone = [
         point.global_batch
-        for each in _read_catalogue()
-        if each.model == model and is_same_data(dataset, each.dataset)
-        for point in each.points
+        for series in _read_catalogue()
+        if series.model == model and is_same_data(dataset, series.dataset)
+        for point in series.points
     ]
     if not alone:
         return f"no epochs of {shorten(model)} on {shorten(dataset)} are known"

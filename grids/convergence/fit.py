@@ -105,7 +105,7 @@ def _find_limit(series: Series) -> int | None:
     failed = [point for point in series.points if not point.converged]
     if not failed:
         return None
-    below = [each for each in series.points if each.global_batch < failed[0].global_batch]
+    below = [point for point in series.points if point.global_batch < failed[0].global_batch]
     if not below:
         raise InputError(
             f"epochs: expected a smaller batch that reaches {shorten(series.target)} than "

@@ -82,8 +82,8 @@ class Entry(Record):
 
 def define_once(entries: Mapping[Any, Entry]) -> list[dict[str, object]]:
     """Each of the entries once, as plain data."""
-    once = {id(each): each for each in entries.values()}
-    return [each.definition() for each in once.values()]
+    once = {id(entry): entry for entry in entries.values()}
+    return [entry.definition() for entry in once.values()]
 
 
 def split_settings(text: str, where: str, example: str) -> dict[str, str]:

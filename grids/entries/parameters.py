@@ -145,12 +145,12 @@ FOLLOWS = {
 PARAMETERS = {parameter.name: parameter for parameter in _ALL}
 
 # By one fact each, so that who asks for it names no parameter.
-DEFAULTS = {each.name: each.default for each in _ALL if each.default is not None}
-LAYERED = tuple(each.name for each in _ALL if each.layered)
-FREE = tuple(each.name for each in _ALL if each.free)
-GIVEN = tuple(each.name for each in _ALL if not each.chosen)
+DEFAULTS = {row.name: row.default for row in _ALL if row.default is not None}
+LAYERED = tuple(row.name for row in _ALL if row.layered)
+FREE = tuple(row.name for row in _ALL if row.free)
+GIVEN = tuple(row.name for row in _ALL if not row.chosen)
 # Counts that decide how layers are laid out; bytes an item are a choice of precision, at which
 # layers were measured, too: no small change of them is felt as such.
 DISCRETE = ("pe", "group", "segments", "max_global_batch", "delta")
 # What derivatives are taken in; `kernels.places` has where each stands.
-CONTINUOUS = tuple(each.name for each in _ALL if each.name not in DISCRETE)
+CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)

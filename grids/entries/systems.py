@@ -200,7 +200,9 @@ class System(Entry):
         Its own settings, asked for, change nothing: one machine has one label. ValidationError:
         it cannot be so.
         """
-        others = {key: each for key, each in settings.items() if each != getattr(self, key)}
+        others = {
+            key: setting for key, setting in settings.items() if setting != getattr(self, key)
+        }
         if not others:
             return self
         machine, stated = self._split_name()
@@ -213,7 +215,7 @@ class System(Entry):
     def _split_name(self) -> tuple[str, dict[str, str]]:
         """The machine, and the settings that the name says."""
         machine, colon, label = self.name.rpartition(":")
-        settings = [each.partition("=") for each in label.split(",")]
+        settings = [part.partition("=") for part in label.split(",")]
         if not colon or any(key not in SETTINGS for key, _, _ in settings):
             return self.name, {}
         return machine, {key: value for key, _, value in settings}
@@ -258,7 +260,7 @@ class System(Entry):
         if _find_peak(self.pe, asked) is None:
             raise ValueError(
                 f"precision: {format_text(self.pe.name)} has no peak for {asked}, only for "
-                f"{', '.join(each for each in PRECISIONS if _find_peak(self.pe, each))}; "
+                f"{', '.join(name for name in PRECISIONS if _find_peak(self.pe, name))}; "
                 f"where it has one, write 'tensor_peaks: {{{asked}: ... TFLOP/s}}' under 'pe': "
                 f"its dense peak in {PRECISIONS[asked].peak}"
             )

@@ -16,7 +16,7 @@ LINE = re.compile(r"(?:(?P<index>[0-9]{1,9})\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<fl
 
 
 def read_layers(path: Path, table: LayerTable) -> tuple[bool, ...]:
-    """Which layers of `table` the file says to split."""
+    """The layers of `table` that the file splits, as flags."""
     lines = [
         (number, content)
         for number, line in enumerate(read_text(path).splitlines(), start=1)
@@ -35,7 +35,7 @@ def read_layers(path: Path, table: LayerTable) -> tuple[bool, ...]:
 
 
 def _read_flag(where: str, content: str, index: int, name: str) -> bool:
-    """Whether the line splits its layer, which has to be the model's layer of that index."""
+    """Whether the line splits its layer; InputError where the model has another one there."""
     match = LINE.fullmatch(content)
     if match is None:
         raise InputError(

@@ -46,7 +46,7 @@ def read_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
         content = line.partition("#")[0].strip()  # also behind fields: "|0# Fully connected|0"
         if content:
             # What stands behind the fields stays in one piece: it may be a million bars.
-            yield f"{where}:{number}", [each.strip() for each in content.split("|", FIELDS)]
+            yield f"{where}:{number}", [field.strip() for field in content.split("|", FIELDS)]
 
 
 def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int, Sizes]:
@@ -74,7 +74,7 @@ def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int
 
 def read_line(where: str, fields: list[str], rank: int) -> Line:
     """The layer that the fields describe; `rank` is the number of its spatial dimensions."""
-    if len(fields) < FIELDS or any(each.strip("| ") for each in fields[FIELDS:]):
+    if len(fields) < FIELDS or any(field.strip("| ") for field in fields[FIELDS:]):
         raise InputError(
             f"expected NAME|x|w|y|seconds, got {shorten('|'.join(fields))}",
             where=where,

@@ -74,7 +74,7 @@ class Lstm(BuildingSettings):
 
 
 def _step_through(length: int, width: tuple[int, int], biases: int) -> Own:
-    """What a matrix counts that multiplies one position after the other."""
+    """Counts of a matrix that multiplies one position after the other."""
     weights = width[0] * width[1]
     return Own(
         weights=weights,

@@ -47,7 +47,7 @@ def _refuse_twins(layers: list[Layer]) -> None:
 
 
 def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
-    """Each step with its full name: its own, or its word and a number within the sequence."""
+    """The steps with their full names: a given name, or the word and a number in the sequence."""
     numbers = Counter[str]()
     for step in steps:
         numbers[step.word] += 1  # named ones count, too: a name for one renames no other
@@ -56,7 +56,7 @@ def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
 
 @dataclass
 class _Walk:
-    """Collects layers in the order in which a sample meets them, and what each step gives."""
+    """Collects layers in the order in which a sample meets them, and the output of each step."""
 
     targets: int
     outputs: dict[str, Stream]
@@ -64,7 +64,7 @@ class _Walk:
     steps: int = 0
 
     def follow(self, scope: str, steps: Steps, x: Stream) -> Stream:
-        """What comes out of the steps, one after the other."""
+        """The output of the steps, one after the other."""
         self.steps += 1 + len(steps)
         if self.steps > MOST_STEPS:
             raise InputError(f"expected at most {MOST_STEPS:,} steps, repetitions counted")
@@ -73,7 +73,7 @@ class _Walk:
         return x
 
     def look_up(self, name: str, reference: str) -> Stream:
-        """What an earlier step gives that the step `name` refers to."""
+        """The output of the earlier step that the step `name` refers to."""
         scope = name
         while scope:
             scope = scope.rpartition(".")[0]
@@ -87,7 +87,7 @@ class _Walk:
         )
 
     def _take(self, name: str, step: Step, x: Stream) -> Stream:
-        """What comes out of one step."""
+        """The output of one step."""
         settings = step.settings
         match settings:
             case LayerSettings():
@@ -110,7 +110,7 @@ class _Walk:
             case Concat():
                 return self._take_concat(name, settings, x)
             case Side():
-                # What a head gives goes to a loss of its own, and no further.
+                # The output of a head goes to a loss of its own, and no further.
                 self.follow(f"{name}.", settings.layers, x)
                 return x
         assert isinstance(settings, Flatten)
@@ -141,23 +141,23 @@ class _Walk:
             for number, branch in enumerate(concat.branches, start=1)
         ]
         tensors = [end.tensor for end in ends]
-        if len({each.extents for each in tensors}) > 1:
-            extents = ", ".join(str(each) for each in tensors)
+        if len({tensor.extents for tensor in tensors}) > 1:
+            extents = ", ".join(str(tensor) for tensor in tensors)
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
-        y = Tensor(sum(each.channels for each in tensors), tensors[0].extents)
+        y = Tensor(sum(tensor.channels for tensor in tensors), tensors[0].extents)
         # A copy, which reads what it writes.
         return self.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
-    def tell_weights(self, x: Stream) -> tuple[str | None, int]:
-        """The kind of the layer that made a tensor, and its weights; None, 0: the sample."""
+    def find_table(self, x: Stream) -> tuple[str | None, int]:
+        """The kind of the layer that made a tensor, and its weights; None, 0 for the sample."""
         if x.maker == SAMPLE:
             return None, 0
         maker = self.layers[x.maker]
         return maker.kind, int(maker.w)
 
     def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
-        """What comes out of a layer, which joins the collection."""
-        makers = tuple(each.maker for each in inputs)
+        """The output of a layer, which joins the collection."""
+        makers = tuple(stream.maker for stream in inputs)
         self.layers.append(_make_layer(name, KINDS[kind], passage, makers))
         return Stream(passage.y, maker=len(self.layers) - 1)
 
@@ -183,8 +183,8 @@ def _broadcast(name: str, body: Tensor, gate: Tensor) -> Tensor:
 
 def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]) -> Layer:
     """One row of the table, of a layer and what passes through it, made by layers before it."""
-    # Of what is opaque no rows are known: as of a fully connected layer, all items are channels.
-    x, y = (each.flat if kind.opaque else each for each in (passage.x, passage.y))
+    # The rows of an opaque layer are not known: all items are channels.
+    x, y = (tensor.flat if kind.opaque else tensor for tensor in (passage.x, passage.y))
     own = passage.own or Own()
     counts = passage.counts or _count(kind, passage, own)
     channels, filters = own.width or (x.channels, y.channels)
@@ -212,7 +212,7 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
 
 
 def _count(kind: Kind, passage: Passage, own: Own) -> Counts:
-    """What the kind counts of what passes through a layer, or the layer by itself."""
+    """Counts by the kind's rules, but for those that the layer sets itself."""
     x, y, kernel = passage.x, passage.y, passage.kernel
     weights, biases, flops = own.weights, own.biases, own.flops
     if weights is None:

@@ -86,7 +86,7 @@ class Written:
 
 
 class _Spot(NamedTuple):
-    """What expressions know, what is read there, and where it is written to."""
+    """A place in the template: the names it knows, its key path, and where its text is written."""
 
     names: dict[str, object]
     source: KeyPath
@@ -209,7 +209,7 @@ class _Writer:
             raise InputError(str(error), where=self.where(spot.source)) from None
 
     def _copy(self, value: object, spot: _Spot) -> object:
-        """What an expression gave, each part of which counts."""
+        """A copy of an expression's value, whose parts count."""
         self._count(spot)
         if isinstance(value, dict):
             return {key: self._copy(part, spot) for key, part in value.items()}

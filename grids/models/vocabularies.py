@@ -1,13 +1,12 @@
-"""Tables of words: a vector for each is looked up, or compared with what a network says.
+"""Tables of words: looked up by number, or compared with what a network says.
 
     layers:
       - embedding: {vocabulary: 32320, features: 1024, name: source}
       - embedding: {vocabulary: 32320, features: 1024, row: 2, shares: source}
       - sampled_softmax: {classes: targets, samples: 8192}
 
-A pass reads those rows of a table alone that it looks up. The gradient is as large as the table, as
-PyTorch has it by default, and is written whole; `sparse: true` has its touched rows alone, as
-TensorFlow's.
+A pass reads only the rows that it looks up. By default the gradient is as large as the table and
+written whole, as in PyTorch; with `sparse: true` it has only the touched rows, as in TensorFlow.
 """
 
 import math
@@ -27,7 +26,7 @@ class Embedding(BuildingSettings):
 
     row: which of a sample's numbers of each position, where it has several; 1 is the first. shares:
     the earlier embedding whose table it is. shards: equal parts the table is stored in, the last
-    of which is filled up. sparse: whether the gradient has the rows alone that were looked up.
+    of which is filled up. sparse: whether the gradient has only the rows that were looked up.
     """
 
     vocabulary: Count | Literal["targets"]
@@ -53,7 +52,7 @@ class Embedding(BuildingSettings):
         return site.add(name, "embedding", passage, x)
 
     def _choose_row(self, name: str, numbers: int) -> None:
-        """InputError where it is open which numbers are looked up, or where they are not there."""
+        """InputError where it is open which number is looked up, or there is no such number."""
         if (self.row or 1) <= numbers and (self.row is not None or numbers == 1):
             return
         raise InputError(
@@ -109,8 +108,8 @@ def _fill_shards(rows: int, shards: int) -> int:
 
 
 def _expect_table(name: str, reference: str, weights: int, site: Site) -> None:
-    """InputError: what is shared is no table of so many weights."""
-    kind, theirs = site.tell_weights(site.look_up(name, reference))
+    """InputError where the shared table has another size, or is none."""
+    kind, theirs = site.find_table(site.look_up(name, reference))
     if kind != "embedding" or theirs != weights:
         raise InputError(
             f"shares: expected an embedding of {weights} weights, got {shorten(reference)}, "

@@ -42,7 +42,7 @@ def _read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
         for fields in lines:
             # A quoted field may span lines: a row begins behind the last one's end.
             first, before = before + 1, lines.line_num
-            stripped = [each.strip() for each in fields]
+            stripped = [field.strip() for field in fields]
             if any(stripped):
                 yield f"{path}:{first}", stripped
     except csv.Error as error:
@@ -57,12 +57,12 @@ def _check_header(
     if optional is not None:
         _refuse_unknown(names, where, (*required, *optional))
     counts = Counter(filter(None, names))
-    twice = next((each for each, count in counts.items() if count > 1), None)
+    twice = next((column for column, count in counts.items() if count > 1), None)
     if twice is not None:
         raise InputError(
             f"the column {shorten(twice)} stands twice", where=where, advice="keep one"
         )
-    missing = next((each for each in required if each not in names), None)
+    missing = next((column for column in required if column not in names), None)
     if missing is not None:
         raise _report_missing(missing, names, where, required, is_open=optional is None)
 
@@ -79,7 +79,7 @@ def _refuse_other_separators(names: Sequence[str], where: str) -> None:
 
 
 def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> None:
-    unknown = next((each for each in names if each not in known), None)
+    unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         raise InputError.unknown("column", unknown, known, where=where)
 
@@ -99,7 +99,7 @@ def _report_missing(
 
 def _advise_renames(names: Sequence[str], required: Sequence[str]) -> str:
     """Which columns to rename, where some mean those that are missing."""
-    lacking = [each for each in required if each not in names]
+    lacking = [column for column in required if column not in names]
     meant = {name: find_meant(name, lacking) for name in names if name and name not in required}
     renames = [
         # A column of milliseconds is near to one of seconds by its name alone.

@@ -87,7 +87,7 @@ def find_meant(name: str, names: Collection[str]) -> str | None:
     # By their digits numbers are no neighbours: 200 is no slip of 2000.
     if _is_number(name):
         return None
-    folded = {each.casefold(): each for each in names}
+    folded = {name.casefold(): name for name in names}
     close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
     return folded[close[0]] if close else None
 

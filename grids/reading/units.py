@@ -160,5 +160,5 @@ def _load_registry() -> "pint.UnitRegistry[Decimal]":
 
 def format_quantity(value: float, unit: str, digits: int = 4) -> str:
     """A quantity as a person reads it: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
-    size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), (1.0, ""))
+    size, prefix = next((step for step in PREFIXES if abs(value) >= step[0]), (1.0, ""))
     return f"{value / size:.{digits}g} {prefix}{unit}"

@@ -126,10 +126,10 @@ def explain_error(
     locate = source if callable(source) else lambda keypath: Place(source, keypath)
     errors = _drop_echoes(error.errors(include_url=False, include_context=False))
     # A block that is repeated is wrong in one place.
-    by_place = {locate(each["loc"]).text: each for each in reversed(errors)}
+    by_place = {locate(mistake["loc"]).text: mistake for mistake in reversed(errors)}
     lines = [
-        ": ".join(filter(None, (place, _write_message(each, model))))
-        for place, each in reversed(by_place.items())
+        ": ".join(filter(None, (place, _write_message(mistake, model))))
+        for place, mistake in reversed(by_place.items())
     ]
     shown = lines[:ERRORS_SHOWN]
     while sum(map(len, shown)) > MOST_TEXT and len(shown) > 1:
@@ -142,8 +142,12 @@ def explain_error(
 def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The errors, but for lists that are too short only because an entry of theirs is wrong."""
     # pydantic leaves a wrong entry out, and then finds none in the list.
-    wrong = {each["loc"][:end] for each in errors for end in range(len(each["loc"]))}
-    return [each for each in errors if each["type"] != "too_short" or each["loc"] not in wrong]
+    wrong = {mistake["loc"][:end] for mistake in errors for end in range(len(mistake["loc"]))}
+    return [
+        mistake
+        for mistake in errors
+        if mistake["type"] != "too_short" or mistake["loc"] not in wrong
+    ]
 
 
 def _write_message(error: Mapping[str, Any], model: type[pydantic.BaseModel] | None) -> str:
@@ -195,4 +199,4 @@ def _find_model(annotation: object) -> type[pydantic.BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
     models = (_find_model(part) for part in get_args(annotation))
-    return next((each for each in models if each is not None), None)
+    return next((model for model in models if model is not None), None)
