@@ -1,6 +1,5 @@
-"""What files state and the oracle does not use, said before anything runs."""
+"""Notes on keys of files that the oracle does not use, before anything runs."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -18,7 +17,7 @@ from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec
 
-# Keys of a system that one oracle alone uses, and what the other one has in their place.
+# Keys of a system that only one oracle uses, and what to write for the other one.
 PAPER_KEYS = {
     "pe.efficiency": "state efficiency_conv2d, efficiency_conv3d, efficiency_matmul with --set or "
     "under 'parameters', or a profile in the model's file",
@@ -41,7 +40,7 @@ def list_unused(
     laws: Mapping[Any, Convergence],
     spec: Spec,
 ) -> list[str]:
-    """Keys of users' files that the spec's oracle does not use; times of layers that it cannot."""
+    """Notes on keys, and on measured times, in users' files that the spec's oracle does not use."""
     keys = [
         *_list_keys(systems, spec.oracle),
         *_list_meshes(systems, spec),
@@ -54,7 +53,7 @@ def list_unused(
 
 
 def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[str]:
-    """A group, or segments, that is stated and that no strategy takes."""
+    """Notes on a group, or segments, that no strategy of the spec takes."""
     takers = {
         "group": (
             any(strategy.hybrid and strategy.group is None for strategy in strategies),
@@ -74,7 +73,7 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
 
 
 def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
-    """Keys that the users' own systems state, and that only the other oracle uses."""
+    """Notes on keys of users' systems that only the other oracle uses."""
     keys = PAPER_KEYS if oracle == "machine" else MACHINE_KEYS
     return [
         f"system {shorten(system.name)}: {key} is not used by 'oracle: {oracle}': {instead}"
@@ -98,7 +97,7 @@ def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
 
 
 def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Iterator[str]:
-    """Users' data sets whose number of targets is no model's number of outputs."""
+    """Notes on users' data sets whose number of targets no model reads."""
     if any(isinstance(model, Architecture) and _reads_targets(model) for model in models):
         return
     brought = [model.own_dataset for model in models]
@@ -112,11 +111,12 @@ def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Itera
 
 
 def _reads_targets(model: Architecture) -> bool:
-    return '"targets"' in json.dumps(model.definition())
+    """Whether a layer has as many outputs as the data set has targets."""
+    return "='targets'" in repr(model.steps)
 
 
 def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
-    """Users' laws of epochs under another optimizer than the one whose update is counted."""
+    """Notes on users' laws of epochs under another optimizer than the spec's."""
     if spec.convergence == ("auto",):
         return
     for law in {law.name: law for law in laws}.values():
@@ -128,7 +128,7 @@ def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
 
 
 def _list_net_times(models: Sequence[Model]) -> Iterator[str]:
-    """Times of layers in the authors' files, which say neither batch nor precision."""
+    """Notes on times of layers in .net files, which have neither batch nor precision."""
     for model in models:
         if isinstance(model, NetModel) and model.layers.seconds is not None:
             yield (
@@ -138,14 +138,14 @@ def _list_net_times(models: Sequence[Model]) -> Iterator[str]:
 
 
 def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[str]:
-    """Profiles on the systems' devices that the machine oracle cannot use, or not as they stand."""
+    """Notes on profiles that the machine oracle cannot use, or completes."""
     pairs = product((model for model in models if isinstance(model, Architecture)), systems)
     texts = (text for model, system in pairs for text in _describe_profiles(model, system))
     return list(dict.fromkeys(texts))
 
 
 def _is_catalogued(system: System) -> bool:
-    """Whether the machine is the catalogue's, in whatever precision and software."""
+    """Whether the machine is the catalogue's, in any precision and with any software."""
     known = find_catalogued("system", system.machine)
     settings = {"name", "precision", "software"}
     return isinstance(known, System) and (
@@ -154,7 +154,7 @@ def _is_catalogued(system: System) -> bool:
 
 
 def _states(system: System, key: str) -> bool:
-    """Whether the file states it, and nothing that is so anyway."""
+    """Whether the file states the key, with another value than the default."""
     entry: Record | tuple[Record, ...] = system
     *parts, name = key.split(".")
     for part in parts:

@@ -10,8 +10,8 @@ from grids.reading.errors import InputError, shorten, suggest_name
 
 EPOCHS = Path(__file__).parents[1] / "catalogue" / "measured" / "epochs.csv"
 
-# The data sets of the catalogue whose samples are those of measured ones, whatever the size of
-# their images. MLPerf's CosmoFlow is of 128^3 alone.
+# Measured data sets with the samples of the catalogue's, whatever the size of the images. MLPerf's
+# CosmoFlow has 128^3 alone.
 MEASURED_AS = {
     "imagenet": "imagenet",
     "imagenet-226": "imagenet",
@@ -21,9 +21,9 @@ MEASURED_AS = {
 
 
 def find_convergence(model: str, dataset: str, target: str | None = None) -> Convergence | None:
-    """The law of the longest measured series of a model and data set, None where there is none.
+    """The law of the longest measured series of a model and data set; None where there is none.
 
-    target: None takes the longest whatever its target; InputError: one that nobody measured.
+    target: None takes the longest of all targets. InputError where nobody measured the target.
     """
     ours = [
         series
@@ -44,7 +44,7 @@ def find_convergence(model: str, dataset: str, target: str | None = None) -> Con
 
 
 def explain_missing(model: str, dataset: str) -> str:
-    """Why the catalogue has no law of a pair: nothing was measured, or one batch alone."""
+    """The reason why a pair has no law: nothing was measured, or one batch alone."""
     alone = [
         point.global_batch
         for series in _read_catalogue()
@@ -52,10 +52,10 @@ def explain_missing(model: str, dataset: str) -> str:
         for point in series.points
     ]
     if not alone:
-        return f"no epochs of {shorten(model)} on {shorten(dataset)} are known"
+        return f"the epochs of {shorten(model)} on {shorten(dataset)} are not known"
     return (
-        f"no law follows from epochs of {shorten(model)} on {shorten(dataset)} at one global "
-        f"batch, {alone[0]:,}"
+        f"no law follows from the epochs of {shorten(model)} on {shorten(dataset)}, known at one "
+        f"global batch, {alone[0]:,}"
     )
 
 

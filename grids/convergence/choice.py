@@ -1,4 +1,4 @@
-"""The choice among the series of a file: one of a model, a data set and a target, or a refusal."""
+"""The choice of one series of a file by model, data set and target."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ from grids.reading.errors import InputError, shorten
 def pick_series(
     series: Iterable[Series], path: Path, model: str, dataset: str | None, target: str | None
 ) -> Series:
-    """The only one that the names choose of the series that `path` holds."""
+    """The only series of `path` with these names; InputError where there are several, or none."""
     ours = _pick("model", model, series, path)
     if dataset is not None:
         measured = MEASURED_AS.get(dataset, dataset)

@@ -41,7 +41,7 @@ class MeasuredPoint:
 
 @dataclass(frozen=True)
 class Series:
-    """Rows that one law may tie: of one source, model, data set, target and optimizer.
+    """Rows that one law may fit: of one source, model, data set, target and optimizer.
 
     The points rise in their global batches.
     """

@@ -1,4 +1,4 @@
-"""Entries as YAML text: what a file of the entry looks like, an explanation above each key."""
+"""Entries as YAML text with comments, which reads back as the same entry."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -58,7 +58,7 @@ def _list_keys(form: type[Record]) -> list[str]:
 
 
 def _explain_field(field: FieldInfo) -> list[str]:
-    """What a key means; of a record on one line, what its parts mean, too."""
+    """The meaning of a key; for a record on one line, the meanings of its parts, too."""
     form = None if _fills_lines(field) else _find_part(field, _is_record)
     parts = {key: form.model_fields[key].description for key in _list_keys(form)} if form else {}
     explained = [f"  {key}: {text}" for key, text in parts.items() if text]
@@ -87,12 +87,12 @@ def _write_item(name: str, value: object, notes: Notes) -> str:
 
 
 def _fills_lines(field: FieldInfo) -> bool:
-    """Whether a key's value is a record with each part in a line of its own."""
+    """Whether a key's value is a record that is written in several lines."""
     return field.is_required() and _is_record(field.annotation)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what our reader, unlike YAML 1.1, would take for a number."""
+    """Quotes texts that our reader, unlike YAML 1.1, would take for a number."""
 
 
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))

@@ -1,4 +1,4 @@
-"""Tables of the user's as CSV: each row by the names of its columns, with its place in the file."""
+"""Users' tables as CSV: rows by the names of their columns, with their places in the file."""
 
 import csv
 import io
@@ -15,10 +15,10 @@ Record = dict[str, str]
 def read_records(
     path: Path, required: Sequence[str], optional: Sequence[str] | None
 ) -> Iterator[tuple[str, Record]]:
-    """Each row's place, "file:line", and its fields by column; blank lines are none.
+    """The rows of a table: their places, "file:line", and their fields by column.
 
-    A column that is neither required nor optional is refused: a misspelt one would go unread. With
-    None all others are optional, as of a file that other programs write to.
+    Blank lines are skipped. A column that is neither required nor optional is refused: a misspelt
+    one would go unread. optional: None allows all other columns, as other programs write them.
     """
     rows = _read_rows(path)
     where, names = next(rows, (str(path), []))
@@ -87,7 +87,7 @@ def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> N
 def _report_missing(
     missing: str, names: Sequence[str], where: str, required: Sequence[str], *, is_open: bool
 ) -> InputError:
-    """What to say of a column that is missing; `is_open`: others may stand there, misspelt ones."""
+    """The error of a missing column; `is_open`: other columns may be misspelt ones."""
     problem, renames = f"the column {missing} is missing", ""
     if is_open and not names:
         problem = "expected a line of column names, got an empty file"
@@ -98,7 +98,7 @@ def _report_missing(
 
 
 def _advise_renames(names: Sequence[str], required: Sequence[str]) -> str:
-    """Which columns to rename, where some mean those that are missing."""
+    """Advice on columns to rename, whose names are near to missing ones."""
     lacking = [column for column in required if column not in names]
     meant = {name: find_meant(name, lacking) for name in names if name and name not in required}
     renames = [

@@ -112,6 +112,7 @@ def test_times_of_a_net_file(tmp_path: Path) -> None:
 
 def test_targets_that_no_model_reads() -> None:
     data = define("dataset", "imagenet", targets=10)
+    assert list_warnings("resnet50", dataset=data) == []  # its family's file does
     assert list_warnings(dataset=data) == []
     model = define("model", "vgg16")
     model = json.loads(json.dumps(model).replace('"targets"', "1000"))

@@ -34,7 +34,7 @@ def choose_convergence(
     convergence = None if dataset is None else find_convergence(model, dataset, target)
     if convergence is None:
         raise InputError(
-            f"no epochs of {shorten(model)} without a data set are known"
+            f"the epochs of {shorten(model)} without a data set are not known"
             if dataset is None
             else explain_missing(model, dataset),
             where="model",
