@@ -47,6 +47,8 @@ CALIBRATED = (
     "gather_rate",
     "log_open",
 )
+# Parameters that earlier versions fitted.
+FORMER = ("layer_wait", "jitter", "node_reduce")
 # Parameters of a path through host memory, which few machines have.
 STAGED = ("halo_startup", "packing", "large_message", "host_jitter", "gather_rate")
 # A time of 0 s has no logarithm.
@@ -197,6 +199,11 @@ class CalibrationFile(Entry):
     def _check_complete(self) -> Self:
         """The calibration, if it has all parameters and no others."""
         for name in self.parameters:
+            if name in FORMER:
+                raise ValueError(
+                    f"written by an earlier paradl (0.2 before its release): the parameter "
+                    f"{name!r} is gone; run 'paradl calibrate' on the measured runs again"
+                )
             if name not in CALIBRATED:
                 raise InputError.unknown("parameter", name, CALIBRATED)
         # No defaults: a parameter that nobody measured is a prior, and its spread says so.

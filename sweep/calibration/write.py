@@ -32,7 +32,7 @@ def expect_another(path: Path, measured: Path) -> None:
     # By the file itself, which links and other spellings lead to as well.
     if path.exists() and measured.exists() and path.samefile(measured):
         raise InputError(
-            "it holds the measured runs", where=str(path), advice="name another file for --output"
+            "it holds the measured runs", where=str(path), advice="name another output file"
         )
 
 
