@@ -23,8 +23,8 @@ def test_what_stays_whole_is_said_with_the_reason() -> None:
         "net: spatial does not split layers of sequences: positions wait for each other, "
         "or read each other",
         "net: data+filter:group=2 does not split recurrent, gates (each position reads all units "
-        "of the one before, which would take a gather a step); softmax (each item is divided by the "
-        "sum of all): every PE runs them whole",
+        "of the one before, which would take a gather a step); softmax (each item is divided by "
+        "the sum of all): every PE runs them whole",
     ]
     plain = read(PLAIN, IMAGES, "spatial", "filter").warnings
     assert [each for each in plain if "targets" not in each] == []
