@@ -105,6 +105,8 @@ def test_a_family_of_the_user_s(tmp_path: Path) -> None:
         ("{name: ./mine.yaml, width: 0}", "mine.yaml:2: layers.0.fc.outputs: input should be gre"),
         ("{name: ./net.yaml}", "net.yaml: layers: this key is missing"),
         ("{name: ./none.yaml}", "none.yaml: no such file"),
+        ("{name: ./mine.yaml, width: 8}\nlayers: [relu]", "net.yaml: expected either 'layers' or"),
+        ("{name: ./mine.yaml, width: 8}\nwords: {}", "net.yaml:4: words: unknown key"),
     ],
 )
 def test_a_family_s_mistakes_stand_in_their_file(tmp_path: Path, family: str, message: str) -> None:
