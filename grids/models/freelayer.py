@@ -34,7 +34,7 @@ class Free(LayerSettings):
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         y = self._find_output(layer, x, targets)
         inputs = float(x.items) if self.inputs is None else self.inputs
-        counts = Counts(inputs, self.weights, self.biases, self.flops)
+        counts = Counts(inputs=inputs, weights=self.weights, biases=self.biases, flops=self.flops)
         return Passage(x, y, counts=counts)
 
     def _find_output(self, layer: str, x: Tensor, targets: int) -> Tensor:

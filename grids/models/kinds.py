@@ -68,7 +68,7 @@ class Kind:
         """|bi|, where the layer has biases at all."""
         return 0
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         """Forward operations a sample, of |w| weights, F x extents out (`y`; of a kind that
         spreads, C x extents in) and a kernel K.
 
@@ -82,7 +82,7 @@ class Pooling(Kind):
 
     windowed = True
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return math.prod(y) * math.prod(kernel)
 
 
@@ -148,7 +148,7 @@ class FullyConnected(Multiplying):
 
     flattens = True
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return 2 * weights
 
 
@@ -158,7 +158,7 @@ class Convolution(Multiplying):
     windowed = True
     divides = True
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return 2 * weights * math.prod(y[1:])
 
 
@@ -183,7 +183,7 @@ class Linear(Multiplying):
 
     divides = True
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return 2 * weights * math.prod(y[1:])
 
 

@@ -18,7 +18,7 @@ from grids.models.kinds import KINDS, Kind
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.settings import LayerSettings
 from grids.models.steps import Concat, Flatten, Multiply, Read, Repeat, Residual, Side, Step, Steps
-from grids.models.tensors import Counts, Own, Passage, Stream, Tensor
+from grids.models.tensors import Counts, Passage, Stream, Tensor
 from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
 # Repetitions inside repetitions soon are more than there is time for; views make no layers.
@@ -131,7 +131,7 @@ class _Walk:
         gate = self.follow(f"{name}.", product.gate, x)
         body = self.follow(f"{name}.body.", product.body, x)
         y = _broadcast(f"{name}.multiply", body.tensor, gate.tensor)
-        counts = Counts(body.tensor.items + gate.tensor.items, 0, 0, flops=y.items)
+        counts = Counts(inputs=body.tensor.items + gate.tensor.items)
         return self.add(f"{name}.multiply", "multiply", Passage(y, y, counts=counts), body, gate)
 
     def _take_concat(self, name: str, concat: Concat, x: Stream) -> Stream:
@@ -185,17 +185,17 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
     """One row of the table, of a layer and what passes through it, made by layers before it."""
     # The rows of an opaque layer are not known: all items are channels.
     x, y = (tensor.flat if kind.opaque else tensor for tensor in (passage.x, passage.y))
-    own = passage.own or Own()
-    counts = passage.counts or _count(kind, passage, own)
-    channels, filters = own.width or (x.channels, y.channels)
+    counts = passage.counts or Counts()
+    inputs, weights, biases, flops = _count(kind, passage, counts)
+    channels, filters = counts.width or (x.channels, y.channels)
     return Layer(
         name=name,
         kind=kind.name,
-        x=counts.inputs,
+        x=inputs,
         y=y.items,
-        w=counts.weights,
-        bias=counts.biases,
-        flops=counts.flops,
+        w=weights,
+        bias=biases,
+        flops=flops,
         channels=channels,
         filters=filters,
         extents_x=pad_dimensions(x.rows),
@@ -204,23 +204,25 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
         stride=pad_dimensions(passage.stride),
         groups=passage.groups,
         inputs=makers,
-        steps=own.steps,
-        reads=own.reads,
-        looked_up=own.looked_up,
-        drawn=own.drawn,
+        steps=counts.steps,
+        reads=counts.reads,
+        looked_up=counts.looked_up,
+        drawn=counts.drawn,
     )
 
 
-def _count(kind: Kind, passage: Passage, own: Own) -> Counts:
-    """Counts by the kind's rules, but for those that the layer sets itself."""
+def _count(kind: Kind, passage: Passage, counts: Counts) -> tuple[float, float, float, float]:
+    """Items in, weights, biases and operations: those that the layer sets, or its kind's."""
     x, y, kernel = passage.x, passage.y, passage.kernel
-    weights, biases, flops = own.weights, own.biases, own.flops
+    inputs, weights, biases, flops = counts.inputs, counts.weights, counts.biases, counts.flops
+    if inputs is None:
+        inputs = passage.inputs * x.items + counts.besides
     if weights is None:
-        # A filter has weights for the channels of its own group alone.
+        # A filter has weights only for the channels of its group.
         weights = kind.count_weights(x.channels // passage.groups, y.channels, kernel)
     if biases is None:
         biases = kind.count_biases(y.channels) if passage.bias else 0
     if flops is None:
         places = x if kind.spreads else y
         flops = kind.count_operations(weights, places.sizes, kernel)
-    return Counts(passage.inputs * x.items + own.besides, weights, biases, flops)
+    return inputs, weights, biases, flops

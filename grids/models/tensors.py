@@ -56,16 +56,6 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """Counts of a layer whose kind has no rule: items in and operations a sample, weights."""
-
-    inputs: float
-    weights: float
-    biases: float
-    flops: float
-
-
-@dataclass(frozen=True)
 class Passage:
     """A sample's way through one layer: what comes in, what goes out, what slides over it.
 
@@ -73,7 +63,7 @@ class Passage:
     makes several rows of one. inputs: number of tensors of x's sizes that come in together. bias:
     whether the layer adds biases, if its kind has any. span: rows from the first to the last item
     of a dilated kernel; None: its extent. groups: number of groups that channels and filters fall
-    into. counts: all counts, where no rule gives them; own: those that differ from the rule.
+    into. counts: those that do not follow from the rules of its kind.
     """
 
     x: Tensor
@@ -84,24 +74,25 @@ class Passage:
     bias: bool = True
     span: Sizes | None = None
     groups: int = 1
-    counts: Counts | None = None
-    own: "Own | None" = None
+    counts: "Counts | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Own:
+class Counts:
     """Counts that a layer sets itself; None: those of its kind, from channels, filters and kernel.
 
-    width: channels and filters of its matrix, where its tensors have others. besides: items that
-    come in besides x. steps: products that wait for each other, each with a start-up. reads: how
-    often its weights cross the memory, relative to once in each of three passes (forward, and two
-    gradients). looked_up, drawn: weights in the rows of a table that a sample looks up, and in
-    those drawn once a pass, where gradients have no other rows; 0: gradients are whole.
+    inputs, flops: a sample. width: channels and filters of its matrix, where its tensors have
+    others. besides: items that come in besides x. steps: products that wait for each other, each
+    with a start-up. reads: how often its weights cross the memory, relative to once in each of
+    three passes (forward, and two gradients). looked_up, drawn: weights in the rows of a table that
+    a sample looks up, and in those drawn once a pass, where gradients have no other rows; 0:
+    gradients are whole.
     """
 
-    weights: int | None = None
-    biases: int | None = None
-    flops: int | None = None
+    inputs: float | None = None
+    weights: float | None = None
+    biases: float | None = None
+    flops: float | None = None
     width: tuple[int, int] | None = None
     besides: int = 0
     steps: int = 1

@@ -14,7 +14,7 @@ from typing import Literal
 
 from grids.entries.entry import Count, Name
 from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Own, Passage, Stream
+from grids.models.tensors import Counts, Passage, Stream
 from grids.reading.errors import InputError, shorten
 
 # Of the three times that weights cross the memory in a pass, the one of the gradient.
@@ -45,10 +45,10 @@ class Embedding(BuildingSettings):
             _expect_table(name, self.shares, weights, site)
             weights = 0
         y = make_sequence(length, self.features)
-        own = Own(weights=weights, reads=GRADIENT)
+        counts = Counts(weights=weights, reads=GRADIENT)
         if self.sparse:
-            own = Own(weights=weights, reads=0.0, looked_up=length * self.features)
-        passage = Passage(x.tensor, y, own=own)
+            counts = Counts(weights=weights, reads=0.0, looked_up=length * self.features)
+        passage = Passage(x.tensor, y, counts=counts)
         return site.add(name, "embedding", passage, x)
 
     def _choose_row(self, name: str, numbers: int) -> None:
@@ -86,7 +86,7 @@ class SampledSoftmax(BuildingSettings):
             )
         rows = _fill_shards(classes, self.shards)
         scored = self.samples + 1  # and the right one
-        own = Own(
+        counts = Counts(
             weights=rows * features,
             biases=classes if self.bias else 0,
             flops=2 * length * features * scored,
@@ -96,7 +96,7 @@ class SampledSoftmax(BuildingSettings):
             looked_up=length * features if self.sparse else 0,
             drawn=self.samples * features if self.sparse else 0,
         )
-        passage = Passage(x.tensor, make_sequence(length, scored), own=own)
+        passage = Passage(x.tensor, make_sequence(length, scored), counts=counts)
         scores = site.add(f"{name}.scores", "sampled_softmax", passage, x)
         passage = Passage(scores.tensor, scores.tensor)
         return site.add(f"{name}.softmax", "softmax", passage, scores)
@@ -109,11 +109,11 @@ def _fill_shards(rows: int, shards: int) -> int:
 
 def _expect_table(name: str, reference: str, weights: int, site: Site) -> None:
     """InputError where the shared table has another size, or is none."""
-    kind, theirs = site.find_table(site.look_up(name, reference))
-    if kind != "embedding" or theirs != weights:
+    kind, shared = site.find_table(site.look_up(name, reference))
+    if kind != "embedding" or shared != weights:
         raise InputError(
             f"shares: expected an embedding of {weights} weights, got {shorten(reference)}, "
-            f"{'the sample' if kind is None else kind} of {theirs}",
+            f"{'the sample' if kind is None else kind} of {shared}",
             where=f"layer {name}",
             advice="name the first embedding of the table, of the same vocabulary and features",
         )
