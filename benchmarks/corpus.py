@@ -12,8 +12,8 @@ from random import Random
 from benchmarks.mutations import mutate, mutate_part
 from grids.library import find
 from grids.models.architecture import Architecture
-from grids.models.layerconfig import read_layers
 from grids.models.netfile import read_net
+from grids.models.netlines import read_layers
 from grids.names import CATALOGUE, Kind, list_names
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import load
@@ -68,11 +68,11 @@ def make_cases(seed: int, count: int) -> Iterator[Case]:
 
 def list_readers() -> dict[str, Reader]:
     """How a file is read, by the name of the folder that it stands in, or by its ending."""
-    table = read_net(AUTHORS / "RESNET50_ImageNet_profall.net_sc").layers
+    names = read_net(AUTHORS / "RESNET50_ImageNet_profall.net_sc").layers.names
     kinds: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
     return {
         "examples": read_spec,
-        ".lc": partial(read_layers, table=table),
+        ".lc": partial(read_layers, names=names),
         "paradl": read_net,
         "measured": read_runs,
         "families": _read_family,

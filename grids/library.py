@@ -21,8 +21,8 @@ from grids.entries.entry import Entry
 from grids.entries.systems import System, read_settings
 from grids.modelfile import read_architecture
 from grids.models.architecture import Architecture
-from grids.models.layerconfig import read_layers
 from grids.models.netfile import NetModel, read_net
+from grids.models.netlines import read_layers
 from grids.names import CATALOGUE, Kind, check_name, is_net, is_path, list_names, split_reference
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.yamlfile import Source, explain_error, load
@@ -119,7 +119,7 @@ def _read_split_model(definition: dict[str, object], base: Path) -> Model:
             advice="catalogue models take the strategy's own choice, or 'split=all'",
         )
     path = base / os.path.expanduser(str(layers))
-    return replace(model, mask=read_layers(path, model.layers))
+    return replace(model, mask=read_layers(path, model.layers.names))
 
 
 def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -> Entry:

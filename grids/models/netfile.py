@@ -28,9 +28,10 @@ from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dime
 from grids.models.netlines import (
     HEADERS,
     Line,
+    list_lines,
     read_header,
     read_line,
-    read_rows,
+    split_fields,
 )
 from grids.models.profiles import Profile
 from grids.models.tensors import format_sizes
@@ -126,7 +127,8 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
     if not name.isprintable() or len(name) > MOST_NAME:
         raise InputError(f"no name for a model: {shorten(name)}", advice="rename the file")
     # Not read to its end: a file of a million short lines would take 700 MB.
-    rows = list(islice(read_rows(text, where), MOST_ROWS + 1))
+    lines_read = islice(list_lines(text, where), MOST_ROWS + 1)
+    rows = [(at, split_fields(line)) for at, line in lines_read]
     if len(rows) > MOST_ROWS:
         raise InputError(f"expected at most {MOST_LAYERS:,} layers", where=where)
     title, samples, shape = read_header(rows, where)

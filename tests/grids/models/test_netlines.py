@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from grids.models.layerconfig import read_layers
 from grids.models.layers import LayerTable
 from grids.models.netfile import read_net
+from grids.models.netlines import read_layers
 from grids.reading.errors import InputError
 
 AUTHORS = Path(__file__).parents[2] / "data" / "paradl"
@@ -29,7 +29,7 @@ def authors_table(name: str) -> LayerTable:
 )
 def test_the_authors_files(net: str, config: str, kinds: set[str], split: int) -> None:
     table = authors_table(net)
-    flags = read_layers(AUTHORS / config, table)
+    flags = read_layers(AUTHORS / config, table.names)
     assert len(flags) == len(table)
     assert sum(flags) == split
     assert {kind for kind, flag in zip(table.kinds, flags, strict=True) if flag} == kinds
@@ -58,13 +58,13 @@ def config(tmp_path: Path) -> Path:
 def test_refused(config: Path, old: str, new: str, message: str) -> None:
     config.write_text(config.read_text().replace(old, new))
     with pytest.raises(InputError) as error:
-        read_layers(config, authors_table("ALEXNET_ImageNet_profall.net_sc"))
+        read_layers(config, authors_table("ALEXNET_ImageNet_profall.net_sc").names)
     assert str(error.value).startswith(f"{config}{message}")
     assert len(str(error.value)) < 400
 
 
 def test_comments_blank_lines_and_case_do_not_matter(config: Path) -> None:
     table = authors_table("ALEXNET_ImageNet_profall.net_sc")
-    before = read_layers(config, table)
+    before = read_layers(config, table.names)
     config.write_text("# split\n\n" + config.read_text().lower().replace("conv2", "3 conv2 "))
-    assert read_layers(config, table) == before
+    assert read_layers(config, table.names) == before
