@@ -20,6 +20,12 @@ from grids.reading.errors import InputError
 from grids.reading.yamlfile import KeyPath, Locate, Place, Source, explain_error, load
 
 TEMPLATE_KEYS = ("settings", "words")
+# What only layers of such a file have.
+TEMPLATE_WORDS = ("if", "set", "index")
+TEMPLATE_ADVICE = (
+    "expressions, 'if', 'set' and 'index' take 'settings' at the top of the file, if only "
+    "'settings: {}'"
+)
 
 
 class TemplateFile(Architecture):
@@ -57,7 +63,12 @@ def read_architecture(data: Mapping[str, object], source: Source, base: Path) ->
     if any(key in data for key in TEMPLATE_KEYS):
         rest = {key: value for key, value in data.items() if key not in TEMPLATE_KEYS}
         return _write_out(data, source, {}, rest, source)
-    return _validate(data, source)
+    try:
+        return _validate(data, source)
+    except InputError as error:
+        if _is_template(data.get("layers")):
+            raise InputError(f"{error}\n{TEMPLATE_ADVICE}") from None
+        raise
 
 
 def _write_out(
@@ -88,6 +99,15 @@ def _write_out(
         return Place(source, keypath)
 
     return _validate({**rest, "layers": written.layers}, locate)
+
+
+def _is_template(part: object) -> bool:
+    """Whether layers hold expressions, choices, or repetitions that count."""
+    if isinstance(part, Mapping):
+        return any(key in TEMPLATE_WORDS or _is_template(value) for key, value in part.items())
+    if isinstance(part, list):
+        return any(map(_is_template, part))
+    return isinstance(part, str) and "$" in part
 
 
 def _validate(data: Mapping[str, object], source: Source | Locate) -> Architecture:

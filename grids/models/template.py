@@ -130,10 +130,10 @@ class _Writer:
                 case {"repeat": {"index": _} as settings, **others} if not others:
                     self._repeat(written, settings, here.read("repeat"))
                 case str(word) if word in self.words:
-                    self._spell(written, word, {}, here)
+                    self._expand(written, word, {}, here)
                 case dict(step) if len(step) == 1 and next(iter(step)) in self.words:
                     [(word, given)] = step.items()
-                    self._spell(written, word, given, here.read(word))
+                    self._expand(written, word, given, here.read(word))
                 case _:
                     here = here._replace(target=(*spot.target, len(written)))
                     self.origins[here.target] = here.source
@@ -170,7 +170,7 @@ class _Writer:
             spot.names[str(repeat["index"])] = number
             self._extend_from(written, repeat["layers"], spot.read("layers"))
 
-    def _spell(self, written: list[object], word: str, given: object, spot: _Spot) -> None:
+    def _expand(self, written: list[object], word: str, given: object, spot: _Spot) -> None:
         """The layers of a word of the file's own."""
         form, layers = self.words[word].settings, self.words[word].layers
         filled = self._write(given, spot)

@@ -157,6 +157,12 @@ def test_mistakes(steps: list[Any], message: str) -> None:
     assert str(error.value).startswith(f"net.yaml: {message}")
 
 
+@pytest.mark.parametrize("step", [{"relu": "$n", "x": 1}, {"set": {"n": 1}}, loop(2)])
+def test_a_file_without_settings_gets_the_advice(step: Any) -> None:
+    with pytest.raises(InputError, match="take 'settings' at the top of the file"):
+        read_architecture({"name": "net", "rank": 2, "layers": [step]}, "net.yaml", Path())
+
+
 HOSTILE = {
     "repetitions": loop(1000, loop(1000, loop(1000))),
     "plain repetitions": {
