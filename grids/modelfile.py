@@ -5,6 +5,7 @@ user's, `family: {name: ./my_family.yaml, ...}`, whose layers the model takes wi
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from grids.reading.errors import InputError
 from grids.reading.yamlfile import KeyPath, Locate, Place, Source, explain_error, load
 
 TEMPLATE_KEYS = ("settings", "words")
-# What only layers of such a file have.
-TEMPLATE_WORDS = ("if", "set", "index")
+# In a message on a plain file: what only layers of such a file have.
+TEMPLATE_WORDS = re.compile(r"\$|'(?:if|set)'|\.(?:if|set|index):")
 TEMPLATE_ADVICE = (
     "expressions, 'if', 'set' and 'index' take 'settings' at the top of the file, if only "
     "'settings: {}'"
@@ -66,7 +67,7 @@ def read_architecture(data: Mapping[str, object], source: Source, base: Path) ->
     try:
         return _validate(data, source)
     except InputError as error:
-        if _is_template(data.get("layers")):
+        if TEMPLATE_WORDS.search(str(error)):
             raise InputError(f"{error}\n{TEMPLATE_ADVICE}") from None
         raise
 
@@ -99,15 +100,6 @@ def _write_out(
         return Place(source, keypath)
 
     return _validate({**rest, "layers": written.layers}, locate)
-
-
-def _is_template(part: object) -> bool:
-    """Whether layers hold expressions, choices, or repetitions that count."""
-    if isinstance(part, Mapping):
-        return any(key in TEMPLATE_WORDS or _is_template(value) for key, value in part.items())
-    if isinstance(part, list):
-        return any(map(_is_template, part))
-    return isinstance(part, str) and "$" in part
 
 
 def _validate(data: Mapping[str, object], source: Source | Locate) -> Architecture:

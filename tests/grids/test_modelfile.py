@@ -157,7 +157,7 @@ def test_mistakes(steps: list[Any], message: str) -> None:
     assert str(error.value).startswith(f"net.yaml: {message}")
 
 
-@pytest.mark.parametrize("step", [{"relu": "$n", "x": 1}, {"set": {"n": 1}}, loop(2)])
+@pytest.mark.parametrize("step", [{"fc": "$n"}, {"set": {"n": 1}}, loop(2)])
 def test_a_file_without_settings_gets_the_advice(step: Any) -> None:
     with pytest.raises(InputError, match="take 'settings' at the top of the file"):
         read_architecture({"name": "net", "rank": 2, "layers": [step]}, "net.yaml", Path())
@@ -192,3 +192,11 @@ def test_a_file_that_would_never_end(name: str) -> None:
         )
     assert len(str(error.value)) < 300
     assert time.monotonic() - began < 10
+
+
+def test_layers_that_stand_inside_themselves() -> None:
+    """As only Python can give them."""
+    steps: list[Any] = ["relu"]
+    steps.append({"residual": steps})
+    with pytest.raises(InputError, match="nested deeper than 100 levels"):
+        read(layers=steps)
