@@ -70,19 +70,16 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
         for dim, values in list_coordinates(grid).items()
     }
     without = tuple(dim for dim in grid.dims if dim not in NOT_SERIAL)
-    if len(grid.systems) > 1:
-        coordinates |= {name: ("system", _list_settings(grid, name)) for name in SYSTEM_SETTINGS}
     variables = {
         name: (without if name == SERIAL else grid.dims, values, VARIABLES[name].attributes)
         for name, values in arrays.items()
     }
     attributes = {"title": grid.spec.name, "paradl_spec": json.dumps(grid.definition())}
-    return xr.Dataset(variables, coordinates, attributes)
-
-
-def _list_settings(grid: Grid, name: str) -> list[str]:
-    """A setting of each system."""
-    return [getattr(system, name) for system in grid.systems]
+    cells = xr.Dataset(variables, coordinates, attributes)
+    if len(grid.systems) < 2:
+        return cells
+    settings = {name: [getattr(each, name) for each in grid.systems] for name in SYSTEM_SETTINGS}
+    return cells.assign_coords({name: ("system", values) for name, values in settings.items()})
 
 
 def _compute_arrays(grid: Grid) -> Arrays:

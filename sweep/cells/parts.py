@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.flags import FORBIDS
 from sweep.cells.files import check_files, list_finished
@@ -187,15 +186,6 @@ def list_axes(source: "Cube | xr.Dataset") -> Arrays:
         return list_coordinates(source.grid)
     restored = restore_axes(source)
     return {dim: restored[dim].values for dim in AXES if dim in restored.coords}
-
-
-def read_grid_of(source: "Cube | xr.Dataset") -> Grid:
-    """The design space of a cube."""
-    if isinstance(source, Cube):
-        return source.grid
-    from sweep.cube.derived import Paradl
-
-    return Paradl(source).grid
 
 
 def read_versions(source: "Cube | xr.Dataset") -> dict[str, str]:

@@ -39,6 +39,20 @@ def open_source(source: Source) -> "Cube | xr.Dataset | Grid":
     return open_cube(locate_store(source)) if isinstance(source, str | Path) else source
 
 
+def read_grid(source: "Cube | xr.Dataset | Grid") -> Grid:
+    """The design space of an open source. InputError: a Dataset that is no cube."""
+    if isinstance(source, Grid):
+        return source
+    if isinstance(source, Cube):
+        return source.grid
+    if "paradl_spec" not in getattr(source, "attrs", {}):
+        raise InputError(
+            "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+            advice="open one with sweep.open_dataset(STORE)",
+        )
+    return Grid.from_definition(json.loads(source.attrs["paradl_spec"]))
+
+
 def open_computed(source: Source) -> "Cube | xr.Dataset":
     """The same, of a design space its cells."""
     opened = open_source(source)
@@ -131,16 +145,7 @@ def expect_epochs(grid: Grid, objective: Objective) -> None:
 
 def read_machine_grid(source: Source) -> Grid | None:
     """The design space of a cube of the machine oracle, None of any other."""
-    source = open_source(source)
-    if isinstance(source, Cube):
-        grid = source.grid
-    elif isinstance(source, Grid):
-        grid = source
-    else:
-        written = json.loads(source.attrs.get("paradl_spec", "{}"))
-        if written.get("oracle", "paper") == "paper":
-            return None
-        grid = Grid.from_definition(written)
+    grid = read_grid(open_source(source))
     return grid if grid.spec.oracle == "machine" else None
 
 

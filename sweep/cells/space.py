@@ -4,7 +4,6 @@ Questions that the kernels answer read no cells: of a store, a Dataset or a slic
 design space alone, and which of its values are meant.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -21,7 +20,7 @@ from grids.grid import LABELS, Grid, Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from sweep.cells.selection import Selection, locate_label, locate_values
-from sweep.cells.source import Source, open_source
+from sweep.cells.source import Source, open_source, read_grid
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.store import Cube
 
@@ -132,20 +131,6 @@ def open_space(
         {dim: np.asarray(kept[dim], float) for dim in grid.axes},
     )
     return space if max_global_batch is None else space.bound_batches(max_global_batch)
-
-
-def read_grid(source: "Cube | xr.Dataset | Grid") -> Grid:
-    """The design space of an open source. InputError: a Dataset that is no cube."""
-    if isinstance(source, Grid):
-        return source
-    if isinstance(source, Cube):
-        return source.grid
-    if "paradl_spec" not in getattr(source, "attrs", {}):
-        raise InputError(
-            "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
-            advice="open one with sweep.open_dataset(STORE)",
-        )
-    return Grid.from_definition(json.loads(source.attrs["paradl_spec"]))
 
 
 def _read_coordinate(cube: "xr.Dataset", dim: str) -> NDArray[Any]:

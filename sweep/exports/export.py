@@ -15,11 +15,10 @@ from sweep.cells.parts import (
     Part,
     list_variables,
     locate_slice,
-    read_grid_of,
     read_parts,
 )
 from sweep.cells.selection import Selection, select
-from sweep.cells.source import Source, open_computed
+from sweep.cells.source import Source, open_computed, read_grid
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
 from sweep.errors import RunError
@@ -156,7 +155,7 @@ def _list_columns(
             "the cube keeps no cells, only their summaries",
             advice="sweep without --reduce-only into another store",
         )
-    return list_columns(dims, names, read_grid_of(source).spec.scaling, marked=undefined)
+    return list_columns(dims, names, read_grid(source).spec.scaling, marked=undefined)
 
 
 def _describe_cube(source: "Cube | xr.Dataset", columns: Sequence[Column]) -> dict[str, str]:

@@ -16,12 +16,11 @@ from sweep.cells.parts import (
     list_axes,
     list_variables,
     locate_slice,
-    read_grid_of,
     read_places,
     read_versions,
 )
 from sweep.cells.selection import Positions, Selection
-from sweep.cells.source import Source, open_computed
+from sweep.cells.source import Source, open_computed, read_grid
 from sweep.cube.difference import list_differences
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
@@ -210,7 +209,7 @@ def _shorten(values: Any) -> list[Any]:
 
 
 def _list_inputs(cubes: tuple[Cells, Cells]) -> list[Row]:
-    differences = list_differences(read_grid_of(cubes[0]), read_grid_of(cubes[1]))
+    differences = list_differences(read_grid(cubes[0]), read_grid(cubes[1]))
     return [{"key": key, "first": first, "second": second} for key, first, second in differences]
 
 

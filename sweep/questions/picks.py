@@ -19,8 +19,8 @@ from sweep.answers.objectives import Aim
 from sweep.answers.reasons import rank_limits, rank_reasons
 from sweep.cells.lines import Columns, split_groups
 from sweep.cells.selection import Selection
-from sweep.cells.source import CHOSEN, Source, open_source, read_cells, summarise_slice
-from sweep.cells.space import list_given, read_grid, write_axis
+from sweep.cells.source import CHOSEN, Source, open_source, read_cells, read_grid, summarise_slice
+from sweep.cells.space import list_given, write_axis
 from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
 

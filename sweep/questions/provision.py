@@ -134,7 +134,7 @@ class Trainings:
     def list_met(self) -> NDArray[np.bool_]:
         """Whether some cell with each PE count meets the deadline."""
         meets = self.bounds <= self.goal.seconds
-        return meets.reshape(len(meets), -1).any(axis=1)
+        return np.asarray(meets.reshape(len(meets), -1).any(axis=1))
 
     def find_first(self) -> tuple[int, ...]:
         """The quickest cell of the fewest PEs that meet it."""
