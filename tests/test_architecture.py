@@ -70,6 +70,7 @@ FLOORS = (
     "sweep.samples",
     "sweep.surrogates",
     "sweep.show",
+    "sweep.plots",
     "sweep.accessor",
     "sweep.cli",
 )

@@ -129,10 +129,7 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
         fixed["group"] = data.draw(st.sampled_from((2.0, 3.0)))
     chosen = {"algorithm": "auto", **chosen}
     options = Options(
-        network="rails",
-        cuts="crossing",
-        weights_read="pass",
-        memory="liveness",
+        oracle="machine",
         waits_for_input=True,
         **chosen,
     )

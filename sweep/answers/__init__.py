@@ -1,1 +1,1 @@
-"""Answers: what those of several questions have in common."""
+"""Answers: types whose fields have units and meanings, and what several questions share."""

@@ -44,7 +44,7 @@ def parameters(case: Case) -> dict[str, float | None]:
         "accumulate": number(run.accumulate),
         **(
             {"gamma": number(run.gamma)}
-            if case.options.memory == "bound"
+            if case.options.oracle == "paper"
             else _list_machine_parameters(case)
         ),
     }
@@ -76,10 +76,10 @@ def _list_machine_parameters(case: Case) -> dict[str, float | None]:
 def _find_links(case: Case) -> tuple[Link, Link, Link]:
     """In a group, across all PEs, and of a halo: one program loads faster than each operation."""
     network, run = case.network, case.run
-    if case.options.network == "levels":
+    if case.options.oracle == "paper":
         return link(network, run.p2), link(network, run.p), staged_link(network, run.p2)
     paths = find_paths(case)
-    return paths.stages, find_path(network, ring_replicas(case.work, run)), paths.halos
+    return paths.stages, find_path(network, ring_replicas(case.machine_work, run)), paths.halos
 
 
 def _read_bandwidth(path: Link) -> float:

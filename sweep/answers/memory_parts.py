@@ -10,7 +10,7 @@ from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
 from grids.models.layers import Floats
 from kernels.case import Case
-from kernels.memory import find_unit
+from kernels.formulas import find_unit
 from kernels.touched import Touched
 from sweep.answers.numbers import number
 
@@ -31,8 +31,8 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
     most = min((room[bounding] / activations[bounding]).tolist(), default=math.inf)
     held, states = float(batch * activations[fullest]), float(parameters[fullest])
     parts = {"activations": held} | _part_states(grid, system, states)
-    if case.work.touched is not None and grid.spec.oracle == "machine":
-        parts = _part_touched(grid, system, case.work.touched, (held, states), batch)
+    if grid.spec.oracle == "machine" and case.machine_work.touched is not None:
+        parts = _part_touched(grid, system, case.machine_work.touched, (held, states), batch)
     return {
         "memory_parts": parts | {"reserved": reserved},
         "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,

@@ -58,7 +58,7 @@ def _reduce_roofline(run: MeasuredRun, conditions: Conditions) -> GroupWork:
     settings = {**(asked.settings or {}), "times": "roofline"}
     case = replace(asked, settings=settings).grid().case(ONLY)
     assert case is not None  # it was evaluated
-    return case.work
+    return case.machine_work
 
 
 def _take_only(values: Cells) -> Floats:

@@ -153,7 +153,7 @@ def apply_parameters(
         case,
         software=replace(case.software, **parameters),
         work=replace(
-            case.work,
+            case.machine_work,
             forward_backward=factors * slowdown * layers.sample,
             fixed=factors * slowdown * layers.fixed,
         ),
@@ -189,7 +189,7 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
     if case is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
     _expect_possible(run, case)
-    of_run: Case = jax.tree.map(_drop_cells, replace(case, work=_level_work(case.work)))
+    of_run: Case = jax.tree.map(_drop_cells, replace(case, work=_level_work(case.machine_work)))
     return _Observed(
         case=of_run,
         layers=find_layer_work(run, conditions),

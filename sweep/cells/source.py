@@ -14,7 +14,7 @@ from sweep.cells.lines import Lines
 from sweep.cells.selection import Selection, locate_values, select
 from sweep.cells.stored_summary import read_summary
 from sweep.cube.coordinates import list_coordinates
-from sweep.cube.dimensions import restore_axes
+from sweep.cube.dimensions import CELLS, restore_axes
 from sweep.cube.laws import expect_laws
 from sweep.cube.layout import SERIAL
 from sweep.cube.object_store import locate_store
@@ -99,22 +99,26 @@ def summarise_slice(
 
 
 def read_cells(
-    source: Source, selection: Selection | None = None, max_global_batch: int | None = None
+    source: Source,
+    selection: Selection | None = None,
+    max_global_batch: int | None = None,
+    extra: Collection[str] = (),
 ) -> "xr.Dataset":
     """The cells of a slice, over all dimensions of a cube; many stay where they are stored.
 
-    max_global_batch: cells beyond it are forbidden. InputError as of `summarise_slice`.
+    max_global_batch: cells beyond it are forbidden. extra: variables beside the usual ones, where
+    the cube has them. InputError as of `summarise_slice`.
     """
     chosen, source = selection or {}, open_computed(source)
-    cells = open_cells(source, chosen) if isinstance(source, Cube) else source
-    part = select(restore_axes(cells), chosen)
+    cells = open_cells(source, chosen, extra) if isinstance(source, Cube) else source
+    part = select(restore_axes(cells, (*CELLS, *extra)), chosen)
     missing = [name for name in SUMMARISED if name not in part]
     if missing:
         raise InputError(
             f"the cube has no variable {missing[0]!r}, and this question needs its cells",
             advice=f"sweep with outputs: [{', '.join(SUMMARISED)}]",
         )
-    part = part[[name for name in READ if name in part]]
+    part = part[[name for name in (*READ, *extra) if name in part]]
     if part.nbytes <= FEW:
         part = part.compute()
     return part if max_global_batch is None else _bound_batches(part, max_global_batch)

@@ -189,7 +189,7 @@ def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
         **own: Any,
     ) -> None:
         named = {"model": model, "dataset": dataset, "system": system, "strategy": strategy}
-        check_names(named, several=False)
+        check_names(named | {"calibration": calibration}, several=False)
         from sweep.cells.configuration import Configuration
 
         configuration = Configuration(

@@ -185,8 +185,8 @@ def _find_levels(case: Case) -> tuple[Cells, Cells]:
     # The level's number in the place of its latency: so the oracle itself says which it takes.
     column = xp.arange(latency.shape[0], dtype=float).reshape(-1, *[1] * (latency.ndim - 1))
     numbered = replace(network, latency=xp.broadcast_to(column, latency.shape))
-    if case.options.network == "levels":
+    if case.options.oracle == "paper":
         return link(numbered, run.p2).alpha, link(numbered, run.p).alpha
     inside = Ring(run.p2, xp.ones(()), run.p)
-    across = ring_replicas(case.work, run)
+    across = ring_replicas(case.machine_work, run)
     return find_path(numbered, inside).alpha, find_path(numbered, across).alpha

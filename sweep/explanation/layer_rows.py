@@ -12,9 +12,8 @@ from kernels.arrays import PerLayer
 from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.filter_channel import exchanged
+from kernels.formulas import hold_layers, time_part
 from kernels.group import Placement, share
-from kernels.memory import hold_layers
-from kernels.own_part import time_own_part
 from kernels.spatial import layer_halo
 
 Row = dict[str, Any]
@@ -63,12 +62,12 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
     """What one PE has of a sample: one program loads faster than each operation."""
     layers, placement, group = division.layers, division.placement, division.group
-    times = time_own_part(division)
-    whole = division.options.weights_read == "sample"  # Table III divides times of whole layers
+    times = time_part(division)
+    whole = division.options.oracle == "paper"  # Table III divides times of whole layers
     part = share(placement.split, division.p2) if whole else 1.0
     halo = placement.split * layer_halo(layers, placement.factors, division.options.halos)
     sent = exchanged(placement.split) * layers.y
-    tensors, states = hold_layers(division)
+    kept, states = hold_layers(division)
     return {
         "split": placement.split,
         "seconds_per_sample": (times.forward + times.backward) * part,
@@ -78,7 +77,7 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
         # Of the other strategies nothing is sent layer by layer.
         "gathered_items": sent * float(group in ("filter", "channel")),
         "halo_items": halo * float(group == "spatial"),
-        "kept": tensors.kept,
+        "kept": kept,
         "states": states,
     }
 

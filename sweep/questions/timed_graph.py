@@ -78,7 +78,7 @@ def _ask_oracle(
 ) -> Asked:
     """The graph of a model's layers, with their times for one batch on one device."""
     from grids.graphs.from_models import make_graph
-    from kernels.compute import layer_times
+    from kernels.formulas import time_layers
     from sweep.cells.configuration import ONLY, Configuration
     from sweep.engine.compile_cache import keep_programs
 
@@ -92,7 +92,7 @@ def _ask_oracle(
     groups = grid.groups(ONLY)
     if groups is None:
         raise InputError(grid.misfit(0, 0) or "the samples do not fit the model")
-    times = layer_times(groups.layers, groups.pe, groups.delta, groups.options)
+    times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
     count = len(groups.table)
     forward, backward, fixed = (
         np.broadcast_to(np.asarray(each), np.shape(times.forward)).reshape(count)

@@ -66,7 +66,7 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     iterations = float(np.ravel(predicted.iterations)[0])
     # Hosts launch slower models as fast: M(X, Y) - X of another X.
     device = slower * sum(terms[name] for name in COMPUTED) / iterations
-    launching = float(np.ravel(asked.software.layer_overhead * asked.work.launches)[0])
+    launching = float(np.ravel(asked.software.layer_overhead * asked.machine_work.launches)[0])
     terms["launch_wait"] = iterations * ((device**4 + launching**4) ** 0.25 - device)
     computing, reducing, exchanging = draw_errors(OWN)[number]
     drawn = draw_terms(case)

@@ -8,9 +8,9 @@ import sweep
 from kernels.flags import FORBIDS
 from sweep.cells import source
 from sweep.cube.store import open_cube
-from sweep.questions.pictures.breakdown import describe_breakdown
-from sweep.questions.pictures.memory import describe_memory
-from sweep.questions.pictures.scaling import describe_scaling
+from sweep.plots.breakdown import describe_breakdown
+from sweep.plots.memory import describe_memory
+from sweep.plots.scaling import describe_scaling
 
 
 def test_against_brute_force(mixed):
