@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from sweep.answers.degrees import list_degrees, mark_batch
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal, Price, count_hours
 from sweep.answers.system_settings import add_software
+from sweep.cases.degrees import list_degrees, mark_batch
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source, open_source
 from sweep.cells.space import Space, list_given, open_space
@@ -46,7 +46,7 @@ def rank_strategies(
     `faster_than_next`: the probability that it takes less time than the second; None where there
     are more than 1,000 rows. `limit` is empty, or marks a global batch beyond the data set. A
     strategy that is nowhere allowed has no rank, `limit` lists why, the most frequent reason first,
-    and `rejection` what of its nearest cell would have to change (`sweep.answers.rejection`):
+    and `rejection` what of its nearest cell would have to change (`sweep.cases.rejection`):
     with `why`, which by default is so of all but stores, whose summaries answer at once.
     """
     aim = Aim(objective, price)
@@ -135,7 +135,7 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
     told = [{name: each for name, each in row.items() if name != "trains"} for row in ranked]
     if grid.spec.oracle != "machine":
         return told
-    from sweep.answers.probability import list_chances, list_nothing  # late: JAX comes with it
+    from sweep.cases.probability import list_chances, list_nothing  # late: JAX comes with it
 
     if not unsure:
         nothing = list_nothing(any(row["trains"] for row in ranked))
@@ -148,7 +148,7 @@ def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
     """The row, of a loser with its distance from what is allowed."""
     if row["feasible"] or not explains:
         return row | {"rejection": None}
-    from sweep.answers.rejection import explain_rejection  # late: JAX comes with it
+    from sweep.cases.rejection import explain_rejection  # late: JAX comes with it
 
     given = {name: np.array([row[name]], float) for name in list_given(space.axes)}
     own = replace(space, axes={**space.axes, **given})

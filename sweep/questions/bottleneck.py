@@ -15,13 +15,13 @@ from grids.models.layers import Floats
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from kernels.terms import list_terms
-from sweep.answers.degrees import list_degrees
-from sweep.answers.draws import PARTS, draw_terms
 from sweep.answers.frames import tabulate
-from sweep.answers.memory_parts import list_memory_parts
 from sweep.answers.numbers import find_range, name_percentiles, name_range
-from sweep.answers.row_cases import build_row_case, read_choice
 from sweep.answers.system_settings import add_software
+from sweep.cases.degrees import list_degrees
+from sweep.cases.draws import PARTS, draw_terms
+from sweep.cases.memory_parts import list_memory_parts
+from sweep.cases.row_cases import build_row_case, read_choice
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_axis

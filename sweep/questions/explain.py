@@ -13,8 +13,8 @@ from kernels.case import Case
 from kernels.collectives import Algorithm
 from kernels.exchanges import count_sent
 from kernels.terms import TERMS
-from sweep.answers.fits import find_smallest_group
 from sweep.answers.numbers import finite, number
+from sweep.cases.fits import find_smallest_group
 from sweep.cells.configuration import ONLY, Configuration
 from sweep.explanation.launch import describe_launch
 from sweep.explanation.layer_rows import list_layers

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.statistics import BEST
-from sweep.answers.degrees import mark_cell
 from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
 from sweep.answers.system_settings import add_columns
+from sweep.cases.degrees import mark_cell
 from sweep.cells.lines import Columns
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, read_machine_grid, summarise_slice

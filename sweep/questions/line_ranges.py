@@ -14,9 +14,9 @@ from kernels.flags import FORBIDS
 from kernels.oracle import answer_case, settle_choices
 from kernels.outputs import compute_outputs
 from kernels.statistics import BEST, Objective
-from sweep.answers.draws import draw_epochs, draw_times
 from sweep.answers.numbers import finite, name_percentiles, number, pick_range
-from sweep.answers.row_cases import build_row_case
+from sweep.cases.draws import draw_epochs, draw_times
+from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import locate_row
 from sweep.cells.space import Space
 

@@ -19,15 +19,15 @@ from kernels.case import Case
 from kernels.flags import Limit
 from kernels.oracle import Answer
 from kernels.terms import list_terms
-from sweep.answers.case_numbers import UPGRADABLE, read_value
-from sweep.answers.fits import Cell, find_fits
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.reasons import list_reasons
-from sweep.answers.rejection import find_batch, look_up_capacity
-from sweep.answers.roots import ROUNDS, close_in, span_values
-from sweep.answers.row_cases import answer_expected
 from sweep.answers.system_settings import add_software
+from sweep.cases.case_numbers import UPGRADABLE, read_value
+from sweep.cases.fits import Cell, find_fits
+from sweep.cases.rejection import find_batch, look_up_capacity
+from sweep.cases.roots import ROUNDS, close_in, span_values
+from sweep.cases.row_cases import answer_expected
 from sweep.cells.design_space import MOST_BATCH
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source

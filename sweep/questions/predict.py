@@ -11,11 +11,11 @@ from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case, settle_choices
 from kernels.terms import TERMS
-from sweep.answers.case_numbers import parameters
-from sweep.answers.fits import find_smallest_group
-from sweep.answers.intervals import list_intervals
-from sweep.answers.memory_parts import list_memory_parts
 from sweep.answers.numbers import finite, number
+from sweep.cases.case_numbers import parameters
+from sweep.cases.fits import find_smallest_group
+from sweep.cases.intervals import list_intervals
+from sweep.cases.memory_parts import list_memory_parts
 from sweep.cells.configuration import ONLY, Configuration, expect_mapping
 from sweep.cells.design_space import has_several, make_product
 from sweep.cells.memory_cube import compute_cells

@@ -14,13 +14,13 @@ from grids.reading.units import parse_quantity
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case
 from kernels.outputs import compute_outputs
-from sweep.answers.degrees import list_degrees
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.objectives import Aim, Price, count_hours
 from sweep.answers.reasons import write_commonest
-from sweep.answers.row_cases import build_row_case
 from sweep.answers.system_settings import add_software
+from sweep.cases.degrees import list_degrees
+from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
 from sweep.cells.space import Space, list_given, open_space, write_axis

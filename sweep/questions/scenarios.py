@@ -14,8 +14,8 @@ from kernels.case import Case
 from kernels.draws import Uncertainty
 from kernels.software import Software
 from sweep.answers.numbers import number
-from sweep.answers.probability import draw_sample_times
-from sweep.answers.row_cases import build_row_case
+from sweep.cases.probability import draw_sample_times
+from sweep.cases.row_cases import build_row_case
 
 Row = Mapping[str, Any]
 

@@ -25,12 +25,12 @@ from kernels.namespace import xp
 from kernels.oracle import answer_case
 from kernels.places import scale_parameters
 from kernels.points import Points, evaluate_points
-from sweep.answers.case_numbers import UPGRADABLE, read_value
-from sweep.answers.degrees import list_degrees
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
-from sweep.answers.row_cases import build_row_case
 from sweep.answers.system_settings import add_software
+from sweep.cases.case_numbers import UPGRADABLE, read_value
+from sweep.cases.degrees import list_degrees
+from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_axis

@@ -14,7 +14,8 @@ from grids.grid import Grid, Index
 from grids.inputs.divisors import divisors
 from grids.models.layers import Floats
 from kernels.flags import FORBIDS, Limit
-from sweep.answers.fits import (
+from sweep.answers.reasons import list_reasons
+from sweep.cases.fits import (
     WINDOWS,
     Cell,
     Fit,
@@ -23,7 +24,6 @@ from sweep.answers.fits import (
     list_allowed,
     try_setting,
 )
-from sweep.answers.reasons import list_reasons
 from sweep.cells.space import Space, write_axis
 
 Row = dict[str, Any]

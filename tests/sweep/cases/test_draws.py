@@ -16,7 +16,7 @@ from grids.inputs.uncertainty import (
     draw_normals,
 )
 from kernels.oracle import answer_case
-from sweep.answers.draws import (
+from sweep.cases.draws import (
     OWN,
     PARTS,
     RIVALS,

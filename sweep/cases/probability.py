@@ -22,7 +22,7 @@ from kernels.statistics import Objective
 from kernels.uncertainty import draw_times
 from sweep.answers.numbers import finite, name_percentiles, number
 from sweep.answers.objectives import Aim
-from sweep.answers.row_cases import build_row_case
+from sweep.cases.row_cases import build_row_case
 
 Row = dict[str, Any]
 
