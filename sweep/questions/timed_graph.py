@@ -44,7 +44,7 @@ def choose_graph(
     """
     graph = find_graph(what, Path())
     if graph is None:
-        _expect_model(what)
+        expect_graph(what)
         return _ask_oracle(what, reference, batch, dataset, optimizer)
     for key, value in (("batch", batch), ("dataset", dataset)):
         if value is not None:
@@ -62,7 +62,7 @@ def choose_graph(
     return Asked(graph, room, states, "measured")
 
 
-def _expect_model(what: str) -> None:
+def expect_graph(what: str) -> None:
     """InputError: a name that is neither a graph's nor a model's."""
     known = (*list_graphs(), *list_names("model"))
     if Path(what).suffix or "/" in what or what in known:
