@@ -24,7 +24,7 @@ from sweep.cases.fits import (
     list_allowed,
     try_setting,
 )
-from sweep.cells.space import Space, write_axis
+from sweep.cells.space import Space, take_cell, thin_values, write_cell
 
 Row = dict[str, Any]
 
@@ -42,7 +42,7 @@ def explain_rejection(space: Space, index: Index) -> Row:
     """
     fit = find_fits(space.grid, index, _thin_axes(space))
     at = _find_nearest(fit)
-    cell = {name: float(values[n]) for (name, values), n in zip(fit.axes.items(), at, strict=True)}
+    cell = take_cell(fit.axes, at)
     memory = float(fit.memory[at])
     changes = {
         "batch": find_batch(space.grid, index, cell),
@@ -52,7 +52,7 @@ def explain_rejection(space: Space, index: Index) -> Row:
         "memory_capacity": memory if int(fit.limit[at]) & FORBIDS == Limit.MEMORY else None,
     }
     return {
-        **{name: write_axis(name, value) for name, value in cell.items()},
+        **write_cell(cell),
         "limit": list_reasons(fit.limit[at]),
         "memory": memory if np.isfinite(memory) else None,
         "memory_capacity": look_up_capacity(space.grid, index, cell),
@@ -144,14 +144,9 @@ def _find_nearest(fit: Fit) -> tuple[int, ...]:
 
 def _thin_axes(space: Space) -> dict[str, Floats]:
     """The axes of a slice, of long ones evenly some, the ends among them."""
-    return {name: _thin(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()}
-
-
-def _thin(values: Floats, most: int) -> Floats:
-    if values.size <= most:
-        return values
-    kept: Floats = values[np.unique(np.linspace(0, values.size - 1, most).round().astype(int))]
-    return kept
+    return {
+        name: thin_values(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()
+    }
 
 
 def look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:

@@ -151,3 +151,21 @@ def list_given(axes: Iterable[str]) -> list[str]:
 def write_axis(name: str, value: float) -> int | float:
     """A value of an axis as answers have it: counts are whole."""
     return int(value) if PARAMETERS[name].whole else float(value)
+
+
+def write_cell(cell: Mapping[str, float]) -> dict[str, int | float]:
+    """The values of a cell along the axes, as answers have them."""
+    return {name: write_axis(name, value) for name, value in cell.items()}
+
+
+def take_cell(axes: Mapping[str, Floats], at: Iterable[int]) -> dict[str, float]:
+    """The cell at a position along each axis."""
+    positions = zip(axes.items(), at, strict=True)
+    return {name: float(values[n]) for (name, values), n in positions}
+
+
+def thin_values(values: Floats, most: int) -> Floats:
+    """At most so many values of an axis, evenly by their number, the ends among them."""
+    if values.size <= most:
+        return values
+    return values[np.unique(np.linspace(0, values.size - 1, most).round().astype(int))]

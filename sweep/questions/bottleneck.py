@@ -5,7 +5,6 @@ the system (ParaDL, section 5.3: what the oracle is to detect).
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from grids.grid import Index
 from grids.models.layers import Floats
 from kernels.flags import FORBIDS
-from kernels.oracle import answer_case
 from kernels.terms import list_terms
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import find_range, name_percentiles, name_range
@@ -21,10 +19,10 @@ from sweep.answers.system_settings import add_software
 from sweep.cases.degrees import list_degrees
 from sweep.cases.draws import PARTS, draw_terms
 from sweep.cases.memory_parts import list_memory_parts
-from sweep.cases.row_cases import build_row_case, read_choice
+from sweep.cases.row_cases import answer_expected, build_row_case, read_choice
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_axis
+from sweep.cells.space import Space, open_space, take_cell, thin_values, write_cell
 from sweep.cube.variables import name_limits
 
 Row = dict[str, Any]
@@ -112,9 +110,8 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
         name: _thin(values, COUNTS if name == "pe" else OTHERS)
         for name, values in space.axes.items()
     }
-    case = space.grid.case(index, axes)
-    assert case is not None  # its samples fit
-    answer = answer_case(replace(case, uncertainty=None))
+    case = space.build_case(index, axes)
+    answer = answer_expected(case)
     drawn = None if case.uncertainty is None else draw_terms(case)
     shape = tuple(values.size for values in axes.values())
     times = {
@@ -126,9 +123,8 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
     for others in np.ndindex(shape[1:]):
         for pe in range(shape[0]):
             at = (pe, *others)
-            cell = {name: write_axis(name, axes[name][n]) for name, n in zip(axes, at, strict=True)}
             seconds = {name: float(values[at]) for name, values in times.items()}
-            row = space.name(index) | cell
+            row = space.name(index) | write_cell(take_cell(axes, at))
             row |= _describe_cell(seconds, int(limit[at]), float(memory[at]))
             if drawn is not None and row["binds"] is not None:
                 row |= _list_ranges(row, {name: each[at] for name, each in drawn.items()})
@@ -206,7 +202,5 @@ def _thin(values: Floats, most: int) -> Floats:
     """Some of an axis' values, evenly by their number; of many the powers of two alone."""
     if values.size <= most:
         return values
-    round_ones = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
-    kept = round_ones if round_ones.size > 2 else values
-    at = np.unique(np.linspace(0, kept.size - 1, most).round().astype(int))
-    return np.asarray(kept[at], float)
+    powers = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
+    return np.asarray(thin_values(powers if powers.size > 2 else values, most), float)

@@ -23,7 +23,7 @@ from sweep.cases.degrees import list_degrees
 from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
-from sweep.cells.space import Space, list_given, open_space, write_axis
+from sweep.cells.space import Space, list_given, open_space, take_cell, write_cell
 
 Row = dict[str, Any]
 
@@ -174,10 +174,7 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
 def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -> Row:
     """The quickest cell of the fewest PEs: what it is, its time and cost, and how sure that is."""
     at = trainings.find_first()
-    cell = {
-        name: write_axis(name, values[n])
-        for (name, values), n in zip(trainings.axes.items(), at, strict=True)
-    }
+    cell = write_cell(take_cell(trainings.axes, at))
     labels = space.name(index)
     degrees = list_degrees(space.grid, labels | cell)
     seconds = float(trainings.times[at])
@@ -216,5 +213,5 @@ def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -
             "holds",
         )
     )
-    given = {name: write_axis(name, space.axes[name][0]) for name in list_given(space.axes)}
+    given = write_cell({name: space.axes[name][0] for name in list_given(space.axes)})
     return space.name(index) | nothing | given | {"reason": trainings.explain_miss()}

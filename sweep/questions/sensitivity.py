@@ -33,7 +33,7 @@ from sweep.cases.degrees import list_degrees
 from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_axis
+from sweep.cells.space import Space, open_space, write_cell
 
 Row = dict[str, Any]
 
@@ -72,7 +72,7 @@ sensitivity = tabulate("sensitivity", list_sensitivities)
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
     """The rows of one cell, none of one that is forbidden."""
-    told = space.name(index) | {name: write_axis(name, each) for name, each in cell.items()}
+    told = space.name(index) | write_cell(cell)
     case, division = build_stages(space.grid, index, told)
     if int(number(answer_case(case).limit)) & FORBIDS:
         return
