@@ -55,15 +55,14 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
     """The processes of a configuration, its groups of ranks, and the samples of each.
 
     groups: the case's, with the choices settled. world_size [ranks]; nodes from 0; local_batch:
-    samples per replica in one pass; micro_batch: samples of a pipeline's segment.
+    samples per replica in one pass; micro_batch: samples of one of its segments.
     """
     system, p, p2 = grid.systems[0], predicted["pe"], predicted["group"]
     per_node = min(p, system.pes_per_node)
     nodes = math.ceil(p / per_node)
     strategy = groups.strategy
-    pipelined = strategy.group_strategy == "pipeline" and p2 > 1
-    segments, passes = (predicted["segments"] if pipelined else 1), predicted["parameters"]
-    accumulate = int(passes["accumulate"])
+    segments = predicted["segments"] if p2 > 1 else 1
+    accumulate = int(predicted["parameters"]["accumulate"])
     return {
         "command": f"torchrun --nnodes={nodes} --nproc-per-node={per_node} train.py",
         "world_size": p,
