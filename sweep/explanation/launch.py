@@ -134,9 +134,9 @@ def _write_parts(groups: Groups) -> str:
 
 def _describe_ranks(of: str, ranks: Ranks, system: System, level: int) -> Row:
     """Groups in numbers and in words; level: the one whose latency the oracle takes."""
-    numbers = range(ranks.count)
-    numbers = numbers if ranks.count <= MOST_LISTED else [0, 1, ranks.count - 1]
-    members = [ranks.list_ranks(number) for number in numbers]
+    last = ranks.count - 1
+    listed = range(ranks.count) if ranks.count <= MOST_LISTED else [0, 1, last]
+    members = [ranks.list_ranks(number) for number in listed]
     nodes = [_write_nodes(group, system.pes_per_node) for group in members]
     return {
         "of": of,
