@@ -168,4 +168,5 @@ def thin_values(values: Floats, most: int) -> Floats:
     """At most so many values of an axis, evenly by their number, the ends among them."""
     if values.size <= most:
         return values
-    return values[np.unique(np.linspace(0, values.size - 1, most).round().astype(int))]
+    at = np.unique(np.linspace(0, values.size - 1, most).round().astype(int))
+    return np.asarray(values[at], float)

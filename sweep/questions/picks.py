@@ -113,7 +113,7 @@ def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
             if np.isnan(weights).all():
                 yield labels | _pick_nothing(axes, given, rank_limits(limit[cells_of_place]))
                 continue
-            at = np.unravel_index(int(np.nanargmin(weights)), weights.shape)
+            at = tuple(map(int, np.unravel_index(int(np.nanargmin(weights)), weights.shape)))
             cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
             yield labels | write_cell(take_cell(values, at)) | _describe_cell(cell)
 
