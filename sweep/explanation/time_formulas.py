@@ -81,7 +81,7 @@ MACHINE = {
 # Groups whose operators are placed (docs/placement.md).
 PLACED = {
     "forward_backward": Formula(
-        "b/S sum n_l s_l, n_l segments of layer l on the critical path", "{b:g} x {work:.6g} s"
+        "b/S sum n_l s_l, n_l segments of a layer on the critical path", "{b:g} x {work:.6g} s"
     ),
     "pass_overhead": Formula("sum n_l f_l of the critical path", "{fixed:.6g} s"),
     "launch_wait": Formula(
