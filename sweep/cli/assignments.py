@@ -31,6 +31,16 @@ def take_nearest(store: str, selection: "Selection") -> "Selection":
     return {**selection, **nearest}
 
 
+def expect_values(store: str, selection: "Selection") -> None:
+    """Refuse values that the store's axes lack, before a question's imports take their time."""
+    from sweep.cells.selection import locate_values
+    from sweep.cube.coordinates import list_coordinates
+    from sweep.cube.store import open_cube
+
+    if selection:
+        locate_values(list_coordinates(open_cube(store).grid), selection)
+
+
 def list_fixed(selection: Mapping[str, list[str]]) -> list[str]:
     """The axes that a selection has one value of; a comma may stand between two."""
     return [axis for axis, values in selection.items() if len(values) == 1 and "," not in values[0]]

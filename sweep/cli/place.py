@@ -56,6 +56,9 @@ def place(
 ) -> None:
     """Operators of a network on devices, so that a step takes least, and its proof."""
     check_names({"system": system, "dataset": dataset}, several=False)
+    from sweep.questions.timed_graph import expect_graph
+
+    expect_graph(what)  # before the solver is imported
     from sweep.questions.place import place as ask
     from sweep.show.place import show_placement
 

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.assignments import parse_selection, parse_settings, take_nearest
+from sweep.cli.assignments import (
+    expect_values,
+    parse_selection,
+    parse_settings,
+    take_nearest,
+)
 from sweep.cli.completion import complete_entries, complete_strategies
 from sweep.cli.exits import NOTHING_FEASIBLE, end
 from sweep.cli.names import check_names
@@ -185,6 +190,8 @@ def _read_store(given: dict[str, Any]) -> Asked:
     selection: Selection = parse_selection([*(given["sel"] or []), *named])
     if given["nearest"]:
         selection = take_nearest(given["store"], selection)
+    with _advise_nearest():
+        expect_values(given["store"], selection)
     return Asked(given["store"], selection, given["store"], given["max_global_batch"])
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
 from sweep.cells.files import check_files
-from sweep.cells.parts import list_variables, locate_slice, read_grid_of, read_parts
+from sweep.cells.parts import list_variables, locate_slice, read_parts
 from sweep.cells.selection import Selection, select
-from sweep.cells.source import Source, open_computed
+from sweep.cells.source import Source, open_computed, read_grid
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
 from sweep.errors import RunError
@@ -143,7 +143,7 @@ def _write_table(
             "the cube keeps no cells, only their summaries",
             advice="sweep without reduce_only=True into another store",
         )
-    dims, scaling = locate_slice(source, selection), read_grid_of(source).spec.scaling
+    dims, scaling = locate_slice(source, selection), read_grid(source).spec.scaling
     schema = make_schema(list(dims), names, scaling, marked=undefined)
     schema = schema.with_metadata(_describe_cube(source, schema))
     batches = make_batches(read_parts(source, names, selection, misfits=undefined), schema)

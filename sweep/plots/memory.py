@@ -15,8 +15,8 @@ from grids.grid import LABELS, Grid
 from grids.reading.units import format_quantity
 from kernels.flags import FORBIDS, Limit
 from kernels.oracle import settle_choices
-from sweep.answers.memory_parts import list_memory_parts
 from sweep.answers.numbers import number
+from sweep.cases.memory_parts import list_memory_parts
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
 from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style

@@ -14,8 +14,8 @@ from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.oracle import settle_choices
-from sweep.answers.draws import draw_times
 from sweep.answers.numbers import SHARES
+from sweep.cases.draws import draw_times
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived import Paradl

@@ -156,7 +156,7 @@ def _name_basis(grid: "Grid | None") -> dict[str, Any]:
     """
     if grid is None:
         return {**dict.fromkeys(BASIS), "notes": []}
-    from sweep.questions.predict import tell_basis  # late: JAX comes with it
+    from sweep.questions.predict import describe_basis  # late: JAX comes with it
 
-    basis = tell_basis(grid)
+    basis = describe_basis(grid)
     return {name: basis[name] for name in (*BASIS, "notes")}

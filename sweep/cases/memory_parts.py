@@ -1,4 +1,4 @@
-"""Memory by part: what fills the fullest PE of a configuration, and the largest batch that fits."""
+"""Memory by part: the contents of the fullest PE, and the largest batch that fits."""
 
 import math
 from dataclasses import fields
@@ -17,8 +17,8 @@ from sweep.answers.numbers import number
 
 
 def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]:
-    """`memory_parts` [B] of the fullest PE, by name, and `largest_batch`: samples a replica that
-    fit, 0 where none do. system: the case's, by its position.
+    """`memory_parts` [B] of the fullest PE, by name, and `largest_batch`: samples per replica
+    that fit, 0 where none do. system: the case's, by its position.
     """
     unit, reserved = map(number, find_unit(case))
     activations, parameters = (
@@ -72,7 +72,7 @@ def _part_touched(
     of_weight, of_state = precision.weight, precision.count_state_bytes(optimizer)
     of_row = of_state - of_weight
     whole, tables, biases, drawn, looked_up = (
-        _of_stages(getattr(touched, each.name)) for each in fields(touched)
+        _of_stages(getattr(touched, part.name)) for part in fields(touched)
     )
     tables = tables + biases
     rows = np.minimum(tables, drawn + batch * looked_up)
@@ -88,7 +88,7 @@ def _part_touched(
 
 
 def _part_states(grid: Grid, system: int, states: float) -> dict[str, float]:
-    """What is there whatever the batch; Table III knows weights with their gradients alone."""
+    """The parts that do not depend on the batch; Table III has one for weights and gradients."""
     if grid.spec.oracle == "paper":
         return {"parameters": states}
     precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer

@@ -1,7 +1,7 @@
-"""Chances: how probable it is that one configuration is faster than another.
+"""Probabilities: whether one configuration is faster than another, and the ranges of times.
 
-Both configurations are evaluated with the same draws of what is not known of the machine: what
-slows both alike does not count. The model's own errors are independent of each other.
+Both configurations are evaluated with the same draws of what is not known of the machine: a
+slowdown of both alike does not count. The model's own errors are independent of each other.
 """
 
 from dataclasses import replace
@@ -22,15 +22,15 @@ from kernels.statistics import Objective
 from kernels.uncertainty import draw_times
 from sweep.answers.numbers import finite, name_percentiles, number
 from sweep.answers.objectives import Aim
-from sweep.answers.row_cases import build_row_case
+from sweep.cases.row_cases import build_row_case
 
 Row = dict[str, Any]
 
 
 def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
-    """Of each row the 10th and 90th percentile of its time [s]; of the first `faster_than_next`.
+    """The 10th and 90th percentile of each row's time [s], and `faster_than_next` of the first.
 
-    Of the time to the target where the rows have one.
+    The time to the target where the rows have one.
     """
     unsure = grid.ask_intervals()
     trains = any(row["trains"] for row in ranked)
@@ -45,7 +45,7 @@ def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
 
 
 def list_nothing(trains: bool) -> Row:
-    """The same keys where nothing is asked."""
+    """The same keys without values."""
     names = name_percentiles("train_time" if trains else "epoch_time")
     return dict.fromkeys((*names, "faster_than_next"))
 
@@ -61,21 +61,21 @@ def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
 def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epoch_time") -> float:
     """The probability that `first` takes less time than `second`, rows of `best`.
 
-    Of an epoch, or to the target.
+    The time of an epoch, or to the target.
     """
     cases = [build_row_case(grid.ask_intervals(), row) for row in (first, second)]
     unsure = 0.0
     if objective == "epoch_time":
-        cases = [replace(each, training=None) for each in cases]
+        cases = [replace(case, training=None) for case in cases]
     else:
         law = grid.convergences[first["model"], first["dataset"]].law
-        unsure = spread_ratio(law, *(number(each.run.global_batch) for each in cases))
+        unsure = spread_ratio(law, *(number(case.run.global_batch) for case in cases))
     first_times, second_times = map(draw_sample_times, cases)
     return _find_chance(first_times, second_times, unsure)
 
 
 def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
-    """What a row of `best` takes in each draw [s]: of an epoch, or to the target."""
+    """The time of a row of `best` in each draw [s], of an epoch or to the target."""
     case = build_row_case(grid.ask_intervals(), row)
     if objective == "epoch_time":
         case = replace(case, training=None)
@@ -96,9 +96,9 @@ def draw_sample_times(case: Case) -> tuple[Array, Array]:
 def _find_chance(first: tuple[Array, Array], second: tuple[Array, Array], unsure: float) -> float:
     """The mean over all draws of the probability that the first is faster.
 
-    unsure: spread of the ratio of their epochs.
+    unsure: the spread of the ratio of their epochs.
     """
     (time, error), (other, error_of_other) = first, second
-    # In numpy, whatever made the draws: few numbers, and SciPy's function is part of no program.
+    # In numpy: few numbers, and SciPy's function cannot be compiled.
     apart = np.log(np.asarray(other / time)) / np.sqrt(error**2 + error_of_other**2 + unsure**2)
     return float(np.mean(ndtr(apart)))

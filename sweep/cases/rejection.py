@@ -1,8 +1,8 @@
 """Rejections: why a strategy is nowhere allowed, by how much, and which single change would do.
 
-Of a slice in which nothing is allowed the cell is told that is nearest to being so: that has the
-fewest reasons, then the least memory, then the most PEs. Every change that is told was tried: with
-it, and nothing else changed, the oracle allows the cell.
+The cell of the slice that is nearest to being allowed has the fewest reasons, then the most PEs,
+then the least memory. Every change was tried: with it, and nothing else changed, the oracle allows
+the cell.
 """
 
 from dataclasses import replace
@@ -14,7 +14,8 @@ from grids.grid import Grid, Index
 from grids.inputs.divisors import divisors
 from grids.models.layers import Floats
 from kernels.flags import FORBIDS, Limit
-from sweep.answers.fits import (
+from sweep.answers.reasons import list_reasons
+from sweep.cases.fits import (
     WINDOWS,
     Cell,
     Fit,
@@ -23,8 +24,7 @@ from sweep.answers.fits import (
     list_allowed,
     try_setting,
 )
-from sweep.answers.reasons import list_reasons
-from sweep.cells.space import Space, write_axis
+from sweep.cells.space import Space, take_cell, thin_values, write_cell
 
 Row = dict[str, Any]
 
@@ -33,7 +33,7 @@ OTHERS = 4
 
 
 def explain_rejection(space: Space, index: Index) -> Row:
-    """The nearest cell of a strategy that is nowhere allowed, and what of it would have to change.
+    """The nearest cell of a strategy that is nowhere allowed, and the changes that would allow it.
 
     `pe` and the other axes of that cell; `limit`: what forbids it; `memory` and `memory_capacity`
     [B], None where memory is not known; `changes`: by name the value of one parameter, with which
@@ -42,7 +42,7 @@ def explain_rejection(space: Space, index: Index) -> Row:
     """
     fit = find_fits(space.grid, index, _thin_axes(space))
     at = _find_nearest(fit)
-    cell = {name: float(values[n]) for (name, values), n in zip(fit.axes.items(), at, strict=True)}
+    cell = take_cell(fit.axes, at)
     memory = float(fit.memory[at])
     changes = {
         "batch": find_batch(space.grid, index, cell),
@@ -52,11 +52,11 @@ def explain_rejection(space: Space, index: Index) -> Row:
         "memory_capacity": memory if int(fit.limit[at]) & FORBIDS == Limit.MEMORY else None,
     }
     return {
-        **{name: write_axis(name, value) for name, value in cell.items()},
+        **write_cell(cell),
         "limit": list_reasons(fit.limit[at]),
         "memory": memory if np.isfinite(memory) else None,
         "memory_capacity": look_up_capacity(space.grid, index, cell),
-        "changes": {name: each for name, each in changes.items() if each is not None},
+        "changes": {name: value for name, value in changes.items() if value is not None},
     }
 
 
@@ -74,7 +74,7 @@ def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
 
 def _bisect_batch(grid: Grid, index: Index, cell: Cell, allowed: float, forbidden: float) -> int:
     """The batch nearest to a forbidden one, between it and an allowed one."""
-    # Too few samples forbid from below, too much memory from above: what is allowed is in one row.
+    # Too few samples forbid from below, too much memory from above: allowed batches are contiguous.
     while abs(forbidden - allowed) > 1:
         tried = np.unique(np.linspace(allowed, forbidden, WINDOWS["batch"]).round())
         row = list_allowed(grid, index, cell, "batch", tried)
@@ -87,19 +87,18 @@ def _bisect_batch(grid: Grid, index: Index, cell: Cell, allowed: float, forbidde
 
 
 def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
-    """The allowed PE count nearest to the cell's, of two as near the smaller; None: none is.
+    """The allowed PE count nearest to the cell's, the smaller of two as near; None: none is.
 
-    Of hybrids of the best group the nearest by doubling and halving: of each set of PE counts
-    that they choose groups for another program would be compiled.
+    Hybrids with the best group try doubling and halving alone: each set of PE counts that they
+    choose groups for would compile another program.
     """
     count, most = int(cell["pe"]), grid.systems[index[2]].most_pes
     scale = [2.0**n for n in range(most.bit_length())]
     chooses = "group" in grid.strategies[index[3]].choices
     if chooses:
         scale = [count * 2.0**n for n in range(-count.bit_length(), most.bit_length())]
-    rough = np.array(
-        [each for each in {*scale, float(most)} if 1 <= each <= most and each % 1 == 0]
-    )
+    known = {*scale, float(most)}
+    rough = np.array([tried for tried in known if 1 <= tried <= most and tried % 1 == 0])
     allowed = list_allowed(grid, index, cell, "pe", rough)
     nearest = _take_nearest(allowed, count)
     if chooses or nearest is None:
@@ -115,7 +114,7 @@ def _take_nearest(values: Floats, count: int) -> int | None:
 
 
 def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
-    """The smallest other group of a hybrid that is allowed; None of what has none to choose."""
+    """The smallest other group of a hybrid that is allowed; None: none, or none to choose."""
     strategy = grid.strategies[index[3]]
     if not strategy.hybrid or strategy.group == "best" or "group" in grid.axes:
         return None
@@ -126,32 +125,27 @@ def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
 
 
 def _try_recompute(grid: Grid, index: Index, cell: Cell) -> str | None:
-    """`full`, where running layers forward again is what it takes."""
+    """`full`, where recomputing layers is enough."""
     if grid.spec.oracle == "paper" or grid.spec.recompute == "full":
         return None
     return "full" if is_allowed(try_setting(grid, "recompute", "full"), index, cell) else None
 
 
 def _find_nearest(fit: Fit) -> tuple[int, ...]:
-    """Where the cell is that is nearest to being allowed."""
+    """The position of the cell that is nearest to being allowed."""
     pe = fit.axes["pe"].reshape(-1, *[1] * (fit.limit.ndim - 1))
     counts = np.broadcast_to(pe, fit.limit.shape)
     memory = np.nan_to_num(fit.memory, nan=np.inf)
-    # The last key sorts first. Of a budget of PEs, most are closest to what was asked.
+    # The last key sorts first. The most PEs of a budget are closest to the request.
     order = np.lexsort((memory.ravel(), -counts.ravel(), fit.reasons.ravel()))
     return tuple(int(n) for n in np.unravel_index(int(order[0]), fit.limit.shape))
 
 
 def _thin_axes(space: Space) -> dict[str, Floats]:
-    """The axes of a slice, of long ones evenly some, the ends among them."""
-    return {name: _thin(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()}
-
-
-def _thin(values: Floats, most: int) -> Floats:
-    if values.size <= most:
-        return values
-    kept: Floats = values[np.unique(np.linspace(0, values.size - 1, most).round().astype(int))]
-    return kept
+    """The axes of a slice, long ones thinned."""
+    return {
+        name: thin_values(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()
+    }
 
 
 def look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:

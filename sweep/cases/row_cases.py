@@ -1,4 +1,4 @@
-"""Cases of rows: the one cell that a row of an answer speaks of, as the kernels take it."""
+"""Cases of rows: the one cell of a row of an answer, as the kernels take it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,13 +18,13 @@ Row = Mapping[str, Any]
 
 
 def build_row_case(grid: Grid, row: Row) -> Case:
-    """The case of a row's labels and axes, with what `best` chose settled.
+    """The case of a row's labels and axes, with the choices of `best` settled.
 
-    A row that tells its `group_size` and `segment_count` is not asked for them again.
+    The `group_size` and `segment_count` of a row are taken as they are.
     """
     index = locate_row(grid, row)
     axes = {name: np.array([row[name]], float) for name in grid.axes}
-    case = grid.case(index, axes, _settle_told(grid.strategies[index[3]], row))
+    case = grid.case(index, axes, _settle_known(grid.strategies[index[3]], row))
     assert case is not None  # it is one of the cube's
     return settle_choices(case)
 
@@ -44,9 +44,9 @@ def read_choice(case: Case) -> dict[str, int]:
     return {"group": int(number(case.run.p2)), "segments": int(number(case.run.segments))}
 
 
-def _settle_told(strategy: Strategy, row: Row) -> Strategy:
-    """The strategy with the choices that a row tells."""
-    told = {name: row.get(CHOSEN[name]) for name in strategy.choices}
-    if None in told.values():
+def _settle_known(strategy: Strategy, row: Row) -> Strategy:
+    """The strategy with the choices that a row has."""
+    known = {name: row.get(CHOSEN[name]) for name in strategy.choices}
+    if None in known.values():
         return strategy
-    return strategy.settle({name: int(each) for name, each in told.items() if each is not None})
+    return strategy.settle({name: int(size) for name, size in known.items() if size is not None})

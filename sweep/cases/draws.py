@@ -1,8 +1,8 @@
-"""Draws: what an answer becomes with each draw of what is not known of a machine and a model.
+"""Draws: answers for each draw of what is not known of a machine and a model.
 
-Thirty-two of them, the same for every cell. The model's own error is drawn, too: one number for
-computing, gradients and all other exchanges each, so that what slows one PE and many alike does not
-count. Of two strategies that are compared the second's errors are others than the first's.
+Thirty-two draws, the same for every cell. The model's own error is drawn, too: one number each for
+compute, gradients and all other exchanges, so that a slowdown of one PE and many alike does not
+count. Where two strategies are compared, each has errors of its own.
 """
 
 from collections.abc import Sequence
@@ -20,27 +20,27 @@ from kernels.terms import list_terms
 from kernels.uncertainty import Errors
 
 PARTS = (*list_terms("compute"), *list_terms("communication"))
-# Draws of the model's own errors: of computing, gradients and all other exchanges.
+# Draws of the model's own errors: compute, gradients and all other exchanges.
 OWN = ("compute", "gradients", "exchange")
 RIVALS = ("rival_compute", "rival_gradients", "rival_exchange")
 EPOCHS = ("fewest_epochs", "critical_batch")
 
 
 def draw_terms(case: Case) -> dict[str, Floats]:
-    """Seconds an epoch by term [cells, draw] of a case that has an uncertainty; NaN as always.
+    """Seconds per epoch by term [cells, draw], for a case with an uncertainty; NaN as in answers.
 
-    Groups and segments that were chosen stay as they are.
+    Chosen groups and segments stay as they are.
     """
     return _add_errors(*answer_draws(settle_choices(case)), OWN)
 
 
 def draw_times(case: Case) -> Floats:
-    """Seconds an epoch [cells, draw]."""
+    """Seconds per epoch [cells, draw]."""
     return _add_terms(draw_terms(case))
 
 
 def draw_both_times(case: Case) -> tuple[Floats, Floats]:
-    """Seconds an epoch [cells, draw] of a strategy, and of the same as a rival of another."""
+    """Seconds per epoch [cells, draw] of a strategy, and of the same as another's rival."""
     drawn = answer_draws(settle_choices(case))
     own, rival = (_add_terms(_add_errors(*drawn, errors)) for errors in (OWN, RIVALS))
     return own, rival
@@ -56,9 +56,9 @@ def _add_errors(answer: Answer, own: Errors, errors: Sequence[str]) -> dict[str,
     factors = dict.fromkeys(PARTS, exchanging) | dict.fromkeys(list_terms("compute"), computing)
     factors["gradient_exchange"] = np.where(own.rings, reducing, exchanging)
     terms = {name: getattr(answer.terms, name) * factors[name] for name in PARTS}
-    # Flags vary with every axis, of the batch alone, too.
+    # Flags vary with every axis, also with the batch alone.
     whole = np.broadcast_shapes(np.shape(answer.limit), *map(np.shape, terms.values()))
-    return {name: np.broadcast_to(each, whole) for name, each in terms.items()}
+    return {name: np.broadcast_to(times, whole) for name, times in terms.items()}
 
 
 def _add_terms(terms: dict[str, Floats]) -> Floats:
@@ -67,7 +67,7 @@ def _add_terms(terms: dict[str, Floats]) -> Floats:
 
 
 def draw_epochs(convergence: Convergence, batches: Floats) -> Floats:
-    """Epochs to the target by global batch, over those that are expected [cells, draw]."""
+    """Ratio of the epochs to the target to the expected ones, by global batch [cells, draw]."""
     laws = convergence.draw_laws(draw_normals(EPOCHS))
     drawn: Floats = count_epochs(laws, batches[..., None])
     expected: Floats = count_epochs(convergence.law, batches[..., None])

@@ -1,4 +1,4 @@
-"""Intervals: between which times an iteration lies, as far as runs, or priors, can tell."""
+"""Intervals: the range of an iteration's times, as far as measured runs, or priors, can tell."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
 
 
 def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
-    """In what respects nobody measured anything like it."""
+    """The respects in which a configuration lies beyond the measured ones."""
     workload = grid.workload(0, 0, 0)
     if workload is None:
         return []
@@ -64,7 +64,7 @@ def _list_training(answer: Answer) -> dict[str, dict[str, float | None]]:
 
 
 def _list_far_batches(grid: Grid, answer: Answer) -> list[str]:
-    """Whether nobody measured epochs with such a global batch."""
+    """A note where the global batch lies beyond the measured ones."""
     law = next(iter(grid.convergences.values()), None)
     batch = number(answer.global_batch)
     if law is None or not law.is_extrapolated(round(batch)):
@@ -75,4 +75,4 @@ def _list_far_batches(grid: Grid, answer: Answer) -> list[str]:
 def _list_percentiles(time: float, sigma: float) -> dict[str, float | None]:
     if not np.isfinite(time):
         return {f"p{percent}": None for percent in PERCENTILES}
-    return {f"p{percent}": number(each) for percent, each in percentiles(time, sigma).items()}
+    return {f"p{percent}": number(value) for percent, value in percentiles(time, sigma).items()}

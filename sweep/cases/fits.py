@@ -1,4 +1,4 @@
-"""Fits: which cells are allowed, and what forbids the others, without their times."""
+"""Fits: the cells that are allowed, and the limits that forbid the others, without times."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from sweep.answers.reasons import count_reasons
 
 Cell = Mapping[str, float]
 
-# Values along each axis that are tried at once, whatever is asked: so strategies share programs.
+# Values along each axis that are tried at once, so that strategies share compiled programs.
 WINDOWS = {"pe": 32, "batch": 16}
-# Sizes come in so many at a time: so most configurations share one compiled program.
+# Sizes are padded to a multiple of this, so that most configurations share one program.
 MULTIPLE = 16
 
 
@@ -33,29 +33,29 @@ class Fit:
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """Which cells nothing forbids."""
+        """Whether nothing forbids a cell."""
         allowed: NDArray[np.bool_] = (self.limit & FORBIDS) == 0
         return allowed
 
     @property
     def reasons(self) -> NDArray[np.int64]:
-        """How many limits forbid each cell."""
+        """The number of limits that forbid each cell."""
         return count_reasons(self.limit)
 
 
 def find_fits(
     grid: Grid, index: Index, axes: Mapping[str, Floats], strategy: Strategy | None = None
 ) -> Fit:
-    """What forbids each cell over some axes, of several choices by the nearest to being allowed.
+    """The limits of each cell over some axes; of several choices the nearest to being allowed.
 
-    At most as many values of pe and batch as their windows have. A parameter whose axis is left
-    out is the machine's own.
+    At most as many values of pe and batch as their WINDOWS have. A parameter whose axis is left
+    out has the machine's value.
     """
     padded = {name: _pad(values, WINDOWS.get(name, 1)) for name, values in axes.items()}
     case = grid.case(index, {name: padded[name] for name in grid.axes if name in padded}, strategy)
     assert case is not None  # its samples fit
     shape = tuple(values.size for values in padded.values())
-    limit, memory = (_spread(each, shape, len(case.choices)) for each in find_fit(case))
+    limit, memory = (_spread(array, shape, len(case.choices)) for array in find_fit(case))
     pick = _pick_nearest(limit.astype(np.int64), memory)
     inside = tuple(slice(values.size) for values in axes.values())
     return Fit(
@@ -73,12 +73,12 @@ def list_allowed(
     values: Floats,
     strategy: Strategy | None = None,
 ) -> Floats:
-    """Those of the values of pe or batch with which a cell is allowed, ascending."""
+    """The values of pe or batch with which a cell is allowed, ascending."""
     values, window = np.unique(values), WINDOWS[axis]
     allowed = [values[:0]]
     for start in range(0, values.size, window):
         part = values[start : start + window]
-        axes = {name: np.array([each], float) for name, each in cell.items()} | {axis: part}
+        axes = {name: np.array([value], float) for name, value in cell.items()} | {axis: part}
         allowed.append(part[find_fits(grid, index, axes, strategy).allowed.reshape(part.size)])
     return np.concatenate(allowed)
 
@@ -93,14 +93,14 @@ def _pad(values: Floats, window: int) -> Floats:
 
 
 def _spread(values: Any, shape: tuple[int, ...], choices: int) -> NDArray[Any]:
-    """An array [choice, cells] of what has dimensions of choices in front, or none."""
+    """Broadcast to [choice, cells]; leading dimensions of choices may be absent."""
     array = np.asarray(values)
     leading = array.shape[:choices] if choices else ()
     return np.broadcast_to(array, (*leading, *shape)).reshape(-1, *shape)
 
 
 def _pick_nearest(limit: NDArray[np.int64], memory: Floats) -> NDArray[np.intp]:
-    """The choice [1, cells] with the fewest reasons, of those the one of the least memory."""
+    """The choice [1, cells] with the fewest reasons, then the least memory."""
     reasons = count_reasons(limit)
     fewest = reasons == reasons.min(axis=0)
     weight = np.where(fewest, np.nan_to_num(memory, nan=np.inf, posinf=1e300), np.inf)
@@ -108,17 +108,17 @@ def _pick_nearest(limit: NDArray[np.int64], memory: Floats) -> NDArray[np.intp]:
 
 
 def try_setting(grid: Grid, key: str, value: str) -> Grid:
-    """The design space with another choice of formula."""
+    """The design space with another value of a setting."""
     return replace(grid, spec=grid.spec.model_copy(update={key: value}))
 
 
 def find_smallest_group(grid: Grid, index: Index) -> int | None:
-    """PEs of the smallest group that nothing forbids; 0: none is allowed.
+    """The smallest number of PEs that can share a replica; 0: none is allowed.
 
     None: groups have one PE, or the samples do not fit the model.
 
-    A hybrid's are the sizes that divide its PEs, with as many samples as the spec's scaling then
-    gives a replica. A group of all PEs may be of any power of two that the machine has, too.
+    A hybrid's sizes are those that divide its PEs, with the samples per replica that the spec's
+    scaling then gives. A group of all PEs may also be any power of two up to the machine's size.
     """
     strategy = grid.strategies[index[3]]
     if strategy.group_strategy == "none":
@@ -129,7 +129,7 @@ def find_smallest_group(grid: Grid, index: Index) -> int | None:
     if case is None:
         return None
     allowed = (np.asarray(find_limits(case)) & FORBIDS) == 0
-    # Of `segments=best` any number of segments will do.
+    # With `segments=best` any number of segments will do.
     allowed = allowed.any(axis=tuple(range(len(case.choices))))
     fits = np.broadcast_to(allowed.ravel(), sizes.shape)
     return next((int(size) for size in sizes[fits]), 0)

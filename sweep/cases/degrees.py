@@ -1,6 +1,6 @@
 """Degrees: how the PEs of a row divide into replicas and groups, and its samples add up.
 
-By arithmetic where the strategy says it, without JAX; of `best` from the kernels.
+By arithmetic without JAX, unless the strategy leaves the choice to the kernels (`best`).
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ Row = Mapping[str, Any]
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
     """`replicas` p1, `group_size` p2, `segment_count` of what is cut, `global_batch` B of a row.
 
-    chosen: of `best` the group and the segments, where they are known; else they are found.
+    chosen: the group and the segments of `best`, where known; else the kernels are asked.
     """
     index = locate_row(grid, row)
     strategy = grid.strategies[index[3]]
     if strategy.choices and not chosen:
-        from sweep.answers.row_cases import choose_row  # late: JAX comes with it
+        from sweep.cases.row_cases import choose_row  # late: JAX comes with it
 
         chosen = choose_row(grid, row)
     settled = strategy.settle(chosen or {})
@@ -52,7 +52,7 @@ def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
     if given is not None:
         return int(given)
     node = grid.systems[index[2]].pes_per_node
-    # Fewer PEs than a node has are one group; by Table III the group would not divide them.
+    # Fewer PEs than a node has are one group; in Table III the group would not divide them.
     return node if grid.spec.oracle == "paper" else min(node, pe)
 
 
@@ -77,13 +77,13 @@ def _read_value(grid: Grid, row: Row, name: str) -> float | None:
 
 
 def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
-    """The mark of an allowed cell whose global batch is larger than its data set, if so."""
+    """The mark of an allowed cell whose global batch is larger than its data set, or none."""
     exceeds = global_batch > _count_epoch_samples(grid, row)
     return name_limits(Limit.BATCH_EXCEEDS_DATASET) if exceeds else []
 
 
 def mark_cell(grid: Grid, row: Row) -> list[str]:
-    """The same of a row that names its cell; degrees are found where the mark is possible."""
+    """The mark of a row's cell; its degrees are needed only where a mark is possible."""
     passes = row.get("accumulate", grid.spec.parameters.get("accumulate", 1))
     replicas = 1 if grid.spec.scaling == "strong" else row["pe"] * passes
     if row["batch"] * replicas <= _count_epoch_samples(grid, row):  # at most, whatever the group is
@@ -93,4 +93,4 @@ def mark_cell(grid: Grid, row: Row) -> list[str]:
 
 def _count_epoch_samples(grid: Grid, row: Row) -> int:
     """Samples of an epoch."""
-    return next(each.samples for each in grid.datasets if each.name == row["dataset"])
+    return next(data.samples for data in grid.datasets if data.name == row["dataset"])

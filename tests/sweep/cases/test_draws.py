@@ -9,7 +9,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.uncertainty import NAMES, PRIOR_ERROR
 from kernels.oracle import answer_case
-from sweep.answers.draws import (
+from sweep.cases.draws import (
     OWN,
     PARTS,
     RIVALS,
