@@ -254,8 +254,12 @@ def _write_inside(
     text = axes.text(x[0], y[0], name, ha="center", va="center", zorder=4)
     text.set(color=choose_ink(look.colour), backgroundcolor=look.colour if look.hatch else "none")
     room, box = text.get_window_extent(), axes.get_window_extent()
-    # A letter's height about it is free, too.
-    needed = [POINTS * (room.height * 1.5) / box.height, POINTS * (room.width * 1.1) / box.width]
+    # Half of a letter's height is free all around, too.
+    free = room.height / 2
+    needed = [
+        POINTS * (room.height + 2 * free) / box.height,
+        POINTS * (room.width + 2 * free) / box.width,
+    ]
     fits = np.argwhere(minimum_filter(region, [int(n) + 1 for n in needed], mode="constant"))
     if not len(fits):
         text.remove()
