@@ -52,8 +52,8 @@ class Breakdown:
     strategy: str
     pe: Floats
     terms: Mapping[str, Floats]
+    beyond: NDArray[np.bool_]
     cause: str | None = None
-    beyond: NDArray[np.bool_] | None = None
 
     @property
     def total(self) -> Floats:
@@ -80,8 +80,8 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
         strategy,
         line["pe"].values.astype(float),
         {name: seconds for name, seconds in terms.items() if (seconds > 0).any()},
-        name_stop(limit, int(allowed[-1])),
         find_beyond(limit[allowed]),
+        name_stop(limit, int(allowed[-1])),
     )
 
 
@@ -175,7 +175,7 @@ def _write_note(breakdown: Breakdown, shown: Mapping[str, Floats]) -> str:
     """What ends the picture, and what is too little to be seen."""
     rest = [name.replace("_", " ") for name in breakdown.terms if name not in shown]
     parts = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
-    if breakdown.beyond is not None and breakdown.beyond.any():
+    if breakdown.beyond.any():
         parts.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
     if rest:
         parts.append(f"too little to be seen: {', '.join(rest)}")

@@ -133,7 +133,7 @@ def scale_counts(axes: Axes, counts: Floats) -> None:
     low, high = float(np.min(counts)), float(np.max(counts))
     if np.floor(np.log2(high)) > np.ceil(np.log2(low)):
         axes.xaxis.set_major_locator(LogLocator(base=2))
-    else:  # not two powers of two to be told apart by
+    else:  # fewer than two powers of two are among them
         axes.set_xticks(sorted({low, high}))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.xaxis.set_minor_locator(NullLocator())

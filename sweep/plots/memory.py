@@ -150,7 +150,7 @@ def draw_memory(memory: Memory, size: Size = "page") -> Figure:
         title = f"memory of the fullest PE: {memory.place}"
         height = SCALES[size].measure_rows(BAR * max(len(bars), FEWEST))
         figure, axes = make_axes(size, title, _write_note(memory), height)
-        keys = [*_draw_parts(axes, bars), _draw_capacity(axes, bars[0].capacity)]
+        keys: list[Any] = [*_draw_parts(axes, bars), _draw_capacity(axes, bars[0].capacity)]
         axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
         axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(EngFormatter("B"))

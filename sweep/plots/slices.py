@@ -24,8 +24,9 @@ from sweep.questions.summary_table import Source, read_cells
 if TYPE_CHECKING:
     import xarray as xr
 
-# What every picture says of such a batch.
+# What notes, and legends in two lines, say of cells that `find_beyond` finds.
 BEYOND = "global batch larger than the data set"
+BEYOND_KEY = "global batch larger\nthan the data set"
 
 
 def open_slice(
