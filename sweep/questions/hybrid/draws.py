@@ -1,4 +1,4 @@
-"""Joint draws of what is not known of the machine, of its oracle and of the law of epochs.
+"""Joint draws of the unknown in the machine, in its oracle and in the law of epochs.
 
 Points of one Sobol sequence, the same for every question: what all contenders share moves them
 together, and ratios are known better than times. The first draw, number 0, is what is expected.
@@ -16,7 +16,7 @@ from grids.models.layers import Floats
 # p10 is the 26th smallest. Eight neighbours share one of the machine's 32 draws
 # (grids/inputs/uncertainty.py): eight points in a row are spread out in each dimension.
 COUNT = 256
-# As many whatever is asked: one hybrid more moves no other's interval.
+# Columns for as many in every question, so that one hybrid more moves no other's interval.
 MOST_CONTENDERS = 14
 PERCENTS = (10, 50, 90)
 
@@ -26,8 +26,8 @@ class Draws:
     """Normal numbers of mean 0 and variance 1, 0 in the first row.
 
     laws [draw, 2]: as `Convergence.draw_laws` takes them. stays [draw]: whether epochs stay as
-    they are below the smallest measured batch, False: they go on along the law, as in the first
-    row. errors [draw, contender]: the oracle's own, one a contender, whatever its PEs.
+    they are below the smallest measured batch; False: they go on along the law, as in the first
+    row. errors [draw, contender]: those of the oracle itself, one a contender, whatever its PEs.
     """
 
     laws: Floats
@@ -39,12 +39,12 @@ def make_draws() -> Draws:
     """The draws of all questions."""
     points = qmc.Sobol(3 + MOST_CONTENDERS, seed=0).random(COUNT)
     normals = np.concatenate([np.zeros((1, points.shape[1])), ndtri(points)])
-    # Nothing tells one form from the other: each has half of the draws.
+    # No measurement prefers one form of the law: each has half of the draws.
     return Draws(laws=normals[:, :2], stays=normals[:, 2] > 0, errors=normals[:, 3:])
 
 
 def find_percentiles(drawn: Floats) -> dict[str, float]:
-    """p10, p50 and p90 of what each draw [draw] gave, the expected one apart.
+    """p10, p50 and p90 of drawn values [draw], without the first, which is what is expected.
 
     Values that were drawn, and no mean of two: some may be infinite.
     """
