@@ -15,6 +15,8 @@ from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
 from kernels.oracle import answer_case
 from kernels.terms import TERMS, list_terms
+from sweep.cells.selection import Selection, locate_row
+from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
 from sweep.plots.slices import (
@@ -30,9 +32,6 @@ from sweep.plots.slices import (
     read_grid,
     read_slice,
 )
-from sweep.questions.row_places import locate_row
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr

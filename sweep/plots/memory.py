@@ -15,6 +15,10 @@ from grids.grid import LABELS, Grid
 from grids.reading.units import format_quantity
 from kernels.flags import FORBIDS, Limit
 from kernels.oracle import settle_choices
+from sweep.answers.memory_parts import list_memory_parts
+from sweep.answers.numbers import number
+from sweep.cells.selection import Selection, locate_row
+from sweep.cells.source import Source
 from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style
 from sweep.plots.slices import (
     BEYOND,
@@ -28,11 +32,6 @@ from sweep.plots.slices import (
     read_grid,
     read_slice,
 )
-from sweep.questions.memory_parts import list_memory_parts
-from sweep.questions.plain_numbers import number
-from sweep.questions.row_places import locate_row
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr

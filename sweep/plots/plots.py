@@ -2,13 +2,13 @@
 
 from matplotlib.figure import Figure
 
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
 from sweep.plots.breakdown import describe_breakdown, draw_breakdown
 from sweep.plots.figures import Size
 from sweep.plots.memory import describe_memory, draw_memory
 from sweep.plots.scaling import Quantity, describe_scaling, draw_scaling
 from sweep.plots.winners import describe_map, draw_map
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 
 class Plots:

@@ -14,6 +14,10 @@ from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.oracle import settle_choices
+from sweep.answers.draws import draw_times
+from sweep.answers.numbers import SHARES
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
 from sweep.plots.curves import draw_curve, make_hollow_key
 from sweep.plots.figures import (
@@ -39,9 +43,6 @@ from sweep.plots.slices import (
     open_slice,
     read_slice,
 )
-from sweep.questions.draws import PERCENTS, draw_times
-from sweep.questions.selection import Selection
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -172,7 +173,7 @@ def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
     draws = together.shape[-1]
     shares = alone.reshape(1, draws) / together.reshape(kept.size, draws) / pe[kept, None]
     shares[pe[kept] == 1] = 1.0  # one PE alone, whatever the strategy
-    ends = np.quantile(shares, [percent / 100 for percent in PERCENTS], axis=1) / value[kept]
+    ends = np.quantile(shares, SHARES, axis=1) / value[kept]
     low, high = (
         value * np.exp(np.interp(np.log(pe), np.log(pe[kept]), np.log(end))) for end in ends
     )

@@ -13,13 +13,12 @@ from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.case import Case
 from kernels.flags import FORBIDS, STOPS, Limit
+from sweep.cells.selection import SHOWN, Selection, locate_row, write_value
+from sweep.cells.source import Source, read_cells
 from sweep.cube.derived import Paradl
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
 from sweep.errors import NothingFeasibleError
-from sweep.questions.row_places import locate_row
-from sweep.questions.selection import SHOWN, Selection, write_value
-from sweep.questions.summary_table import Source, read_cells
 
 if TYPE_CHECKING:
     import xarray as xr

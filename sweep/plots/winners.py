@@ -16,6 +16,9 @@ from scipy.ndimage import minimum_filter
 from grids.grid import LABELS
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, suggest_name
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.cells.space import list_given
 from sweep.cube.derived import Paradl
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
 from sweep.plots.looks import Look, choose_ink, choose_looks
@@ -32,9 +35,6 @@ from sweep.plots.slices import (
     read_slice,
     write_axis,
 )
-from sweep.questions.selection import Selection
-from sweep.questions.space import list_given
-from sweep.questions.summary_table import Source
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -7,11 +7,11 @@ import numpy as np
 
 from grids.convergence.entry import Convergence
 from kernels.flags import FORBIDS
+from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.draws import find_percentiles
 from sweep.questions.hybrid.epochs import draw_epochs
 from sweep.questions.hybrid.lines import Line
-from sweep.questions.plain_numbers import finite
 
 
 def describe_convergence(convergence: Convergence, samples: float) -> dict[str, Any]:
