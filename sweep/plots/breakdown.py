@@ -19,6 +19,7 @@ from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
+from sweep.plots.looks import BLUE, ORANGE
 from sweep.plots.slices import (
     BEYOND,
     build_case,
@@ -43,8 +44,8 @@ SUMMED = (*list_terms("compute"), *list_terms("communication"))
 class Breakdown:
     """Seconds an iteration of each term that is not zero throughout, by PE count, ascending.
 
-    The PE counts are those that nothing forbids; cause: what forbids the next one, None: the axis
-    ends. beyond: where the global batch is larger than the data set.
+    The PE counts are those that nothing forbids. beyond: where the global batch is larger than the
+    data set. cause: what forbids the next PE count; None: the axis ends.
     """
 
     place: str
@@ -62,7 +63,7 @@ class Breakdown:
 
 
 def describe_breakdown(source: Source, selection: Selection | None = None) -> Breakdown:
-    """The terms of a slice with one strategy: as the cube holds them, else of the kernels.
+    """The terms of a slice with one strategy: as the cube holds them, else as the kernels do.
 
     InputError: an axis beside pe with several values. NothingFeasibleError: no PE count.
     """
@@ -85,25 +86,25 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
 
 def _holds_terms(grid: Grid, line: "xr.Dataset") -> bool:
-    """Whether the cube has all that the terms of an iteration follow from."""
+    """Whether the cube has all terms, and the replicas that iterations are counted from."""
     at = locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS})
     counted = "replicas" in line or grid.strategies[at[3]].group != "best"
     return counted and all(name in line for name in SUMMED)
 
 
 def _read_terms(line: "xr.Dataset") -> dict[str, Floats]:
-    """Stored seconds an epoch, of an iteration."""
+    """Seconds an iteration of stored terms, which are of an epoch."""
     iterations = Paradl(line).iterations.broadcast_like(line["limit"]).values.reshape(-1)
     return {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
 
 
 def _compute_terms(grid: Grid, line: "xr.Dataset") -> dict[str, Floats]:
-    """The terms of the cells as the kernels have them."""
+    """Seconds an iteration of terms that the kernels compute of the cells."""
     answer = answer_case(build_case(grid, line))
     shape = line["limit"].shape[len(LABELS) :]
 
     def spread(values: object) -> Floats:
-        """Over all cells, also where the kernels know that nothing varies."""
+        """A value of each cell, also where the kernels know that nothing varies."""
         return np.broadcast_to(np.asarray(values, float), shape).reshape(-1)
 
     iterations = spread(answer.iterations)
@@ -112,8 +113,8 @@ def _compute_terms(grid: Grid, line: "xr.Dataset") -> dict[str, Floats]:
 
 # Compute is blue and plain, communication orange and hatched, as in the pictures of accuracy; of
 # neighbours in a stack one is darker.
-BLUES = ("#0072B2", "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
-ORANGES = ("#E69F00", "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
+BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
+ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
 HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
 LOOKS: Mapping[str, Mapping[str, Any]] = {
     name: {"facecolor": colour} for name, colour in zip(list_terms("compute"), BLUES, strict=True)
@@ -171,7 +172,7 @@ def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
 
 
 def _write_note(breakdown: Breakdown, shown: Mapping[str, Floats]) -> str:
-    """What ends the picture, and what is too little to be seen."""
+    """The limit at the end, the batches too large, and the terms too little to be seen."""
     rest = [name.replace("_", " ") for name in breakdown.terms if name not in shown]
     parts = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
     if breakdown.beyond.any():

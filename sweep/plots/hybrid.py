@@ -71,6 +71,6 @@ def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
 
 
 def _make_title(answer: Mapping[str, Any]) -> str:
-    """What was trained, where, and what the bands are."""
+    """The model, data set, machine and batch, and the meaning of bands."""
     where = f" on {answer['system']}" if answer["system"] else ""
     return f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}; bands: 80%"

@@ -41,7 +41,7 @@ MOST_BARS = 20
 
 @dataclass(frozen=True)
 class Bar:
-    """Bytes of the fullest PE by part, of a strategy, or of a PE count; of its capacity [B]."""
+    """A strategy or a PE count with the bytes of its fullest PE by part; capacity: a PE's [B]."""
 
     name: str
     parts: Mapping[str, float]
@@ -56,10 +56,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what all are about.
+    """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what they have in common.
 
-    forbidden: what is left out, with why; that memory is too small leaves nothing out. beyond: bars
-    whose global batch is larger than the data set.
+    forbidden: what has no bar, with the reason; too little memory is none. beyond: bars whose
+    global batch is larger than the data set.
     """
 
     place: str
@@ -170,7 +170,7 @@ def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
 
 
 def _write_note(memory: Memory) -> str:
-    """What has no bar, and why; whose batch is too large."""
+    """Bars that are left out, with the reason, and those whose global batch is too large."""
     parts = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
     if memory.beyond:
         parts.append(f"{BEYOND}: {', '.join(memory.beyond)}")

@@ -85,9 +85,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Curves in the order of the cube, and the strategies without any, with why.
+    """Curves in the order of the cube, and the strategies without one, with the reason.
 
-    place: what all of it is about. known: all strategies of the cube, which colours go by.
+    place: what they have in common. known: all strategies of the cube, which colours go by.
     """
 
     quantity: Quantity
@@ -159,9 +159,9 @@ def _find_band(line: "xr.Dataset", quantity: Quantity) -> Band | None:
 
 
 def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
-    """The same of the efficiency, a ratio of two times of one machine: both from the same draws.
+    """The ends for efficiency, a ratio of two times of one machine: both from the same draws.
 
-    Of more than 64 PE counts evenly some, and between them by straight lines in logarithms.
+    Drawn at 64 PE counts at most; between them ends are straight lines in logarithms.
     """
     grid = Paradl(line).grid.ask_intervals()
     if not grid.has_intervals:  # Table III

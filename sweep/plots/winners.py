@@ -47,13 +47,13 @@ A_DOUBLING = 2  # columns that are left where PE counts double
 
 @dataclass(frozen=True)
 class Map:
-    """Times [s an epoch] of strategies [strategy, axis, pe], infinite where nothing is allowed.
+    """Times [s an epoch] of strategies [strategy, axis, pe], infinite where they are forbidden.
 
-    axis: the name of the upright one. place: what all of it is about. given: whether the axis is a
-    parameter of the machine, each value of which is a machine of its own. chosen: axes along which
-    each strategy has its best value. counts: how many PE counts the slice has, of many of which
-    some are shown. known: all strategies of the cube, which colours go by. beyond [axis, pe]: where
-    the winner's global batch is larger than the data set.
+    place: what all cells have in common. axis: the name of the upright one, and its values. counts:
+    PE counts of the slice, not all of which are shown. known: all strategies of the cube, which
+    colours go by. beyond [axis, pe]: where the winner's global batch is larger than the data set.
+    given: whether the upright axis is a parameter of the machine, each value another machine.
+    chosen: axes along which each strategy has its best value.
     """
 
     place: str
@@ -192,7 +192,7 @@ def _find_regions(shown: Map, x: Floats, y: Floats) -> dict[str, NDArray[np.bool
 
 
 def _write_note(shown: Map) -> str:
-    """What is given and what is chosen along axes, and that some columns are left out."""
+    """Whether axes are given or chosen, and that not all columns are shown."""
     parts = []
     if shown.given:
         parts.append(f"{write_axis(shown.axis)} is given: each value is another machine")
