@@ -11,11 +11,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from grids.grid import LABELS, Grid
+from grids.entries.strategies import parse_strategy
+from grids.grid import LABELS
 from grids.models.layers import Floats
 from kernels.oracle import answer_case
-from kernels.terms import TERMS, list_terms
-from sweep.cells.selection import Selection, locate_row
+from kernels.terms import list_terms
+from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
@@ -30,7 +31,6 @@ from sweep.plots.slices import (
     name_reasons,
     name_stop,
     open_slice,
-    read_grid,
     read_slice,
 )
 
@@ -67,14 +67,13 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
     InputError: an axis beside pe with several values. NothingFeasibleError: no PE count.
     """
-    cells = read_slice(open_slice(source, selection, (*TERMS, "replicas")), ("pe",))
+    cells = read_slice(open_slice(source, selection, SUMMED), ("pe",))
     limit = cells["limit"].values.reshape(-1)
     allowed = np.flatnonzero(find_allowed(limit))
     place, strategy = describe_place(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
     expect_any(allowed, name_reasons(limit))
     line = cells.isel(pe=allowed)
-    grid = read_grid(line)
-    terms = _read_terms(line) if _holds_terms(grid, line) else _compute_terms(grid, line)
+    terms = _read_terms(line) if _holds_terms(line) else _compute_terms(line)
     return Breakdown(
         place,
         strategy,
@@ -85,10 +84,9 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
     )
 
 
-def _holds_terms(grid: Grid, line: "xr.Dataset") -> bool:
+def _holds_terms(line: "xr.Dataset") -> bool:
     """Whether the cube has all terms, and the replicas that iterations are counted from."""
-    at = locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS})
-    counted = "replicas" in line or grid.strategies[at[3]].group != "best"
+    counted = "replicas" in line or parse_strategy(str(line["strategy"].item())).group != "best"
     return counted and all(name in line for name in SUMMED)
 
 
@@ -98,9 +96,9 @@ def _read_terms(line: "xr.Dataset") -> dict[str, Floats]:
     return {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
 
 
-def _compute_terms(grid: Grid, line: "xr.Dataset") -> dict[str, Floats]:
+def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
     """Seconds an iteration of terms that the kernels compute of the cells."""
-    answer = answer_case(build_case(grid, line))
+    answer = answer_case(build_case(Paradl(line).grid, line))
     shape = line["limit"].shape[len(LABELS) :]
 
     def spread(values: object) -> Floats:

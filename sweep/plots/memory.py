@@ -19,6 +19,7 @@ from sweep.answers.memory_parts import list_memory_parts
 from sweep.answers.numbers import number
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
+from sweep.cube.derived import Paradl
 from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style
 from sweep.plots.slices import (
     BEYOND,
@@ -29,7 +30,6 @@ from sweep.plots.slices import (
     list_by_cause,
     name_reasons,
     open_slice,
-    read_grid,
     read_slice,
 )
 
@@ -82,7 +82,7 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
     named = {_name_bar(cell, by): cell for cell in single}
     existing = {name: cell for name, cell in named.items() if _exists(cell)}
     expect_any(existing, name_reasons(cells["limit"].values))
-    grid = read_grid(cells)
+    grid = Paradl(cells).grid
     return Memory(
         describe_place(cells, shown=(by,)),
         by,

@@ -53,11 +53,6 @@ def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
     return cells.load()
 
 
-def read_grid(cells: "xr.Dataset") -> Grid:
-    """The design space that the cells are of."""
-    return Paradl(cells).grid
-
-
 def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> Case:
     """The kernels' case of cells with one value of each label, for what the cube does not hold.
 
@@ -114,7 +109,7 @@ def describe_place(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
 
     Such as `vgg16, imagenet on abci, b = 64`.
     """
-    names = {"batch": "b" if read_grid(cells).spec.scaling == "weak" else "B", "pe": "p"}
+    names = {"batch": "b" if Paradl(cells).grid.spec.scaling == "weak" else "B", "pe": "p"}
     single = [str(dim) for dim in cells.dims if cells.sizes[dim] == 1 and dim not in shown]
     labels = {dim: str(cells[dim].values[0]) for dim in single if dim in LABELS}
     where = f" on {labels.pop('system')}" if "system" in labels else ""
