@@ -1,4 +1,4 @@
-"""What `calibrate` answers: the calibration, as its file has it."""
+"""The answer of `calibrate`: the calibration, as its file has it."""
 
 from typing import Annotated, Any, TypedDict
 
@@ -9,7 +9,7 @@ SPREAD = "spread of the logarithm of what remains unexplained"
 
 
 class ErrorRecord(TypedDict):
-    """What the formulas leave unexplained."""
+    """Errors that the formulas leave unexplained."""
 
     serial: Annotated[float, Fact(f"{SPREAD}, computing on one PE")]
     group: Annotated[float, Fact(f"{SPREAD}, computing in groups")]

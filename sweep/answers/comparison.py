@@ -1,4 +1,4 @@
-"""What `compare` answers: measured runs beside their predictions."""
+"""The answer of `compare`: measured runs beside their predictions."""
 
 from typing import Annotated, Any, TypedDict
 

@@ -1,4 +1,4 @@
-"""What `place` answers: where operators run, when, and how sure it is."""
+"""The answer of `place`: where operators run, when, and how sure it is."""
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 

@@ -1,4 +1,4 @@
-"""What `predict` and `explain` answer of one configuration."""
+"""The answers of `predict` and `explain` about one configuration."""
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 

@@ -20,7 +20,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 @dataclass(frozen=True)
 class Answer:
-    """What a verb answers: rows, or one record of them.
+    """The answer of a verb: rows, or one record.
 
     axes: rows have values along a space's axes, too, and of several machines their settings;
     `sought` where a row may be of no cell, and its values null.

@@ -59,7 +59,7 @@ Notes = Annotated[
 
 
 class Place(TypedDict):
-    """What a row is of."""
+    """The labels of a row."""
 
     model: Model
     dataset: Dataset

@@ -41,7 +41,7 @@ def _climb(root: Path, path: PurePosixPath) -> Iterator[Path]:
 
 
 def _read_limit(file: Path) -> int | None:
-    """What a file of the kernel says; "max", and a file that is not there, set no limit."""
+    """The limit that a file of the kernel sets; "max", and a file that is not there, set none."""
     text = _read_text(file).strip()
     # Version 1 says "no limit" by a number near 2**63, more than any machine has: as a least of
     # several it does no harm.
