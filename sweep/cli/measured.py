@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from sweep.cli.exits import MISSED
+from sweep.cli.commands import MISSED, report_long
 from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import AllReduce, Calibration, Form, Oracle
-from sweep.cli.waiting import report_long
 from sweep.show.visible import tell
 
 Measured = Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from grids.reading.errors import InputError, shorten
-from sweep.cli.exits import INTERRUPTED, NOTHING_FEASIBLE, end
+from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end
 from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import Dataset, Form, System

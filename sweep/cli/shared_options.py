@@ -1,12 +1,38 @@
 """Arguments and options that several commands share, one type each."""
 
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Annotated, Literal
 
 import typer
 
-from sweep.cli.completion import complete_entries, complete_strategies
 from sweep.cube.object_store import locate_store
+
+Completer = Callable[[str], list[str]]
+
+
+def complete_entries(kind: Literal["model", "dataset", "system"]) -> Completer:
+    """The names of catalogue entries that begin so."""
+
+    def complete(incomplete: str) -> list[str]:
+        from grids.names import list_names  # late: each command line imports this file
+
+        return _complete_last(incomplete, list_names(kind))
+
+    return complete
+
+
+def complete_strategies(incomplete: str) -> list[str]:
+    """The strategies that begin so."""
+    from grids.entries.strategies import TABLE_III
+
+    return _complete_last(incomplete, TABLE_III)
+
+
+def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
+    """A list such as `abci,dgx` with its last name in full."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def locate_if_given(store: str | None) -> str | None:

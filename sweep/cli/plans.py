@@ -5,39 +5,41 @@ from typing import Annotated
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.exits import NOTHING_FEASIBLE, end
+from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
 from sweep.cli.objectives import PriceOption, parse_price
 from sweep.cli.shared_options import Form
-from sweep.cli.spaces import All, Asked, ask_cube, ask_space
+from sweep.cli.spaces import All, SpaceOptions, Subject
 
 
-@ask_space
-def bottleneck(asked: Asked, every: All = False, form: Form = "table") -> None:
+@spread_options
+def bottleneck(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
     """What an iteration waits for along the PE counts, and what fills the memory."""
+    subject = options.read()
     from sweep.questions.bottleneck import list_bottlenecks as ask
     from sweep.show.planning import show_bottlenecks
 
-    rows = ask_cube(asked, lambda: ask(asked.source, asked.selection, asked.max_global_batch))
+    rows = subject.ask(lambda: ask(subject.source, subject.selection, subject.max_global_batch))
     show_bottlenecks(rows, form, every)
     if not rows:
         end("no such configuration exists: more PEs than the strategy can use", NOTHING_FEASIBLE)
 
 
-@ask_space
-def sensitivity(asked: Asked, every: All = False, form: Form = "table") -> None:
+@spread_options
+def sensitivity(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
     """Which upgrade pays: elasticities of the time of an epoch, exact by differentiation."""
+    subject = options.read()
     from sweep.questions.sensitivity import list_sensitivities as ask
     from sweep.show.planning import show_sensitivities
 
-    rows = ask_cube(asked, lambda: ask(asked.source, asked.selection, asked.max_global_batch))
+    rows = subject.ask(lambda: ask(subject.source, subject.selection, subject.max_global_batch))
     show_sensitivities(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible; why: paradl best", NOTHING_FEASIBLE)
 
 
-@ask_space
+@spread_options
 def provision(
-    asked: Asked,
+    options: SpaceOptions,
     deadline: Annotated[
         str | None, typer.Option(help="Of the training, such as '2 h': the fewest PEs for it.")
     ] = None,
@@ -71,39 +73,41 @@ def provision(
         )
     if need is not None and holds is not None:
         raise InputError("belongs to --deadline", where="--holds", advice="leave it out")
+    subject = options.read()
     if deadline is None:
         assert need is not None  # one of both is given
-        _show_needs(asked, need, efficiency, every, form)
+        _show_needs(subject, need, efficiency, every, form)
         return
     from sweep.questions.provision import list_provisions as ask
     from sweep.show.planning import show_provisions
 
-    rows = ask_cube(
-        asked,
+    rows = subject.ask(
         lambda: ask(
-            asked.source,
+            subject.source,
             deadline,
-            asked.selection,
+            subject.selection,
             epochs=epochs,
             price=parse_price(price),
-            max_global_batch=asked.max_global_batch,
+            max_global_batch=subject.max_global_batch,
             holds=holds,
-        ),
+        )
     )
     show_provisions(rows, form, every)
     if not any(row["pe"] is not None for row in rows):
         end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
 
 
-def _show_needs(asked: Asked, need: str, efficiency: float | None, every: bool, form: Form) -> None:
+def _show_needs(
+    subject: Subject, need: str, efficiency: float | None, every: bool, form: Form
+) -> None:
     """Print what a goal needs of one parameter."""
     from sweep.questions.needs import list_needs as ask
     from sweep.show.planning import show_needs
 
-    rows = ask_cube(asked, lambda: ask(asked.source, need, asked.selection, efficiency=efficiency))
+    rows = subject.ask(lambda: ask(subject.source, need, subject.selection, efficiency=efficiency))
     show_needs(rows, form, every)
     if all(str(row["reason"]).startswith("never") for row in rows):
         end(f"no value of {need} will do", NOTHING_FEASIBLE)
 
 
-PLANNING = (bottleneck, sensitivity, provision)
+PLANS = (bottleneck, sensitivity, provision)

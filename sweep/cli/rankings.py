@@ -1,55 +1,30 @@
-"""Commands that ask a cube. As in `sweep.cli.main`, heavy imports are inside them."""
+"""Commands that compare strategies. As in `sweep.cli.main`, heavy imports are inside them."""
 
-import sys
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.exits import FAILED, NOTHING_FEASIBLE, end
+from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
 from sweep.cli.objectives import (
     OBJECTIVES,
     TIMES,
     ObjectiveOption,
     PriceOption,
+    TimeOption,
     parse_price,
 )
-from sweep.cli.shared_options import Form, Store
-from sweep.cli.spaces import All, Asked, ask_cube, ask_space, end_if_empty
+from sweep.cli.shared_options import Form
+from sweep.cli.spaces import All, SpaceOptions, Subject
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
     from kernels.statistics import Objective
 
 
-def status(
-    store: Store,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Read all that is done, and name what is damaged.")
-    ] = False,
-    form: Form = "table",
-) -> None:
-    """How much of a cube is done."""
-    from sweep.engine.progress import bar, lines
-    from sweep.questions.status import read_status as ask
-    from sweep.questions.status import verify_status
-    from sweep.show.damage import advise_on_damage, show_verified
-    from sweep.show.tables import show_one
-
-    if not verify:
-        show_one(ask(store), form)
-        return
-    shown = partial(bar if sys.stderr.isatty() else lines, what="verify")
-    verdict = verify_status(store, shown)
-    show_verified(verdict, form)
-    if verdict["damaged"]:
-        end(advise_on_damage(verdict), FAILED)
-
-
-@ask_space
+@spread_options
 def limits(
-    asked: Asked,
+    options: SpaceOptions,
     efficiency: Annotated[
         float, typer.Option(help="Parallel efficiency that counts as efficient.")
     ] = 0.5,
@@ -73,27 +48,28 @@ def limits(
     form: Form = "table",
 ) -> None:
     """How far each strategy scales, and what stops it; or where one overtakes another."""
+    subject = options.read(objective)
+    if crossovers is not None:
+        _show_crossovers(subject, crossovers, objective, price, every, form)
+        return
     from sweep.questions.limits import add_ranges, expects_intervals
     from sweep.questions.limits import list_limits as ask
     from sweep.show.answers import SCREENFUL
     from sweep.show.limits import show_limits
 
-    if crossovers is not None:
-        _show_crossovers(asked, crossovers, objective, price, every, form)
-        return
-    by, bound = _expect_time(objective), asked.max_global_batch
+    by, bound = _expect_time(objective), subject.max_global_batch
 
     def answer() -> list[dict[str, Any]]:
-        rows = ask(asked.source, efficiency, asked.selection, by, bound, intervals=False)
+        rows = ask(subject.source, efficiency, subject.selection, by, bound, intervals=False)
         shown = rows if every or form != "table" else rows[:SCREENFUL]
         if not expects_intervals(len(shown), intervals or None):
             return rows
-        told = add_ranges(asked.source, shown, efficiency, asked.selection, by, bound)
-        return [*told, *rows[len(shown) :]]
+        ranged = add_ranges(subject.source, shown, efficiency, subject.selection, by, bound)
+        return [*ranged, *rows[len(shown) :]]
 
-    rows = ask_cube(asked, answer)
+    rows = subject.ask(answer)
     show_limits(rows, form, every)
-    end_if_empty(asked, rows)
+    subject.end_if_empty(rows)
 
 
 def _expect_time(objective: str) -> "Objective":
@@ -108,7 +84,7 @@ def _expect_time(objective: str) -> "Objective":
 
 
 def _show_crossovers(
-    asked: Asked,
+    subject: Subject,
     along: str,
     objective: str,
     price: list[str] | None,
@@ -121,27 +97,26 @@ def _show_crossovers(
     from sweep.show.crossovers import show_crossovers
 
     goal, prices = OBJECTIVES[objective], parse_price(price)
-    rows = ask_cube(
-        asked,
+    rows = subject.ask(
         lambda: ask(
-            asked.source,
+            subject.source,
             along,
-            asked.selection,
+            subject.selection,
             objective=goal,
             price=prices,
-            max_global_batch=asked.max_global_batch,
-        ),
+            max_global_batch=subject.max_global_batch,
+        )
     )
     show_crossovers(rows, form, every, goal)
-    same = tell_same(asked.source, asked.selection, goal)
+    same = tell_same(subject.source, subject.selection, goal)
     if same:
         tell(f"paradl: {same}")
-    end_if_empty(asked, rows)
+    subject.end_if_empty(rows)
 
 
-@ask_space
+@spread_options
 def best(
-    asked: Asked,
+    options: SpaceOptions,
     objective: ObjectiveOption = "epoch-time",
     price: PriceOption = None,
     across: Annotated[
@@ -154,24 +129,71 @@ def best(
     form: Form = "table",
 ) -> None:
     """Strategies ranked, each with its best free parameters; and why not the losers."""
+    subject = options.read(objective)
     from sweep.questions.best import rank_strategies as ask
     from sweep.show.ranking import describe_losers, show_ranking
 
-    rows = ask_cube(
-        asked,
+    rows = subject.ask(
         lambda: ask(
-            asked.source,
-            asked.selection,
+            subject.source,
+            subject.selection,
             OBJECTIVES[objective],
             price=parse_price(price),
-            max_global_batch=asked.max_global_batch,
+            max_global_batch=subject.max_global_batch,
             across=across,
             why=why or None,
-        ),
+        )
     )
     show_ranking(rows, form, OBJECTIVES[objective], every)
     if not any(row["feasible"] for row in rows):
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
 
 
-QUESTIONS = (status, limits, best)
+@spread_options
+def pareto(
+    options: SpaceOptions,
+    against: Annotated[
+        Literal["pe-hours", "cost", "memory"], typer.Option(help="What time is weighed against.")
+    ] = "pe-hours",
+    price: PriceOption = None,
+    objective: TimeOption = "epoch-time",
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """Configurations of which none is both faster and cheaper."""
+    subject = options.read(objective)
+    from sweep.questions.pareto import pareto as ask
+    from sweep.show.answers import show_rows
+
+    by, prices = TIMES[objective], parse_price(price)
+    rows = subject.ask(
+        lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices)
+    )
+    show_rows(rows, form, every)
+    if not rows:
+        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+
+
+@spread_options
+def regret(
+    options: SpaceOptions,
+    over: Annotated[
+        str, typer.Option(help="What one does not know: system, draws, or an axis but pe.")
+    ] = "system",
+    objective: TimeOption = "epoch-time",
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """Strategies by their worst slowdown when the machine is not known."""
+    subject = options.read(objective)
+    from sweep.questions.regret import regret as ask
+    from sweep.show.regret import show_regrets
+
+    by = TIMES[objective]
+    rows = subject.ask(lambda: ask(subject.source, subject.selection, over=over, objective=by))
+    show_regrets(rows, over, form, every)
+    if not any(row["rank"] for row in rows):
+        end("no strategy is feasible throughout", NOTHING_FEASIBLE)
+
+
+RANKINGS, TRADES = (limits, best), (pareto, regret)
