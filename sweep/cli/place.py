@@ -96,7 +96,7 @@ def parse_micro_batches(text: str) -> int | list[int]:
 
 
 def _explain_memory(smallest: int | None) -> str:
-    """What would do where memory does not."""
+    """The number of devices that would do where memory does not."""
     more = "how many would do is not known" if smallest is None else f"{smallest} devices would do"
     return f"nothing feasible: no placement fits the devices' memory; {more}"
 

@@ -1,4 +1,4 @@
-"""What a sweep will do, in words, before it does it."""
+"""A sweep in words, before it runs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -103,7 +103,7 @@ def _describe_hands(grid: Grid, plan: Plan, workers: int) -> str:
 
 
 def preview_sweep(url: str, grid: Grid, workers: int, extend: bool) -> str:
-    """What a sweep into the store at `url` would do."""
+    """The plan of a sweep into the store at `url`, in words."""
     if not extend:
         return outline_plan(grid, plan_cube(grid), workers)
     cube = find_existing(url, "r")  # a preview makes nothing

@@ -169,7 +169,7 @@ def pareto(
     rows = subject.ask(
         lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices)
     )
-    show_rows(rows, form, every)
+    show_rows(rows, form, every, above=None)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 

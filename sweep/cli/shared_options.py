@@ -144,9 +144,9 @@ Form = Annotated[
 ]
 
 
-def tell_version(asked: bool) -> None:
+def print_version(wanted: bool) -> None:
     """Print the version and end, where it is asked for."""
-    if asked:
+    if wanted:
         print(f"paradl {version('paradl')}")
         raise typer.Exit
 
@@ -154,6 +154,6 @@ def tell_version(asked: bool) -> None:
 Version = Annotated[
     bool,
     typer.Option(
-        "--version", callback=tell_version, is_eager=True, help="Print the version and exit."
+        "--version", callback=print_version, is_eager=True, help="Print the version and exit."
     ),
 ]

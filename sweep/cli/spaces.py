@@ -1,4 +1,4 @@
-"""What every question is about: a store, or no store and the options of a design space.
+"""The subject of every question: a store, or no store and the options of a design space.
 
 With a store, options that name its axes choose a slice of it, as `--sel` does.
 """

@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 # Typer has no public name for the errors of a command line.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
-# What other programs have an option for, and what to write here.
+# Options of other programs, and what to write here.
 ELSEWHERE = {
     "--precision": "--system NAME:precision=bf16",
     "--software": "--system NAME:software=ddp",
@@ -48,7 +48,7 @@ def explain_usage(error: Any) -> None:
 
 
 def _find_option(option: str) -> str | None:
-    """What to write in the place of an option that a command lacks."""
+    """The option to write in the place of one that a command lacks."""
     from grids.entries.parameters import FREE  # late: pydantic comes with it
 
     name = option.lstrip("-").replace("-", "_")

@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 
 from rich.cells import cell_len
 
+from grids.entries.parameters import PARAMETERS
 from grids.reading.units import PREFIXES, format_quantity
 from sweep.answers.units import PREFIXED, UNITS
 from sweep.show.visible import escape_invisible
@@ -52,11 +53,11 @@ def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
     size, prefix = _choose_prefix(values) if unit else (None, "")
     if size is not None:
         values = [value / size if _is_number(value) else value for value in values]
-    told = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
+    shown = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
     return Column(
         escape_invisible(key),
         tuple(_format_lines(value, unit if size is None else None) for value in values),
-        "" if told is None else f"[{told}]",
+        "" if shown is None else f"[{shown}]",
         any(map(_is_number, values)),
     )
 
@@ -78,6 +79,16 @@ def _format_lines(value: object, unit: str | None) -> str:
     """A cell of a table: one line, of a tuple one line an item."""
     lines = value if isinstance(value, tuple) else (value,)
     return "\n".join(escape_invisible(format_cell(each, unit)) for each in lines)
+
+
+def format_value(parameter: str, value: float | None) -> str:
+    """A parameter's value with its unit."""
+    if value is None:
+        return "-"
+    row = PARAMETERS[parameter]
+    if row.unit == "1":
+        return f"{value:,.0f}" if row.whole else f"{value:.4g}"
+    return format_quantity(value, row.unit)
 
 
 def format_cell(value: object, unit: str | None = None) -> str:

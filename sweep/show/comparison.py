@@ -60,16 +60,16 @@ def _format_interval(row: Row) -> str:
 
 
 def _format_memory(row: Row) -> str:
-    """What one PE held, and what is predicted of it."""
+    """The memory of one PE, measured and predicted."""
     measured, predicted = (row[f"{which}_memory"] for which in ("measured", "predicted"))
     if measured is None:
         return "-"
-    said = "-" if predicted is None else format_quantity(predicted, "B")
-    return f"{format_quantity(measured, 'B')}, predicted {said}"
+    expected = "-" if predicted is None else format_quantity(predicted, "B")
+    return f"{format_quantity(measured, 'B')}, predicted {expected}"
 
 
 def _list_remarks(row: Row) -> list[str]:
-    """What is to be said of a run: that it stands out, or why it has no prediction."""
+    """Remarks on a run: that it stands out, or why it has no prediction."""
     remarks = [name for name in ("anomaly", "extrapolation") if row[name]]
     return remarks if row["reason"] is None else [*remarks, row["reason"]]
 

@@ -1,4 +1,4 @@
-"""What `status --verify` tells: how much of a cube is done, and a line for each damaged file."""
+"""A verified cube as text: how much of it is done, and a line for each damaged file."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ def show_verified(verified: dict[str, Any], form: Format) -> None:
 
 
 def advise_on_damage(verified: dict[str, Any]) -> str:
-    """What became of the damaged files, and what to do."""
+    """The fate of the damaged files, and advice."""
     blocks = len({each["block"] for each in verified["damaged"] if each["block"] is not None})
     what = f"{len(verified['damaged'])} damaged files, {blocks} blocks"
     if verified["left"]:
         return f"{what}; the marks were not changed: {verified['left']}"
-    todo = "run the same paradl sweep again to compute these blocks anew"
+    advice = "run the same paradl sweep again to compute these blocks anew"
     marks = any(each["variable"] == DONE for each in verified["damaged"])
-    return f"{what}; {todo if blocks or marks else 'they were written anew'}"
+    return f"{what}; {advice if blocks or marks else 'they were written anew'}"
 
 
 def _format_damage(row: Row) -> str:

@@ -59,7 +59,7 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
         parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
         print_table(parts, "Memory of the fullest PE")
         print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
-        launch = [{"": key, "value": told} for key, told in tell_launch(explanation["launch"])]
+        launch = [{"": key, "value": text} for key, text in list_launch_lines(explanation["launch"])]
         print_table(launch, "Launch", fixed=None)
         print(f"{len(explanation['layers'])} layers: --layers-table")
 
@@ -80,34 +80,34 @@ def show_layers(explanation: dict[str, Any], form: Format) -> None:
     print_table(_drop_empty_columns(kept), line)
 
 
-def tell_launch(launch: Row) -> list[tuple[str, Any]]:
-    """What to start: processes, their mesh and groups, and what each is fed."""
+def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
+    """Lines about what to start: processes, their mesh and groups, and their samples."""
     return [
-        ("command", _tell_command(launch)),
+        ("command", _describe_command(launch)),
         ("world_size", format_cell(launch["world_size"])),
-        *([("device_mesh", _tell_mesh(launch["mesh"]))] if launch["mesh"] else []),
-        *((f"{row['of']}_groups", _tell_groups(row)) for row in launch["groups"]),
-        ("sampler", _tell_sampler(launch)),
+        *([("device_mesh", _describe_mesh(launch["mesh"]))] if launch["mesh"] else []),
+        *((f"{row['of']}_groups", _describe_groups(row)) for row in launch["groups"]),
+        ("sampler", _describe_sampler(launch)),
         ("global_batch", format_cell(launch["global_batch"])),
     ]
 
 
-def _tell_command(launch: Row) -> tuple[str, ...]:
+def _describe_command(launch: Row) -> tuple[str, ...]:
     """The command of each node; a last one that is not full has fewer processes."""
     last = launch["last_node"]
     partial = last < launch["nproc_per_node"]
     return launch["command"], *([f"on the last node --nproc-per-node={last}"] if partial else [])
 
 
-def _tell_mesh(mesh: dict[str, int]) -> str:
+def _describe_mesh(mesh: dict[str, int]) -> str:
     """The arguments of PyTorch's `init_device_mesh`."""
     sizes, names = ", ".join(map(str, mesh.values())), ", ".join(f'"{name}"' for name in mesh)
     comma = "," if len(mesh) == 1 else ""
     return f"({sizes}{comma}), mesh_dim_names=({names}{comma})"
 
 
-def _tell_sampler(launch: Row) -> tuple[str, ...]:
-    """What a rank's loader is given."""
+def _describe_sampler(launch: Row) -> tuple[str, ...]:
+    """The arguments of a rank's loader."""
     sampler = launch["sampler"]
     batch, micro = (format_cell(launch[key]) for key in ("local_batch", "micro_batch"))
     count = launch["micro_batches"]
@@ -117,7 +117,7 @@ def _tell_sampler(launch: Row) -> tuple[str, ...]:
     )
 
 
-def _tell_groups(row: Row) -> tuple[str, ...]:
+def _describe_groups(row: Row) -> tuple[str, ...]:
     """Groups of ranks, their nodes, and what each rank of one has."""
     ranks = f"ranks {row['ranks']}"
     count = f"{row['count']} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"

@@ -149,12 +149,12 @@ def print_table(
     if left_out and len(rows) == 1:
         print_record(rows[0], title)  # a line a key loses nothing
         return
-    told = [f"{key}: {text}" for key, text in shared.items() if text]
+    constants = [f"{key}: {text}" for key, text in shared.items() if text]
     lines = [
         *([title] if title else []),
-        *_join_within(told, width),
+        *_join_within(constants, width),
         *table,
-        *_tell_left_out(left_out, complete, width),
+        *_name_left_out(left_out, complete, width),
     ]
     print("\n".join([*map(escape_invisible, lines), ""]))
 
@@ -162,7 +162,7 @@ def print_table(
 def _find_shared(
     rows: Sequence[Row], columns: Mapping[str, Column], fixed: Collection[str]
 ) -> dict[str, str]:
-    """What all of several rows say, by column; not where nothing would be left to tell them by."""
+    """The texts that several rows share, by column; none where nothing would tell them apart."""
     shared = {}
     for key, column in columns.items() if len(rows) > 1 else ():
         values = [row.get(key) for row in rows]
@@ -186,10 +186,10 @@ def _choose_rule() -> str:
     return "─" if (sys.stdout.encoding or "").lower().startswith("utf") else "-"
 
 
-def _tell_left_out(keys: Sequence[str], complete: Format, width: int | None) -> list[str]:
+def _name_left_out(keys: Sequence[str], complete: Format, width: int | None) -> list[str]:
     """Lines that name what a table has no room for, and where it is."""
-    told = f"left out for width: {', '.join(keys)}"
-    return _join_within([told, f"--format {complete} has all"], width) if keys else []
+    names = f"left out for width: {', '.join(keys)}"
+    return _join_within([names, f"--format {complete} has all"], width) if keys else []
 
 
 def _join_within(parts: Sequence[str], width: int | None) -> list[str]:
