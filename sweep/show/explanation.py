@@ -59,7 +59,9 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
         parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
         print_table(parts, "Memory of the fullest PE")
         print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
-        launch = [{"": key, "value": text} for key, text in list_launch_lines(explanation["launch"])]
+        launch = [
+            {"": key, "value": text} for key, text in list_launch_lines(explanation["launch"])
+        ]
         print_table(launch, "Launch", fixed=None)
         print(f"{len(explanation['layers'])} layers: --layers-table")
 

@@ -7,25 +7,16 @@ from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.questions.selection import write_value
 from sweep.questions.space import list_given
-from sweep.show.answers import SCREENFUL, factor_constants, print_headed
+from sweep.show.answers import SCREENFUL, drop_empty_columns, factor_constants, print_headed
 from sweep.show.tables import Format, Row, show
 from sweep.show.visible import tell
 
-# Of a row, what people read beside what its aim is; as JSON and CSV there is all of it.
-SHOWN = {
-    "rank": "rank",
-    **{label: label for label in LABELS},
-    "group_size": "group",
-    "segment_count": "segments",
-    "precision": "precision",
-    "software": "software",
-    "global_batch": "global_batch",
-    "epochs": "epochs",
-    "train_time": "train_time",
-    "epoch_time": "epoch_time",
-    "cost": "cost",
-    "memory": "memory",
-}
+# Columns behind a row's labels and axes; as JSON and CSV there is all of it.
+SHOWN = (
+    *("group_size", "segment_count", "precision", "software", "global_batch"),
+    *("epochs", "train_time", "epoch_time", "cost", "memory"),
+)
+HEADS = {"group_size": "group", "segment_count": "segments"}
 
 
 def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = True) -> None:
@@ -70,19 +61,22 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
 
 def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
     """Lines of allowed rows: axes behind the labels, no column that is empty throughout."""
-    heads = SHOWN | ({"pe_hours": "pe_hours"} if goal in ("pe_hours", "cost") else {})
     axes = _axes(rows[0])
     given = list_given(axes)
-    first = ["rank", *LABELS[:3], *given, LABELS[3], *(axis for axis in axes if axis not in given)]
-    order = [*first, *(key for key in heads if key not in first)]
-    kept = [key for key in order if any(row.get(key) is not None for row in rows)]
-    lines: list[Row] = []
-    for row in rows:
-        line = {heads.get(key, key): row.get(key) for key in kept}
-        strategy = {"strategy": shorten_label(row["strategy"])}
-        marks = {"marks": ", ".join(row["limit"])} if row["limit"] else {}
-        lines.append({**line, **strategy, **_describe_interval(row), **marks})
-    return lines
+    chosen = [axis for axis in axes if axis not in given]
+    hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
+    order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
+    return drop_empty_columns([_describe_winner(row, order) for row in rows])
+
+
+def _describe_winner(row: Row, order: Sequence[str]) -> Row:
+    """A line of an allowed row."""
+    return {
+        **{HEADS.get(key, key): row.get(key) for key in order},
+        "strategy": shorten_label(row["strategy"]),
+        **_describe_interval(row),
+        **({"marks": ", ".join(row["limit"])} if row["limit"] else {}),
+    }
 
 
 def _describe_interval(row: Row) -> Row:
