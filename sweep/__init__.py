@@ -16,6 +16,7 @@ from sweep.attach import attach
 if TYPE_CHECKING:
     from grids.reading.errors import InputError as InputError
     from sweep.calibration.calibrate import calibrate as calibrate
+    from sweep.cells.memory_cube import compute_space as compute_space
     from sweep.engine.run import open_dataset as open_dataset
     from sweep.engine.run import run as run
     from sweep.errors import RunError as RunError
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sweep.measured.compare import compare as compare
     from sweep.questions.best import best as best
     from sweep.questions.bottleneck import bottleneck as bottleneck
-    from sweep.questions.cells import compute_space as compute_space
     from sweep.questions.crossovers import crossovers as crossovers
     from sweep.questions.diff import diff as diff
     from sweep.questions.explain import explain as explain
@@ -57,7 +57,7 @@ _HOMES = {
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
     "diff": "sweep.questions.diff",
-    "compute_space": "sweep.questions.cells",
+    "compute_space": "sweep.cells.memory_cube",
     "crossovers": "sweep.questions.crossovers",
     "explain": "sweep.questions.explain",
     "export": "sweep.exports.export",

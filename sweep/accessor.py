@@ -5,7 +5,7 @@ Questions take what their functions in `sweep` take behind the cube, and answer 
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -23,7 +23,9 @@ from sweep.questions.pareto import look_up_prices, pareto
 from sweep.questions.provision import provision
 from sweep.questions.regret import regret
 from sweep.questions.sensitivity import sensitivity
-from sweep.show.plots.accessor import Plots
+
+if TYPE_CHECKING:
+    from sweep.plots.plots import Plots
 
 ASKED = (
     *(best, crossovers, diff, export, limits, needs),
@@ -71,8 +73,10 @@ class Accessor(Paradl):
         return self._map_labels("system", machines)
 
     @property
-    def plot(self) -> Plots:
-        """Pictures: scaling, map, memory, breakdown."""
+    def plot(self) -> "Plots":
+        """Pictures: scaling, map, memory, breakdown. RunError: matplotlib is not installed."""
+        from sweep.plots.plots import Plots  # late: matplotlib need not be there
+
         return Plots(self._ds)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,1 +1,1 @@
-"""Answers: what each verb answers, as types whose fields have units and meanings."""
+"""Answers: types whose fields have units and meanings, and what several questions share."""

@@ -75,7 +75,7 @@ class ConfigurationOptions:
         """The grid of this one cell; what is odd about it is said on stderr."""
         names = ("model", "dataset", "system", "strategy", "calibration")
         check_names({name: getattr(self, name) for name in names}, several=False)
-        from sweep.questions.configuration import Configuration
+        from sweep.cells.configuration import Configuration
 
         parameters: dict[str, Any] = dict(parse_settings(self.settings, "--set"))
         if self.max_global_batch is not None:

@@ -97,9 +97,10 @@ def accuracy(
 ) -> None:
     """Predicted next to measured times, a panel for each model and strategy."""
     comparison = _compare_runs(measured, calibration, system, oracle, allreduce)
-    from sweep.show.plots.accuracy import plot_accuracy
+    from sweep.plots.accuracy import draw_accuracy
+    from sweep.plots.figures import save_figure
 
-    plot_accuracy(comparison["rows"], output)
+    save_figure(draw_accuracy(comparison["rows"]), output)
 
 
 def _compare_runs(

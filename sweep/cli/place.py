@@ -72,9 +72,10 @@ def place(
             tell=_ignore if quiet else _Progress(time_limit),
         )
     if plot is not None and answer["feasible"]:
-        from sweep.show.plots.place import plot_placement
+        from sweep.plots.figures import save_figure
+        from sweep.plots.placement import draw_placement
 
-        plot_placement(answer, plot)
+        save_figure(draw_placement(answer), plot)
     show_placement(answer, form)
     if not answer["feasible"]:
         end(_explain_memory(answer["smallest_devices"]), NOTHING_FEASIBLE)

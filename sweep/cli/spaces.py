@@ -29,8 +29,8 @@ from sweep.cli.shared_options import (
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from sweep.questions.selection import Selection
-    from sweep.questions.summary_table import Source
+    from sweep.cells.selection import Selection
+    from sweep.cells.source import Source
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class Subject:
 
     def _compare_systems(self) -> None:
         """Say on stderr that systems differ in what nobody asked to compare."""
-        from sweep.questions.space import open_space
+        from sweep.cells.space import open_space
 
         systems = open_space(self.source, self.selection).systems
         if len({(each.precision, each.software) for each in systems}) > 1:
@@ -103,7 +103,7 @@ class Subject:
         """End where there are no rows, and say why."""
         if rows:
             return
-        from sweep.questions.space import open_space
+        from sweep.cells.space import open_space
 
         space = open_space(self.source, self.selection)
         pairs = product(space.places["model"], space.places["dataset"])
@@ -219,7 +219,7 @@ class SpaceOptions:
     def _read_space(self, objective: str | None) -> Subject:
         """A design space; what is not given is searched."""
         check_names(self._list_given((*AXES, "calibration")), several=True)
-        from sweep.questions.adhoc import Options, is_unbounded, make_grid
+        from sweep.cells.design_space import Options, is_unbounded, make_grid
 
         parameters: dict[str, Any] = dict(parse_settings(self.settings, "--set"))
         parameters |= self._list_given(("max_global_batch",))

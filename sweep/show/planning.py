@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
-from sweep.questions.row_places import CHOSEN
+from sweep.cells.source import CHOSEN
 from sweep.show.answers import show_rows
 from sweep.show.columns import format_value
 from sweep.show.ranking import shorten_label

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from grids.entries.parameters import PARAMETERS
-from sweep.questions.compared_systems import PLACES
+from sweep.answers.system_settings import PLACES
 from sweep.show.answers import show_rows
 from sweep.show.columns import format_value
 from sweep.show.tables import Format, Row

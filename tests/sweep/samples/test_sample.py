@@ -149,9 +149,7 @@ def replace_axes(**axes: object) -> dict[str, object]:
         (replace_axes(batch=[8, {"uniform": [1, 9]}]), "uniform: a range stands alone"),
         (replace_axes(segments={"uniform": [1, 9]}), "'segments' is not drawn from a range"),
         (replace_axes(dataset="cosmoflow-128"), "no samples of its data sets fit its models"),
-        (SPACE | {"convergence": "auto"}, "convergence: "),
-        (SPACE | {"outputs": ["comp_time", "epoch_time_p90"]}, "epoch_time_p90 is not sampled"),
-        (SPACE | {"outputs": ["straggler_wait"]}, "outputs: straggler_wait is not sampled"),
+        (SPACE | {"outputs": ["straggler_wait"]}, "outputs: rows have no straggler_wait"),
         (SPACE | {"outputs": ["elasticity_memory_memory_bandwidth"]}, "no slopes in memory_band"),
     ],
 )
