@@ -13,7 +13,7 @@ from sweep.cli.spaces import All, SpaceOptions, Subject
 
 @spread_options
 def bottleneck(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
-    """What an iteration waits for along the PE counts, and what fills the memory."""
+    """The bottleneck of an iteration at each PE count, and what fills the memory."""
     subject = options.read()
     from sweep.questions.bottleneck import list_bottlenecks as ask
     from sweep.show.planning import show_bottlenecks
@@ -26,7 +26,7 @@ def bottleneck(options: SpaceOptions, every: All = False, form: Form = "table") 
 
 @spread_options
 def sensitivity(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
-    """Which upgrade pays: elasticities of the time of an epoch, exact by differentiation."""
+    """Upgrades that pay: exact elasticities of an epoch's time in each parameter."""
     subject = options.read()
     from sweep.questions.sensitivity import list_sensitivities as ask
     from sweep.show.planning import show_sensitivities
@@ -41,29 +41,32 @@ def sensitivity(options: SpaceOptions, every: All = False, form: Form = "table")
 def provision(
     options: SpaceOptions,
     deadline: Annotated[
-        str | None, typer.Option(help="Of the training, such as '2 h': the fewest PEs for it.")
+        str | None,
+        typer.Option(help="A deadline for the training, such as '2 h': find the fewest PEs."),
     ] = None,
     epochs: Annotated[
-        float | None, typer.Option(help="How many; else to the target of --convergence.")
+        float | None,
+        typer.Option(help="Epochs of the training; else those to the target of --convergence."),
     ] = None,
     holds: Annotated[
         float | None,
-        typer.Option(help="Least probability of meeting the deadline, such as 0.9."),
+        typer.Option(help="Least probability that the deadline holds, such as 0.9."),
     ] = None,
     need: Annotated[
         str | None,
         typer.Option(
-            metavar="PARAMETER", help="What is sought: batch, memory_capacity, inter_bandwidth ..."
+            metavar="PARAMETER",
+            help="The parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
         ),
     ] = None,
     efficiency: Annotated[
-        float | None, typer.Option(help="The parallel efficiency that it is needed for.")
+        float | None, typer.Option(help="The parallel efficiency to reach.")
     ] = None,
     price: PriceOption = None,
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """What to buy: the fewest PEs for a deadline, or what a goal needs of the machine."""
+    """The fewest PEs for a deadline, or what a goal needs of the machine."""
     if (deadline is None) == (need is None):
         raise InputError(
             "expected one of --deadline and --need",

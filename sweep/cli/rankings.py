@@ -30,19 +30,19 @@ def limits(
     ] = 0.5,
     objective: Annotated[
         Literal["epoch-time", "train-time", "pe-hours", "cost"],
-        typer.Option(help="A time; with --crossovers what a cost, too, is compared by."),
+        typer.Option(help="The time to minimise; with --crossovers also pe-hours or cost."),
     ] = "epoch-time",
     price: PriceOption = None,
     crossovers: Annotated[
         str | None,
         typer.Option(
             metavar="ALONG",
-            help="From where on strategies overtake others: pe, batch, inter_bandwidth ...",
+            help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
         ),
     ] = None,
     intervals: Annotated[
         bool,
-        typer.Option("--intervals", help="Ranges of every row, and not of few rows alone."),
+        typer.Option("--intervals", help="Give intervals however many rows there are."),
     ] = False,
     every: All = False,
     form: Form = "table",
@@ -54,8 +54,8 @@ def limits(
         return
     from sweep.questions.limits import add_ranges, expects_intervals
     from sweep.questions.limits import list_limits as ask
-    from sweep.show.answers import SCREENFUL
     from sweep.show.limits import show_limits
+    from sweep.show.rows import SCREENFUL
 
     by, bound = _expect_time(objective), subject.max_global_batch
 
@@ -120,10 +120,11 @@ def best(
     objective: ObjectiveOption = "epoch-time",
     price: PriceOption = None,
     across: Annotated[
-        bool, typer.Option("--across", help="One ranking over all systems, not one for each.")
+        bool, typer.Option("--across", help="Rank over all systems together.")
     ] = False,
     why: Annotated[
-        bool, typer.Option("--why", help="Of a store, too: what would make the losers feasible.")
+        bool,
+        typer.Option("--why", help="With a store, too, say what would make the losers feasible."),
     ] = False,
     every: All = False,
     form: Form = "table",
@@ -153,17 +154,17 @@ def best(
 def pareto(
     options: SpaceOptions,
     against: Annotated[
-        Literal["pe-hours", "cost", "memory"], typer.Option(help="What time is weighed against.")
+        Literal["pe-hours", "cost", "memory"], typer.Option(help="What to trade time against.")
     ] = "pe-hours",
     price: PriceOption = None,
     objective: TimeOption = "epoch-time",
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """Configurations of which none is both faster and cheaper."""
+    """Configurations that no other beats in both time and cost."""
     subject = options.read(objective)
     from sweep.questions.pareto import pareto as ask
-    from sweep.show.answers import show_rows
+    from sweep.show.rows import show_rows
 
     by, prices = TIMES[objective], parse_price(price)
     rows = subject.ask(
@@ -178,13 +179,13 @@ def pareto(
 def regret(
     options: SpaceOptions,
     over: Annotated[
-        str, typer.Option(help="What one does not know: system, draws, or an axis but pe.")
+        str, typer.Option(help="What is uncertain: system, draws, or any axis but pe.")
     ] = "system",
     objective: TimeOption = "epoch-time",
     every: All = False,
     form: Form = "table",
 ) -> None:
-    """Strategies by their worst slowdown when the machine is not known."""
+    """Strategies ranked by their worst slowdown where the machine is uncertain."""
     subject = options.read(objective)
     from sweep.questions.regret import regret as ask
     from sweep.show.regret import show_regrets

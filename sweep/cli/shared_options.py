@@ -88,10 +88,12 @@ Conventions = Annotated[
     typer.Option(help="With --oracle paper: Table III's own sums and bounds, or its authors'."),
 ]
 Iterations = Annotated[
-    Literal["exact", "ceil"], typer.Option(help="D/B an epoch, or rounded up as loaders do.")
+    Literal["exact", "ceil"],
+    typer.Option(help="Iterations an epoch: D/B, or rounded up as loaders do."),
 ]
 Optimizer = Annotated[
-    Literal["sgd", "adam", "none"], typer.Option(help="Whose weight update is counted.")
+    Literal["sgd", "adam", "none"],
+    typer.Option(help="The optimizer whose weight update is counted."),
 ]
 Oracle = Annotated[
     Literal["paper", "machine"],
@@ -136,7 +138,7 @@ Sel = Annotated[
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
 Nearest = Annotated[
-    bool, typer.Option("--nearest", help="Of --sel, take the nearest values that the axes have.")
+    bool, typer.Option("--nearest", help="With --sel, take the nearest values on the store's axes.")
 ]
 Form = Annotated[
     Literal["table", "json", "csv"],

@@ -163,7 +163,7 @@ class SpaceOptions:
     ] = None
     optimizer: Annotated[
         Literal["sgd", "adam", "none"] | None,
-        typer.Option(help="Whose weight update is counted (default sgd)."),
+        typer.Option(help="The optimizer whose weight update is counted (default sgd)."),
     ] = None
     recompute: Annotated[
         Literal["none", "full"] | None, typer.Option(help="Run layers forward again, keep less.")

@@ -40,7 +40,7 @@ def diff(
     second: Store,
     sel: Sel = None,
     tolerance: Annotated[
-        float, typer.Option(min=0, help="Relative difference up to which answers are the same.")
+        float, typer.Option(min=0, help="Relative difference up to which answers count as equal.")
     ] = 0.0,
     require_same: Annotated[
         bool,
@@ -48,7 +48,7 @@ def diff(
     ] = False,
     form: Form = "table",
 ) -> None:
-    """Two cubes: which inputs differ, which answers, by how much, and whose winner."""
+    """Compare two cubes: inputs, answers and winners that differ, and by how much."""
     from sweep.engine.verify import tell_damage
     from sweep.questions.diff import diff as ask
     from sweep.questions.status import count_blocks

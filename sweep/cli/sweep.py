@@ -17,7 +17,7 @@ def sweep(
     spec: Annotated[Path, typer.Argument(help="The design space: a YAML file.")],
     store: Store,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start anew.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store.")] = False,
     extend: Annotated[
         bool, typer.Option("--extend", help="Add the values that the store's axes lack.")
     ] = False,

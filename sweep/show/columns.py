@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from grids.entries.parameters import PARAMETERS
 from grids.reading.units import PREFIXES, format_quantity
-from sweep.answers.units import PREFIXED, UNITS
+from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.visible import escape_invisible
 
 PROSE = 20  # characters: narrower a text of several words does not become

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 
-from sweep.show.answers import show_rows
 from sweep.show.columns import format_value
 from sweep.show.planning import format_odds
 from sweep.show.ranking import shorten_label
+from sweep.show.rows import show_rows
 from sweep.show.tables import Format, Row
 
 # Crossovers of one pair that a line shows: hybrids may overtake wherever a group divides.

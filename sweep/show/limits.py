@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sweep.show.answers import show_rows
+from sweep.show.rows import show_rows
 from sweep.show.tables import Format, Row
 
 TIMES = ("fastest_time", "soonest_time")

@@ -6,9 +6,9 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.cells.source import CHOSEN
-from sweep.show.answers import show_rows
 from sweep.show.columns import format_value
 from sweep.show.ranking import shorten_label
+from sweep.show.rows import show_rows
 from sweep.show.tables import Format, Row, show
 
 # Parameters of a cell that are shown unless all are asked for: those of the largest effect.

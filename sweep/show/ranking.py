@@ -7,7 +7,7 @@ from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.cells.selection import write_value
 from sweep.cells.space import list_given
-from sweep.show.answers import SCREENFUL, drop_empty_columns, factor_constants, print_headed
+from sweep.show.rows import SCREENFUL, drop_empty_columns, factor_constants, print_headed
 from sweep.show.tables import Format, Row, show
 from sweep.show.visible import tell
 

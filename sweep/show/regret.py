@@ -6,8 +6,8 @@ from typing import Any
 
 from grids.entries.parameters import PARAMETERS
 from sweep.answers.system_settings import PLACES
-from sweep.show.answers import show_rows
 from sweep.show.columns import format_value
+from sweep.show.rows import show_rows
 from sweep.show.tables import Format, Row
 
 # Scenarios that a cell lists by themselves; of more the ends.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from kernels.terms import TERMS
-from sweep.answers.units import PREFIXED, UNITS
+from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.columns import Column, format_cell, make_column
 from sweep.show.visible import escape_invisible
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from sweep.answers.facts import Fact
+from sweep.answers.types.facts import Fact
 
 Records = list[dict[str, Any]]
 

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, TypedDict
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import Dataset, Model, OracleName, Precision, Strategy, System
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import Dataset, Model, OracleName, Precision, Strategy, System
 
 SPREAD = "spread of the logarithm of what remains unexplained"
 

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import (
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import (
     LIMIT_NAMES,
     OF_AXIS,
     OF_PARAMETER,

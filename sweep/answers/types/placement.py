@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import System
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import System
 
 Pass = Literal["forward", "backward"]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
-from sweep.answers.units import PREFIXED, UNITS
+from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.columns import format_cell
 from sweep.show.tables import Format, Row, print_table, show
 from sweep.show.visible import escape_invisible, tell

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal, NotRequired
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import (
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import (
     OF_PARAMETER,
     PE,
     Batch,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sweep.show.answers import LONG, SCREENFUL, factor_constants, print_plain, show_rows
 from sweep.show.planning import show_sensitivities
 from sweep.show.ranking import shorten_label
+from sweep.show.rows import LONG, SCREENFUL, factor_constants, print_plain, show_rows
 
 ROW = {"model": "vgg16", "strategy": "data", "pe": 4, "memory": 5e9, "fastest_time": 1.5}
 
