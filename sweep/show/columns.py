@@ -91,6 +91,13 @@ def format_value(parameter: str, value: float | None) -> str:
     return format_quantity(value, row.unit)
 
 
+def format_duration(seconds: float, digits: int = 3) -> str:
+    """A duration as planners say it, in seconds, minutes, hours or days."""
+    units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))
+    unit, size = next((each for each in units if seconds >= 2 * each[1]), ("s", 1.0))
+    return f"{float(f'{seconds / size:.{digits}g}'):,g} {unit}"
+
+
 def format_cell(value: object, unit: str | None = None) -> str:
     """A value as people read it."""
     if value is None or value != value:

@@ -1,25 +1,25 @@
 """A verified cube as text: how much of it is done, and a line for each damaged file."""
 
+from functools import partial
 from typing import Any
 
 from sweep.cube.layout import DONE
 from sweep.show.columns import format_cell
-from sweep.show.tables import Format, Row, print_json, print_record, show
+from sweep.show.tables import Format, Row, print_record, show_sections
 from sweep.show.visible import escape_invisible
 
 
 def show_verified(verified: dict[str, Any], form: Format) -> None:
     """Print a verified status; CSV is of the damaged files alone."""
-    damaged = verified["damaged"]
-    if form == "json":
-        print_json(verified)
-    elif form == "csv":
-        show(damaged, form)
-    else:
-        hidden = ("damaged", "left")
-        print_record({key: value for key, value in verified.items() if key not in hidden})
-        for each in damaged:
-            print(escape_invisible(_format_damage(each)))
+    show_sections(verified, verified["damaged"], form, partial(_print, verified))
+
+
+def _print(verified: dict[str, Any]) -> None:
+    """Print the status, and a line for each damaged file."""
+    hidden = ("damaged", "left")
+    print_record({key: value for key, value in verified.items() if key not in hidden})
+    for each in verified["damaged"]:
+        print(escape_invisible(_format_damage(each)))
 
 
 def advise_on_damage(verified: dict[str, Any]) -> str:

@@ -1,9 +1,10 @@
 """An explanation as text: for people three tables; as CSV its layers; as JSON all of it."""
 
+from functools import partial
 from typing import Any
 
 from sweep.show.columns import format_cell
-from sweep.show.tables import Format, Row, print_json, print_record, print_table, show
+from sweep.show.tables import Format, Row, print_record, print_table, show, show_sections
 
 TOP = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
@@ -12,21 +13,9 @@ TOP = (
 SUMS = (
     *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
     *("memory", "memory_parts", "largest_batch"),
-    *(
-        "smallest_group",
-        "iterations",
-        "feasible",
-        "limit",
-        "oracle",
-        "precision",
-        "software",
-        "times",
-        "profile",
-        "convergence",
-        "calibration",
-    ),
+    *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
+    *("times", "profile", "convergence", "calibration"),
 )
-
 
 # Of a layer, for people; what comes last is left out first.
 LAYER = (
@@ -39,31 +28,29 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
     """Print what `explain` answers; layers: their table alone."""
     if layers:
         show_layers(explanation, form)
-        return
-    if form == "json":
-        print_json(explanation)
-        return
-    if form == "csv":
-        show(explanation["layers"], "csv")
-        return
+    else:
+        show_sections(explanation, explanation["layers"], form, partial(_print, explanation))
+
+
+def _print(explanation: dict[str, Any]) -> None:
+    """Print the sentence, the sums and, of what can exist, tables of what they are made of."""
     if explanation["sentence"]:
         print(explanation["sentence"], end="\n\n")
     print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
     print_record(explanation["parameters"], "Parameters")
-    if explanation["formulas"]:
-        terms = [_lay_out_formula(row) for row in explanation["formulas"]]
-        print_table(terms, "Terms (the numbers: one iteration)")
-        hidden = [_lay_out_formula(row) for row in explanation["hidden"]]
-        if hidden:
-            print_table(hidden, "Beside the terms: no part of the time")
-        parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
-        print_table(parts, "Memory of the fullest PE")
-        print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
-        launch = [
-            {"": key, "value": text} for key, text in list_launch_lines(explanation["launch"])
-        ]
-        print_table(launch, "Launch", fixed=None)
-        print(f"{len(explanation['layers'])} layers: --layers-table")
+    if not explanation["formulas"]:
+        return
+    terms = [_lay_out_formula(row) for row in explanation["formulas"]]
+    print_table(terms, "Terms (the numbers: one iteration)")
+    hidden = [_lay_out_formula(row) for row in explanation["hidden"]]
+    if hidden:
+        print_table(hidden, "Beside the terms: no part of the time")
+    parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
+    print_table(parts, "Memory of the fullest PE")
+    print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
+    launch = list_launch_lines(explanation["launch"])
+    print_table([{"": key, "value": text} for key, text in launch], "Launch", fixed=None)
+    print(f"{len(explanation['layers'])} layers: --layers-table")
 
 
 def show_layers(explanation: dict[str, Any], form: Format) -> None:

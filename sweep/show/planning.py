@@ -6,7 +6,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.cells.source import CHOSEN
-from sweep.show.columns import format_value
+from sweep.show.columns import format_duration, format_value
 from sweep.show.ranking import shorten_label
 from sweep.show.rows import show_rows
 from sweep.show.tables import Format, Row, show
@@ -152,11 +152,3 @@ def _list_parts(parts: dict[str, float]) -> str:
     """Parts of the memory, the largest first."""
     sizes = sorted(parts.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {format_quantity(size, 'B')}" for name, size in sizes if size)
-
-
-def format_duration(seconds: float) -> str:
-    """A time as planners say it."""
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"

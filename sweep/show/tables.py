@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from kernels.terms import TERMS
@@ -50,6 +50,18 @@ def show_one(row: Row, form: Format, title: str = "") -> None:
         print_csv([row])
     else:
         print_record(row, title)
+
+
+def show_sections(
+    answer: object, rows: Sequence[Row], form: Format, print_sections: Callable[[], None]
+) -> None:
+    """Print an answer of several parts: JSON has all of it, CSV its rows, people read sections."""
+    if form == "json":
+        print_json(answer)
+    elif form == "csv":
+        print_csv(rows)
+    else:
+        print_sections()
 
 
 def print_json(value: object) -> None:
