@@ -54,8 +54,8 @@ def describe_other_changes(stored: Grid, wanted: Grid) -> str:
     }
     for dim, values in _list_axes(wanted).items():
         order = present.get(dim, values)
-        wanted = set(values)
-        shared["axes"][dim] = [value for value in order if value in wanted]
+        kept = set(values)
+        shared["axes"][dim] = [value for value in order if value in kept]
         # Models, data sets and systems have entries; a strategy is its label.
         if dim in LABELS[:3]:
             shared[dim] = {name: each for name, each in shared[dim].items() if name in order}
