@@ -144,10 +144,10 @@ def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
     last = cube.grid.axes[dim][-1]
     early = [value for value in new if value < last]
     if early:
-        some = ", ".join(f"{value:.12g}" for value in early[:5])
+        listed = ", ".join(f"{value:.12g}" for value in early[:5])
         raise InputError(
             f"axes.{dim}: an axis grows at its end, beyond {last:.12g}; these values come before: "
-            f"{some}{' ...' if len(early) > 5 else ''}",
+            f"{listed}{' ...' if len(early) > 5 else ''}",
             where=cube.url,
             advice="leave them out, or sweep into another store",
         )
