@@ -35,10 +35,11 @@ class Column:
         """Characters of the widest cell."""
         return max(map(measure_text, self.cells), default=0)
 
-    @property
-    def is_prose(self) -> bool:
-        """Whether its cells may wrap: they are long, and of several words."""
-        return self.width > PROSE and any(" " in cell for cell in self.cells)
+    @cached_property
+    def least(self) -> int:
+        """Characters that cells do not get narrower than: prose wraps, and nothing else."""
+        words = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
+        return min(self.width, max(PROSE, words))
 
 
 def measure_text(text: str) -> int:
