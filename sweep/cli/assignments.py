@@ -26,8 +26,8 @@ def take_nearest(store: str, selection: "Selection") -> "Selection":
     coordinates = list_coordinates(open_cube(store).grid)
     nearest = find_nearest(coordinates, selection)
     for axis, values in nearest.items():
-        told = ", ".join(write_value(axis, each) for each in values)
-        tell(f"paradl: the nearest {axis}: {told}")
+        texts = ", ".join(write_value(axis, each) for each in values)
+        tell(f"paradl: the nearest {axis}: {texts}")
     return {**selection, **nearest}
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sweep.cli.assignments import parse_selection
-from sweep.cli.exits import INTERRUPTED, end
+from sweep.cli.commands import INTERRUPTED, end
 from sweep.cli.shared_options import Sel, Store
 from sweep.show.visible import tell
 

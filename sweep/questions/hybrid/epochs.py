@@ -38,7 +38,7 @@ def choose_convergence(
             if dataset is None
             else explain_missing(model, dataset),
             where="model",
-            advice="give measured ones: --convergence FILE.csv (columns model, dataset, target, "
+            advice="give measured ones: convergence='FILE.csv' (columns model, dataset, target, "
             "global_batch, epochs)",
         )
     return convergence

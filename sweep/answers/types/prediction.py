@@ -1,10 +1,10 @@
-"""What `predict` and `explain` answer of one configuration."""
+"""The answers of `predict` and `explain` about one configuration."""
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from kernels.terms import TERMS
-from sweep.answers.facts import Fact
-from sweep.answers.words import (
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import (
     OF_PARAMETER,
     PE,
     CommTime,
@@ -22,10 +22,12 @@ from sweep.answers.words import (
     OracleName,
     Place,
     Precision,
+    Profile,
     Replicas,
     Segments,
     Sentence,
     Software,
+    Times,
     TrainTime,
 )
 
@@ -62,8 +64,8 @@ class Prediction(Place):
     oracle: OracleName
     precision: Precision
     software: Software
-    times: Annotated[Literal["measured", "roofline"], Fact("where times of layers come from")]
-    profile: Annotated[str, Fact("the measured time of the model that was taken, or why none")]
+    times: Times
+    profile: Profile
     convergence: Annotated[str, Fact("the measured epochs that were taken, or why none")]
     notes: Notes
     terms: Annotated[

@@ -1,14 +1,14 @@
-"""What `status` answers of a cube, and `diff` of two."""
+"""The answers of `status` about a cube, and of `diff` about two."""
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from sweep.answers.facts import Fact
+from sweep.answers.types.facts import Fact
 
 Records = list[dict[str, Any]]
 
 
 class Status(TypedDict):
-    """How much of a cube is done; with `--verify` what of it is damaged."""
+    """Progress of a cube; with `--verify` what of it is damaged."""
 
     store: Annotated[str, Fact("the place of the cube")]
     name: Annotated[str, Fact("what the spec calls itself")]
@@ -27,7 +27,7 @@ class Status(TypedDict):
 
 
 class Difference(TypedDict):
-    """What differs between two cubes."""
+    """Differences between two cubes."""
 
     same: Annotated[bool, Fact("whether both have the same cells with the same answers")]
     cells: Annotated[int, Fact("cells that both have")]

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, Literal, TypedDict
 
-from sweep.answers.facts import Fact, state_parameter
-from sweep.answers.words import Dataset, Macs, Model, ParameterName, Source, Strategy, System
+from sweep.answers.types.facts import Fact, state_parameter
+from sweep.answers.types.words import Dataset, Macs, Model, ParameterName, Source, Strategy, System
 
 PeakFlops = Annotated[float, state_parameter("peak_flops")]
 MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from kernels.terms import TERMS
-from sweep.answers.facts import Fact, state_parameter, state_variable
+from sweep.answers.types.facts import Fact, state_parameter, state_variable
 from sweep.cube.variables import name_limits
 
 # Units of numbers whose unit depends on another field, or on an option.
@@ -16,6 +16,8 @@ Strategy = Annotated[str, Fact("how the training is divided, such as data+filter
 Precision = Annotated[str, Fact("the precision of numbers in training")]
 Software = Annotated[str, Fact("how gradients are sent")]
 OracleName = Annotated[Literal["machine", "paper"], Fact("whose formulas were evaluated")]
+Times = Annotated[Literal["measured", "roofline"], Fact("where times of layers come from")]
+Profile = Annotated[str, Fact("the measured time of the model that was taken, or why none")]
 Source = Annotated[str, Fact("where it comes from")]
 
 PE = Annotated[int, state_parameter("pe")]
@@ -59,7 +61,7 @@ Notes = Annotated[
 
 
 class Place(TypedDict):
-    """What a row is of."""
+    """The labels of a row."""
 
     model: Model
     dataset: Dataset

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import (
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import (
     LIMIT_NAMES,
     OF_AXIS,
     OF_PARAMETER,
@@ -71,7 +71,7 @@ class RankingRow(Place, Degrees):
 
 
 class LimitsRow(Place):
-    """How far a strategy scales, as `limits` answers."""
+    """The reach of a strategy, as `limits` answers."""
 
     batch: Batch
     largest_pe: Annotated[int, Fact("the largest PE count that nothing forbids")] | None
@@ -106,7 +106,7 @@ class LimitsRow(Place):
 
 
 class CrossoverRow(Place):
-    """From where on a strategy takes less than another, as `limits --crossovers` answers."""
+    """The values from which on a strategy takes less than another, as crossovers."""
 
     over: Annotated[str, Fact("the strategy that is overtaken")]
     along: Annotated[str, Fact("the parameter that varies")]
@@ -137,7 +137,7 @@ class ParetoRow(Place):
 
 
 class RegretRow(TypedDict):
-    """What a strategy loses where the machine is not known, as `regret` answers."""
+    """The loss of a strategy where the machine is not known, as `regret` answers."""
 
     rank: Rank | None
     model: Model

@@ -1,9 +1,9 @@
-"""What `place` answers: where operators run, when, and how sure it is."""
+"""The answer of `place`: where operators run, when, and how sure it is."""
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import System
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import System
 
 Pass = Literal["forward", "backward"]
 

@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 
 import sweep
 from grids.library import find
-from sweep.answers.facts import holds_numbers
-from sweep.show.answer_schemas import build_schemas
+from sweep.answers.types.facts import holds_numbers
+from sweep.answers.types.schemas import build_schemas
 
 SCHEMAS = build_schemas()
 LABELS = ("--model", "alexnet", "--dataset", "imagenet", "--system", "abci")

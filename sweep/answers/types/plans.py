@@ -2,8 +2,8 @@
 
 from typing import Annotated, Literal, NotRequired
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import (
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import (
     OF_PARAMETER,
     PE,
     Batch,
@@ -36,7 +36,7 @@ Reached = Annotated[float, Fact("the parallel efficiency that is reached at best
 
 
 class BottleneckRow(Place):
-    """What an iteration waits for, as `bottleneck` answers."""
+    """The term that an iteration waits for most, as `bottleneck` answers."""
 
     pe: PE
     batch: Batch
@@ -70,7 +70,7 @@ class BottleneckRow(Place):
 
 
 class SensitivityRow(Place):
-    """What a parameter changes, as `sensitivity` answers."""
+    """The effect of a parameter, as `sensitivity` answers."""
 
     pe: PE
     batch: Batch
@@ -98,7 +98,7 @@ class ProvisionRow(Place, Degrees):
 
 
 class NeedRow(Place):
-    """What a goal needs of a parameter, as `provision --need` answers."""
+    """The value of a parameter that a goal needs, as `provision --need` answers."""
 
     pe: PE
     parameter: ParameterName

@@ -1,9 +1,9 @@
-"""What `compare` answers: measured runs beside their predictions."""
+"""The answer of `compare`: measured runs beside their predictions."""
 
 from typing import Annotated, Any, TypedDict
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import Extrapolation, Limits, Place, Reason
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import Extrapolation, Limits, Place, Reason
 
 
 class RunRow(Place):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sweep.show.answers import LONG, SCREENFUL, print_plain, show_rows, tell_constants
 from sweep.show.planning import show_sensitivities
 from sweep.show.ranking import shorten_label
+from sweep.show.rows import LONG, SCREENFUL, factor_constants, print_plain, show_rows
 
 ROW = {"model": "vgg16", "strategy": "data", "pe": 4, "memory": 5e9, "fastest_time": 1.5}
 
@@ -27,7 +27,7 @@ def test_every_row(form, every, capsys):
 
 def test_long_tables_are_plain(capsys):
     rows = [ROW | {"pe": n, "strategy": "data+filter"} for n in range(LONG + 1)]
-    show_rows(rows, "table", every=True)
+    show_rows(rows, "table", every=True, above=None)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == LONG + 2
     assert lines[0].split() == ["model", "strategy", "pe", "memory", "fastest_time", "[s/epoch]"]
@@ -41,10 +41,10 @@ def test_what_nobody_sees_is_escaped(capsys):
 
 def test_constants_stand_above():
     rows = [ROW, ROW | {"pe": 8}]
-    line, short = tell_constants(rows, ["model", "strategy", "pe"])
+    line, short = factor_constants(rows, ["model", "strategy", "pe"])
     assert line == "vgg16, data"
     assert [list(row) for row in short] == [["pe", "memory", "fastest_time"]] * 2
-    assert tell_constants([ROW], ["model", "pe"])[0] == "vgg16, pe 4"
+    assert factor_constants([ROW], ["model", "pe"])[0] == "vgg16, pe 4"
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,25 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grids.entries.parameters import PARAMETERS
-from sweep.answers.calibration import CalibrationRecord
-from sweep.answers.catalogue import DatasetRow, ModelRow, ParameterRow, StrategyRow, SystemRow
-from sweep.answers.comparison import Comparison
-from sweep.answers.cubes import Difference, Status
-from sweep.answers.facts import Field, Schema, describe_fields, list_fields, state_parameter
-from sweep.answers.placement import PlacementRecord
-from sweep.answers.plans import BottleneckRow, NeedRow, ProvisionRow, SensitivityRow
-from sweep.answers.prediction import Explanation, LayerRow, Prediction
-from sweep.answers.rankings import CrossoverRow, LimitsRow, ParetoRow, RankingRow, RegretRow
-from sweep.answers.words import Settings
+from sweep.answers.types.calibration import CalibrationRecord
+from sweep.answers.types.catalogue import DatasetRow, ModelRow, ParameterRow, StrategyRow, SystemRow
+from sweep.answers.types.comparison import Comparison
+from sweep.answers.types.cubes import Difference, Status
+from sweep.answers.types.facts import Field, Schema, describe_fields, list_fields, state_parameter
+from sweep.answers.types.hybrid import HybridAnswer
+from sweep.answers.types.learning import LeakageRow, ScoreRow, SurrogateRow
+from sweep.answers.types.placement import PlacementRecord
+from sweep.answers.types.plans import BottleneckRow, NeedRow, ProvisionRow, SensitivityRow
+from sweep.answers.types.prediction import Explanation, LayerRow, Prediction
+from sweep.answers.types.rankings import CrossoverRow, LimitsRow, ParetoRow, RankingRow, RegretRow
+from sweep.answers.types.words import Settings
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a verb answers: rows, or one record of them.
+    """The answer of a verb: rows, or one record.
 
     axes: rows have values along a space's axes, too, and of several machines their settings;
     `sought` where a row may be of no cell, and its values null.
@@ -62,7 +64,11 @@ ANSWERS = {
     "status": Answer(Status, record=True),
     "compare": Answer(Comparison, record=True),
     "calibrate": Answer(CalibrationRecord, record=True),
+    "hybrid": Answer(HybridAnswer, record=True),
     "place": Answer(PlacementRecord, record=True),
+    "leakage": Answer(LeakageRow),
+    "surrogate evaluate": Answer(ScoreRow),
+    "surrogate predict": Answer(SurrogateRow),
     "models": Answer(ModelRow),
     "datasets": Answer(DatasetRow),
     "systems": Answer(SystemRow),

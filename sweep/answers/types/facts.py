@@ -77,7 +77,7 @@ def _note_percentile(name: str, field: Field) -> Field:
 
 
 def _read_field(hint: Any) -> Field:
-    """What an annotation says of a field."""
+    """The field of an annotation."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is NotRequired:
         return replace(_read_field(arguments[0]), optional=True)

@@ -2,7 +2,7 @@
 
 from grids.entries.parameters import PARAMETERS
 from kernels.terms import TERMS
-from sweep.answers.schemas import ANSWERS
+from sweep.answers.types.schemas import ANSWERS
 
 # Of formulas' rows, of intervals, and of what `explain` evaluated formulas with.
 INSIDE = {

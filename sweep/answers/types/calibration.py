@@ -1,22 +1,30 @@
-"""What `calibrate` answers: the calibration, as its file has it."""
+"""The answer of `calibrate`: the calibration, as its file has it."""
 
 from typing import Annotated, Any, TypedDict
 
-from sweep.answers.facts import Fact
-from sweep.answers.words import Dataset, Model, OracleName, Precision, Strategy, System
+from grids.entries.calibration import CalibrationFile, ModelError
+from grids.entries.entry import Record
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import Dataset, Model, OracleName, Precision, Strategy, System
 
-SPREAD = "spread of the logarithm of what remains unexplained"
+SPREAD = "spread of the logarithm of what remains unexplained, "
+
+
+def state_field(record: type[Record], name: str, before: str = "") -> Fact:
+    """The fact about a field of the calibration's file, as the file explains it."""
+    text = record.model_fields[name].description or ""
+    return Fact(f"{before}{text[:1].lower()}{text[1:].rstrip('.')}")
 
 
 class ErrorRecord(TypedDict):
-    """What the formulas leave unexplained."""
+    """Errors that the formulas leave unexplained."""
 
-    serial: Annotated[float, Fact(f"{SPREAD}, computing on one PE")]
-    group: Annotated[float, Fact(f"{SPREAD}, computing in groups")]
-    reduce: Annotated[float, Fact(f"{SPREAD}, exchange of gradients")]
-    exchange: Annotated[float, Fact(f"{SPREAD}, what goes on inside groups")]
-    unseen: Annotated[float, Fact("how much wider for a series that was not fitted")]
-    distance: Annotated[float, Fact("and for each factor of two from its nearest PE count")]
+    serial: Annotated[float, state_field(ModelError, "serial", SPREAD)]
+    group: Annotated[float, state_field(ModelError, "group", SPREAD)]
+    reduce: Annotated[float, state_field(ModelError, "reduce", SPREAD)]
+    exchange: Annotated[float, state_field(ModelError, "exchange", SPREAD)]
+    unseen: Annotated[float, state_field(ModelError, "unseen")]
+    distance: Annotated[float, state_field(ModelError, "distance")]
 
 
 class SeriesRow(TypedDict):
@@ -59,9 +67,7 @@ class CalibrationRecord(TypedDict):
     ]
     roofline_factor: Annotated[float, Fact("factor on a model's time that was neither")]
     roofline_spread: Annotated[float, Fact("spread of a model's time that was neither")]
-    error: Annotated[ErrorRecord, Fact("what remains unexplained")]
-    series: Annotated[list[SeriesRow], Fact("runs that were fitted")]
-    layers: Annotated[list[str], Fact("kinds of layers that multiply, of all networks that ran")]
-    accuracy: Annotated[
-        dict[str, Any], Fact("by what was left out: rows, accuracies, shares in intervals")
-    ]
+    error: Annotated[ErrorRecord, state_field(CalibrationFile, "error")]
+    series: Annotated[list[SeriesRow], state_field(CalibrationFile, "series")]
+    layers: Annotated[list[str], state_field(CalibrationFile, "layers")]
+    accuracy: Annotated[dict[str, Any], state_field(CalibrationFile, "accuracy")]
