@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import jax
 
 from kernels.arrays import Cells, Flags, PerLayer
-from kernels.compiled import compiled
 from kernels.layers import Layers, LayerTimes, Sequence
 from kernels.namespace import xp
 from kernels.options import Optimizer, Options
@@ -25,8 +24,6 @@ UPDATE_ACCESSES: dict[Optimizer, float] = {
     "none": 0.0,  # leave the update out, as the authors' own predictions do
 }
 
-
-TABLE_III = Options()
 LEAST = 1e-30  # [s] keeps a quotient of two times of nothing finite
 LEAST_DEVICE = 0.5  # share of a measured pass that is at least the device's
 # Bytes of an item in an update in any precision: masters and states are in single precision, and
@@ -39,13 +36,14 @@ MASTER_BYTES = 4.0
 class PE:
     """One processing element: FLOP/s, the share of them that layers reach, memory [B], [B/s].
 
-    convolution_2d, convolution_3d, matrix_product: the share that kernels of this kind reach, with
-    many channels and filters, which `efficiency` multiplies; with `half_channels` of either they
-    reach half of it. window_fetch: the share of the memory's bandwidth with which kernels of
-    grouped convolutions fetch their windows. winograd: how many times fewer multiplications 3 x 3
-    convolutions of stride 1 need. elementwise_passes: times that other layers move their
-    items, forward and backward. reserved [B]: memory that no tensor has. As they stand, Table
-    III's, which knows none of them.
+    convolution_2d, convolution_3d, matrix_product: the share that kernels of this kind reach, which
+    `efficiency` multiplies; where they sum `half_channels` products they reach half of it.
+    tile_filters: filters of a kernel's tile. kernel_overlap: how much of the shorter of arithmetic
+    and traffic kernels hide behind the longer. window_fetch: the share of the memory's bandwidth
+    with which kernels of grouped convolutions fetch their windows. winograd: how many times fewer
+    multiplications 3 x 3 convolutions of stride 1 need. elementwise_passes: times that other layers
+    move their items, forward and backward. reserved [B]: memory that no tensor has. As they stand,
+    Table III's, which knows none of them.
     """
 
     peak_flops: Cells
@@ -56,6 +54,8 @@ class PE:
     convolution_3d: Cells = 1.0
     matrix_product: Cells = 1.0
     half_channels: Cells = 0.0
+    tile_filters: Cells = 1.0
+    kernel_overlap: Cells = 1.0
     window_fetch: Cells = math.inf
     winograd: Cells = 1.0
     elementwise_passes: Cells = 3.0
@@ -69,24 +69,28 @@ def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
     return xp.maximum(flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth)
 
 
-def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
-    """Roofline seconds a sample forward; every input, output and weight crosses the memory once."""
-    # Weights once a sample, though the samples of a batch could share them: in Table III FW_l is a
-    # time of one sample, and so has no place for b.
-    return roofline(layers.flops, delta * (layers.x + layers.y + layers.w), pe)
-
-
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
     """Seconds a sample forward, weights left out: s_l / 3."""
     traffic = delta * (layers.x + layers.y)
     fewer = xp.where(_suits_winograd(layers), pe.winograd, 1.0)
-    multiplying = roofline(layers.flops / (fewer * _reach_peak(layers, pe)), traffic, pe)
+    multiplying = _overlap(layers.flops / (fewer * _reach_peak(layers, pe)), traffic, pe)
     if layers.groups is not None:
         fetched = delta * count_fetched(layers.flops, layers.filters, layers.groups)
         fetching = fetched / (pe.window_fetch * pe.memory_bandwidth)
         multiplying = xp.maximum(multiplying, fetching)
     moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
     return xp.where(xp.equal(layers.elementwise, 1), moving, multiplying)
+
+
+def _overlap(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
+    """Seconds of a kernel that reads its first tile before it computes, and writes its last after.
+
+    Both together where it hides nothing, the roofline's longer one where it hides all.
+    """
+    arithmetic = flops / (pe.peak_flops * pe.efficiency)
+    moving = traffic / pe.memory_bandwidth
+    shorter = xp.minimum(arithmetic, moving)
+    return xp.maximum(arithmetic, moving) + (1 - pe.kernel_overlap) * shorter
 
 
 def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
@@ -100,13 +104,15 @@ def _reach_peak(layers: Layers, pe: PE) -> PerLayer:
         + product * pe.matrix_product
         + layers.elementwise  # bound by its traffic, whatever this is
     )
-    # A kernel's tiles are half empty where there are few filters, or where few products are summed:
-    # those of a whole window, C k_h k_w, in an implicit matrix product (Chetlur et al. 2014). Of
-    # volumes that form is 2.3 times off for CosmoFlow left out of the fit, channels alone 1.2.
+    # Tiles take long to set up where few products are summed: those of a whole window, C k_h k_w,
+    # in an implicit matrix product (Chetlur et al. 2014). Of volumes that form is 2.3 times off for
+    # CosmoFlow left out of the fit, channels alone 1.2.
     window = xp.where(volumetric, 1.0, layers.kernel[1] * layers.kernel[2])
     summed = layers.channels * window
     filled = summed / (summed + pe.half_channels)
-    filled = filled * layers.filters / (layers.filters + pe.half_channels)
+    # The last tile is computed whole, however few filters are in it.
+    tile = xp.where(volumetric, pe.tile_filters / 2, pe.tile_filters)
+    filled = filled * layers.filters / (tile * xp.ceil(layers.filters / tile))
     return xp.asarray(kind * filled)
 
 
@@ -131,22 +137,13 @@ def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLa
     return xp.where(xp.greater(groups, 1), flops / 2 * groups / filters, 0.0)
 
 
-@compiled("options", numpy=True)
 def slowdown(
-    layers: Layers,
-    pe: PE,
-    delta: Cells,
-    seconds: PerLayer,
-    batch: Cells = 1.0,
-    launch: Cells = 0.0,
-    options: Options = TABLE_III,
+    layers: Layers, pe: PE, delta: Cells, seconds: PerLayer, batch: Cells, launch: Cells
 ) -> PerLayer:
     """Measured `seconds` FW_l + BW_l a sample over those of the formulas on the PE of the
     measurement, which was taken with `batch` samples at once, where the host took `launch` seconds
     to launch a layer.
     """
-    if options.weights_read == "sample":
-        return seconds / (3 * forward_roofline(layers, pe, delta))  # backward is twice forward
     times = _time_passes(layers, pe, delta)
     one_pass = xp.sum(3 * batch * times.forward + times.fixed, axis=0)
     measured = batch * xp.sum(xp.asarray(seconds), axis=0)
@@ -180,26 +177,16 @@ def without_launches(measured: Cells, launching: Cells) -> Cells:
     return measured * xp.sqrt(xp.sqrt(xp.maximum(1 - fourth, LEAST_DEVICE**4)))
 
 
-@compiled("options", numpy=True)
-def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_III) -> LayerTimes:
+def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options) -> LayerTimes:
     """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes, and a pass' own."""
-    accesses = UPDATE_ACCESSES[options.optimizer]
-    if options.weights_read == "sample":
-        forward = layers.slowdown * forward_roofline(layers, pe, delta)
-        # No FLOPs: an update has a few for each weight, and waits for memory. And no slowdown,
-        # which is one of the measured FW_l + BW_l.
-        update = accesses * delta * (layers.w + layers.bias) / pe.memory_bandwidth
-        nothing = xp.zeros_like(forward)
-        times = LayerTimes(forward, 2 * forward, update, fixed=nothing, launches=nothing)
-    else:
-        once = _time_passes(layers, pe, delta)
-        times = LayerTimes(
-            forward=layers.slowdown * once.forward,
-            backward=layers.slowdown * once.backward,
-            update=accesses * MASTER_BYTES * _count_updated(layers) / pe.memory_bandwidth,
-            fixed=layers.slowdown * once.fixed,
-            launches=once.launches,  # by the host, whatever a profile says of the device
-        )
+    once, accesses = _time_passes(layers, pe, delta), UPDATE_ACCESSES[options.optimizer]
+    times = LayerTimes(
+        forward=layers.slowdown * once.forward,
+        backward=layers.slowdown * once.backward,
+        update=accesses * MASTER_BYTES * _count_updated(layers) / pe.memory_bandwidth,
+        fixed=layers.slowdown * once.fixed,
+        launches=once.launches,  # by the host, whatever a profile says of the device
+    )
     return times if options.recompute == "none" else _run_forward_twice(times)
 
 
@@ -233,14 +220,17 @@ def _time_passes(layers: Layers, pe: PE, delta: Cells) -> LayerTimes:
 def _time_sequence(layers: Layers, sequence: Sequence, pe: PE, delta: Cells) -> PerLayer:
     """Seconds a pass, whatever the batch, of layers that may go from position to position.
 
-    A product of b rows reaches b / (b + c) of what one of many rows does, c = `half_channels`: it
-    takes as long as with c samples more. So forward, and for the gradients of what came in; those
-    of the weights are one product of all positions.
+    A product of b rows leaves a part of its tiles empty: it takes as long as with some samples
+    more. So forward, and for the gradients of what came in; those of the weights are one product of
+    all positions.
     """
     weights = 3 * delta * (sequence.reads * layers.w + layers.bias) / pe.memory_bandwidth
     in_a_row = xp.greater(sequence.steps, 1) & xp.equal(layers.elementwise, 0)
     forward = layers.flops / _reach_peak(layers, pe) / (pe.peak_flops * pe.efficiency)
-    return weights + xp.where(in_a_row, 2 * pe.half_channels * forward, 0.0)
+    # A tile has a quarter as many rows as filters, the last one half empty in the mean. PipeDream's
+    # profile of GNMT has LSTMs at 0.44 and 0.56 of their classifier's time, so 0.37 and 0.48.
+    empty = (pe.tile_filters - 1) / 8
+    return weights + xp.where(in_a_row, 2 * empty * forward, 0.0)
 
 
 def _run_forward_twice(times: LayerTimes) -> LayerTimes:

@@ -1,18 +1,21 @@
-"""Labels: what a learner is given of each point, in one pass: answers, their slopes, their kinks.
+"""Labels of points for learners, in one pass: answers, their slopes, their kinks.
 
 Times [s an epoch], memory [B]; slopes are elasticities, d log y / d log x.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import jax.numpy as jnp
 from jax import Array
 
 from kernels.arrays import AnyArray, Cells
-from kernels.compiled import compiled
+from kernels.compiled import compiled, fetch
 from kernels.elasticities import Slopes, find_elasticities, find_kinks
+from kernels.namespace import use_numpy, xp
 from kernels.oracle import Answer
-from kernels.points import Points, evaluate_points, take_points
+from kernels.outputs import read_output
+from kernels.points import Points, evaluate_points, settle_points, take_points
 
 # What is differentiated, as attributes of an answer; an epoch's time is the sum of the first two.
 TARGETS = {"comp_time": "compute", "comm_time": "communication", "memory": "memory"}
@@ -20,43 +23,94 @@ EPOCH = "epoch_time"
 # By the names of columns: targets, limits, and what the oracle chose where a strategy left it.
 ANSWERS = (EPOCH, *TARGETS, "limit", "replicas", "group_size", "segment_count", "global_batch")
 
+# Outputs, and percentiles of them, that a law of epochs is needed for.
+TRAINED = ("epochs", "train_time")
 
-@compiled("parameters", "marked")
+Labels = tuple[dict[str, Array], dict[str, Slopes], Array]
+
+
 def label_points(
     table: Points,
     rows: AnyArray,
     values: Mapping[str, Cells],
     *,
     parameters: tuple[str, ...] = (),
+    outputs: tuple[str, ...] = (),
     marked: bool = False,
-) -> tuple[dict[str, Array], dict[str, Slopes], Array]:
+) -> Labels:
     """Answers [point] by name, elasticities [point] by target and parameter, marks of kinks.
 
     rows, values: as `kernels.points.take_points` has them, which may also be rows with several
     points each; results are of the same dimensions. parameters: in which there are slopes.
+    outputs: a cube's variables that are answers, too: percentiles, epochs, the time to the target.
     marked: whether points near a kink are looked for; else none is marked.
     """
-    points = take_points(table, rows, values)
+    if not table.case.choices:
+        return _label_rows(
+            table, rows, values, parameters=parameters, outputs=outputs, marked=marked
+        )
+    # In numpy, ahead of any program: with all choices in it, that of the slopes of a pipeline took
+    # twice as long to compile (52 instead of 27 s of two shared cores), and so did the values.
+    with use_numpy():
+        points = fetch(settle_points(take_points(table, rows, values)))
+        if not parameters:
+            return fetch(_find_labels(points, parameters, outputs, marked))
+    return _label(points, parameters=parameters, outputs=outputs, marked=marked)
+
+
+@compiled("parameters", "outputs", "marked")
+def _label_rows(
+    table: Points,
+    rows: AnyArray,
+    values: Mapping[str, Cells],
+    *,
+    parameters: tuple[str, ...],
+    outputs: tuple[str, ...],
+    marked: bool,
+) -> Labels:
+    return _find_labels(take_points(table, rows, values), parameters, outputs, marked)
+
+
+@compiled("parameters", "outputs", "marked")
+def _label(
+    points: Points, *, parameters: tuple[str, ...], outputs: tuple[str, ...], marked: bool
+) -> Labels:
+    return _find_labels(points, parameters, outputs, marked)
+
+
+def _find_labels(
+    points: Points, parameters: tuple[str, ...], outputs: tuple[str, ...], marked: bool
+) -> Labels:
+    """The labels of points that leave nothing to choose."""
     shape = points.shape
     answers = {
-        name: jnp.broadcast_to(each, shape)
-        for name, each in _list_answers(evaluate_points(points)).items()
+        name: xp.broadcast_to(each, shape)
+        for name, each in _list_answers(evaluate_points(points), outputs).items()
     }
     if not parameters:
-        return answers, {}, jnp.zeros(shape, bool)
-    of_fields = find_elasticities(points, tuple(TARGETS.values()), parameters)
+        return answers, {}, xp.zeros(shape, bool)
+    # Targets have slopes; percentiles, whose draws would be differentiated with them, have none.
+    plain = replace(points, case=replace(points.case, uncertainty=None))
+    of_fields = find_elasticities(plain, tuple(TARGETS.values()), parameters)
     slopes = {name: of_fields[field] for name, field in TARGETS.items()}
     kinks = jnp.zeros(shape, bool)
     if marked:
-        kinks = jnp.asarray(find_kinks(points, of_fields))
+        kinks = jnp.asarray(find_kinks(plain, of_fields))
     return answers, {EPOCH: _add_slopes(answers, slopes), **slopes}, kinks
 
 
-def _list_answers(answer: Answer) -> dict[str, Cells]:
-    """What is kept of an answer, by the names of columns."""
+def _list_answers(answer: Answer, outputs: tuple[str, ...]) -> dict[str, Cells]:
+    """The part of an answer that is kept, by the names of columns."""
     fields = (answer.epoch_time, answer.compute, answer.communication, answer.memory, answer.limit)
     chosen = (answer.replicas, answer.group, answer.segments, answer.global_batch)
-    return dict(zip(ANSWERS, (*fields, *chosen), strict=True))
+    named = dict(zip(ANSWERS, (*fields, *chosen), strict=True))
+    return named | {name: _read_output(answer, name) for name in outputs}
+
+
+def _read_output(answer: Answer, name: str) -> Cells:
+    """One of a cube's variables; NaN where a model has no law of epochs."""
+    lacking = name.startswith(TRAINED) and answer.epochs is None
+    return xp.full((), xp.nan) if lacking else read_output(answer, name)
 
 
 def _add_slopes(answers: dict[str, Array], slopes: dict[str, Slopes]) -> Slopes:

@@ -1,15 +1,12 @@
-"""Memory: bytes that the fullest PE needs.
+"""Memory: bytes that the fullest PE needs, of what is alive at the same time, tensor by tensor.
 
-ParaDL, Table III, column Maximum Memory: gamma delta (2b (|x|+|y|) + 2|w| + |bi|): every activation
-and weight with its gradient, every bias; gamma in (0, 1] is the part that buffer reuse leaves. It
-takes ResNet-50 for six times as large as it is; what is alive at the same time, tensor by tensor,
-is the other choice (docs/machine.md).
+Docs/machine.md, Memory.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Literal, NamedTuple
 
 import jax
@@ -19,13 +16,13 @@ from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
-from kernels.group import GroupWork, share
+from kernels.group import GroupWork, find_fullest
 from kernels.layers import Layers
 from kernels.namespace import xp
 from kernels.own_part import row_share, take_own_part
 from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
 from kernels.placed import expect_placed, find_peaks, sum_devices
-from kernels.touched import find_rows, is_table
+from kernels.touched import RowStates, find_rows, is_table
 
 
 @jax.tree_util.register_dataclass
@@ -35,15 +32,15 @@ class Holding:
 
     kept [B a sample]: what the backward pass reads; peak [B a sample]: the most that is there in
     one pass, gradients and all; states [B]. entry [B a sample]: what comes in, from another stage,
-    or from the hosts. rows [B a sample]: states of the rows of tables that it looks up; None where
-    all states are whole.
+    or from the hosts. rows: states of the rows of tables that samples look up; None where all
+    states are whole.
     """
 
     kept: PerStage
     peak: PerStage
     entry: PerStage
     states: PerStage
-    rows: PerStage | None = None
+    rows: RowStates | None = None
 
 
 class Tensors(NamedTuple):
@@ -77,8 +74,7 @@ def hold_alive(work: GroupWork, division: Division) -> GroupWork:
     """The work with what is alive at the same time as its activations and parameters [B]."""
     holding = hold(division)
     if division.group != "pipeline":
-        activations = _add_rows(holding.peak, holding)
-        return replace(work, activations=activations, parameters=holding.states)
+        return _hold_activations(work, holding, holding.peak)
     recompute = division.options.recompute == "full"
     # A pipeline of one stage is not cut into segments.
     segments = xp.where(division.p2 > 1, division.segments, 1.0)
@@ -86,13 +82,13 @@ def hold_alive(work: GroupWork, division: Division) -> GroupWork:
     if recompute:  # a pipeline of one stage is cut into runs, as any other network
         alone = _mark_first(activations) * _hold_whole(division).peak
         activations = xp.where(division.p2 > 1, activations, alone)
-    activations = _add_rows(activations, holding)
-    return replace(work, activations=activations, parameters=holding.states)
+    return _hold_activations(work, holding, activations)
 
 
-def _add_rows(activations: PerStage, holding: Holding) -> PerStage:
-    """Bytes a sample, with the states of the rows that it looks up."""
-    return activations if holding.rows is None else activations + holding.rows
+def _hold_activations(work: GroupWork, holding: Holding, activations: PerStage) -> GroupWork:
+    return replace(
+        work, activations=activations, parameters=holding.states, row_states=holding.rows
+    )
 
 
 def _hold_segments(holding: Holding, segments: Cells, recompute: bool) -> PerStage:
@@ -109,29 +105,13 @@ def _hold_segments(holding: Holding, segments: Cells, recompute: bool) -> PerSta
     return others + received + holding.peak / segments
 
 
-def memory(work: GroupWork, batch: Cells, unit: Cells) -> Cells:
-    """Bytes of the fullest PE, `batch` samples a replica.
-
-    unit [B]: of what the work counts; gamma delta of Table III's items, and 1 of bytes.
-    """
-    # Few: those that are the fullest for some batch or other (`grids.inputs.stages`).
-    stages = zip(*xp.broadcast_arrays(work.activations, work.parameters), strict=True)
-    # Stage after stage, which compiles to faster code than a maximum along a dimension.
-    needed = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
-    return xp.asarray(unit * needed)
-
-
-def find_unit(case: Case) -> tuple[Cells, Cells]:
-    """Bytes of what the work of a case counts, and bytes that no tensor has."""
-    if case.options.memory == "bound":
-        return case.run.gamma * case.run.delta, 0.0
-    return 1.0, case.pe.reserved
-
-
-def find_memory(case: Case) -> Cells:
+def find_memory(case: Case, work: GroupWork) -> Cells:
     """Bytes of the fullest PE of every cell."""
-    unit, reserved = find_unit(case)
-    return memory(case.work, case.run.batch, unit) + reserved
+    batch, reserved = case.run.batch, case.pe.reserved
+    if work.row_states is None:
+        return find_fullest(work.activations, work.parameters, batch) + reserved
+    rows = hold_row_states(work.row_states, batch)
+    return xp.max(batch * work.activations + work.parameters + rows, axis=0) + reserved
 
 
 def _hold_whole(division: Division) -> Holding:
@@ -169,7 +149,7 @@ def _hold_devices(division: Division) -> Holding:
         peak=(1 - part) * kept + received + part * peaks,
         entry=received,
         states=sum_devices(_find_states(division), placed.runs),
-        rows=_add_touched(division, partial(sum_devices, runs=placed.runs)),
+        rows=_sum_row_states(division, partial(sum_devices, runs=placed.runs)),
     )
 
 
@@ -186,7 +166,7 @@ def _hold_runs(division: Division, ends: Ends) -> Holding:
         peak=_find_peaks(tensors, ends),
         entry=first_inputs(tensors.inputs, ends),
         states=stage_sums(_find_states(division), ends),
-        rows=_add_touched(division, partial(stage_sums, ends=ends)),
+        rows=_sum_row_states(division, partial(stage_sums, ends=ends)),
     )
 
 
@@ -226,15 +206,25 @@ def _list_tensors(
     )
 
 
-def _add_touched(division: Division, add: Callable[[PerLayer], PerStage]) -> PerStage | None:
-    """States of the rows that a sample looks up [B], by stage; None where all states are whole.
+def hold_row_states(rows: RowStates, batch: Cells) -> PerStage:
+    """Bytes of the states of the rows that `batch` samples look up, at most all rows'."""
+    return xp.asarray(xp.minimum(batch * xp.asarray(rows.sample), rows.most))
+
+
+def _sum_row_states(division: Division, add: Callable[[PerLayer], PerStage]) -> RowStates | None:
+    """The states of looked-up rows by stage; None where all states are whole.
 
     add: sums values of layers over each stage.
     """
     rows = find_rows(division.layers)
     if rows is None:
         return None
-    return add((division.state_bytes - division.weight_bytes) * rows.looked_up)
+    of_row = division.state_bytes - division.weight_bytes
+    # Those of the drawn rows are there whatever the batch (`_find_states`).
+    others = xp.where(is_table(rows), _own_weights(division) - rows.drawn, 0.0)
+    return RowStates(
+        sample=add(of_row * rows.looked_up), most=add(of_row * xp.maximum(others, 0.0))
+    )
 
 
 def _find_states(division: Division) -> PerLayer:
@@ -264,17 +254,5 @@ def _end_runs(values: PerLayer, runs: int) -> Ends:
 
 
 def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
-    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B].
-
-    By Table III all of its sum, gamma left out, as what is kept: a tensor and its gradient as an
-    output and as an input.
-    """
-    layers, delta = division.layers, division.delta
-    if division.options.memory == "liveness":
-        return _divide_tensors(division), _find_states(division)
-    part = share(division.placement.split, division.p2)
-    rows = part if division.group == "spatial" else 1.0
-    weights = part if division.group in ("filter", "channel") else 1.0
-    tensors = _list_tensors(layers, delta, rows, rows)
-    kept = 2 * (tensors.inputs + tensors.outputs)
-    return tensors._replace(kept=kept), delta * (2 * weights * layers.w + layers.bias)
+    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B]."""
+    return _divide_tensors(division), _find_states(division)

@@ -12,15 +12,15 @@ from typing import TypeVar
 import jax
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells
+from kernels.arrays import AnyArray, Cells, PerStage
 from kernels.case import Case
 from kernels.division import Division
+from kernels.formulas import Work, reduce_work
 from kernels.group import GroupWork
+from kernels.memory import hold_row_states
 from kernels.namespace import xp
 from kernels.oracle import Answer, evaluate, take_best
-from kernels.own_part import time_own_part
 from kernels.places import set_parameters
-from kernels.strategy import group_work
 
 Tree = TypeVar("Tree")
 
@@ -86,7 +86,7 @@ def reduce_points(points: Points) -> Points:
     if division is None:
         return points
     asked = replace(division, pe=case.pe, p2=case.run.p2, delta=case.run.delta)
-    work = _keep_fullest(group_work(asked, time_own_part(asked)), case.run.batch)
+    work = _keep_fullest(reduce_work(asked), case.run.batch)
     return Points(replace(case, work=work))
 
 
@@ -94,17 +94,24 @@ def settle_points(points: Points) -> Points:
     """The points with the choices that are the best of each, and no others."""
     if not points.case.choices:
         return points
-    best = take_best(reduce_points(points).case, points)
+    # Spreads choose nothing, and take 32 times as long as the times.
+    asked = replace(reduce_points(points).case, uncertainty=None)
+    best = take_best(asked, points)
     return replace(best, case=replace(best.case, choices=()))
 
 
-def _keep_fullest(work: GroupWork, batch: Cells) -> GroupWork:
+def _keep_fullest(work: Work, batch: Cells) -> Work:
     """The work with the stage alone that is the fullest: the batch of each point is known."""
     both = xp.broadcast_arrays(work.activations, work.parameters, xp.asarray(batch)[None])
     activations, parameters, samples = both
-    fullest = xp.argmax(samples * activations + parameters, axis=0)[None]
-    return replace(
-        work,
-        activations=xp.take_along_axis(activations, fullest, axis=0),
-        parameters=xp.take_along_axis(parameters, fullest, axis=0),
-    )
+    held = samples * activations + parameters
+    rows = work.row_states if isinstance(work, GroupWork) else None
+    if rows is not None:
+        held = held + hold_row_states(rows, batch)
+    fullest = xp.argmax(held, axis=0)[None]
+
+    def take(values: PerStage) -> PerStage:
+        return xp.take_along_axis(xp.broadcast_to(values, xp.shape(held)), fullest, axis=0)
+
+    kept = replace(work, activations=take(activations), parameters=take(parameters))
+    return kept if rows is None else replace(kept, row_states=jax.tree.map(take, rows))

@@ -34,7 +34,7 @@ from kernels.options import Options
 from kernels.oracle import answer_case
 from kernels.software import Software
 from kernels.terms import TERMS
-from sweep.questions.plain_numbers import number
+from sweep.answers.numbers import number
 
 TOLERANCE = 1e-9
 
@@ -65,6 +65,8 @@ parameters = st.fixed_dictionaries(
         "efficiency": st.floats(0.05, 1),
         "efficiency_conv2d": st.floats(0.05, 1),
         "half_channels": st.floats(0, 64),
+        "tile_filters": st.sampled_from((1, 3, 64, 128)),
+        "kernel_overlap": st.floats(0, 1),
         "window_fetch": st.floats(0.01, 2),
         "winograd": st.floats(1, 4),
         "elementwise_passes": st.floats(1, 8),
@@ -129,10 +131,7 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
         fixed["group"] = data.draw(st.sampled_from((2.0, 3.0)))
     chosen = {"algorithm": "auto", **chosen}
     options = Options(
-        network="rails",
-        cuts="crossing",
-        weights_read="pass",
-        memory="liveness",
+        oracle="machine",
         waits_for_input=True,
         **chosen,
     )
@@ -226,6 +225,8 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         efficiency=fixed.get("efficiency", 1.0),
         efficiencies={kind: value(name) for kind, name in KINDS_OF_PEAK.items()},
         half_channels=value("half_channels"),
+        tile_filters=value("tile_filters"),
+        kernel_overlap=value("kernel_overlap"),
         window_fetch=value("window_fetch"),
         winograd=value("winograd"),
         elementwise_passes=value("elementwise_passes"),

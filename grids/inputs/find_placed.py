@@ -25,7 +25,7 @@ from grids.placing.piped import Piped, unroll_graph
 from grids.placing.problem import Problem, pose_problem
 from grids.placing.schedule import Plan
 from grids.placing.solve import search_piped, search_plan
-from kernels.compute import layer_times
+from kernels.formulas import time_layers
 
 # Samples of a segment for which layers are placed: seconds and bytes a sample are the same for all,
 # but launches and start-ups weigh less the more there are.
@@ -64,7 +64,7 @@ class FoundGroups:
         workload = self.workload
         axes = {"pe": np.ones(1), "batch": np.full(1, float(BATCH))}
         groups = build_groups(workload, Strategy("serial"), axes, self.settings)
-        times = layer_times(groups.layers, groups.pe, groups.delta, groups.options)
+        times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
         forward, backward, fixed = (
             np.asarray(seconds).reshape(len(workload.table))
             for seconds in (times.forward, times.backward, times.fixed)

@@ -30,14 +30,18 @@ DETAILED = ("selection ", "splits ", "scheduler ")
 KEYS = "dataset|oracle|conventions|scaling|recompute|calibration|convergence|target|times|optimizer"
 
 
+# Advice to a caller in Python, which is a flag of the command.
+FLAG = re.compile(r"\b(force|overwrite|extend|reduce_only)=True\b")
 GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"
 
 
 def name_option(text: str) -> str:
-    """A message with options at its beginning, where a function's arguments were.
+    """A message with options where a function's arguments were: at its beginning, and as flags.
 
-    `selection pe: ...` becomes `--sel pe: ...`, and `overwrite, extend: ...` two options.
+    `selection pe: ...` becomes `--sel pe: ...`, `overwrite, extend: ...` two options, and
+    `give force=True` becomes `give --force`.
     """
+    text = FLAG.sub(lambda match: f"--{match[1].replace('_', '-')}", text)
     head, colon, rest = text.partition(": ")
     names, space, detail = head.partition(" ") if head.startswith(DETAILED) else (head, "", "")
     options = [_find_option(name) for name in names.split(", ")]

@@ -72,6 +72,8 @@ def sample(
         )
     if quiet:
         return
+    for note in written.notes:
+        tell(f"paradl: {note}")
     for name, why in written.missing.items():
         tell(f"paradl: no split {name!r}: {why}")
     if written.constants:

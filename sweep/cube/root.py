@@ -29,13 +29,13 @@ from grids.grid import Grid
 from grids.reading.errors import InputError, format_text
 from grids.reading.yamlfile import explain_error
 from sweep.cube import provenance
-from sweep.cube.folder_store import make_store
+from sweep.cube.guarded_store import make_store
 from sweep.cube.object_store import is_remote, translate_open_errors
 
 Mode = Literal["r", "r+"]
 
 METADATA = "zarr.json"
-ANEW = "sweep again with --overwrite, or into another store"
+ANEW = "sweep again with overwrite=True, or into another store"
 
 # What Zarr and its codecs raise where a chunk is not what was written.
 UNREADABLE = (ValueError, RuntimeError, OSError)

@@ -139,7 +139,7 @@ def find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
     """What the grid adds to a cube, None where that is nothing."""
     if cube is None:
         raise InputError(
-            "no cube here to extend", where=url, advice="leave --extend out to make one"
+            "no cube here to extend", where=url, advice="leave extend=True out to make one"
         )
     extension = plan_extension(cube, grid)
     if not extension.added:
@@ -156,8 +156,8 @@ def _check_same(cube: Cube, grid: Grid) -> None:
         raise InputError(
             f"the store holds another sweep: {differs}",
             where=cube.url,
-            advice=("give --extend to add them, " if only_more else "")
-            + "sweep into another store, or give --overwrite",
+            advice=("give extend=True to add them, " if only_more else "")
+            + "sweep into another store, or give overwrite=True",
         )
 
 
@@ -185,7 +185,7 @@ def _expect_same_code(cube: Cube) -> None:
         raise InputError(
             f"the store was begun by other code: {differs}",
             where=cube.url,
-            advice="finish it with what it was begun with, or give --overwrite",
+            advice="finish it with what it was begun with, or give overwrite=True",
         )
 
 

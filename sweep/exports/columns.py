@@ -1,4 +1,4 @@
-"""The columns of an exported table: names, units and meaning, one table for all its formats.
+"""The columns of an exported table: names, types, units and meaning, one schema for all formats.
 
 A row is a cell: its labels and axes, whether it is feasible and what limits it, the time of an
 epoch, and the variables that the cube holds. No column is named by a reserved word of SQL, so that
@@ -6,48 +6,39 @@ none has to be quoted: the cube's `system`, `group` and `limit` have other names
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import pyarrow as pa
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import LABELS
 from sweep.cube.coordinates import describe_coordinate
 from sweep.cube.dimensions import AXES
 from sweep.cube.variables import VARIABLES
 
-# What the cube calls by words that SQL reserves: LIMIT and GROUP everywhere, SYSTEM in the standard
-# (since SQL:1999) and in MySQL.
+# Words that SQL reserves: LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and
+# in MySQL.
 RENAMED = {"system": "system_name", "group": "group_asked", "limit": "limit_flags"}
 DEFINED, FEASIBLE, LIMIT_NAMES, EPOCH_TIME = "defined", "feasible", "limit_names", "epoch_time"
 
 
-@dataclass(frozen=True)
-class Column:
-    """What a column holds; units as CF writes them, empty for texts and flags."""
-
-    name: str
-    units: str
-    long_name: str
-
-
-def list_columns(
+def make_schema(
     dims: Sequence[str], variables: Sequence[str], scaling: str, *, marked: bool
-) -> list[Column]:
+) -> pa.Schema:
     """The columns of a table of cells, in their order.
 
-    dims, variables: of the cube. marked: rows of cells that cannot exist are there, and told apart.
+    dims, variables: of the cube. marked: cells that cannot exist have rows, too, and a mark.
     """
-    return [
-        *(_describe_axis(dim, scaling) for dim in dims),
-        *([Column(DEFINED, "", "there is such a configuration")] if marked else []),
-        *(_describe_limits() if "limit" in variables else []),
-        *(
-            [Column(EPOCH_TIME, "s", "time of an epoch: comp_time + comm_time")]
-            if {"comp_time", "comm_time"} <= set(variables)
-            else []
-        ),
-        *(
-            Column(name_column(name), VARIABLES[name].units, VARIABLES[name].long_name)
-            for name in variables
-        ),
-    ]
+    fields = [_describe_axis(dim, scaling) for dim in dims]
+    if marked:
+        fields.append(_describe(DEFINED, pa.bool_(), "there is such a configuration"))
+    if "limit" in variables:
+        fields.append(_describe(FEASIBLE, pa.bool_(), "nothing forbids the configuration"))
+        words = "names of the flags, with ', ' between them"
+        fields.append(_describe(LIMIT_NAMES, pa.string(), words))
+    if {"comp_time", "comm_time"} <= set(variables):
+        words = "time of an epoch: comp_time + comm_time"
+        fields.append(_describe(EPOCH_TIME, pa.float32(), words, "s"))
+    return pa.schema([*fields, *map(_describe_variable, variables)])
 
 
 def name_column(name: str) -> str:
@@ -60,13 +51,21 @@ def name_axis(column: str) -> str:
     return {name_column(axis): axis for axis in AXES}.get(column, column)
 
 
-def _describe_axis(dim: str, scaling: str) -> Column:
+def _describe_axis(dim: str, scaling: str) -> pa.Field:
+    if dim in LABELS:
+        kind = pa.dictionary(pa.int32(), pa.string())
+    else:
+        kind = pa.int64() if PARAMETERS[dim].whole else pa.float64()
     attributes = describe_coordinate(dim, scaling)
-    return Column(name_column(dim), attributes.get("units", ""), attributes["long_name"])
+    return _describe(name_column(dim), kind, attributes["long_name"], attributes.get("units", ""))
 
 
-def _describe_limits() -> list[Column]:
-    return [
-        Column(FEASIBLE, "", "nothing forbids the configuration"),
-        Column(LIMIT_NAMES, "", "names of the flags, with ', ' between them"),
-    ]
+def _describe_variable(name: str) -> pa.Field:
+    variable = VARIABLES[name]
+    kind = pa.from_numpy_dtype(variable.dtype)
+    return _describe(name_column(name), kind, variable.long_name, variable.units)
+
+
+def _describe(name: str, kind: pa.DataType, long_name: str, units: str = "") -> pa.Field:
+    """A column. units: as CF writes them, empty for texts and flags."""
+    return pa.field(name, kind, metadata={"units": units, "long_name": long_name})

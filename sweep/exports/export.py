@@ -1,7 +1,7 @@
 """Export: the cells of a cube as one file, or as a folder of them, that needs no paradl to read."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
@@ -10,24 +10,18 @@ from typing import TYPE_CHECKING
 
 from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
+from sweep.cells.files import check_files
+from sweep.cells.parts import list_variables, locate_slice, read_grid_of, read_parts
+from sweep.cells.selection import Selection, select
+from sweep.cells.source import Source, open_computed
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
 from sweep.errors import RunError
-from sweep.exports.columns import Column, list_columns, name_axis
 from sweep.exports.netcdf import expect_engine, write_netcdf
 from sweep.exports.target import check_target, measure_bytes, write_beside
-from sweep.questions.missing_files import check_files
-from sweep.questions.parts import (
-    Part,
-    list_variables,
-    locate_slice,
-    read_grid_of,
-    read_parts,
-)
-from sweep.questions.selection import Selection, select
-from sweep.questions.summary_table import Source, open_computed
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import xarray as xr
 
 SUFFIXES = (".parquet", ".csv", ".nc")
@@ -65,7 +59,11 @@ def export(
     """
     target = Path(path)
     _check_options(target, undefined, partition_by)
-    expect_engine() if target.suffix == ".nc" else expect_arrow()
+    if target.suffix == ".nc":
+        expect_engine()
+    else:
+        expect_arrow()
+        _check_labels(partition_by)
     check_target(target, force=force)
     source, chosen = open_computed(cube), selection or {}
     axes = locate_slice(source, chosen)
@@ -104,6 +102,12 @@ def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -
         raise InputError(
             "netCDF holds every cell already, NaN where there is none", where="undefined"
         )
+
+
+def _check_labels(partition_by: Sequence[str]) -> None:
+    """Refuse partitions by what is no label."""
+    from sweep.exports.columns import name_axis  # late: pyarrow need not be there
+
     for axis in map(name_axis, partition_by):
         if axis not in LABELS:
             raise InputError(
@@ -128,46 +132,40 @@ def _write_table(
     undefined: bool,
     partition_by: Sequence[str],
 ) -> int:
-    """Write rows; how many they are is returned."""
+    """Write rows; returns how many. InputError: the cube has no cells."""
     from sweep.exports import tables  # late: pyarrow need not be there
+    from sweep.exports.columns import make_schema, name_column
+    from sweep.exports.rows import make_batches
 
-    axes = locate_slice(source, selection)
     names = list_variables(source)
-    columns = _list_columns(source, list(axes), names, undefined)
-    described = _describe_cube(source, columns)
-
-    def read(more: Selection) -> Iterator[Part]:
-        return read_parts(source, names, {**selection, **more}, misfits=undefined)
-
-    if path.suffix == ".csv":
-        return tables.write_csv(path, read, columns, described)
-    if not partition_by:
-        return tables.write_parquet(path, read, columns, described)
-    labels = {axis: axes[axis].tolist() for axis in dict.fromkeys(map(name_axis, partition_by))}
-    return tables.write_partitions(path, read, columns, described, labels)
-
-
-def _list_columns(
-    source: "Cube | xr.Dataset", dims: Sequence[str], names: Sequence[str], undefined: bool
-) -> list[Column]:
-    """The columns of a cube's table; InputError: the cube has no cells."""
     if set(names) <= {SERIAL}:
         raise InputError(
             "the cube keeps no cells, only their summaries",
-            advice="sweep without --reduce-only into another store",
+            advice="sweep without reduce_only=True into another store",
         )
-    return list_columns(dims, names, read_grid_of(source).spec.scaling, marked=undefined)
+    dims, scaling = locate_slice(source, selection), read_grid_of(source).spec.scaling
+    schema = make_schema(list(dims), names, scaling, marked=undefined)
+    schema = schema.with_metadata(_describe_cube(source, schema))
+    batches = make_batches(read_parts(source, names, selection, misfits=undefined), schema)
+    if path.suffix == ".csv":
+        return tables.write_csv(path, batches, schema)
+    labels = dict.fromkeys(map(name_column, partition_by))
+    return tables.write_parquet(path, batches, schema, list(labels))
 
 
-def _describe_cube(source: "Cube | xr.Dataset", columns: Sequence[Column]) -> dict[str, str]:
+def _describe_cube(source: "Cube | xr.Dataset", schema: "pa.Schema") -> dict[str, str]:
     """The cube's attributes as texts, and the columns once more: not all readers show theirs."""
     attributes = source.group.attrs.asdict() if isinstance(source, Cube) else source.attrs
     texts = {
         str(key): value if isinstance(value, str) else json.dumps(value)
         for key, value in attributes.items()
     }
-    units = {each.name: {"units": each.units, "long_name": each.long_name} for each in columns}
-    return {**texts, "paradl_columns": json.dumps(units)}
+    words = {each.name: each.metadata for each in schema}
+    columns = {
+        name: {key.decode(): value.decode() for key, value in each.items()}
+        for name, each in words.items()
+    }
+    return {**texts, "paradl_columns": json.dumps(columns)}
 
 
 def _write_netcdf(source: "Cube | xr.Dataset", path: Path, selection: Selection) -> None:

@@ -1,92 +1,90 @@
-"""Writing rows: Parquet, whole or in partitions, and CSV; in memory is one row group."""
+"""Writing rows: Parquet, whole or in partitions, and CSV; one row group is in memory."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv
-import pyarrow.parquet
+import pyarrow.dataset as pads
 
 from sweep.cube.layout import SERIAL
-from sweep.exports.columns import Column, name_column
-from sweep.exports.rows import ROWS, Attributes, gather_tables, make_batches, make_schema
+from sweep.exports.rows import ROWS
 from sweep.exports.target import PART
-from sweep.questions.parts import Part
-from sweep.questions.selection import Selection
 
-Read = Callable[[Selection], Iterator[Part]]
-Labels = Mapping[str, Sequence[str]]
+# Partitions whose row groups are in memory at once; a cube's own order has one after the other.
+MOST_OPEN = 16
+
+Batches = Iterable[pa.RecordBatch]
 
 
 def write_parquet(
     path: Path,
-    read: Read,
-    columns: Sequence[Column],
-    attributes: Attributes,
+    batches: Batches,
+    schema: pa.Schema,
+    labels: Sequence[str] = (),
     group_rows: int = ROWS,
 ) -> int:
-    """Write one file; the number of its rows is returned.
+    """Write one file, or folders `label=value` of files, as Hive has them; the number of rows.
 
-    group_rows: of a batch, and at least of a row group.
+    labels: columns that stand in the folders' names. group_rows: of a row group at least.
     """
-    schema = make_schema(columns, attributes)
-    floats = [each.name for each in schema if pa.types.is_float32(each.type)]
-    measured = [name for name in floats if name != SERIAL]
-    rows = 0
-    with pa.parquet.ParquetWriter(
+    # Labels, axes and the time on one PE repeat; other times hardly do: their bytes are split.
+    floats = {each.name for each in schema if pa.types.is_float32(each.type)}
+    measured = [name for name in schema.names if name in floats - {SERIAL}]
+    files, rows = pads.ParquetFileFormat(), 0
+
+    def count() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch
+
+    pads.write_dataset(
+        count(),
         path,
-        schema,
-        compression="zstd",
-        # Labels, axes and the time on one PE repeat; other times hardly do: their bytes are split.
-        use_dictionary=[name for name in schema.names if name not in measured],
-        use_byte_stream_split=measured,
-    ) as writer:
-        for table in gather_tables(make_batches(read({}), schema, group_rows), group_rows):
-            writer.write_table(table, row_group_size=2 * group_rows)  # a table is a group
-            rows += table.num_rows
+        schema=schema,
+        format=files,
+        file_options=files.make_write_options(
+            compression="zstd",
+            use_dictionary=[each for each in schema.names if each not in (*measured, *labels)],
+            use_byte_stream_split=measured,
+        ),
+        partitioning=list(labels) or None,
+        partitioning_flavor="hive" if labels else None,
+        basename_template=PART,
+        min_rows_per_group=group_rows,
+        max_rows_per_group=2 * group_rows,
+        max_open_files=MOST_OPEN,
+        use_threads=False,
+        preserve_order=True,
+    )
+    if not labels:
+        _unpack(path)
     return rows
 
 
-def write_partitions(
-    path: Path, read: Read, columns: Sequence[Column], attributes: Attributes, labels: Labels
-) -> int:
-    """Write a file for each combination of labels, in folders `column=label`, as Hive has them."""
-    hidden = {name_column(axis) for axis in labels}
-    own = [each for each in columns if each.name not in hidden]
-    path.mkdir()
-    rows = 0
-    for values in product(*labels.values()):
-        chosen = dict(zip(labels, values, strict=True))
-        folder = path.joinpath(
-            *(f"{name_column(axis)}={quote(label, safe='')}" for axis, label in chosen.items())
-        )
-        folder.mkdir(parents=True)
-        written = write_parquet(folder / PART, _fix_labels(read, chosen), own, attributes)
-        if not written:  # as of samples that do not fit their model
-            (folder / PART).unlink()
-            folder.rmdir()
-        rows += written
-    return rows
+def _unpack(folder: Path) -> None:
+    """Put the one file of a folder in the folder's place."""
+    (file,) = folder.iterdir()
+    beside = file.rename(folder.with_name(f"{folder.name}.file"))
+    folder.rmdir()
+    beside.rename(folder)
 
 
-def write_csv(path: Path, read: Read, columns: Sequence[Column], attributes: Attributes) -> int:
-    """Write a file of text, and beside it what its columns mean."""
-    schema = make_schema(columns, attributes)
+def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
+    """Write a file of text, and beside it what its columns mean; the number of rows."""
     plain = pa.schema([(each.name, _find_plain_type(each.type)) for each in schema])
     options = pa.csv.WriteOptions(quoting_style="needed")
     rows = 0
     with pa.csv.CSVWriter(path, plain, write_options=options) as writer:
-        for batch in make_batches(read({}), schema):
+        for batch in batches:
             arrays = [_write_plainly(array) for array in batch.columns]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=plain))
             rows += batch.num_rows
-    described = _describe_table(path.name, columns, schema, attributes)
-    name_description(path).write_text(json.dumps(described, indent=2))
+    name_description(path).write_text(json.dumps(_describe_table(path.name, schema), indent=2))
     return rows
 
 
@@ -95,12 +93,8 @@ def name_description(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
-def _fix_labels(read: Read, chosen: Mapping[str, str]) -> Read:
-    return lambda selection: read({**selection, **{axis: [each] for axis, each in chosen.items()}})
-
-
 def _find_plain_type(kind: pa.DataType) -> pa.DataType:
-    """What is written of a column: labels and broken numbers as texts."""
+    """The type of a column in the file: labels and broken numbers are texts."""
     is_text = pa.types.is_dictionary(kind) or pa.types.is_floating(kind)
     return pa.string() if is_text else kind
 
@@ -116,19 +110,14 @@ def _write_plainly(array: pa.Array) -> pa.Array:
     return pa.compute.if_else(whole, pa.compute.binary_join_element_wise(texts, "0", "."), texts)
 
 
-def _describe_table(
-    name: str, columns: Sequence[Column], schema: pa.Schema, attributes: Attributes
-) -> dict[str, Any]:
+def _describe_table(name: str, schema: pa.Schema) -> dict[str, Any]:
     """A data resource as Frictionless (specs.frictionlessdata.io) has it, with units and spec."""
-    fields = [
-        {
-            "name": each.name,
-            "type": _name_type(schema.field(each.name).type),
-            "description": each.long_name,
-            "units": each.units,
-        }
-        for each in columns
-    ]
+    fields = []
+    for each in schema:
+        words = {key.decode(): value.decode() for key, value in each.metadata.items()}
+        kind = {"name": each.name, "type": _name_type(each.type)}
+        fields.append({**kind, "description": words["long_name"], "units": words["units"]})
+    attributes = {key.decode(): value.decode() for key, value in schema.metadata.items()}
     resource = {"name": Path(name).stem.lower(), "path": name, "format": "csv"}
     return {**resource, "schema": {"fields": fields}, **attributes}
 

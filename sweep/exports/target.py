@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 from grids.reading.errors import InputError
 from sweep.errors import RunError
 
-PART = "cells.parquet"  # the file in each folder of a partitioned table
+PART = "cells-{i}.parquet"  # files in the folders of a partitioned table
 
 
 def is_partitioned(folder: Path) -> bool:
@@ -20,7 +20,7 @@ def is_partitioned(folder: Path) -> bool:
     if folder.is_symlink():
         return False
     return all(
-        each.name == PART
+        bool(re.fullmatch(PART.replace("-{i}", r"(-\d+)?"), each.name))
         if each.is_file()
         else "=" in each.name and not each.is_symlink() and each.is_dir()
         for each in folder.rglob("*")
@@ -40,7 +40,7 @@ def check_target(
         return
     if not force:
         raise InputError(
-            "is there already", where=str(target), advice="name another file, or give --force"
+            "is there already", where=str(target), advice="name another file, or give force=True"
         )
     if target.is_dir() and not is_ours(target):
         raise InputError(

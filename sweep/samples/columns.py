@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from kernels.labels import EPOCH
+from sweep.cube.variables import VARIABLES
 from sweep.samples.features import FEATURES
 from sweep.samples.splits import AXES, SPLITS
 
@@ -74,12 +75,19 @@ MARKS = (
 )
 
 
-def list_columns(inputs: Iterable[str], splits: Iterable[str]) -> tuple[Column, ...]:
-    """All columns in their order. inputs: parameters that there are slopes in, none without."""
+def list_columns(
+    inputs: Iterable[str], splits: Iterable[str], outputs: Iterable[str] = ()
+) -> tuple[Column, ...]:
+    """All columns in their order.
+
+    inputs: parameters that there are slopes in, none without. outputs: variables of a cube that
+    rows have on request.
+    """
     return (
         *LABELS,
         *(Column(name, "feature", each.unit, each.meaning) for name, each in FEATURES.items()),
         *MEANT.values(),
+        *(_describe_output(name) for name in outputs),
         *ANSWERS,
         *(_describe_slope(target, parameter) for target in MEANT for parameter in inputs),
         *MARKS,
@@ -100,6 +108,11 @@ def name_slope(target: str, parameter: str) -> str:
 def name_split(split: str) -> str:
     """The column of a split."""
     return f"split_{split}"
+
+
+def _describe_output(name: str) -> Column:
+    variable = VARIABLES[name]
+    return Column(name, "target", variable.units, variable.long_name, "single")
 
 
 def _describe_slope(target: str, parameter: str) -> Column:

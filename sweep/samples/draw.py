@@ -53,13 +53,20 @@ def draw_slices(
     space: Space, tables: Tables, problem: Problem, seed: int, first: int, count: int
 ) -> Draw:
     """Slices `first` to `first + count` of the problem's sequence."""
-    shape, drawn = tables.shape, space.drawn
     rng = np.random.default_rng([seed, *problem, 1])
-    sequence = qmc.Sobol(len(shape) + len(drawn), rng=rng)
+    sequence = qmc.Sobol(len(tables.shape) + len(space.drawn), rng=rng)
     if first:
         sequence.fast_forward(first)
-    # A power of two: what scipy advises for a sequence's first points.
-    parts = np.minimum(sequence.random(1 << (count - 1).bit_length())[:count].T, BELOW_ONE)
+    # scipy advises a power of two for a sequence's first points.
+    parts = sequence.random(1 << (count - 1).bit_length())[:count].T
+    return place_slices(space, tables, np.minimum(parts, BELOW_ONE))
+
+
+def place_slices(space: Space, tables: Tables, parts: Floats) -> Draw:
+    """The slices at such parts, in [0, 1), of each axis [axis, slice]: those of the tables first,
+    then what slices have their own of.
+    """
+    shape, drawn = tables.shape, space.drawn
     sizes = np.array(shape)[:, None]
     positions = (parts[: len(shape)] * sizes).astype(np.int64)
     own = zip(drawn.items(), parts[len(shape) :], strict=True)

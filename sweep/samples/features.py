@@ -100,29 +100,41 @@ FEATURES: dict[str, Feature] = {**FACTS, **INPUTS, **STRATEGY, **OUTER_LINKS, **
 
 def describe_rows(grid: Grid, problem: Problem, strategy: int, draw: Draw) -> dict[str, Floats]:
     """All features [slice] of slices of a problem under one strategy, by name."""
+    constant = describe_problem(grid, problem)
+    varying = describe_slices(grid.strategies[strategy], draw.tables.points[strategy].case, draw)
+    count = len(draw)
+    return {
+        name: np.full(count, constant[name]) if name in constant else varying[name]
+        for name in FEATURES
+    }
+
+
+def describe_problem(grid: Grid, problem: Problem) -> dict[str, float]:
+    """The features that all slices of a problem have in common."""
     model, dataset, system = problem
-    table, workload = grid.fitting[model, dataset], grid.workload(model, dataset, system)
+    workload = grid.workload(model, dataset, system)
     assert workload is not None
-    constant = {
+    return {
         "dataset_samples": float(grid.datasets[dataset].samples),
         "is_profiled": float(workload.seconds is not None),
         "is_calibrated": float(workload.calibrated is not None),
         **{name: each.read(grid.systems[system]) for name, each in SYSTEM.items()},
-        **_describe_model(table),
+        **_describe_model(grid.fitting[model, dataset]),
     }
-    case = draw.tables.points[strategy].case
-    varying = _describe_inputs(case, draw) | _describe_strategy(
-        grid.strategies[strategy], case, draw
-    )
-    count = len(draw)
-    spread = {name: np.full(count, value) for name, value in constant.items()}
-    every = {"pe": draw.columns["pe"], **varying, **spread}
-    return {name: every[name] for name in FEATURES}
+
+
+def describe_slices(strategy: Strategy, case: Case, draw: Draw) -> dict[str, Floats]:
+    """The features [slice] that differ between slices, or strategies. case: of the strategy."""
+    return {
+        "pe": draw.columns["pe"],
+        **_describe_inputs(case, draw),
+        **_describe_strategy(strategy, case, draw),
+    }
 
 
 @lru_cache(maxsize=256)  # a table hashes by identity, and serves every machine and strategy
 def _describe_model(table: LayerTable) -> dict[str, float]:
-    return {name: each.read(table) for name, each in MODEL.items()}
+    return {name: float(each.read(table)) for name, each in MODEL.items()}
 
 
 def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:

@@ -5,16 +5,19 @@ A learner that has seen no relative of a network can tell from them how long its
 knows a machine, or an oracle's parameters.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.layers import Floats, LayerTable
-from sweep.samples.model_features import ModelFeature
+from sweep.samples.model_features import Read, make_features
 
 Flags = NDArray[np.bool_]
+Column = Callable[[LayerTable], Floats]
+Choose = Callable[[LayerTable], Flags]
 # Stages of a pipeline that a network is cut into, by multiply-accumulates.
 STAGES = (2, 4, 8)
 # Factors of the rows along each spatial dimension.
@@ -35,9 +38,8 @@ def _count_moved(table: LayerTable) -> Floats:
     return table.x + table.y
 
 
-def _sum_narrow(table: LayerTable, channels: bool, filters: bool) -> float:
-    """Multiply-accumulates over channels, or filters, or both: what narrow layers weigh more in."""
-    narrow = np.where(channels, table.channels, 1.0) * np.where(filters, table.filters, 1.0)
+def _sum_narrow(table: LayerTable, narrow: Floats) -> float:
+    """Multiply-accumulates over channels, or filters, or both: narrow layers weigh more in them."""
     return _sum(_count_macs(table) / np.maximum(narrow, 1.0), table.multiplying)
 
 
@@ -77,11 +79,15 @@ def _sum_halo(table: LayerTable) -> float:
     return float((rows * planes)[_find_overlapping(table)].sum())
 
 
-def _sum_rows(values: Floats, table: LayerTable, factor: int) -> float:
-    """What the fullest PE has of it where the last two dimensions are divided by a factor."""
+def _sum_chosen(read: Column, choose: Choose, table: LayerTable) -> float:
+    return _sum(read(table), choose(table))
+
+
+def _sum_rows(read: Column, factor: int, table: LayerTable) -> float:
+    """The sum on the fullest PE where the last two dimensions are divided by a factor."""
     extents = np.maximum(table.extents_y[:, 1:], 1.0)
     parts = np.ceil(extents / factor) / extents
-    return float((values * parts.prod(axis=1)).sum())
+    return float((read(table) * parts.prod(axis=1)).sum())
 
 
 def _cut_stages(macs: Floats, stages: int) -> NDArray[np.int64]:
@@ -91,9 +97,9 @@ def _cut_stages(macs: Floats, stages: int) -> NDArray[np.int64]:
     return np.asarray(np.minimum(parts, stages - 1))
 
 
-def _find_fullest(values: Floats, table: LayerTable, stages: int) -> float:
+def _find_fullest(read: Column, stages: int, table: LayerTable) -> float:
     at = _cut_stages(_count_macs(table), stages)
-    return float(np.bincount(at, values, stages).max())
+    return float(np.bincount(at, read(table), stages).max())
 
 
 def _find_crossing(table: LayerTable, stages: int) -> float:
@@ -103,128 +109,108 @@ def _find_crossing(table: LayerTable, stages: int) -> float:
     return float(table.crossing[ends].max(initial=0.0))
 
 
-def _feature(meaning: str, read: Callable[[LayerTable], float]) -> ModelFeature:
-    return ModelFeature("1", meaning, read)
-
-
-SUMMED: dict[str, tuple[str, Callable[[LayerTable], Floats]]] = {
+SUMMED: dict[str, tuple[str, Column]] = {
     "macs": ("multiply-accumulates a sample, forward", _count_macs),
     "items": ("items a sample, read and written", _count_moved),
     "kept": ("items a sample that the backward pass reads", lambda table: table.kept_items),
     "weights": ("weights", lambda table: table.w),
 }
-CHOSEN: dict[str, tuple[str, Callable[[LayerTable], Flags]]] = {
+CHOSEN: dict[str, tuple[str, Choose]] = {
     "convolution": ("of convolutions", lambda table: table.convolutions),
     "windowed": ("of layers with windows", lambda table: table.windowed),
     "divisible": ("of layers whose filters a group divides", lambda table: table.divisible),
     "later": ("of layers whose channels a group divides", _find_later),
 }
-
-
-def _sum_chosen(
-    table: LayerTable,
-    read: Callable[[LayerTable], Floats],
-    choose: Callable[[LayerTable], Flags],
-) -> float:
-    return _sum(read(table), choose(table))
-
-
-def _divide_rows(table: LayerTable, read: Callable[[LayerTable], Floats], factor: int) -> float:
-    return _sum_rows(read(table), table, factor)
-
-
-def _fill_stage(table: LayerTable, read: Callable[[LayerTable], Floats], stages: int) -> float:
-    return _find_fullest(read(table), table, stages)
-
-
-LAYER_SUMS: dict[str, ModelFeature] = {
-    "moved_items": _feature(
+ALONE: dict[str, tuple[str, Read]] = {
+    "moved_items": (
         "items a sample that layers without weights to multiply by read and write",
         lambda table: _sum(_count_moved(table), ~table.multiplying),
     ),
-    "multiplied_items": _feature(
+    "multiplied_items": (
         "items a sample that layers that multiply read and write",
         lambda table: _sum(_count_moved(table), table.multiplying),
     ),
-    "macs_over_channels": _feature(
+    "macs_over_channels": (
         "multiply-accumulates over channels, summed",
-        partial(_sum_narrow, channels=True, filters=False),
+        lambda table: _sum_narrow(table, table.channels),
     ),
-    "macs_over_filters": _feature(
+    "macs_over_filters": (
         "multiply-accumulates over filters, summed",
-        partial(_sum_narrow, channels=False, filters=True),
+        lambda table: _sum_narrow(table, table.filters),
     ),
-    "macs_over_both": _feature(
+    "macs_over_both": (
         "multiply-accumulates over channels and filters, summed",
-        partial(_sum_narrow, channels=True, filters=True),
+        lambda table: _sum_narrow(table, table.channels * table.filters),
     ),
-    "fetched_items": _feature(
-        "items a sample that grouped convolutions fetch for the filters of a group", _sum_fetched
+    "fetched_items": (
+        "items a sample that grouped convolutions fetch for the filters of a group",
+        _sum_fetched,
     ),
-    "sequential_steps": _feature(
+    "sequential_steps": (
         "products a sample that wait for each other",
         lambda table: _sum(table.steps, table.steps > 1),
     ),
-    "sequential_macs": _feature(
+    "sequential_macs": (
         "multiply-accumulates a sample of products that wait for each other",
         lambda table: _sum(_count_macs(table), table.steps > 1),
     ),
-    "read_weights": _feature(
+    "read_weights": (
         "weights, each as often as a pass reads it",
-        lambda table: float((table.reads * table.w).sum()),
+        lambda table: (table.reads * table.w).sum(),
     ),
     **{
-        f"intensity_p{percent}": _feature(
+        f"intensity_p{percent}": (
             f"operations an item, {percent}th percentile over items of layers that multiply",
             partial(_rank_intensity, percent=percent),
         )
         for percent in (10, 25, 50, 75)
     },
-    **{
-        f"{chosen}_{summed}": _feature(
-            f"{words}, {of}", partial(_sum_chosen, read=read, choose=choose)
-        )
-        for chosen, (of, choose) in CHOSEN.items()
-        for summed, (words, read) in SUMMED.items()
-    },
-    "divisible_outputs": _feature(
+}
+DIVIDED: dict[str, tuple[str, Read]] = {
+    "divisible_outputs": (
         "items of output a sample of layers whose filters a group divides",
         lambda table: _sum(table.y, table.divisible),
     ),
-    "later_outputs": _feature(
+    "later_outputs": (
         "items of output a sample of layers whose channels a group divides",
         lambda table: _sum(table.y, _find_later(table)),
     ),
-    "divisible_layers": _feature(
-        "layers whose filters a group divides", lambda table: float(table.divisible.sum())
+    "divisible_layers": (
+        "layers whose filters a group divides",
+        lambda table: table.divisible.sum(),
     ),
-    "weighted_layers": _feature("layers with weights", lambda table: float((table.w > 0).sum())),
-    "halo_layers": _feature(
-        "layers whose windows overlap", lambda table: float(_find_overlapping(table).sum())
-    ),
-    "halo_items": _feature("items a sample of the rows that windows share", _sum_halo),
-    **{
-        f"rows{factor}_{summed}": _feature(
-            f"{words}, of the fullest part where height and width are divided by {factor}",
-            partial(_divide_rows, read=read, factor=factor),
-        )
-        for factor in FACTORS
-        for summed, (words, read) in SUMMED.items()
-        if summed != "weights"
-    },
-    **{
-        f"stage{stages}_{summed}": _feature(
-            f"{words}, of the fullest of {stages} stages with about as many multiply-accumulates",
-            partial(_fill_stage, read=read, stages=stages),
-        )
-        for stages in STAGES
-        for summed, (words, read) in SUMMED.items()
-    },
-    **{
-        f"stage{stages}_crossing": _feature(
-            f"items a sample at the widest cut between {stages} such stages",
-            partial(_find_crossing, stages=stages),
-        )
-        for stages in STAGES
-    },
+    "weighted_layers": ("layers with weights", lambda table: (table.w > 0).sum()),
+    "halo_layers": ("layers whose windows overlap", lambda table: _find_overlapping(table).sum()),
+    "halo_items": ("items a sample of the rows that windows share", _sum_halo),
 }
+CROSSING: dict[str, tuple[str, Read]] = {
+    f"stage{stages}_crossing": (
+        f"items a sample at the widest cut between {stages} such stages",
+        partial(_find_crossing, stages=stages),
+    )
+    for stages in STAGES
+}
+
+
+def _list_chosen() -> Iterator[tuple[str, tuple[str, Read]]]:
+    for (chosen, (of, choose)), (summed, (words, read)) in product(CHOSEN.items(), SUMMED.items()):
+        yield f"{chosen}_{summed}", (f"{words}, {of}", partial(_sum_chosen, read, choose))
+
+
+def _list_rows() -> Iterator[tuple[str, tuple[str, Read]]]:
+    for factor, (summed, (words, read)) in product(FACTORS, SUMMED.items()):
+        part = f"of the fullest part where height and width are divided by {factor}"
+        if summed != "weights":
+            yield f"rows{factor}_{summed}", (f"{words}, {part}", partial(_sum_rows, read, factor))
+
+
+def _list_stages() -> Iterator[tuple[str, tuple[str, Read]]]:
+    for stages, (summed, (words, read)) in product(STAGES, SUMMED.items()):
+        part = f"of the fullest of {stages} stages with about as many multiply-accumulates"
+        yield f"stage{stages}_{summed}", (f"{words}, {part}", partial(_find_fullest, read, stages))
+
+
+# Their order is that of columns, and of what problems are told apart by (`sweep.samples.splits`).
+LAYER_SUMS = make_features(
+    ALONE | dict(_list_chosen()) | DIVIDED | dict(_list_rows()) | dict(_list_stages()) | CROSSING
+)

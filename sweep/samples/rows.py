@@ -93,6 +93,7 @@ def _label_strategy(
             draw.rows,
             dict(draw.values),
             parameters=parameters,
+            outputs=space.outputs,
             marked=request.marked and request.gradients,
         )
     )
@@ -100,7 +101,7 @@ def _label_strategy(
     return {
         **{name_label(dim): np.full(len(draw), names[at]) for (dim, names), at in labels},
         **describe_rows(space.grid, problem, strategy, draw),
-        **_read_answers(answers),
+        **_read_answers(answers, space.outputs),
         **{
             name_slope(target, parameter): np.asarray(slope, np.float32)
             for target, of_target in slopes.items()
@@ -110,11 +111,11 @@ def _label_strategy(
     }
 
 
-def _read_answers(fetched: Mapping[str, Any]) -> Columns:
-    """Targets, what forbids a row, and what the oracle chose."""
+def _read_answers(fetched: Mapping[str, Any], outputs: tuple[str, ...]) -> Columns:
+    """Targets, the limits of a row, and the counts that the oracle chose."""
     answers: dict[str, NDArray[Any]] = {name: np.asarray(each) for name, each in fetched.items()}
     flags = answers["limit"]
-    times = {name: answers[name].astype(np.float32) for name in (EPOCH, *TARGETS)}
+    times = {name: answers[name].astype(np.float32) for name in (EPOCH, *TARGETS, *outputs)}
     chosen = {
         name: answers[name].astype(np.float32) for name in ANSWERS if name not in (*times, "limit")
     }

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context
@@ -36,13 +35,18 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Sampled:
-    """What was written: rows, by the sides of the splits; columns of one value; why splits lack."""
+    """The data set that was written.
+
+    constants: columns of one value. missing: splits that it lacks, and why. notes: outputs of a
+    store that it lacks.
+    """
 
     path: Path
     rows: int
     drawn: int
     constants: tuple[str, ...]
     missing: dict[str, str]
+    notes: tuple[str, ...] = ()
 
 
 def sample(
@@ -113,30 +117,31 @@ def _write(
     advance: Advance,
 ) -> Sampled:
     """Write the data set into a folder that is then put in its place."""
-    from sweep.samples.write import Writer, make_schema  # late: pyarrow need not be there
+    from sweep.samples.write import write_rows  # late: pyarrow need not be there
 
     inputs = space.inputs if request.gradients else ()
-    columns = list_columns(inputs, splits.names)
+    columns = list_columns(inputs, splits.names, space.outputs)
     facts = describe(space, request, splits, leave_out)
     chunks = _order_chunks(space, list_chunks(space, request.rows), splits)
-    writer = Writer(
-        folder / "data", make_schema(columns, _write_texts(facts, columns)), splits.names
-    )
-    with closing(writer):
+
+    def make_chunks() -> Iterator[Columns]:
         for made in _make_all(space, chunks, request, workers):
             advance(len(made["slice"]))
             rows = leave_rows_out(made, leave_out)
             sides = {name_split(name): side for name, side in splits.divide(rows).items()}
-            writer.write(rows | sides)
-    constants = tuple(writer.list_constants())
-    written = sum(writer.counts.values())
+            yield rows | sides
+
+    texts = _write_texts(facts, columns)
+    files = write_rows(folder / "data", make_chunks(), columns, texts, splits.names)
+    constants = tuple(files.list_constants(columns))
+    written = sum(files.counts.values())
     if not written:
         raise InputError("no row is left", where="leave_out", advice="leave fewer rows out")
     facts |= {"rows": written, "constants": constants, "columns": _list_facts(columns)}
-    facts |= {"sides": _count_sides(writer.counts, splits), "ranges": writer.ends}
+    facts |= {"sides": _count_sides(files.counts, splits), "ranges": files.ends}
     (folder / FACTS).write_text(json.dumps(facts, indent=1))
     write_card(folder / "README.md", facts, columns)
-    return Sampled(target, written, request.rows, constants, dict(splits.missing))
+    return Sampled(target, written, request.rows, constants, dict(splits.missing), space.notes)
 
 
 def describe(

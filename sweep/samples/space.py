@@ -5,7 +5,7 @@ replaces by its own.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -17,29 +17,38 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.lookup import Where, join_keys
 from grids.models.layers import Floats
-from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS
+from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
 from grids.ranges import Law, Range
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.spec import Spec, read_spec, validate_spec
+from kernels.labels import EPOCH, TARGETS
 from kernels.places import PLACES
 from sweep.cube.store import open_cube
 
 Source = str | Path | Mapping[str, object]
 Problem = tuple[int, int, int]
 
-# Outputs of sweeps that rows have, too, if by other names.
+# Outputs of sweeps that rows always have, some by other names.
 SAMPLED = (*MAIN_OUTPUTS, "replicas", "group_size", "segment_count")
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
     """grid: the design space with one value in the place of each range. inputs: continuous
-    parameters in which there are slopes, those of ranges first, then the batch.
+    parameters in which there are slopes, those of ranges first, then the batch. notes: outputs of a
+    store that rows do not have, and why.
     """
 
     grid: Grid
     ranges: Mapping[str, Range]
     inputs: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """Outputs that rows have on request: percentiles; with a law of epochs, what follows."""
+        asked = (name for name in self.grid.spec.outputs if name in INTERVALS)
+        return (*(TRAINING if self.grid.convergences else ()), *asked)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -95,8 +104,9 @@ class Space:
 def read_space(source: Source, inputs: tuple[str, ...] = ()) -> Space:
     """The space of a spec file, a mapping, or a cube; slopes in its ranges, the batch and `inputs`.
 
-    Of a cube, listed values of continuous parameters become ranges. InputError: a bad spec, no
-    continuous axis, an unknown input, epochs to a target, outputs that rows do not have.
+    Of a cube, listed values of continuous parameters become ranges, and outputs that rows do not
+    have become notes. InputError: a bad spec, no continuous axis, an unknown input, outputs that
+    rows do not have.
     """
     if isinstance(source, Mapping):
         written = validate_spec(dict(source), "spec")
@@ -109,7 +119,8 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> Space:
         _expect_sampled(spec, inputs, document.where)
         return _make_space(spec, inputs, str(source), Path(source).parent, document.where)
     spec = open_cube(str(source)).grid.spec
-    return _make_space(_open_ranges(spec), inputs, str(source))
+    space = _make_space(_open_ranges(spec), inputs, str(source))
+    return replace(space, notes=tuple(_list_missing(space.grid.spec, space.inputs).values()))
 
 
 def _is_spec(source: str | Path) -> bool:
@@ -141,29 +152,26 @@ def _make_space(
 
 
 def _expect_sampled(spec: Spec, inputs: tuple[str, ...], where: Where) -> None:
-    """InputError: the spec asks for what rows do not have, such as epochs and percentiles."""
-    if spec.convergence != ("none",):
-        raise InputError(
-            "epochs to a target are not sampled: rows have times per epoch",
-            where=where(("convergence",)),
-            advice="leave it out, or sweep",
-        )
-    sloped = {*spec.axes.ranges, "batch", *inputs}
-    for name in spec.outputs if "outputs" in spec.model_fields_set else ():
-        if name in ELASTICITIES and ELASTICITIES[name][1] not in sloped:
-            raise InputError(
-                f"rows have no slopes in {ELASTICITIES[name][1]}",
-                where=where(("outputs",)),
-                advice="make it an axis with a range, or ask for its gradient",
-            )
-        if name not in (*SAMPLED, *ELASTICITIES):
-            why = " (a percentile takes 32 draws of each row)" if name in INTERVALS else ""
-            raise InputError(
-                f"{name} is not sampled{why}: rows have expected times per epoch, "
-                "memory and what forbids a configuration",
-                where=where(("outputs",)),
-                advice="leave it out, or sweep",
-            )
+    """InputError: the spec asks for what rows do not have, such as terms."""
+    if "outputs" not in spec.model_fields_set:
+        return
+    for missing in _list_missing(spec, (*spec.axes.ranges, "batch", *inputs)).values():
+        raise InputError(missing, where=where(("outputs",)), advice="leave it out, or sweep")
+
+
+def _list_missing(spec: Spec, inputs: tuple[str, ...]) -> dict[str, str]:
+    """Outputs of a spec that rows do not have, and why not, by name."""
+    missing = {}
+    for name in spec.outputs:
+        if name in ELASTICITIES:
+            target, parameter = ELASTICITIES[name]
+            if target not in (EPOCH, *TARGETS):
+                missing[name] = f"rows have no slopes of {target}"
+            elif parameter not in inputs:
+                missing[name] = f"rows have no slopes in {parameter}; ask for its gradient"
+        elif name not in (*SAMPLED, *INTERVALS, *TRAINING):
+            missing[name] = f"rows have no {name}: they have times in all, memory and limits"
+    return missing
 
 
 def _settle(drawn: Range) -> Floats:

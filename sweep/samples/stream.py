@@ -1,49 +1,41 @@
 """Streams: batches of features, targets and gradients without an end, made on the fly.
 
-Rows are answered many at a time: some stripes, each of one problem under one strategy, which take
-turns. Batches of any size are cut off them and described. Draws are uniform over ranges, labels and
-listed values; nothing is written.
+Rows are drawn uniformly over ranges, labels and listed values, and answered some stripes at a time,
+each of one problem under one strategy; batches of any size are cut off them. Nothing is written.
 """
 
-import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten
-from kernels.compiled import fetch, put_on_device
+from kernels.compiled import fetch
 from kernels.labels import EPOCH, TARGETS, label_points
-from kernels.points import Points
 from sweep.engine.compile_cache import keep_programs
-from sweep.engine.resources import cores
-from sweep.samples.draw import Draw
+from sweep.samples.draw import place_slices
 from sweep.samples.edges import is_feasible
-from sweep.samples.features import FEATURES, OUTER_LINKS, describe_rows
-from sweep.samples.room import Room, Singles, hand_over
+from sweep.samples.features import FEATURES, describe_problem, describe_slices
+from sweep.samples.rows import CHUNK
 from sweep.samples.space import Problem, Source, Space, read_space
-from sweep.samples.tables import make_tables, read_parts
+from sweep.samples.tables import Tables, tabulate_problem
 
 # Stripes whose rows take turns, so that a batch has rows of several problems and strategies.
 STRIPES = 16
-# Rows of a stripe: to start a program takes as long as it runs on 4096 of them; where there are
-# slopes, or layers to reduce, programs of more leave the processor's cache.
-STRIPE, HEAVY_STRIPE = 2**15, 2**12
-# Rows of a stripe at the same place of its table: 4096 are answered in 0.35 ms at 64 or 256 places,
-# and in 1.2 ms at 4096, whose numbers are looked up one by one.
-TOGETHER = 64
-# Rows that a thread describes at a time.
-DESCRIBED = 2**12
+# Rows of a stripe where the oracle chooses: all choices of a row take some 0.1 ms of CPU.
+CHOSEN_STRIPE = 2**9
 MOST_ROWS = 2**26
+# The targets that there are slopes of.
+SLOPED = (EPOCH, *TARGETS)
+
+Singles = NDArray[np.float32]
 
 
 class Batch(NamedTuple):
-    """features [row, feature], targets [row, 5], gradients [row, 4, input]: single precision.
+    """features [row, feature], targets [row, target], gradients [row, 4, input]: single precision.
 
     Rows that are no configuration have NaN for targets.
     """
@@ -53,151 +45,81 @@ class Batch(NamedTuple):
     gradients: Array
 
 
-class _Kind(NamedTuple):
-    """What rows of one problem under one strategy are drawn from.
-
-    points: its table, where programs run. machines: values [machine] of what rows share. first:
-    where its features begin among those of all kinds.
-    """
-
-    points: Points
-    machines: dict[str, Floats]
-    first: int
-    size: int
-
-
-class _Rows(NamedTuple):
-    """Rows that are answered, and not yet described.
-
-    places [...]: among the features of all kinds. numbers [..., column]: what each row has drawn,
-    targets, and gradients.
-    """
-
-    places: NDArray[np.int64]
-    numbers: Singles
-
-
 class Stream(Iterator[Batch]):
     """An endless iterator of batches, each another; `features`, `targets` and `inputs` name the
-    columns. The last target is 1 where nothing forbids a row, else 0.
+    columns. The last target is 1 where nothing forbids a row, else 0. notes: outputs of a store
+    that the targets lack.
     """
 
-    targets: tuple[str, ...] = (EPOCH, *TARGETS, "feasible")
+    features = tuple(FEATURES)
 
     def __init__(self, space: Space, batch_size: int, key: Array, *, gradients: bool) -> None:
         self._space, self._batch_size = space, batch_size
-        self._drawn = tuple(sorted(space.drawn))
-        self._described = _list_described(space)
-        self.features = (*self._described, *self._drawn)
+        self.targets = (*SLOPED, *space.outputs, "feasible")
         self.inputs = space.inputs if gradients else ()
-        strategies = range(len(space.grid.strategies))
-        self._names = [(problem, each) for problem in space.problems for each in strategies]
-        self._kinds: dict[int, _Kind] = {}
-        # Of all kinds' places [place, feature], those that rows draw at the end, without a value.
-        self._table: Singles = np.empty((0, len(self.features)), np.float32)
-        self._placed = 0  # places that it has; there is room for more
-        self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
-        self._room = Room()
-        stripe = HEAVY_STRIPE if gradients or space.layered else STRIPE
-        shape = (STRIPES, stripe // TOGETHER, TOGETHER)
-        columns = len(self._drawn) + len(self.targets) + len(self.inputs) * (len(self.targets) - 1)
-        self._rows = _Rows(np.empty(shape, np.int64), np.empty((*shape, columns), np.float32))
-        # One of each stripe in turn; rows of one place of a table are far from each other.
-        self._order = np.arange(math.prod(shape)).reshape(shape).T.ravel()
-        self._used = len(self._order)  # rows that batches have had
-        self._seed = np.asarray(jax.random.key_data(key)).tolist()
-        self._made = 0
+        self.notes = space.notes
+        chosen = any(each.choices for each in space.grid.strategies)
+        self._stripe = CHOSEN_STRIPE if chosen else CHUNK
+        self._tables: dict[Problem, Tables] = {}
+        self._rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+        self._waiting: list[Singles] = []
 
     def __next__(self) -> Batch:
-        size, slopes = self._batch_size, (len(self.targets) - 1, len(self.inputs))
-        shapes = (len(self.features),), (len(self.targets),), slopes
-        batch = [self._room.take((size, *shape)) for shape in shapes]
-        filled = 0
-        while filled < size:
-            if self._used == len(self._order):
-                self._answer_rows()
-            rows = self._order[self._used :][: size - filled]
-            self._describe(rows, *(each[filled : filled + len(rows)] for each in batch))
-            filled, self._used = filled + len(rows), self._used + len(rows)
-        return Batch(*hand_over(batch))
+        parts, missing = [], self._batch_size
+        while missing:
+            if not self._waiting or not len(self._waiting[0]):
+                self._waiting = self._answer_rows()
+            parts.append([each[:missing] for each in self._waiting])
+            self._waiting = [each[missing:] for each in self._waiting]
+            missing -= len(parts[-1][0])
+        return Batch(*map(jax.device_put, map(np.concatenate, zip(*parts, strict=True))))
 
-    def _answer_rows(self) -> None:
-        """Draw and answer the rows of some stripes, in the place of those that were used."""
-        # From 1: as a seed, words that end in 0 are those without it.
-        self._made += 1
-        seed = [*self._seed, self._made]
-        chosen = np.random.default_rng(seed).integers(len(self._names), size=STRIPES).tolist()
-        stripes = list(map(_Rows, *self._rows))
-        # Prepared one after the other, then drawn side by side: else several would compile alike.
-        for each in set(chosen) - set(self._kinds):
-            self._kinds[each] = self._prepare(*self._names[each])
-            self._draw(self._kinds[each], seed, stripes[0])
-        kinds = [self._kinds[each] for each in chosen]
-        seeds = [[*seed, stripe] for stripe in range(1, STRIPES + 1)]
-        for _ in self._pool.map(self._draw, kinds, seeds, stripes):
-            pass
-        self._used = 0
-
-    def _draw(self, kind: _Kind, seed: list[int], stripe: _Rows) -> None:
-        """Draw and answer the rows of a stripe [place, row of it]."""
-        rng = np.random.default_rng(seed)
-        shape = stripe.places.shape
-        rows = rng.integers(kind.size, size=(shape[0], 1))
-        values = {
-            name: each[rows // (kind.size // each.size)]
-            if (each := kind.machines.get(name)) is not None
-            else read_parts(drawn, rng.random(shape))
-            for name, drawn in self._space.drawn.items()
-        }
-        asked = label_points(kind.points, rows.astype(np.int32), values, parameters=self.inputs)
-        answers, slopes, _ = fetch(asked)
-        columns: list[ArrayLike] = [
-            *(values[name] for name in self._drawn),
-            *(answers[name] for name in self.targets[:-1]),
-            is_feasible(np.asarray(answers["limit"])),
-            *(slopes[name][each] for name in self.targets[:-1] for each in self.inputs),
+    def _answer_rows(self) -> list[Singles]:
+        """Features, targets and gradients of some stripes, a row of each in turn."""
+        problems, strategies = self._space.problems, len(self._space.grid.strategies)
+        kinds = self._rng.integers(len(problems) * strategies, size=STRIPES).tolist()
+        shapes = (len(self.features),), (len(self.targets),), (len(SLOPED), len(self.inputs))
+        rows = [np.empty((self._stripe, STRIPES, *shape), np.float32) for shape in shapes]
+        for number, kind in enumerate(kinds):
+            stripe = (each[:, number] for each in rows)
+            self._fill_stripe(problems[kind // strategies], kind % strategies, *stripe)
+        return [
+            each.reshape(STRIPES * self._stripe, *shape)
+            for each, shape in zip(rows, shapes, strict=True)
         ]
-        stripe.places[:] = kind.first + rows
-        for number, column in enumerate(columns):
-            stripe.numbers[..., number] = column
 
-    def _describe(
-        self, rows: NDArray[np.int64], features: Singles, targets: Singles, gradients: Singles
+    def _fill_stripe(
+        self,
+        problem: Problem,
+        strategy: int,
+        features: Singles,
+        targets: Singles,
+        gradients: Singles,
     ) -> None:
-        """Fill a batch's columns, or a part of them, with these rows of those that are answered."""
-        own, last = len(self._drawn), len(self._drawn) + len(self.targets)
-        places, numbers = self._rows.places.ravel(), self._rows.numbers
-        numbers = numbers.reshape(len(places), -1)
-
-        def describe(first: int) -> None:
-            some = slice(first, first + DESCRIBED)
-            drawn = np.take(numbers, rows[some], 0)
-            # Whole lines of the table, whose last columns each row has of its own.
-            np.take(self._table, places[rows[some]], 0, features[some], "clip")
-            features[some, -own:] = drawn[:, :own]
-            targets[some] = drawn[:, own:last]
-            gradients[some] = drawn[:, last:].reshape(gradients[some].shape)
-
-        for _ in self._pool.map(describe, range(0, len(rows), DESCRIBED)):
-            pass
-
-    def _prepare(self, problem: Problem, strategy: int) -> _Kind:
-        """The table of a kind of points; what its rows are joins the features of all kinds."""
-        tables = make_tables(self._space, problem, 0)
-        positions = np.stack(np.unravel_index(np.arange(np.prod(tables.shape)), tables.shape))
-        # Of what is drawn any value will do: its columns are not among these.
-        values = {name: np.zeros(positions.shape[1]) for name in self._space.drawn}
-        rows = describe_rows(self._space.grid, problem, strategy, Draw(tables, positions, values))
-        first, self._placed = self._placed, self._placed + positions.shape[1]
-        if self._placed > len(self._table):
-            # To twice its size at least: no place is copied again with each kind that comes.
-            grown = np.empty((max(self._placed, 2 * first), len(self.features)), np.float32)
-            grown[:first] = self._table[:first]
-            self._table = grown
-        for number, name in enumerate(self._described):
-            self._table[first : self._placed, number] = rows[name]
-        points = put_on_device(tables.points[strategy])
-        return _Kind(points, tables.machines, first, positions.shape[1])
+        """Draw and answer the rows of one problem under one strategy."""
+        space = self._space
+        if problem not in self._tables:
+            self._tables[problem] = tabulate_problem(space, problem, 0)
+        tables = self._tables[problem]
+        sizes = len(tables.shape) + len(space.drawn), self._stripe
+        draw = place_slices(space, tables, self._rng.random(sizes))
+        points, values = tables.points[strategy], dict(draw.values)
+        asked = label_points(
+            points, draw.rows, values, parameters=self.inputs, outputs=space.outputs
+        )
+        answers, slopes, _ = fetch(asked)
+        constant = describe_problem(space.grid, problem)
+        varying = describe_slices(space.grid.strategies[strategy], points.case, draw)
+        # Whole lines, then the few columns that vary: columns one by one took four times as long.
+        features[:] = [constant.get(name, 0.0) for name in FEATURES]
+        for name, values in varying.items():
+            features[:, self.features.index(name)] = values
+        for number, name in enumerate(self.targets[:-1]):
+            targets[:, number] = answers[name]
+        targets[:, -1] = is_feasible(np.asarray(answers["limit"]))
+        for number, name in enumerate(SLOPED):
+            for place, parameter in enumerate(self.inputs):
+                gradients[:, number, place] = slopes[name][parameter]
 
 
 def batches(
@@ -207,7 +129,7 @@ def batches(
 
     key: of `jax.random`, or a seed. gradients: elasticities of the first four targets in the
     `inputs` of the stream; without them the last array has no columns. Programs are kept on disk;
-    each problem under each strategy is prepared when it first comes, in some milliseconds.
+    each problem is prepared when it first comes, in some milliseconds.
     """
     if not isinstance(batch_size, int) or not 1 <= batch_size <= MOST_ROWS:
         raise InputError(
@@ -216,9 +138,3 @@ def batches(
     keep_programs()
     start = jax.random.key(key) if isinstance(key, int) else key
     return Stream(read_space(spec), batch_size, start, gradients=gradients)
-
-
-def _list_described(space: Space) -> tuple[str, ...]:
-    """Features that follow from a table's row: all but what is drawn, and what follows from it."""
-    following = {name for name in OUTER_LINKS if f"inter_{name.rpartition('_')[2]}" in space.drawn}
-    return tuple(name for name in FEATURES if name not in following and name not in space.drawn)

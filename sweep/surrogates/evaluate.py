@@ -52,7 +52,7 @@ def evaluate_surrogate(
     methods = _Methods(surrogate, rows.take(rows.is_train(trained)), baselines)
     for split in splits or [each for each in SPLITS if each in samples.splits]:
         if split not in trained:
-            note = f"trained on its test rows: paradl surrogate train --split {split}"
+            note = f"trained on its test rows; to test it, train by the split {split}"
             scored.append({"split": split, "method": surrogate.learner, "note": note})
             continue
         tested = rows.take(_find_tested(rows, split, trained))

@@ -1,10 +1,11 @@
-"""Gradient-boosted trees: LightGBM grows them; what is kept are plain arrays, which numpy walks.
+"""Gradient-boosted trees: LightGBM grows them; plain arrays are kept, which numpy walks.
 
-LightGBM's own files are text that its C++ reads and trusts; arrays of nodes are checked here.
+LightGBM's own predictor would need its own files: text that its C++ reads and trusts, so that a
+hostile file could read any memory. Arrays of nodes are checked here.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,15 @@ from sweep.surrogates.file import Arrays
 from sweep.surrogates.fit import Examples, Tell
 from sweep.surrogates.network import TARGETS
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 TREES, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
 # Rounds between two words on progress.
 TOLD = 10
 Integers = NDArray[np.int32]
+# Of a forest's arrays.
+KINDS = {**dict.fromkeys(("feature", "left", "right", "roots"), np.int32), "threshold": np.float64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +57,23 @@ class Forest:
             total += self.threshold[at]
         return total
 
+    def is_sound(self, features: int) -> bool:
+        """Whether every walk ends, and meets no other feature than there are."""
+        nodes = (self.feature, self.left, self.right, self.threshold)
+        places = np.arange(self.feature.size)
+        inner = self.feature >= 0
+        return (
+            {each.shape for each in nodes} == {places.shape}
+            and self.roots.ndim == 1
+            and bool((self.feature < features).all())
+            and bool(np.isin(self.roots, places).all())
+            # Children stand behind their parents.
+            and all(
+                bool(((each > places) & (each < places.size))[inner].all())
+                for each in (self.left, self.right)
+            )
+        )
+
 
 def fit_forests(
     train: Examples, valid: Examples, seed: int, tell: Tell = lambda *_: None
@@ -73,7 +96,7 @@ def flatten_forests(forests: tuple[Forest, ...]) -> Arrays:
     return {
         f"{name}{number}": getattr(forest, name)
         for number, forest in enumerate(forests)
-        for name in ("feature", "left", "right", "threshold", "roots")
+        for name in KINDS
     }
 
 
@@ -81,37 +104,13 @@ def build_forests(arrays: Arrays, features: int) -> tuple[Forest, ...]:
     """The forests of such arrays. InputError: nodes that lead nowhere, or back."""
     forests = tuple(
         Forest(
-            feature=np.asarray(arrays[f"feature{number}"], np.int32),
-            left=np.asarray(arrays[f"left{number}"], np.int32),
-            right=np.asarray(arrays[f"right{number}"], np.int32),
-            threshold=np.asarray(arrays[f"threshold{number}"], np.float64),
-            roots=np.asarray(arrays[f"roots{number}"], np.int32),
+            **{name: np.asarray(arrays[f"{name}{number}"], kind) for name, kind in KINDS.items()}
         )
         for number in range(len(TARGETS) + 1)
     )
-    for each in forests:
-        _check(each, features)
-    return forests
-
-
-def _check(forest: Forest, features: int) -> None:
-    count = forest.feature.size
-    own = np.arange(count)
-    inner = forest.feature >= 0
-    shapes = {each.shape for each in (forest.feature, forest.left, forest.right, forest.threshold)}
-    right = (
-        shapes == {(count,)}
-        and forest.roots.ndim == 1
-        and bool((forest.feature < features).all())
-        and bool(((forest.roots >= 0) & (forest.roots < count)).all())
-        # Children stand behind their parents: every walk ends.
-        and all(
-            bool(((each > own) & (each < count))[inner].all())
-            for each in (forest.left, forest.right)
-        )
-    )
-    if not right:
+    if not all(each.is_sound(features) for each in forests):
         raise InputError("the trees of this surrogate are damaged", advice="train it again")
+    return forests
 
 
 def _read_target(examples: Examples, number: int) -> Singles:
@@ -141,7 +140,7 @@ def _grow(
     if len(constant) < 2:
         value = constant[0] if len(constant) else 0.0
         odds = np.clip(20 * (2 * value - 1), -20, 20) if classes else value
-        return _join([([-1], [0], [0], [float(odds)])])
+        return _make_leaf(float(odds))
     options = {
         "objective": "binary" if classes else "regression",
         "learning_rate": RATE,
@@ -164,47 +163,28 @@ def _grow(
         valid_sets=[read(valid, checked)],
         callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False), report],
     )
-    dumped = grown.dump_model(num_iteration=grown.best_iteration or -1)
-    return _join([_flatten(each["tree_structure"]) for each in dumped["tree_info"]])
+    return read_nodes(grown.trees_to_dataframe())
 
 
-Nodes = tuple[list[int], list[int], list[int], list[float]]
+def read_nodes(nodes: "pd.DataFrame") -> Forest:
+    """The forest of LightGBM's table of nodes, which has parents before their children."""
+    places = {name: place for place, name in enumerate(nodes["node_index"])}
+    leaf = nodes["split_feature"].isna()
 
+    def find(children: str) -> Integers:
+        return nodes[children].map(places).fillna(0).to_numpy(np.int32)
 
-def _flatten(root: dict[str, Any]) -> Nodes:
-    """The nodes of one tree, parents before their children."""
-    feature: list[int] = []
-    left: list[int] = []
-    right: list[int] = []
-    threshold: list[float] = []
-
-    def add(node: dict[str, Any]) -> int:
-        at = len(feature)
-        leaf = "leaf_value" in node
-        feature.append(-1 if leaf else int(node["split_feature"]))
-        threshold.append(float(node["leaf_value" if leaf else "threshold"]))
-        left.append(0)
-        right.append(0)
-        if not leaf:
-            left[at], right[at] = add(node["left_child"]), add(node["right_child"])
-        return at
-
-    add(root)
-    return feature, left, right, threshold
-
-
-def _join(trees: list[Nodes]) -> Forest:
-    """One forest of several trees."""
-    sizes = [len(each[0]) for each in trees]
-    roots = np.cumsum([0, *sizes[:-1]])
-    shift = np.repeat(roots, sizes)
-    feature, left, right = (
-        np.concatenate([np.array(tree[place], np.int32) for tree in trees]) for place in range(3)
-    )
+    columns = nodes["split_feature"].str.removeprefix("Column_")
     return Forest(
-        feature=feature.astype(np.int32),
-        left=(left + shift).astype(np.int32),
-        right=(right + shift).astype(np.int32),
-        threshold=np.concatenate([np.array(tree[3], np.float64) for tree in trees]),
-        roots=roots.astype(np.int32),
+        feature=columns.where(~leaf, "-1").to_numpy().astype(np.int32),
+        left=find("left_child"),
+        right=find("right_child"),
+        threshold=nodes["threshold"].where(~leaf, nodes["value"]).to_numpy(np.float64),
+        roots=np.flatnonzero(nodes["parent_index"].isna()).astype(np.int32),
     )
+
+
+def _make_leaf(value: float) -> Forest:
+    """The forest that says the same of all rows."""
+    node = np.zeros(1, np.int32)
+    return Forest(node - 1, node, node, np.array([value]), node)

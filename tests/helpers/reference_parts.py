@@ -66,6 +66,8 @@ class Machine(Network):
     efficiency: float = 1.0
     efficiencies: Mapping[str, float] = field(default_factory=dict)  # by kind, 1 where not named
     half_channels: float = 0.0
+    tile_filters: float = 1.0
+    kernel_overlap: float = 1.0
     window_fetch: float = math.inf  # of the memory bandwidth
     winograd: float = 1.0  # times fewer multiplications
     elementwise_passes: float = 1.0
@@ -160,10 +162,12 @@ def samples_of_a_pass(batch: float, scaling: str, accumulate: int, p1: int) -> f
 
 
 def width_efficiency(layer: Layer, machine: Machine) -> float:
-    """g_l: half for each of K_l and N_l that is `half_channels`, all of it for many."""
-    half = machine.half_channels
+    """g_l: half where K_l is `half_channels`, and the filled part of N_l's tiles."""
     window = layer.kernel[1] * layer.kernel[2] if layer.kind == "conv2d" else 1
-    return math.prod(n / (n + half) for n in (layer.channels * window, layer.filters))
+    summed = layer.channels * window
+    tile = machine.tile_filters / (2 if layer.kind == "conv3d" else 1)
+    filled = layer.filters / (math.ceil(layer.filters / tile) * tile)
+    return summed / (summed + machine.half_channels) * filled
 
 
 def winograd_factor(layer: Layer, machine: Machine) -> float:
@@ -194,10 +198,11 @@ def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
     if layer.kind == "other":
         s = machine.elementwise_passes * traffic
     else:
-        s = 3 * max(product_seconds(layer, machine), traffic, fetch_seconds(layer, machine))
+        shorter, longer = sorted((product_seconds(layer, machine), traffic))
+        s = 3 * max(longer + (1 - machine.kernel_overlap) * shorter, fetch_seconds(layer, machine))
     f = 3 * (layer.reads * layer.w + layer.bias) * machine.a / machine.memory_bandwidth
     if layer.steps > 1 and layer.kind != "other":
-        f += 2 * machine.half_channels * product_seconds(layer, machine)
+        f += 2 * (machine.tile_filters - 1) / 8 * product_seconds(layer, machine)
     return machine.slowdown * s, machine.slowdown * f
 
 

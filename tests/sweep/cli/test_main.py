@@ -255,7 +255,7 @@ def test_workers_or_a_scheduler(spec_file, tmp_path, paradl):
 
 def test_too_many_workers(spec_file, tmp_path, paradl):
     found = paradl("sweep", spec_file(SMALL), tmp_path / "cube.zarr", "--workers", 1_000_000)
-    refused(found, "need", "GB of memory", "use fewer --workers")
+    refused(found, "need", "GB of memory", "use fewer workers")
     assert not (tmp_path / "cube.zarr").exists()
 
 

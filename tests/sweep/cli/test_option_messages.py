@@ -34,6 +34,8 @@ def test_settings_of_a_spec_are_options():
             "--sel: add such as --sel pe=8 --sel batch=4 (known)",
         ),
         ("overwrite, extend: not both", "--overwrite, --extend: not both"),
+        ("x.csv: is there; give force=True", "x.csv: is there; give --force"),
+        ("no cells; sweep without reduce_only=True", "no cells; sweep without --reduce-only"),
     ],
 )
 def test_arguments_of_functions_are_options(text, expected):

@@ -278,14 +278,14 @@ def test_an_entry_that_changed_is_no_extension(data_spec, data_url):
 
 
 def test_without_the_option_it_is_refused(data_spec, data_url):
-    with pytest.raises(InputError, match=r"axes.pe: .*; give --extend to add them, sweep into"):
+    with pytest.raises(InputError, match=r"axes.pe: .*; give extend=True to add them, sweep into"):
         sweep.run(longer(data_spec, LONGER["pe"]), data_url)
-    with pytest.raises(InputError, match=r"axes.pe: .*; sweep into another store, or give --over"):
+    with pytest.raises(InputError, match=r"axes.pe: .*; sweep into another store, or give over"):
         sweep.run(longer(data_spec, {"pe": [1, 2]}), data_url)
 
 
 def test_no_cube_to_extend(data_spec, tmp_path):
-    with pytest.raises(InputError, match="no cube here to extend; leave --extend out"):
+    with pytest.raises(InputError, match="no cube here to extend; leave extend=True out"):
         sweep.run(data_spec, tmp_path / "mistyped" / "cube.zarr", extend=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -169,7 +169,7 @@ def test_an_array_that_is_gone(made):
     del group["memory"]
     consolidate_metadata(group)
     with pytest.raises(
-        InputError, match=r"the array 'memory' is gone; sweep again with --overwrite"
+        InputError, match=r"the array 'memory' is gone; sweep again with overwrite=True"
     ):
         open_cube(str(made))
 

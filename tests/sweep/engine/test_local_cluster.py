@@ -110,7 +110,7 @@ def test_workers_that_die_as_they_start(paradl_process, spec_file, small, tmp_pa
     ended = paradl_process("sweep", spec_file(small), store, "--workers", 2, env=environment)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("paradl: local workers did not start (")
-    assert ended.stderr.endswith("use fewer --workers\n")
+    assert ended.stderr.endswith("use fewer workers\n")
     assert ended.stderr.count("\n") == 1
     assert not store.exists()
 

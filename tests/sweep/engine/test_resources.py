@@ -38,7 +38,7 @@ def test_every_worker_holds_a_block_and_itself():
 
 def test_more_workers_than_memory_are_refused():
     workers = machine_memory() // MEMORY.process + 1
-    with pytest.raises(InputError, match=rf"{workers} workers need .* use fewer --workers"):
+    with pytest.raises(InputError, match=rf"{workers} workers need .* use fewer workers"):
         check_memory(GRID, PLAN, workers)
 
 

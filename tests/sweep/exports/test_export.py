@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import tracemalloc
-from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -22,15 +21,16 @@ from cubes import MIXED, unmark
 
 import sweep
 from grids.reading.errors import InputError
+from sweep.cells.parts import read_parts
 from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import count_cell_bytes
 from sweep.engine.block import run_blocks
 from sweep.engine.run import read_grid
 from sweep.errors import RunError
-from sweep.exports.columns import RENAMED, list_columns
+from sweep.exports.columns import RENAMED, make_schema
+from sweep.exports.rows import make_batches
 from sweep.exports.tables import write_parquet
-from sweep.questions.parts import read_parts
 
 KEYS = ["model", "dataset", "system_name", "strategy", "pe", "batch", "inter_bandwidth"]
 
@@ -110,7 +110,7 @@ def test_no_column_needs_quotes():
     from sweep.cube.variables import VARIABLES
 
     dims = ["model", "dataset", "system", "strategy", *PARAMETERS]
-    names = [each.name for each in list_columns(dims, list(VARIABLES), "weak", marked=True)]
+    names = make_schema(dims, list(VARIABLES), "weak", marked=True).names
     assert len(names) == len(set(names))
     keywords = "SELECT keyword_name FROM duckdb_keywords()"
     assert not set(names) & {word for (word,) in ask(keywords).fetchall()}
@@ -229,11 +229,15 @@ def test_memory_does_not_grow_with_the_cube(tmp_path):
             cube.mark([block])
         assert plan.blocks == blocks
         names = [*grid.spec.outputs, "serial_time"]
-        columns = list_columns(grid.dims, names, "weak", marked=False)
-        path, read = tmp_path / f"{blocks}.parquet", partial(read_parts, cube, names)
+        schema = make_schema(grid.dims, names, "weak", marked=False)
+        path = tmp_path / f"{blocks}.parquet"
+
+        def write(path=path, cube=cube, names=names, schema=schema):
+            path.unlink(missing_ok=True)
+            write_parquet(path, make_batches(read_parts(cube, names), schema), schema, (), 640)
+
         # Of all threads of the process, also those that tests before have left: one run of three
         # had 8 MB of others', where all cells have 0.2 MB. What grows does so each time.
-        write = partial(write_parquet, path, read, columns, {}, 640)
         peaks[blocks] = min(measure_memory(write) for _ in range(3))
         cells[blocks] = pq.read_table(path).nbytes
     # A group of rows leaves some kB in the file's own table of contents.
@@ -243,7 +247,7 @@ def test_memory_does_not_grow_with_the_cube(tmp_path):
 def test_a_file_is_kept_unless_forced(mixed_url, tmp_path):
     path = tmp_path / "cells.parquet"
     path.write_text("mine")
-    with pytest.raises(InputError, match=r"cells.parquet: is there already; .* --force"):
+    with pytest.raises(InputError, match=r"cells.parquet: is there already; .* force=True"):
         sweep.export(mixed_url, path)
     assert path.read_text() == "mine"
     sweep.export(mixed_url, path, force=True)
@@ -261,7 +265,7 @@ def test_nothing_is_half_written(name, mixed_url, tmp_path, monkeypatch):
     def fail(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sweep.exports.tables.make_batches", fail)
+    monkeypatch.setattr("sweep.exports.rows.make_batches", fail)
     monkeypatch.setattr("sweep.exports.export.write_netcdf", fail)
     with pytest.raises(RunError, match="the disk is full; nothing was written"):
         sweep.export(mixed_url, tmp_path / name)

@@ -6,6 +6,7 @@ import pytest
 from sweep.questions.predict import predict
 from sweep.samples.rows import Request, list_chunks, make_rows
 from sweep.samples.space import read_space
+from sweep.samples.stream import batches
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,27 @@ def test_slopes_of_the_best_are_finite() -> None:
     (chunk,) = list_chunks(space, 2)
     rows = make_rows(space, chunk, Request(2, marked=False))
     assert np.isfinite(rows["elasticity_epoch_time_batch"]).all()
+
+
+def test_a_stream_of_the_best_is_what_is_predicted() -> None:
+    axes = {
+        "model": "alexnet",
+        "dataset": "imagenet",
+        "system": "abci",
+        "strategy": "data+pipeline:group=best,segments=best",
+        "pe": [8],
+        "batch": {"loguniform": [8, 64]},
+    }
+    stream = batches({"axes": axes}, 4, 1)
+    batch = next(stream)
+    of_batch, of_time = stream.features.index("batch"), stream.targets.index("epoch_time")
+    for features, targets in zip(batch.features, batch.targets, strict=True):
+        answer = predict(
+            "alexnet",
+            axes["strategy"],
+            8,
+            int(features[of_batch]),
+            system="abci",
+            dataset="imagenet",
+        )
+        np.testing.assert_allclose(targets[of_time], answer["epoch_time"], rtol=1e-6)

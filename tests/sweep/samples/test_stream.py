@@ -80,7 +80,6 @@ def test_a_batch_has_rows_of_many_problems(stream) -> None:
 
 
 def test_a_batch_that_somebody_has_stays_as_it_is(stream) -> None:
-    """Its memory is used again once nobody has it: neither a batch, nor what was made of it."""
     held = next(stream)
     view, sums = np.asarray(next(stream).features), jax.numpy.sum(next(stream).features)
     before = np.array(held.features), np.array(view)

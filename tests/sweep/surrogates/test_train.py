@@ -92,7 +92,7 @@ def test_bad_arguments_are_one_message_and_leave_nothing(drawn, tmp_path, argume
 def test_a_file_that_is_there_is_kept_unless_forced(drawn, tmp_path):
     path = tmp_path / "thesis"
     path.write_text("years of work")
-    with pytest.raises(InputError, match="is there already; name another file, or give --force"):
+    with pytest.raises(InputError, match="is there already; name another file, or give force=True"):
         train_surrogate(drawn.path, path, **TINY)
     assert path.read_text() == "years of work"
     train_surrogate(drawn.path, path, **TINY, force=True)
