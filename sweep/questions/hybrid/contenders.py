@@ -33,7 +33,7 @@ DATA = Contender("data", 1, 1.0, "data")
 # What is compared where no hybrid is named: pairs of PEs, the smallest groups there are.
 PAIRS = (
     "data+pipeline:group=2,segments=best",
-    "data+placement:group=2,segments=best",
+    "data+placement:group=2",
     "data+spatial:group=2",
     "data+filter:group=2",
     "data+channel:group=2",
