@@ -64,8 +64,8 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         )
     if answer["micro_batches"] > 1:
         lines.append(
-            "a schedule, no prediction: predict and hybrid take the group strategy 'placement', "
-            "whose step is not divided"
+            "a schedule, no prediction: predict and hybrid take the group strategy "
+            f"'placement:segments={answer['micro_batches']}'"
         )
     if answer["busiest_link"] > 1:
         lines.append("messages would queue: the step takes longer than this")
