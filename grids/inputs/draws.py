@@ -14,7 +14,8 @@ from scipy.special import ndtri
 
 from grids.models.layers import Floats
 
-# Each costs a cell as much as its times.
+# Spreads of a total are then within 5 % of those of 4,096 draws, of communication within 14 %, over
+# twelve cells of four machines. Each draw costs a cell as much as its times.
 DRAWS = 32
 # Of 30,000 numbers the one with which parameters and errors are least correlated: of 325 pairs by
 # 0.38 at most, and by 0.16 in the mean, where independent ones of 32 draws have 0.18.
