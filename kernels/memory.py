@@ -135,13 +135,18 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
 
 
 def _hold_devices(division: Division) -> Holding:
-    """What each PE of a placed group holds: its layers', and all that it gets of others."""
+    """What each PE of a placed group holds: its layers', and all that it gets of others.
+
+    One segment goes backward at a time, and what the others read is kept, as in a pipeline.
+    """
     placed, tensors = expect_placed(division), _divide_tensors(division)
     received = division.delta * xp.asarray(placed.received)
+    kept = sum_devices(tensors.kept, placed.runs)
     peaks = find_peaks(tensors.kept, tensors.inputs + tensors.outputs, placed.runs)
+    part = 1 / xp.asarray(placed.segments)
     return Holding(
-        kept=sum_devices(tensors.kept, placed.runs),
-        peak=received + peaks,
+        kept=kept,
+        peak=(1 - part) * kept + received + part * peaks,
         entry=received,
         states=sum_devices(_find_states(division), placed.runs),
         rows=_sum_row_states(division, partial(sum_devices, runs=placed.runs)),

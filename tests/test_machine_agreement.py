@@ -44,7 +44,7 @@ STRATEGIES = {
     "pipeline": ("pipeline", "data+pipeline"),
     "filter": ("filter", "data+filter", "filter:split=all"),
     "channel": ("channel", "data+channel"),
-    "placement": ("placement", "data+placement"),
+    "placement": ("placement", "data+placement", "data+placement:segments=4"),
 }
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -256,8 +256,9 @@ def slow_down(rows: list[Any], machine: by_hand.Machine, workload: Workload) -> 
     return replace(machine, slowdown=slowdown)
 
 
-def _list_marked(marks: tuple[bool, ...]) -> frozenset[int]:
-    return frozenset(n for n, marked in enumerate(marks) if marked)
+def _list_runs(counts: tuple[int, ...]) -> tuple[int, ...]:
+    """Layers, as often as they are counted."""
+    return tuple(n for n, count in enumerate(counts) for _ in range(count))
 
 
 def make_run(
@@ -271,7 +272,8 @@ def make_run(
     accumulate = int(fixed.get("accumulate", 1))
     batch = float(axes["batch"][0])
     several = strategy.group_strategy == "placement" and p2 > 1
-    placed = workload.placed.find(p2) if several else None
+    cut = strategy.segments if isinstance(strategy.segments, int) else 1
+    placed = workload.placed.find(p2, cut) if several else None
     return by_hand.Run(
         group=strategy.group_strategy,
         p1=p1,
@@ -279,11 +281,11 @@ def make_run(
         factors=tuple(factors),
         ends=tuple(np.asarray(placement.ends).reshape(len(placement.ends), -1)[:p2, 0].tolist()),
         devices=placed.device if placed else (),
-        forward=_list_marked(placed.forward) if placed else frozenset(),
-        backward=_list_marked(placed.backward) if placed else frozenset(),
+        forward=_list_runs(placed.forward) if placed else (),
+        backward=_list_runs(placed.backward) if placed else (),
         messages=placed.messages if placed else 0.0,
         items=placed.items if placed else 0.0,
-        segments=int(fixed.get("segments", 4)),
+        segments=cut if strategy.group_strategy == "placement" else int(fixed.get("segments", 4)),
         b=by_hand.samples_of_a_pass(batch, settings.scaling, accumulate, p1),
         accumulate=accumulate,
         samples=workload.samples,

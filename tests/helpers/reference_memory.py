@@ -68,10 +68,17 @@ def received_bytes(layers: Sequence[Layer], machine: Machine, run: Run, device: 
 def device_memory(
     layers: Sequence[Layer], machine: Machine, run: Run, stage: Sequence[int]
 ) -> Values:
-    """A device of a placed group: its own layers as they stand, and what it gets of others."""
-    received = received_bytes(layers, machine, run, run.devices[stage[0]])
+    """A device of a placed group: its own layers as they stand, and what it gets of others.
+
+    One segment goes backward, the others wait, and all are received.
+    """
+    kept = sum(kept_bytes(layers[i], machine) for i in stage)
     peak = peak_bytes([layers[i] for i in stage], machine)
-    return {"others": 0.0, "received": received, "peak": peak}
+    return {
+        "others": kept * (1 - 1 / run.segments),
+        "received": received_bytes(layers, machine, run, run.devices[stage[0]]),
+        "peak": peak / run.segments,
+    }
 
 
 def stage_memory(
@@ -83,7 +90,7 @@ def stage_memory(
     held = parts if run.group == "spatial" else [layers[i] for i in stage]
     if run.piped:
         sampled = segments_memory(held, machine, run, first=stage[0] == 0)
-    elif run.group == "placement" and run.p2 > 1:
+    elif run.placed:
         sampled = device_memory(layers, machine, run, stage)
     else:
         sampled = network_memory(held, machine, run)
