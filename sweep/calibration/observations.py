@@ -215,6 +215,7 @@ def _level_work(work: GroupWork) -> GroupWork:
         work,
         activations=np.zeros(1),
         parameters=np.zeros(1),
+        row_states=None,
         gathered=pad(work.gathered),
         gathers=pad(work.gathers),
     )
