@@ -29,8 +29,9 @@ def draw_normals(names: Sequence[str], count: int = DRAWS) -> Floats:
 
 @cache
 def _shuffle(name: str, count: int) -> Floats:
-    values: Floats = ndtri((np.arange(count) + 0.5) / count)
+    values = ndtri((np.arange(count) + 0.5) / count)
     # A digest and no random generator: NumPy may change what a seed yields.
     digest = hashlib.shake_256(f"{SALT} {name}".encode()).digest(8 * count)
     order = np.frombuffer(digest, "<u8").argsort(kind="stable")
-    return values[order] / values.std()
+    shuffled: Floats = values[order] / values.std()
+    return shuffled
