@@ -1,8 +1,18 @@
+<<<<<<< HEAD:sweep/cases/draws.py
 """Draws: answers for each draw of what is not known of a machine and a model.
 
 Thirty-two draws, the same for every cell. The model's own error is drawn, too: one number each for
 compute, gradients and all other exchanges, so that a slowdown of one PE and many alike does not
 count. Where two strategies are compared, each has errors of its own.
+=======
+"""Draws: an answer with each draw of what is not known of a machine and a model.
+
+For what is no time and has no spread of its own: shares of a time, which PE count is the fastest,
+which bandwidth a goal takes. The draws, thirty-two and the same for every cell, stand along the
+last dimension. The model's own error is drawn, too: one number for
+computing, gradients and all other exchanges each, so that what slows one PE and many alike does not
+count. Of two strategies that are compared the second's errors are others than the first's.
+>>>>>>> hg:sweep/answers/draws.py
 """
 
 from collections.abc import Sequence
@@ -13,11 +23,12 @@ from grids.convergence.entry import Convergence
 from grids.inputs.draws import draw_normals
 from grids.models.layers import Floats
 from kernels.case import Case
+from kernels.compiled import compiled, fetch
 from kernels.convergence import count_epochs
-from kernels.drawn import answer_draws
-from kernels.oracle import Answer, settle_choices
+from kernels.namespace import xp
+from kernels.oracle import Answer, evaluate, settle_choices
 from kernels.terms import list_terms
-from kernels.uncertainty import Errors
+from kernels.uncertainty import Errors, add_dimension, add_draws, find_errors
 
 PARTS = (*list_terms("compute"), *list_terms("communication"))
 # Draws of the model's own errors: compute, gradients and all other exchanges.
@@ -44,6 +55,21 @@ def draw_both_times(case: Case) -> tuple[Floats, Floats]:
     drawn = answer_draws(settle_choices(case))
     own, rival = (_add_terms(_add_errors(*drawn, errors)) for errors in (OWN, RIVALS))
     return own, rival
+
+
+def answer_draws(case: Case) -> tuple[Answer, Errors]:
+    """The answer [cells, draw] of a case without choices, and the model's own errors [cells, 1].
+
+    The case has an uncertainty. These errors are no part of the answer, nor is there any spread.
+    """
+    assert not case.choices  # what was chosen stays as it is
+    return fetch(_answer_draws(case))
+
+
+@compiled(numpy=True)
+def _answer_draws(case: Case) -> tuple[Answer, Errors]:
+    errors = add_dimension(find_errors(case), xp.ndim(case.run.p))
+    return evaluate(add_draws(case)), errors
 
 
 def _add_errors(answer: Answer, own: Errors, errors: Sequence[str]) -> dict[str, Floats]:

@@ -10,8 +10,8 @@ from grids.grid import Grid
 from grids.spec import Spec
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
-from kernels.drawn import answer_draws
 from kernels.uncertainty import draw_times
+from sweep.answers.draws import answer_draws
 
 DRAW_TIMES = compiled(numpy=True)(draw_times)
 
