@@ -7,6 +7,7 @@ hold out whole values, `scale` and `size` the largest PE counts and batches.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ from kernels.places import PLACES
 from sweep.samples.features import FACTS, INPUTS, MODEL, OUTER_LINKS, SYSTEM
 from sweep.samples.space import Space
 
-SPLITS = ("random", "model", "system", "strategy", "scale", "size")
+Split = Literal["random", "model", "system", "strategy", "scale", "size"]
+SPLITS: tuple[Split, ...] = ("random", "model", "system", "strategy", "scale", "size")
 # By the name of a split: the axis whose largest values are tested.
 AXES = {"scale": "pe", "size": "batch"}
 # By the name of a split: its column, where SQL reserves the name.

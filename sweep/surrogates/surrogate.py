@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
@@ -133,33 +134,35 @@ def _flatten(surrogate: Surrogate, member: Any) -> Arrays:
     return {name: np.asarray(each) for name, each in flatten_network(member).items()}
 
 
+class _Facts(BaseModel):
+    """The facts that an answer rests on; others stand beside them."""
+
+    learner: Learner
+    members: int = Field(ge=1, le=1000)
+    features: list[str] = Field(min_length=1)
+    constants: dict[str, float]
+    splits: list[str]
+    splits_of_data: dict[str, dict[str, Any]]
+    data_seed: int
+
+
 def _build(saved: Saved) -> Surrogate:
     """ValueError and its like: facts and arrays that do not belong together."""
-    facts = saved.facts
-    names = tuple(facts["features"])
-    if not names or not set(names) | set(facts["constants"]) <= set(FEATURES):
+    facts = _Facts.model_validate(saved.facts)
+    if not {*facts.features, *facts.constants} <= set(FEATURES):
         raise ValueError("features that this paradl does not know")
-    numbers = {name: np.asarray(saved.arrays[f"encoding.{name}"], float) for name in NUMBERS}
-    if (
-        any(each.shape != (len(names),) for each in numbers.values())
-        or (numbers["scale"] <= 0).any()
-    ):
-        raise ValueError("another number of features")
-    constants = {str(name): float(value) for name, value in facts["constants"].items()}
-    encoding = Encoding(names=names, constants=constants, **numbers)
-    learner: Learner = facts["learner"]
-    if learner not in ("network", "trees") or not 1 <= int(facts["members"]) <= 1000:
-        raise ValueError("an unknown learner")
-    splits, held = facts["splits"], facts["splits_of_data"]
-    if not isinstance(splits, list) or not isinstance(facts["data_seed"], int):
-        raise TypeError("splits that are no list, or a seed that is no number")
-    if not all(isinstance(held.get(each), dict) for each in splits):
+    if not set(facts.splits) <= set(facts.splits_of_data):
         raise ValueError("splits that it does not describe")
+    numbers = {name: np.asarray(saved.arrays[f"encoding.{name}"], float) for name in NUMBERS}
+    sizes = {each.shape for each in numbers.values()}
+    if sizes != {(len(facts.features),)} or (numbers["scale"] <= 0).any():
+        raise ValueError("another number of features")
+    encoding = Encoding(names=tuple(facts.features), constants=facts.constants, **numbers)
     members = tuple(
-        _build_member(learner, _take(saved.arrays, number), len(names))
-        for number in range(int(facts["members"]))
+        _build_member(facts.learner, _take(saved.arrays, number), len(facts.features))
+        for number in range(facts.members)
     )
-    return Surrogate(learner, encoding, members, facts)
+    return Surrogate(facts.learner, encoding, members, saved.facts)
 
 
 def _take(arrays: Arrays, number: int) -> Arrays:
