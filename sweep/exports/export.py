@@ -29,7 +29,7 @@ SUFFIXES = (".parquet", ".csv", ".nc")
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: rows (netCDF has none: 0), cells of the slice, files and their bytes."""
+    """The files that were written: rows (0 for netCDF), cells of the slice, files, bytes."""
 
     path: Path
     rows: int
@@ -79,7 +79,7 @@ def export(
 
 
 def _list_files(target: Path) -> list[Path]:
-    """What an export makes: beside a table of text a description."""
+    """The files of an export: a table of text has a description beside it."""
     if target.suffix != ".csv":
         return [target]
     from sweep.exports.tables import name_description
@@ -88,7 +88,7 @@ def _list_files(target: Path) -> list[Path]:
 
 
 def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -> None:
-    """Refuse what no format can be told by, and options that a format lacks."""
+    """Refuse names of no known format, and options that a format lacks."""
     if "://" in str(target):
         raise InputError("expected a file of this machine", where=str(target))
     if target.suffix not in SUFFIXES:

@@ -73,7 +73,7 @@ def write_beside(
             # Once more: somebody may have made one meanwhile.
             check_target(target, force=force, is_ours=is_ours)
             if target.is_dir() and not target.is_symlink():
-                # Of folders, a rename replaces only empty ones.
+                # A rename replaces a folder only where it is empty.
                 os.rename(target, folder / "before")
             os.replace(folder / target.name, target)
     except OSError as error:

@@ -25,7 +25,7 @@ SLOPE = "elasticity"
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds. units: as CF writes them, empty for texts and flags."""
+    """A column. units: as CF writes them, empty for texts and flags."""
 
     name: str
     role: Role

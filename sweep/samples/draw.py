@@ -69,8 +69,8 @@ def place_slices(space: Space, tables: Tables, parts: Floats) -> Draw:
     shape, drawn = tables.shape, space.drawn
     sizes = np.array(shape)[:, None]
     positions = (parts[: len(shape)] * sizes).astype(np.int64)
-    own = zip(drawn.items(), parts[len(shape) :], strict=True)
-    values = {name: read_parts(each, part) for (name, each), part in own}
+    pairs = zip(drawn.items(), parts[len(shape) :], strict=True)
+    values = {name: read_parts(each, part) for (name, each), part in pairs}
     shared = {name: each[positions[0]] for name, each in tables.machines.items()}
     return Draw(tables, positions, values | shared)
 

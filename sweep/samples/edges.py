@@ -71,19 +71,21 @@ class Walk:
         row = 1 + list(self.draw.tables.axes).index("pe")
         positions[row] = np.where(self.along_pe, places, positions[row])
         batch = self.batches[np.where(self.along_pe, 0, places)]
-        own = np.where(self.along_pe, self.draw.values["batch"], batch)
-        return replace(self.draw, positions=positions, values={**self.draw.values, "batch": own})
+        batches = np.where(self.along_pe, self.draw.values["batch"], batch)
+        return replace(
+            self.draw, positions=positions, values={**self.draw.values, "batch": batches}
+        )
 
     def look(self, places: Integers) -> tuple[Flags, Flags]:
-        """Whether each slice is beyond its edge there, and whether that can be told."""
+        """Whether each slice is beyond its edge there, and whether that is known."""
         draw = self.move(places)
         answers = [_answer(points, draw) for points in draw.tables.points]
         slices = np.arange(len(draw))
         feasible = np.stack([is_feasible(each["limit"]) for each in answers])
         times = np.stack([each[EPOCH] for each in answers])
         first, second = (times[rival, slices] for rival in self.rivals)
-        told = ~self.crosses | (np.isfinite(first) & np.isfinite(second))
-        return np.where(self.crosses, first > second, ~feasible[self.rivals[0], slices]), told
+        known = ~self.crosses | (np.isfinite(first) & np.isfinite(second))
+        return np.where(self.crosses, first > second, ~feasible[self.rivals[0], slices]), known
 
 
 def move_to_edges(
@@ -125,8 +127,8 @@ def _halve(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
         beyond = walk.look(middle)[0] != before
         # Neighbours stay as they are: their middle is the lower one.
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    told = walk.look(low)[1] & walk.look(high)[1]
-    return np.where(inner, low, high), (before != after) & told
+    known = walk.look(low)[1] & walk.look(high)[1]
+    return np.where(inner, low, high), (before != after) & known
 
 
 def is_feasible(flags: NDArray[Any]) -> Flags:

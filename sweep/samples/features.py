@@ -139,16 +139,15 @@ def _describe_model(table: LayerTable) -> dict[str, float]:
 
 def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
     """The values of all continuous parameters, and of the outer levels, which follow them."""
-    own = draw.values
     values = {
-        name: own[name] if name in own else _take(np.asarray(value), draw)
+        name: draw.values[name] if name in draw.values else _take(np.asarray(value), draw)
         for name, value in read_parameters(case).items()
         if name in INPUTS
     }
     for name in OUTER_LINKS:
         level, field = int(name[len("level")]), name.rpartition("_")[2]
         stated = _take(np.asarray(getattr(case.network, field))[level], draw)
-        drawn = own.get(f"inter_{field}")
+        drawn = draw.values.get(f"inter_{field}")
         values[name] = stated if drawn is None else np.where(stated >= ENDLESS, 0.0, drawn)
     return {name: np.where(each >= ENDLESS, 0.0, each) for name, each in values.items()}
 

@@ -86,14 +86,14 @@ def _read_all(samples: Samples, seen: dict[str, Seen]) -> dict[str, str]:
 
 
 def _read_values(split: str, rows: Columns) -> Any:
-    """What may not be on both sides of a split [row]."""
+    """The values that may not be on both sides of a split [row]."""
     if split == "random":
         return hash_problems(rows, SEED)
     return rows[AXES.get(split, name_label(split))]
 
 
 def _find_leak(split: str, seen: Seen) -> str:
-    """What is on both sides, in words; nothing where all is well."""
+    """The values on both sides, in words; empty where all is well."""
     train, test = seen.values[TRAIN], seen.values[TEST]
     if not train.size or not test.size:
         return f"no rows to {'train on' if not train.size else 'test'}"

@@ -82,8 +82,8 @@ class Samples:
         """Columns of the rows that lie on all of these sides, by split; all rows by default."""
         files, chosen = self.open_files(), self._choose(sides or {})
         with expect_readable(self.path):
-            found: pd.DataFrame = files.to_table(list(columns), filter=chosen).to_pandas()
-        return found
+            frame: pd.DataFrame = files.to_table(list(columns), filter=chosen).to_pandas()
+        return frame
 
     def read_batches(
         self, columns: Sequence[str], sides: Mapping[str, str] | None = None

@@ -76,7 +76,7 @@ def make_rows(space: Space, chunk: Chunk, request: Request) -> Columns:
     ]
     numbers = np.repeat(chunk.number + chunk.first + np.arange(chunk.size), len(parts))
     within = np.arange(numbers.size) < chunk.count * len(parts)
-    # Of the last slice of all, strategies beyond the rows that were asked for are left out.
+    # The very last slice leaves out strategies beyond the number of rows in the request.
     kept = within & (numbers * len(parts) + np.arange(numbers.size) % len(parts) < request.rows)
     columns = {name: np.stack([part[name] for part in parts], 1).ravel() for name in parts[0]}
     return {name: each[kept] for name, each in ({"slice": numbers} | columns).items()}

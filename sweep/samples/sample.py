@@ -90,8 +90,8 @@ def sample(
 
 def is_dataset(folder: Path) -> bool:
     """Whether a folder holds a data set and nothing else."""
-    own = {FACTS, "README.md", "data"}
-    return (folder / FACTS).is_file() and {each.name for each in folder.iterdir()} <= own
+    files = {FACTS, "README.md", "data"}
+    return (folder / FACTS).is_file() and {each.name for each in folder.iterdir()} <= files
 
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
@@ -147,7 +147,7 @@ def _write(
 def describe(
     space: Space, request: Request, splits: Splits, leave_out: Sequence[str]
 ) -> dict[str, Any]:
-    """What a data set is, as plain data: all that its rows follow from."""
+    """A data set as plain data: everything that its rows follow from."""
     return {
         "format": FORMAT,
         "name": space.grid.spec.name,
@@ -242,7 +242,7 @@ def _make_all(
 
 
 class _Worker:
-    """What a process makes rows of: told once, so that it infers the networks' layers once."""
+    """The space and request of a worker process, which so infers the networks' layers once."""
 
     space: Space
     request: Request

@@ -47,8 +47,8 @@ class Space:
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """Outputs that rows have on request: percentiles; with a law of epochs, what follows."""
-        asked = (name for name in self.grid.spec.outputs if name in INTERVALS)
-        return (*(TRAINING if self.grid.convergences else ()), *asked)
+        percentiles = (name for name in self.grid.spec.outputs if name in INTERVALS)
+        return (*(TRAINING if self.grid.convergences else ()), *percentiles)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -72,7 +72,7 @@ class Space:
 
     @cached_property
     def drawn(self) -> dict[str, Range | Floats]:
-        """What each row has a value of its own of: ranges, and listed values of what has a place.
+        """The parameters that vary by row: ranges, and listed values of parameters with a place.
 
         Every other axis is a dimension of the tables.
         """

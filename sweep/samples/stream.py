@@ -104,10 +104,10 @@ class Stream(Iterator[Batch]):
         sizes = len(tables.shape) + len(space.drawn), self._stripe
         draw = place_slices(space, tables, self._rng.random(sizes))
         points, values = tables.points[strategy], dict(draw.values)
-        asked = label_points(
+        labels = label_points(
             points, draw.rows, values, parameters=self.inputs, outputs=space.outputs
         )
-        answers, slopes, _ = fetch(asked)
+        answers, slopes, _ = fetch(labels)
         constant = describe_problem(space.grid, problem)
         varying = describe_slices(space.grid.strategies[strategy], points.case, draw)
         # Whole lines, then the few columns that vary: columns one by one took four times as long.

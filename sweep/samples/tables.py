@@ -62,9 +62,9 @@ def _tabulate(space: Space, problem: Problem, strategy: int, machines: dict[str,
     each = []
     # Other strategies lay layers out by counts alone: one machine's table serves all.
     for number in range(count if pipeline else 1):
-        own = {name: values[number : number + 1] for name, values in machines.items()}
+        machine = {name: values[number : number + 1] for name, values in machines.items()}
         build = partial(build_table, layered=space.layered)
-        table = space.grid.build(build, (*problem, strategy), space.tabled | own, None)
+        table = space.grid.build(build, (*problem, strategy), space.tabled | machine, None)
         assert table is not None  # problems are of what fits
         each.append(table)
     cells = math.prod(values.size for values in space.tabled.values())

@@ -118,7 +118,7 @@ def _find_tested(rows: Rows, split: str, trained: Sequence[str]) -> Any:
 
 
 def read_truth(rows: Rows) -> Answers:
-    """What the data set says of rows."""
+    """The answers in the data set."""
     seconds: Floats = rows.frame[EPOCH].to_numpy(np.float64)
     return Answers(seconds, rows.frame["feasible"].to_numpy(bool))
 

@@ -64,7 +64,7 @@ def read_file(path: Path) -> Saved:
 
 
 def _read_facts(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
-    """What the header says. InputError: nothing of ours, or another version."""
+    """The facts in the header. InputError: not a surrogate of ours, or another version."""
     if KEY not in metadata:
         raise _refuse(path)
     try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EPOCH = "epoch_time"
-# Of an epoch: what communication is at least, so that it has a logarithm.
+# The least share of an epoch that is communication, so that it has a logarithm.
 LEAST_SHARE = 1e-4
 ROOM = "memory_capacity"
 DEGREES = tuple(f"degree_{group}" for group in GROUPS)
@@ -101,14 +101,5 @@ def list_followers(name: str) -> tuple[str, ...]:
 
 def read_slopes(rows: Rows) -> Floats:
     """Elasticities [row, 1 + target, input], NaN where there are none: of an epoch, of targets."""
-    targets = (EPOCH, *TARGETS)
-    return np.stack(
-        [
-            np.stack(
-                [rows.frame[name_slope(each, name)].to_numpy(np.float64) for name in rows.inputs],
-                axis=1,
-            )
-            for each in targets
-        ],
-        axis=1,
-    )
+    names = [name_slope(each, name) for each in (EPOCH, *TARGETS) for name in rows.inputs]
+    return rows.frame[names].to_numpy(np.float64).reshape(len(rows), -1, len(rows.inputs))

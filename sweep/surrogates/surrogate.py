@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Learner = Literal["network", "trees"]
-# Of logarithms: what is said of rows far outside of training has a value all the same.
+# Logarithms are cut there: predictions far outside of the training range stay finite.
 FAR = 80.0
 NUMBERS = ("offset", "mean", "scale", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What a surrogate says of rows [row]: seconds an epoch, bytes a PE, the odds of feasibility.
+class Predictions:
+    """Predictions for rows [row]: seconds an epoch, bytes a PE, the chance of being feasible.
 
     spread: standard deviation of the logarithm of an epoch's time between the members of an
     ensemble, NaN of one alone.
@@ -60,8 +60,8 @@ class Surrogate:
     members: tuple[Any, ...]
     facts: Mapping[str, Any]
 
-    def apply(self, frame: "pd.DataFrame") -> Told:
-        """What it says of rows of features. InputError: a feature is missing or no number."""
+    def apply(self, frame: "pd.DataFrame") -> Predictions:
+        """Predictions for rows of features. InputError: a feature is missing or no number."""
         read_values(frame, (*DEGREES, ROOM))
         features = self.encoding.encode(read_values(frame, self.encoding.names))
         outputs = np.stack([self._apply_member(each, features, frame) for each in self.members])
@@ -78,15 +78,15 @@ class Surrogate:
         return apply_network(member, arrays)
 
 
-def read_outputs(outputs: Floats) -> Told:
-    """What the members' outputs [member, row, 4] come to: means of logarithms, and of chances."""
+def read_outputs(outputs: Floats) -> Predictions:
+    """Predictions from the members' outputs [member, row, 4]: means of logarithms and chances."""
     outputs = np.clip(outputs, -FAR, FAR)
     logs = outputs[..., : len(TARGETS)].mean(axis=0)
     epochs = np.logaddexp(outputs[..., 0], outputs[..., 1])
     spread = epochs.std(axis=0, ddof=1) if len(outputs) > 1 else np.full(len(logs), np.nan)
     chance = (1 / (1 + np.exp(-outputs[..., -1]))).mean(axis=0)
     comp, comm, memory = np.exp(logs.T)
-    return Told(comp, comm, memory, chance, spread)
+    return Predictions(comp, comm, memory, chance, spread)
 
 
 def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:

@@ -16,9 +16,9 @@ from sweep.surrogates.extra import expect_extra
 from sweep.surrogates.rows import Rows, read_rows
 from sweep.surrogates.surrogate import Learner, Surrogate, save_surrogate
 
-# That can be tested by one surrogate: it learns from the rows that all of them train on.
+# Splits by which one surrogate can be tested: it learns from the rows that all of them train on.
 SPLITS = ("random", "model")
-# Of the slices that are trained on, those that decide when to stop.
+# Share of the training slices that decides when to stop.
 VALIDATED = 0.05
 LEAST_ROWS = 100
 MOST_MEMBERS, MOST_EPOCHS = 100, 10_000
@@ -27,7 +27,7 @@ Tell = Callable[[int, int, int, float], None]
 
 @dataclass(frozen=True)
 class Trained:
-    """What was trained: rows, features that were dropped for having one value, validation's error
+    """A summary of the training: rows, features that were dropped for having one value, validation's error
     (root mean square of the logarithm of time; None of trees), bytes of the file.
     """
 

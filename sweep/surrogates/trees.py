@@ -24,7 +24,7 @@ TREES, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
 # Rounds between two words on progress.
 TOLD = 10
 Integers = NDArray[np.int32]
-# Of a forest's arrays.
+# Types of a forest's arrays.
 KINDS = {**dict.fromkeys(("feature", "left", "right", "roots"), np.int32), "threshold": np.float64}
 
 
@@ -135,7 +135,7 @@ def _grow(
         has: Flags = np.isfinite(target)
         return lightgbm.Dataset(examples.arrays["features"][has], target[has])
 
-    # Of what never changes nothing is to be grown, and LightGBM would stop with a warning.
+    # A constant target needs no trees, and LightGBM would stop with a warning.
     constant = np.unique(known[np.isfinite(known)])
     if len(constant) < 2:
         value = constant[0] if len(constant) else 0.0
