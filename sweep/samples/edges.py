@@ -71,10 +71,9 @@ class Walk:
         row = 1 + list(self.draw.tables.axes).index("pe")
         positions[row] = np.where(self.along_pe, places, positions[row])
         batch = self.batches[np.where(self.along_pe, 0, places)]
-        batches = np.where(self.along_pe, self.draw.values["batch"], batch)
-        return replace(
-            self.draw, positions=positions, values={**self.draw.values, "batch": batches}
-        )
+        values = dict(self.draw.values)
+        values["batch"] = np.where(self.along_pe, values["batch"], batch)
+        return replace(self.draw, positions=positions, values=values)
 
     def look(self, places: Integers) -> tuple[Flags, Flags]:
         """Whether each slice is beyond its edge there, and whether that is known."""

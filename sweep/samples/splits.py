@@ -74,7 +74,7 @@ class Splits:
 
 
 def choose_splits(space: Space, seed: int, required: Sequence[str] = ()) -> Splits:
-    """The splits of a space, by the seed. InputError: one that is `required` leaves nothing to test."""
+    """The splits of a space, by the seed. InputError: a required one tests nothing."""
     for name in required:
         if name not in SPLITS:
             raise InputError(

@@ -27,8 +27,8 @@ Tell = Callable[[int, int, int, float], None]
 
 @dataclass(frozen=True)
 class Trained:
-    """A summary of the training: rows, features that were dropped for having one value, validation's error
-    (root mean square of the logarithm of time; None of trees), bytes of the file.
+    """A summary of the training: rows, features that were dropped for having one value, the error of
+    validation (root mean square of the logarithm of time; None for trees), bytes of the file.
     """
 
     path: Path
