@@ -27,7 +27,7 @@ Tell = Callable[[int, int, int, float], None]
 
 @dataclass(frozen=True)
 class Trained:
-    """A summary of the training: rows, features that were dropped for having one value, the error of
+    """A training: rows, features that were dropped for having one value, the error of
     validation (root mean square of the logarithm of time; None for trees), bytes of the file.
     """
 
