@@ -21,7 +21,7 @@ from sweep.samples.columns import FACTS, FORMAT, Column, list_columns, name_spli
 from sweep.samples.edges import Shares
 from sweep.samples.rows import Chunk, Columns, Request, list_chunks, make_rows
 from sweep.samples.space import Source, Space, read_space
-from sweep.samples.splits import TEST, TRAIN, Splits, choose_splits
+from sweep.samples.splits import Splits, choose_splits
 
 # Rows that may be left out, and which those are.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
@@ -122,7 +122,7 @@ def _write(
     inputs = space.inputs if request.gradients else ()
     columns = list_columns(inputs, splits.names, space.outputs)
     facts = describe(space, request, splits, leave_out)
-    chunks = _order_chunks(space, list_chunks(space, request.rows), splits)
+    chunks = list_chunks(space, request.rows)
 
     def make_chunks() -> Iterator[Columns]:
         for made in _make_all(space, chunks, request, workers):
@@ -134,14 +134,13 @@ def _write(
     texts = _write_texts(facts, columns)
     files = write_rows(folder / "data", make_chunks(), columns, texts, splits.names)
     constants = tuple(files.list_constants(columns))
-    written = sum(files.counts.values())
-    if not written:
+    if not files.rows:
         raise InputError("no row is left", where="leave_out", advice="leave fewer rows out")
-    facts |= {"rows": written, "constants": constants, "columns": _list_facts(columns)}
-    facts |= {"sides": _count_sides(files.counts, splits), "ranges": files.ends}
+    facts |= {"rows": files.rows, "constants": constants, "columns": _list_facts(columns)}
+    facts |= {"sides": files.sides, "ranges": files.ends}
     (folder / FACTS).write_text(json.dumps(facts, indent=1))
     write_card(folder / "README.md", facts, columns)
-    return Sampled(target, written, request.rows, constants, dict(splits.missing), space.notes)
+    return Sampled(target, files.rows, request.rows, constants, dict(splits.missing), space.notes)
 
 
 def describe(
@@ -165,6 +164,7 @@ def describe(
             for name in splits.names
         },
         "missing_splits": dict(splits.missing),
+        "notes": list(space.notes),
         "versions": list_versions(),
         "spec": space.describe(),
     }
@@ -193,31 +193,6 @@ def _list_facts(columns: Sequence[Column]) -> list[dict[str, str]]:
         {"name": each.name, "role": each.role, "units": each.units, "meaning": each.meaning}
         for each in columns
     ]
-
-
-def _count_sides(counts: dict[tuple[str, ...], int], splits: Splits) -> dict[str, dict[str, int]]:
-    """Rows on both sides of each split."""
-    return {
-        name: {
-            side: sum(rows for sides, rows in counts.items() if sides[number] == side)
-            for side in (TRAIN, TEST)
-        }
-        for number, name in enumerate(splits.names)
-    }
-
-
-def _order_chunks(space: Space, chunks: list[Chunk], splits: Splits) -> list[Chunk]:
-    """The chunks, those together whose rows lie in the same folders: few files are open at once."""
-    labels = space.grid.labels
-
-    def find_sides(chunk: Chunk) -> tuple[bool, bool]:
-        model, _, system = chunk.problem
-        return (
-            labels["model"][model] in splits.tested.get("model", ()),
-            labels["system"][system] in splits.tested.get("system", ()),
-        )
-
-    return sorted(chunks, key=find_sides)
 
 
 def _make_all(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sweep.samples.columns import DTYPES, Column, name_split
 from sweep.samples.rows import Columns
+from sweep.samples.splits import TEST, TRAIN
 
 # Rows of a row group at least: 100 columns of them take 25 MB, and so many wait in each folder.
 GROUP_ROWS = 2**15
@@ -23,19 +24,21 @@ FOLDER = "folder"  # the column that files are divided by, and do not have
 
 @dataclass
 class Written:
-    """Rows that were written. counts: by their sides. ends: the least and the largest value of each
-    column, which tell constants.
+    """A summary of the rows that were written.
+
+    sides: rows on the sides of each split. ends: the least and the largest value of each column.
     """
 
-    counts: dict[tuple[str, ...], int] = field(default_factory=dict)
+    sides: dict[str, dict[str, int]]
+    rows: int = 0
     ends: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
-    def count(self, rows: Columns, splits: Sequence[str]) -> None:
+    def count(self, rows: Columns) -> None:
         """Add some rows."""
-        sides = np.stack([rows[name_split(each)] for each in splits], axis=1)
-        kinds, counts = np.unique(sides, axis=0, return_counts=True)
-        for kind, count in zip(map(tuple, kinds.tolist()), counts.tolist(), strict=True):
-            self.counts[kind] = self.counts.get(kind, 0) + count
+        self.rows += len(rows["slice"])
+        for split, counts in self.sides.items():
+            for side in counts:
+                counts[side] += int((rows[name_split(split)] == side).sum())
         for name, each in rows.items():
             values = each[~np.isnan(each)] if each.dtype.kind == "f" else each
             if values.size:
@@ -55,12 +58,13 @@ def write_rows(
     splits: Sequence[str],
 ) -> Written:
     """Write rows into folders below `path`, which are named by their sides."""
-    schema, written = make_schema(columns, attributes), Written()
+    schema = make_schema(columns, attributes)
+    written = Written({split: {TRAIN: 0, TEST: 0} for split in splits})
     files = pads.ParquetFileFormat()
 
     def divide() -> Iterator[pa.RecordBatch]:
         for rows in chunks:
-            written.count(rows, splits)
+            written.count(rows)
             yield _make_batch(rows, schema, splits)
 
     pads.write_dataset(
