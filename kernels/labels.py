@@ -83,8 +83,8 @@ def _find_labels(
     """The labels of points that leave nothing to choose."""
     shape = points.shape
     answers = {
-        name: xp.broadcast_to(each, shape)
-        for name, each in _list_answers(evaluate_points(points), outputs).items()
+        name: xp.broadcast_to(answer, shape)
+        for name, answer in _list_answers(evaluate_points(points), outputs).items()
     }
     if not parameters:
         return answers, {}, xp.zeros(shape, bool)

@@ -160,10 +160,10 @@ def _describe_cube(source: "Cube | xr.Dataset", schema: "pa.Schema") -> dict[str
         str(key): value if isinstance(value, str) else json.dumps(value)
         for key, value in attributes.items()
     }
-    words = {each.name: each.metadata for each in schema}
+    words = {column.name: column.metadata for column in schema}
     columns = {
-        name: {key.decode(): value.decode() for key, value in each.items()}
-        for name, each in words.items()
+        name: {key.decode(): value.decode() for key, value in text.items()}
+        for name, text in words.items()
     }
     return {**texts, "paradl_columns": json.dumps(columns)}
 

@@ -32,7 +32,7 @@ def write_parquet(
     labels: columns that stand in the folders' names. group_rows: of a row group at least.
     """
     # Labels, axes and the time on one PE repeat; other times hardly do: their bytes are split.
-    floats = {each.name for each in schema if pa.types.is_float32(each.type)}
+    floats = {column.name for column in schema if pa.types.is_float32(column.type)}
     measured = [name for name in schema.names if name in floats - {SERIAL}]
     files, rows = pads.ParquetFileFormat(), 0
 
@@ -49,7 +49,7 @@ def write_parquet(
         format=files,
         file_options=files.make_write_options(
             compression="zstd",
-            use_dictionary=[each for each in schema.names if each not in (*measured, *labels)],
+            use_dictionary=[one for one in schema.names if one not in (*measured, *labels)],
             use_byte_stream_split=measured,
         ),
         partitioning=list(labels) or None,
@@ -76,7 +76,7 @@ def _unpack(folder: Path) -> None:
 
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
     """Write a file of text, and beside it what its columns mean; the number of rows."""
-    plain = pa.schema([(each.name, _find_plain_type(each.type)) for each in schema])
+    plain = pa.schema([(column.name, _find_plain_type(column.type)) for column in schema])
     options = pa.csv.WriteOptions(quoting_style="needed")
     rows = 0
     with pa.csv.CSVWriter(path, plain, write_options=options) as writer:
@@ -113,9 +113,9 @@ def _write_plainly(array: pa.Array) -> pa.Array:
 def _describe_table(name: str, schema: pa.Schema) -> dict[str, Any]:
     """A data resource as Frictionless (specs.frictionlessdata.io) has it, with units and spec."""
     fields = []
-    for each in schema:
-        words = {key.decode(): value.decode() for key, value in each.metadata.items()}
-        kind = {"name": each.name, "type": _name_type(each.type)}
+    for column in schema:
+        words = {key.decode(): value.decode() for key, value in column.metadata.items()}
+        kind = {"name": column.name, "type": _name_type(column.type)}
         fields.append({**kind, "description": words["long_name"], "units": words["units"]})
     attributes = {key.decode(): value.decode() for key, value in schema.metadata.items()}
     resource = {"name": Path(name).stem.lower(), "path": name, "format": "csv"}

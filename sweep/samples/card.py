@@ -87,10 +87,10 @@ each file (`paradl_spec`)."""
 
 def _write_splits(facts: Mapping[str, Any]) -> str:
     lines = ["## Splits", "", "| split | train | test | tested |", "|---|---|---|---|"]
-    for name, each in facts["splits"].items():
+    for name, split in facts["splits"].items():
         sides = facts["sides"][name]
         lines.append(
-            f"| {name} | {sides[TRAIN]:,} | {sides[TEST]:,} | {_write_tested(name, each)} |"
+            f"| {name} | {sides[TRAIN]:,} | {sides[TEST]:,} | {_write_tested(name, split)} |"
         )
     lines += [f"\nNo split `{name}`: {why}." for name, why in facts["missing_splits"].items()]
     lines += ["", "Each is a column and a set of folders; `paradl leakage` checks them."]
@@ -99,7 +99,7 @@ def _write_splits(facts: Mapping[str, Any]) -> str:
 
 def _write_tested(name: str, split: Mapping[str, Any]) -> str:
     if split["tested"] is not None:
-        return ", ".join(f"`{each}`" for each in split["tested"])
+        return ", ".join(f"`{label}`" for label in split["tested"])
     if split["trained_to"] is not None:
         return f"{'PE counts' if name == 'scale' else 'batches'} above {split['trained_to']:g}"
     return "problems (all but strategy and batch), by their hash"
@@ -108,9 +108,9 @@ def _write_tested(name: str, split: Mapping[str, Any]) -> str:
 def _write_columns(facts: Mapping[str, Any], columns: Sequence[Column]) -> str:
     blocks = ["## Columns"]
     for role in ROLES:
-        listed = [each for each in columns if each.role == role]
+        listed = [column for column in columns if column.role == role]
         if listed:
-            rows = [_write_column(facts, each) for each in listed]
+            rows = [_write_column(facts, column) for column in listed]
             head = ["| column | units | range | meaning |", "|---|---|---|---|"]
             blocks.append("\n".join([f"### {WORDS[role]}", "", *head, *rows]))
     return "\n\n".join(blocks)

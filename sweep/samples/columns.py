@@ -85,7 +85,10 @@ def list_columns(
     """
     return (
         *LABELS,
-        *(Column(name, "feature", each.unit, each.meaning) for name, each in FEATURES.items()),
+        *(
+            Column(name, "feature", feature.unit, feature.meaning)
+            for name, feature in FEATURES.items()
+        ),
         *MEANT.values(),
         *(_describe_output(name) for name in outputs),
         *ANSWERS,

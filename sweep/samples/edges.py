@@ -80,8 +80,8 @@ class Walk:
         draw = self.move(places)
         answers = [_answer(points, draw) for points in draw.tables.points]
         slices = np.arange(len(draw))
-        feasible = np.stack([is_feasible(each["limit"]) for each in answers])
-        times = np.stack([each[EPOCH] for each in answers])
+        feasible = np.stack([is_feasible(answer["limit"]) for answer in answers])
+        times = np.stack([answer[EPOCH] for answer in answers])
         first, second = (times[rival, slices] for rival in self.rivals)
         known = ~self.crosses | (np.isfinite(first) & np.isfinite(second))
         return np.where(self.crosses, first > second, ~feasible[self.rivals[0], slices]), known
@@ -110,7 +110,7 @@ def move_to_edges(
     places, there = _halve(walk, rng.random(len(draw)) < 0.5)
     origin[~there] = 0
     moved, at = walk.move(places), origin > 0
-    values = {name: np.where(at, moved.values[name], each) for name, each in draw.values.items()}
+    values = {name: np.where(at, moved.values[name], value) for name, value in draw.values.items()}
     positions = np.where(at, moved.positions, draw.positions)
     return replace(draw, positions=positions, values=values), np.array(ORIGINS)[origin]
 
@@ -137,7 +137,7 @@ def is_feasible(flags: NDArray[Any]) -> Flags:
 
 def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:
     answers = label_points(points, draw.rows, dict(draw.values))[0]
-    return {name: np.asarray(each) for name, each in fetch(answers).items()}
+    return {name: np.asarray(answer) for name, answer in fetch(answers).items()}
 
 
 def _list_batches(space: Space) -> Floats:

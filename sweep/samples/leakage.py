@@ -49,13 +49,13 @@ def check_leakage(path: str | Path) -> list[dict[str, Any]]:
     return [
         {
             "split": split,
-            "train": each.rows[TRAIN],
-            "test": each.rows[TEST],
+            "train": values.rows[TRAIN],
+            "test": values.rows[TEST],
             "leaks": bool(leaked),
             "what": leaked,
         }
-        for split, each in seen.items()
-        for leaked in (_find_leak(split, each) or misplaced.get(split, ""),)
+        for split, values in seen.items()
+        for leaked in (_find_leak(split, values) or misplaced.get(split, ""),)
     ]
 
 
@@ -67,7 +67,7 @@ def _read_all(samples: Samples, seen: dict[str, Seen]) -> dict[str, str]:
         *(name_label(split) for split in ("model", "system", "strategy")),
     }
     columns = [*sorted(needed), *map(name_split, samples.splits)]
-    known = {each["name"] for each in samples.facts["columns"]}
+    known = {column["name"] for column in samples.facts["columns"]}
     if not needed <= known:
         raise InputError(f"columns are missing: {', '.join(sorted(needed - known))}")
     misplaced: dict[str, str] = {}

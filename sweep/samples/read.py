@@ -73,7 +73,7 @@ class Samples:
         if role not in ROLES:
             raise InputError(f"unknown role {shorten(role)}", advice=suggest_name(role, ROLES))
         dropped = () if constants else self.facts["constants"]
-        named = (each["name"] for each in self.facts["columns"] if each["role"] == role)
+        named = (column["name"] for column in self.facts["columns"] if column["role"] == role)
         return [name for name in named if name not in dropped]
 
     def read(
@@ -101,7 +101,7 @@ class Samples:
         """All rows, or some of their columns, along the dimension `row`, with units and roles."""
         import xarray as xr
 
-        described = {each["name"]: each for each in self.facts["columns"]}
+        described = {column["name"]: column for column in self.facts["columns"]}
         frame = self.read(list(columns or described))
 
         def describe(name: str) -> dict[str, str]:
@@ -116,7 +116,7 @@ class Samples:
         import pyarrow.dataset as pads
         import pyarrow.parquet as pq
 
-        known = {each["name"] for each in self.facts["columns"]}
+        known = {column["name"] for column in self.facts["columns"]}
         rows, files = 0, sorted(self.path.glob("data/*/*.parquet"))
         for file in files:
             _expect_file(file)

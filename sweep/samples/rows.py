@@ -79,7 +79,7 @@ def make_rows(space: Space, chunk: Chunk, request: Request) -> Columns:
     # The very last slice leaves out strategies beyond the number of rows in the request.
     kept = within & (numbers * len(parts) + np.arange(numbers.size) % len(parts) < request.rows)
     columns = {name: np.stack([part[name] for part in parts], 1).ravel() for name in parts[0]}
-    return {name: each[kept] for name, each in ({"slice": numbers} | columns).items()}
+    return {name: column[kept] for name, column in ({"slice": numbers} | columns).items()}
 
 
 def _label_strategy(
@@ -113,7 +113,9 @@ def _label_strategy(
 
 def _read_answers(fetched: Mapping[str, Any], outputs: tuple[str, ...]) -> Columns:
     """Targets, the limits of a row, and the counts that the oracle chose."""
-    answers: dict[str, NDArray[Any]] = {name: np.asarray(each) for name, each in fetched.items()}
+    answers: dict[str, NDArray[Any]] = {
+        name: np.asarray(answer) for name, answer in fetched.items()
+    }
     flags = answers["limit"]
     times = {name: answers[name].astype(np.float32) for name in (EPOCH, *TARGETS, *outputs)}
     chosen = {
@@ -131,4 +133,4 @@ def _read_answers(fetched: Mapping[str, Any], outputs: tuple[str, ...]) -> Colum
 def _name_flags(flags: NDArray[np.generic]) -> NDArray[np.str_]:
     """The names of each row's limits, in one text."""
     values, at = np.unique(flags, return_inverse=True)
-    return np.array([", ".join(name_limits(int(each))) for each in values])[at]
+    return np.array([", ".join(name_limits(int(value))) for value in values])[at]

@@ -91,7 +91,7 @@ def sample(
 def is_dataset(folder: Path) -> bool:
     """Whether a folder holds a data set and nothing else."""
     files = {FACTS, "README.md", "data"}
-    return (folder / FACTS).is_file() and {each.name for each in folder.iterdir()} <= files
+    return (folder / FACTS).is_file() and {path.name for path in folder.iterdir()} <= files
 
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
@@ -100,10 +100,10 @@ def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
         raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="seed")
-    for each in leave_out:
-        if each not in LEAVE_OUT:
-            advice = suggest_name(each, LEAVE_OUT)
-            raise InputError(f"unknown rows {shorten(each)}", where="leave_out", advice=advice)
+    for kind in leave_out:
+        if kind not in LEAVE_OUT:
+            advice = suggest_name(kind, LEAVE_OUT)
+            raise InputError(f"unknown rows {shorten(kind)}", where="leave_out", advice=advice)
 
 
 def _write(
@@ -175,13 +175,13 @@ def leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
     if not kinds:
         return rows
     dropped = np.any([LEAVE_OUT[kind](rows) for kind in kinds], axis=0)
-    return {name: each[~dropped] for name, each in rows.items()}
+    return {name: column[~dropped] for name, column in rows.items()}
 
 
 def _write_texts(facts: dict[str, Any], columns: Sequence[Column]) -> dict[str, str]:
     """The facts as texts, as Parquet's metadata have them."""
     texts = {
-        key: each if isinstance(each, str) else json.dumps(each) for key, each in facts.items()
+        key: fact if isinstance(fact, str) else json.dumps(fact) for key, fact in facts.items()
     }
     return {f"paradl_{key}": text for key, text in texts.items()} | {
         "paradl_columns": json.dumps(_list_facts(columns))
@@ -190,8 +190,8 @@ def _write_texts(facts: dict[str, Any], columns: Sequence[Column]) -> dict[str, 
 
 def _list_facts(columns: Sequence[Column]) -> list[dict[str, str]]:
     return [
-        {"name": each.name, "role": each.role, "units": each.units, "meaning": each.meaning}
-        for each in columns
+        {"name": column.name, "role": column.role, "units": column.units, "meaning": column.meaning}
+        for column in columns
     ]
 
 

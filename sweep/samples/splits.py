@@ -145,9 +145,9 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _list_families(grid: Grid) -> dict[str, dict[str, str]]:
     """The family of each label: settings of one machine, groups of one strategy go together."""
     return {
-        "model": {each.name: each.name for each in grid.models},
-        "system": {each.name: each.machine for each in grid.systems},
-        "strategy": {each.label: each.base for each in grid.strategies},
+        "model": {model.name: model.name for model in grid.models},
+        "system": {system.name: system.machine for system in grid.systems},
+        "strategy": {strategy.label: strategy.base for strategy in grid.strategies},
     }
 
 

@@ -58,7 +58,7 @@ class Stream(Iterator[Batch]):
         self.targets = (*SLOPED, *space.outputs, "feasible")
         self.inputs = space.inputs if gradients else ()
         self.notes = space.notes
-        chosen = any(each.choices for each in space.grid.strategies)
+        chosen = any(strategy.choices for strategy in space.grid.strategies)
         self._stripe = CHOSEN_STRIPE if chosen else CHUNK
         self._tables: dict[Problem, Tables] = {}
         self._rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
@@ -69,8 +69,8 @@ class Stream(Iterator[Batch]):
         while missing:
             if not self._waiting or not len(self._waiting[0]):
                 self._waiting = self._answer_rows()
-            parts.append([each[:missing] for each in self._waiting])
-            self._waiting = [each[missing:] for each in self._waiting]
+            parts.append([array[:missing] for array in self._waiting])
+            self._waiting = [array[missing:] for array in self._waiting]
             missing -= len(parts[-1][0])
         return Batch(*map(jax.device_put, map(np.concatenate, zip(*parts, strict=True))))
 
@@ -81,11 +81,11 @@ class Stream(Iterator[Batch]):
         shapes = (len(self.features),), (len(self.targets),), (len(SLOPED), len(self.inputs))
         rows = [np.empty((self._stripe, STRIPES, *shape), np.float32) for shape in shapes]
         for number, kind in enumerate(kinds):
-            stripe = (each[:, number] for each in rows)
+            stripe = (array[:, number] for array in rows)
             self._fill_stripe(problems[kind // strategies], kind % strategies, *stripe)
         return [
-            each.reshape(STRIPES * self._stripe, *shape)
-            for each, shape in zip(rows, shapes, strict=True)
+            array.reshape(STRIPES * self._stripe, *shape)
+            for array, shape in zip(rows, shapes, strict=True)
         ]
 
     def _fill_stripe(

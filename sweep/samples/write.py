@@ -39,15 +39,15 @@ class Written:
         for split, counts in self.sides.items():
             for side in counts:
                 counts[side] += int((rows[name_split(split)] == side).sum())
-        for name, each in rows.items():
-            values = each[~np.isnan(each)] if each.dtype.kind == "f" else each
+        for name, column in rows.items():
+            values = column[~np.isnan(column)] if column.dtype.kind == "f" else column
             if values.size:
                 ends = (*self.ends.get(name, ()), *_find_ends(values))
                 self.ends[name] = (min(ends), max(ends))
 
     def list_constants(self, columns: Iterable[Column]) -> list[str]:
         """The columns that have one value in all rows, or none in any."""
-        return [each.name for each in columns if len(set(self.ends.get(each.name, ()))) < 2]
+        return [column.name for column in columns if len(set(self.ends.get(column.name, ()))) < 2]
 
 
 def write_rows(
@@ -90,11 +90,11 @@ def make_schema(columns: Sequence[Column], attributes: Mapping[str, str]) -> pa.
     """The types of the columns, their units and meaning, and the facts of the data set."""
     fields = [
         pa.field(
-            each.name,
-            pa.string() if each.kind == "text" else pa.from_numpy_dtype(DTYPES[each.kind]),
-            metadata={"units": each.units, "long_name": each.meaning, "role": each.role},
+            column.name,
+            pa.string() if column.kind == "text" else pa.from_numpy_dtype(DTYPES[column.kind]),
+            metadata={"units": column.units, "long_name": column.meaning, "role": column.role},
         )
-        for each in columns
+        for column in columns
     ]
     return pa.schema(fields, metadata=dict(attributes))
 
@@ -107,9 +107,9 @@ def name_folder(sides: Mapping[str, str]) -> str:
 
 def _make_batch(rows: Columns, schema: pa.Schema, splits: Sequence[str]) -> pa.RecordBatch:
     """Rows as the schema has them, with their folder; NaN, of what is not defined, is null."""
-    arrays = [pa.array(rows[each.name], each.type, from_pandas=True) for each in schema]
-    sides = zip(*(rows[name_split(each)].tolist() for each in splits), strict=True)
-    folders = pa.array([name_folder(dict(zip(splits, each, strict=True))) for each in sides])
+    arrays = [pa.array(rows[column.name], column.type, from_pandas=True) for column in schema]
+    sides = zip(*(rows[name_split(split)].tolist() for split in splits), strict=True)
+    folders = pa.array([name_folder(dict(zip(splits, side, strict=True))) for side in sides])
     return pa.RecordBatch.from_arrays(
         [*arrays, folders], schema=schema.append(pa.field(FOLDER, pa.string()))
     )

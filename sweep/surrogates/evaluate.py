@@ -49,12 +49,12 @@ def evaluate_surrogate(
     expect_extra()
     surrogate, samples = load_surrogate(path), open_samples(data)
     _expect_same(surrogate, samples.facts, str(data))
-    trained = [str(each) for each in surrogate.facts["splits"]]
+    trained = [str(name) for name in surrogate.facts["splits"]]
     rows = read_rows(samples, [*trained, *splits])
     train = rows.take(rows.is_train(trained))
     methods = _list_methods(surrogate, train if baselines else None)
     scored: list[dict[str, Any]] = []
-    for split in splits or [each for each in SPLITS if each in samples.splits]:
+    for split in splits or [name for name in SPLITS if name in samples.splits]:
         note, tested = f"trained on its test rows; to test it, train by the split {split}", None
         if split in trained:
             note = "no rows to test on the training side of the other splits"
@@ -107,7 +107,7 @@ def _score(rows: Rows, answers: Answers, method: str) -> dict[str, Any]:
 
 def _find_tested(rows: Rows, split: str, trained: Sequence[str]) -> Any:
     """The rows that a split tests [row], of whole slices, TESTED of them about at most."""
-    others = [each for each in trained if each != split]
+    others = [name for name in trained if name != split]
     tested = ~rows.is_train([split]) & rows.is_train(others)
     share = TESTED / max(int(tested.sum()), 1)
     if share < 1:

@@ -70,7 +70,7 @@ class Examples:
 
     def take(self, at: Any) -> dict[str, Singles]:
         """Some rows."""
-        return {name: each[at] for name, each in self.arrays.items()}
+        return {name: array[at] for name, array in self.arrays.items()}
 
 
 def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Examples:
@@ -159,7 +159,7 @@ def measure_error(network: Network, examples: Examples) -> float:
     """Root mean square of the error of the logarithm of an epoch's time."""
     outputs = apply_network(network, examples.arrays)
     guess, known = (
-        np.logaddexp(each[:, 0], each[:, 1]) for each in (outputs, examples.arrays["targets"])
+        np.logaddexp(logs[:, 0], logs[:, 1]) for logs in (outputs, examples.arrays["targets"])
     )
     return float(np.sqrt(np.nanmean((guess - known) ** 2)))
 
@@ -172,7 +172,7 @@ def apply_network(network: Network, arrays: dict[str, Singles], most: int = 2**1
         count = len(inputs[0])
         # Filled up to a power of two: few compiled programs serve all numbers of rows.
         size = 1 << max(count - 1, 0).bit_length()
-        filled = [np.resize(each, (size, *each.shape[1:])) for each in inputs]
+        filled = [np.resize(array, (size, *array.shape[1:])) for array in inputs]
         parts.append(np.asarray(_apply(network, *filled))[:count])
     return np.concatenate(parts) if parts else np.zeros((0, len(TARGETS) + 1), np.float32)
 
@@ -223,7 +223,7 @@ def _measure_loss(
         along = jnp.einsum("rif,i,rf->rf", batch["masks"], direction, batch["rates"])
         tangents = jnp.zeros_like(features).at[:, batch["columns"][0]].set(along)
         _, moved = jax.jvp(
-            lambda each: _with_epoch(jax.vmap(network)(each, kinds, room)[:, :-1]),
+            lambda there: _with_epoch(jax.vmap(network)(there, kinds, room)[:, :-1]),
             (features,),
             (tangents,),
         )

@@ -88,7 +88,7 @@ def make_network(
     return Network(
         lines=_move(np.zeros((1 + kinds, outputs, features))),
         starts=_move(starts),
-        layers=tuple((_move(each), _move(np.zeros(len(each)))) for each in weights),
+        layers=tuple((_move(matrix), _move(np.zeros(len(matrix)))) for matrix in weights),
         sharpness=_move(np.array(SHARPNESS)),
     )
 

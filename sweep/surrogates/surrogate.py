@@ -64,7 +64,7 @@ class Surrogate:
         """Predictions for rows of features. InputError: a feature is missing or no number."""
         read_values(frame, (*DEGREES, ROOM))
         features = self.encoding.encode(read_values(frame, self.encoding.names))
-        outputs = np.stack([self._apply_member(each, features, frame) for each in self.members])
+        outputs = np.stack([self._apply_member(member, features, frame) for member in self.members])
         return read_outputs(outputs.astype(np.float64))
 
     def _apply_member(self, member: Any, features: Singles, frame: "pd.DataFrame") -> Singles:
@@ -94,7 +94,7 @@ def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
     encoding = surrogate.encoding
     arrays: Arrays = {f"encoding.{name}": getattr(encoding, name) for name in NUMBERS}
     for number, member in enumerate(surrogate.members):
-        arrays |= {f"{number}.{name}": each for name, each in _flatten(surrogate, member).items()}
+        arrays |= {f"{number}.{name}": array for name, array in _flatten(surrogate, member).items()}
     facts = {
         **surrogate.facts,
         "learner": surrogate.learner,
@@ -131,7 +131,7 @@ def _flatten(surrogate: Surrogate, member: Any) -> Arrays:
         return flatten_forests(member)
     from sweep.surrogates.network import flatten_network
 
-    return {name: np.asarray(each) for name, each in flatten_network(member).items()}
+    return {name: np.asarray(array) for name, array in flatten_network(member).items()}
 
 
 class _Facts(BaseModel):
@@ -154,7 +154,7 @@ def _build(saved: Saved) -> Surrogate:
     if not set(facts.splits) <= set(facts.splits_of_data):
         raise ValueError("splits that it does not describe")
     numbers = {name: np.asarray(saved.arrays[f"encoding.{name}"], float) for name in NUMBERS}
-    sizes = {each.shape for each in numbers.values()}
+    sizes = {array.shape for array in numbers.values()}
     if sizes != {(len(facts.features),)} or (numbers["scale"] <= 0).any():
         raise ValueError("another number of features")
     encoding = Encoding(names=tuple(facts.features), constants=facts.constants, **numbers)
@@ -168,7 +168,7 @@ def _build(saved: Saved) -> Surrogate:
 def _take(arrays: Arrays, number: int) -> Arrays:
     """The arrays of one member."""
     start = f"{number}."
-    return {name[len(start) :]: each for name, each in arrays.items() if name.startswith(start)}
+    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
 
 
 def _build_member(learner: Learner, arrays: Arrays, features: int) -> Any:

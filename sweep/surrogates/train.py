@@ -67,7 +67,7 @@ def train_surrogate(
     expect_extra()
     check_target(target, force=force)
     samples = open_samples(data)
-    chosen = [each for each in SPLITS if each in samples.splits] if splits is None else [*splits]
+    chosen = [split for split in SPLITS if split in samples.splits] if splits is None else [*splits]
     rows = read_rows(samples, chosen, slopes=gradients)
     train, valid = _divide(rows, chosen, seed)
     encoding = fit_encoding(train.frame, rows.features)
@@ -80,7 +80,7 @@ def train_surrogate(
         "data": samples.facts["name"],
         "rows": len(train),
         "splits": chosen,
-        "splits_of_data": {name: dict(each) for name, each in samples.facts["splits"].items()},
+        "splits_of_data": {name: dict(split) for name, split in samples.facts["splits"].items()},
         "data_seed": samples.facts["seed"],
         "gradients": gradients,
         "seed": seed,

@@ -63,14 +63,14 @@ class Forest:
         places = np.arange(self.feature.size)
         inner = self.feature >= 0
         return (
-            {each.shape for each in nodes} == {places.shape}
+            {node.shape for node in nodes} == {places.shape}
             and self.roots.ndim == 1
             and bool((self.feature < features).all())
             and bool(np.isin(self.roots, places).all())
             # Children stand behind their parents.
             and all(
-                bool(((each > places) & (each < places.size))[inner].all())
-                for each in (self.left, self.right)
+                bool(((child > places) & (child < places.size))[inner].all())
+                for child in (self.left, self.right)
             )
         )
 
@@ -81,14 +81,14 @@ def fit_forests(
     """A forest for each target, and one for the log odds of being feasible."""
     forests = []
     for number in range(len(TARGETS) + 1):
-        known, checked = (_read_target(each, number) for each in (train, valid))
+        known, checked = (_read_target(examples, number) for examples in (train, valid))
         forests.append(_grow(train, valid, known, checked, number == len(TARGETS), seed, tell))
     return tuple(forests)
 
 
 def apply_forests(forests: tuple[Forest, ...], features: Singles) -> Singles:
     """Logarithms of the targets and the log odds [row, 4], as a network says them."""
-    return np.stack([each.sum_leaves(features) for each in forests], axis=1).astype(np.float32)
+    return np.stack([forest.sum_leaves(features) for forest in forests], axis=1).astype(np.float32)
 
 
 def flatten_forests(forests: tuple[Forest, ...]) -> Arrays:
@@ -108,7 +108,7 @@ def build_forests(arrays: Arrays, features: int) -> tuple[Forest, ...]:
         )
         for number in range(len(TARGETS) + 1)
     )
-    if not all(each.is_sound(features) for each in forests):
+    if not all(forest.is_sound(features) for forest in forests):
         raise InputError("the trees of this surrogate are damaged", advice="train it again")
     return forests
 
