@@ -112,8 +112,8 @@ class Stream(Iterator[Batch]):
         varying = describe_slices(space.grid.strategies[strategy], points.case, draw)
         # Whole lines, then the few columns that vary: columns one by one took four times as long.
         features[:] = [constant.get(name, 0.0) for name in FEATURES]
-        for name, values in varying.items():
-            features[:, self.features.index(name)] = values
+        for name, column in varying.items():
+            features[:, self.features.index(name)] = column
         for number, name in enumerate(self.targets[:-1]):
             targets[:, number] = answers[name]
         targets[:, -1] = is_feasible(np.asarray(answers["limit"]))
