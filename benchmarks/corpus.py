@@ -13,7 +13,7 @@ from benchmarks.mutations import mutate, mutate_part
 from grids.library import find
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import read_net
-from grids.names import CATALOGUE, Kind
+from grids.names import CATALOGUE, Kind, list_names
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import load
 from grids.spec import read_spec
@@ -74,12 +74,22 @@ def list_readers() -> dict[str, Reader]:
         ".lc": partial(read_layers, table=table),
         "paradl": read_net,
         "measured": read_runs,
+        "families": _read_family,
         **{f"{kind}s": partial(_read_entry, kind) for kind in kinds},
     }
 
 
 def _read_entry(kind: Kind, path: Path) -> object:
     return find(kind, str(path), path.parent)
+
+
+def _read_family(path: Path) -> object:
+    """A network of a family's file, with the settings of one of the catalogue's models."""
+    models = (find("model", name, Path()).definition() for name in list_names("model"))
+    families = (model["family"] for model in models if "family" in model)
+    settings = next(each for each in families if each["name"] == path.stem)
+    family = {**settings, "name": str(path)}
+    return find("model", {"name": "net", "rank": 2, "family": family}, path.parent)
 
 
 def fault(case: Case, readers: Mapping[str, Reader], folder: Path) -> str:

@@ -25,7 +25,6 @@ from sweep.engine.buffer_pool import Spare
 
 # Names in the kernels, and the value under which they do nothing.
 WITHOUT: Mapping[str, Mapping[str, object]] = {
-    "rates": {"kernels.oracle.are_constant": lambda options: False},
     "invariants ahead of the tiles": {"kernels.fill.FEW": 2**60},
     "tiles": {"kernels.fill.TILE_CELLS": 2**60},
 }

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow.dataset as pads
+from matplotlib.figure import Figure
 from pyarrow import parquet
 
 import sweep
-from sweep.show.plots.colours import LOOKS
-from sweep.show.plots.figures import make_figure, save_figure
-from sweep.show.plots.frames import scale_amounts
+from sweep.plots.figures import save_figure, scale_amounts
+from sweep.plots.looks import LOOKS
 
 SPEC: dict[str, Any] = {
     "name": "derivatives",
@@ -162,7 +162,7 @@ def measure_errors(
 
 def draw_errors(rows: Sequence[Row]) -> Any:
     """A panel a split: the median relative error by training rows; dots are seeds."""
-    figure = make_figure(6.6, 4.6, 120)
+    figure = Figure(figsize=(6.6, 4.6), dpi=120)
     errors = [100 * row["median_error"] for row in rows]
     splits = [each for each in SPLITS if any(row["split"] == each for row in rows)]
     panels = figure.subplots(2, 3, sharex=True, sharey=True).ravel()

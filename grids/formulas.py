@@ -8,15 +8,12 @@ def choose_formulas(spec: Spec, *, bounded: bool) -> Options:
     """The kernels' options. bounded: whether hosts may feed samples too slowly."""
     machine = spec.oracle == "machine"
     return Options(
+        oracle=spec.oracle,
         # Table III has rings.
         algorithm=spec.collectives if machine or spec.collectives != "auto" else "ring",
         allreduce=spec.allreduce,
         iterations=spec.iterations,
         optimizer=spec.optimizer,
-        network="rails" if machine else "levels",
-        weights_read="pass" if machine else "sample",
-        memory="liveness" if machine else "bound",
-        cuts="crossing" if machine else "output",
         recompute=spec.recompute,
         waits_for_input=machine and bounded,
         conventions=spec.conventions,

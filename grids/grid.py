@@ -26,6 +26,7 @@ from grids.entries.systems import System
 from grids.library import Model
 from grids.lookup import (
     Where,
+    check_self_contained,
     collect_datasets,
     join_keys,
     look_up,
@@ -33,12 +34,10 @@ from grids.lookup import (
     refuse_ranges,
     refuse_twins,
 )
-from grids.misfits import list_misfits
 from grids.models.layers import Floats, LayerTable
-from grids.notes import list_notes
+from grids.notes import list_misfits, list_notes
 from grids.outputs import INTERVALS, list_layered
 from grids.reading.errors import ShapeError
-from grids.self_contained import check_self_contained
 from grids.spec import Spec, validate_spec
 
 if TYPE_CHECKING:

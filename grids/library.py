@@ -19,12 +19,13 @@ from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Entry
 from grids.entries.systems import System, read_settings
+from grids.modelfile import read_architecture
 from grids.models.architecture import Architecture
 from grids.models.layerconfig import read_layers
 from grids.models.netfile import NetModel, read_net
 from grids.names import CATALOGUE, Kind, check_name, is_net, is_path, list_names, split_reference
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
-from grids.reading.yamlfile import Document, explain_error, load
+from grids.reading.yamlfile import Source, explain_error, load
 
 Model = Architecture | NetModel
 Reference = str | Mapping[str, object]
@@ -84,7 +85,7 @@ def _load_catalogued(kind: Kind, name: str) -> Entry:
 def _load(kind: Kind, path: Path) -> Entry:
     """The entry that a YAML file holds."""
     document = load(path)
-    return _validate(kind, document.data, document)
+    return _validate(kind, document.data, document, path.parent)
 
 
 def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
@@ -95,7 +96,7 @@ def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> E
     if kind == "model" and "file" in definition:
         return _read_split_model(definition, base)
     name = format_text(definition.get("name", "without a name"))
-    return _validate(kind, definition, f"{kind} {name}")
+    return _validate(kind, definition, f"{kind} {name}", base)
 
 
 def _read_split_model(definition: dict[str, object], base: Path) -> Model:
@@ -121,8 +122,10 @@ def _read_split_model(definition: dict[str, object], base: Path) -> Model:
     return replace(model, mask=read_layers(path, model.layers))
 
 
-def _validate(kind: Kind, data: dict[str, object], source: Document | str) -> Entry:
+def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -> Entry:
     """The entry of plain data; InputError begins with the place in `source`."""
+    if kind == "model":
+        return read_architecture(data, source, base)
     try:
         return ENTRIES[kind].from_definition(data)
     except ValidationError as error:

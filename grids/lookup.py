@@ -1,6 +1,9 @@
-"""Looking up what a spec names, with the place of a key that names what is not there."""
+"""Looking up what a spec names, with the place of a key that names what is not there.
 
-from collections.abc import Callable
+A store's spec spells out what it names: who sends a store must not choose what is opened.
+"""
+
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -11,7 +14,7 @@ from grids.entries.datasets import Dataset
 from grids.entries.oracles import OracleName
 from grids.entries.systems import System
 from grids.library import Model, find
-from grids.names import list_names
+from grids.names import is_path, list_names
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference, Spec
@@ -172,3 +175,27 @@ def refuse_twins(labels: tuple[str, ...], where: str) -> None:
     twice = next((each for each in labels if labels.count(each) > 1), None)
     if twice is not None:
         raise InputError(f"{twice!r} stands twice", where=where, advice="keep one")
+
+
+def check_self_contained(spec: Spec) -> None:
+    """InputError for a name or a file in a store's spec."""
+    axes = spec.axes
+    # Strategies are words of ours, and open nothing.
+    references = {"model": axes.model, "dataset": axes.dataset or (), "system": axes.system}
+    for key in ("calibration", "convergence"):
+        if (entries := getattr(spec, key)) != ("none",):
+            references[key] = entries
+    for key, each in references.items():
+        for reference in each:
+            if isinstance(reference, str) or "file" in reference or _names_file(reference):
+                raise InputError(
+                    f"expected a whole definition, as sweeps write it, got {shorten(reference)}",
+                    where=f"the store's spec: {key}",
+                    advice="do not trust this store",
+                )
+
+
+def _names_file(reference: Mapping[str, object]) -> bool:
+    """Whether a model's family is a file."""
+    family = reference.get("family")
+    return isinstance(family, Mapping) and is_path(str(family.get("name")))

@@ -16,6 +16,7 @@ from kernels.draws import Uncertainty
 from kernels.group import Bounds, GroupWork
 from kernels.network import Network
 from kernels.options import Options
+from kernels.paper.work import TableWork
 from kernels.run import Run
 from kernels.software import Software
 from kernels.training import Training
@@ -42,7 +43,7 @@ class Case:
     layer_slopes: d work / d log x, by parameter and field, of those that elasticities are asked in.
     """
 
-    work: GroupWork
+    work: GroupWork | TableWork
     bounds: Bounds
     run: Run
     network: Network
@@ -53,3 +54,9 @@ class Case:
     options: Options = field(default_factory=Options)
     choices: tuple[str, ...] = ()
     layer_slopes: Mapping[str, Mapping[str, AnyArray]] = field(default_factory=dict)
+
+    @property
+    def machine_work(self) -> GroupWork:
+        """The work, of a case of the machine oracle."""
+        assert isinstance(self.work, GroupWork)
+        return self.work

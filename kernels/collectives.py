@@ -42,6 +42,6 @@ def all_reduce(
 
 def _choose(algorithm: Algorithm, ring: Cells, tree: Cells) -> Cells:
     if algorithm == "best":
-        # Not affine in m: no rates (`kernels.rates`), and no sum over the layers before it.
+        # Not affine in m: no sum over the layers before it.
         return xp.minimum(ring, tree)
     return tree if algorithm == "tree" else ring

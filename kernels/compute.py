@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import jax
 
 from kernels.arrays import Cells, Flags, PerLayer
-from kernels.compiled import compiled
 from kernels.layers import Layers, LayerTimes, Sequence
 from kernels.namespace import xp
 from kernels.options import Optimizer, Options
@@ -25,8 +24,6 @@ UPDATE_ACCESSES: dict[Optimizer, float] = {
     "none": 0.0,  # leave the update out, as the authors' own predictions do
 }
 
-
-TABLE_III = Options()
 LEAST = 1e-30  # [s] keeps a quotient of two times of nothing finite
 LEAST_DEVICE = 0.5  # share of a measured pass that is at least the device's
 # Bytes of an item in an update in any precision: masters and states are in single precision, and
@@ -67,13 +64,6 @@ def roofline(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:
     # Efficiency is of arithmetic alone: 0.5 on ABCI, where the authors count 7.8e12 of a V100's
     # 15.7e12 FLOP/s (grids/catalogue/systems/abci.yaml).
     return xp.maximum(flops / (pe.peak_flops * pe.efficiency), traffic / pe.memory_bandwidth)
-
-
-def forward_roofline(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
-    """Roofline seconds a sample forward; every input, output and weight crosses the memory once."""
-    # Weights once a sample, though the samples of a batch could share them: in Table III FW_l is a
-    # time of one sample, and so has no place for b.
-    return roofline(layers.flops, delta * (layers.x + layers.y + layers.w), pe)
 
 
 def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
@@ -131,22 +121,13 @@ def count_fetched(flops: PerLayer, filters: PerLayer, groups: PerLayer) -> PerLa
     return xp.where(xp.greater(groups, 1), flops / 2 * groups / filters, 0.0)
 
 
-@compiled("options", numpy=True)
 def slowdown(
-    layers: Layers,
-    pe: PE,
-    delta: Cells,
-    seconds: PerLayer,
-    batch: Cells = 1.0,
-    launch: Cells = 0.0,
-    options: Options = TABLE_III,
+    layers: Layers, pe: PE, delta: Cells, seconds: PerLayer, batch: Cells, launch: Cells
 ) -> PerLayer:
     """Measured `seconds` FW_l + BW_l a sample over those of the formulas on the PE of the
     measurement, which was taken with `batch` samples at once, where the host took `launch` seconds
     to launch a layer.
     """
-    if options.weights_read == "sample":
-        return seconds / (3 * forward_roofline(layers, pe, delta))  # backward is twice forward
     times = _time_passes(layers, pe, delta)
     one_pass = xp.sum(3 * batch * times.forward + times.fixed, axis=0)
     measured = batch * xp.sum(xp.asarray(seconds), axis=0)
@@ -180,26 +161,16 @@ def without_launches(measured: Cells, launching: Cells) -> Cells:
     return measured * xp.sqrt(xp.sqrt(xp.maximum(1 - fourth, LEAST_DEVICE**4)))
 
 
-@compiled("options", numpy=True)
-def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options = TABLE_III) -> LayerTimes:
+def layer_times(layers: Layers, pe: PE, delta: Cells, options: Options) -> LayerTimes:
     """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes, and a pass' own."""
-    accesses = UPDATE_ACCESSES[options.optimizer]
-    if options.weights_read == "sample":
-        forward = layers.slowdown * forward_roofline(layers, pe, delta)
-        # No FLOPs: an update has a few for each weight, and waits for memory. And no slowdown,
-        # which is one of the measured FW_l + BW_l.
-        update = accesses * delta * (layers.w + layers.bias) / pe.memory_bandwidth
-        nothing = xp.zeros_like(forward)
-        times = LayerTimes(forward, 2 * forward, update, fixed=nothing, launches=nothing)
-    else:
-        once = _time_passes(layers, pe, delta)
-        times = LayerTimes(
-            forward=layers.slowdown * once.forward,
-            backward=layers.slowdown * once.backward,
-            update=accesses * MASTER_BYTES * _count_updated(layers) / pe.memory_bandwidth,
-            fixed=layers.slowdown * once.fixed,
-            launches=once.launches,  # by the host, whatever a profile says of the device
-        )
+    once, accesses = _time_passes(layers, pe, delta), UPDATE_ACCESSES[options.optimizer]
+    times = LayerTimes(
+        forward=layers.slowdown * once.forward,
+        backward=layers.slowdown * once.backward,
+        update=accesses * MASTER_BYTES * _count_updated(layers) / pe.memory_bandwidth,
+        fixed=layers.slowdown * once.fixed,
+        launches=once.launches,  # by the host, whatever a profile says of the device
+    )
     return times if options.recompute == "none" else _run_forward_twice(times)
 
 

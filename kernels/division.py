@@ -6,9 +6,9 @@ from typing import Literal
 
 import jax
 
-from kernels.arrays import Cells, PerLayer
+from kernels.arrays import Cells
 from kernels.compute import PE
-from kernels.group import Placement, held, total
+from kernels.group import Placement
 from kernels.layers import Layers
 from kernels.options import Options
 
@@ -49,13 +49,3 @@ class Division:
     segments: Cells = 1.0
     state_bytes: Cells = 0.0
     weight_bytes: Cells = 0.0
-
-
-def add_own(seconds: PerLayer, division: Division) -> Cells:
-    """The layers' times, of what one PE of the group has of them.
-
-    Table III divides whole layers' times by p2; else they are those of its own part already.
-    """
-    if division.options.weights_read == "sample":
-        return held(seconds, division.placement.split, division.p2)
-    return total(seconds)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from kernels.arrays import Cells, Flags
-from kernels.group import GroupWork
+from kernels.formulas import Work
 from kernels.places import PLACES, scale_parameters
 from kernels.points import Points, evaluate_points, reduce_points, settle_points
 
@@ -69,12 +69,12 @@ def find_elasticities(
     return {field: walk_back(field) for field in fields}
 
 
-def _change_work(points: Points, parameters: tuple[str, ...]) -> dict[str, GroupWork]:
+def _change_work(points: Points, parameters: tuple[str, ...]) -> dict[str, Work]:
     """d work / d log parameter, by parameter that layers depend on."""
 
     # Forward: one or two of them, felt in a few sums over the layers. To walk back through all
     # layers takes 40 times as long as the answers (4096 points of ResNet-50, 2026-11).
-    def reduce_scaled(name: str, factor: Cells) -> GroupWork:
+    def reduce_scaled(name: str, factor: Cells) -> Work:
         return reduce_points(_scale(points, {name: factor})).case.work
 
     one = jnp.ones(())

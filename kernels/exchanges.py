@@ -65,7 +65,8 @@ class Flow:
 
 def find_paths(case: Case) -> Paths:
     """The paths of a case's flows."""
-    work, run, software, algorithm = case.work, case.run, case.software, case.options.algorithm
+    work, run, software = case.machine_work, case.run, case.software
+    algorithm = case.options.algorithm
     network = _reach(case.network, software)
     of_layers = _reach_inside(network, software.node_collective)
     of_gradients = _reach_inside(network, software.node_reduce)
@@ -90,7 +91,7 @@ def find_paths(case: Case) -> Paths:
 
 def exchange(case: Case, computing: Terms, paths: Paths) -> Terms:
     """The terms of one pass `computing`, and those of what its PEs exchange."""
-    work, run, options = case.work, case.run, case.options
+    work, run, options = case.machine_work, case.run, case.options
     window = case.software.overlap * computing.forward_backward
     halos = _hide(_time_halos(work, run, paths.halos), window)
     stages = _send_stages(work, run, paths.stages, window)
@@ -172,7 +173,7 @@ def find_slowest(p: Cells) -> Cells:
 
 def _exchange_gradients(case: Case, costs: Costs, hosts: Cells, window: Cells) -> Flow:
     """K messages, of which all but the last can leave while the backward pass runs."""
-    work, run, software = case.work, case.run, case.software
+    work, run, software = case.machine_work, case.run, case.software
     m = run.gradient_delta * count_gradient(work, run)
     # None at all where nothing has weights.
     messages = xp.minimum(xp.maximum(m / software.bucket, 1.0), work.tensors)
@@ -194,7 +195,7 @@ def count_gradient(work: GroupWork, run: Run) -> Cells:
 
 def count_sent(case: Case) -> float:
     """Weights whose gradients one cell's all-reduce takes as long as."""
-    return float(xp.max(xp.asarray(count_gradient(case.work, case.run))))
+    return float(xp.max(xp.asarray(count_gradient(case.machine_work, case.run))))
 
 
 def _add_messages(costs: Costs, work: GroupWork, run: Run) -> tuple[Costs, ...]:
@@ -211,7 +212,7 @@ def _time_layers(case: Case, paths: Paths) -> Cells:
 
     Each class of sizes takes its fastest algorithm.
     """
-    work, batch, algorithm = case.work, case.run.batch, case.options.algorithm
+    work, batch, algorithm = case.machine_work, case.run.batch, case.options.algorithm
     seconds = xp.zeros(())
     for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
         gather = time_fastest(of_class, batch, 1.0)
@@ -235,7 +236,7 @@ def _time_ends(case: Case, costs: Costs) -> Cells:
     Through host memory 2 (1 - 1/p2) m / (gather_rate SB), whatever the number of layers: forward
     MPI gathers, and backward sends back, what PEs and hosts share page by page.
     """
-    work, run, network = case.work, case.run, case.network
+    work, run, network = case.machine_work, case.run, case.network
     m = run.batch * run.delta * work.split_items
     gathers = xp.where(xp.greater(work.split_items, 0), 1.0, 0.0)
     beta = network.phi_gather / (case.software.gather_rate * xp.asarray(network.staging_bandwidth))
@@ -250,7 +251,7 @@ def _open_logs(case: Case) -> Cells:
     Twice a pass at each of the L_c convolutions that a group of several PEs exchanges, and once an
     iteration where replicas exchange gradients (ChainerMNX, as ParaDL's authors ran it).
     """
-    work, run = case.work, case.run
+    work, run = case.machine_work, case.run
     layers = xp.where(xp.greater(run.p2, 1), 2 * work.logged, 0.0)
     gradients = xp.where(xp.greater(run.p1, 1), 1 / run.accumulate, 0.0)
     return (layers + gradients) * run.p * case.software.log_open

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from kernels.arrays import PerLayer, PerMessage
-from kernels.division import Division, add_own
+from kernels.division import Division
 from kernels.group import GroupWork, held, merged, share, total, whole_work
 from kernels.layers import LayerTimes
 from kernels.namespace import empty_last, xp
@@ -52,18 +52,15 @@ def work(division: Division, times: LayerTimes, by: Literal["filter", "channel"]
     layers, split, p2 = division.layers, division.placement.split, division.p2
     gathers = exchanged(split)
     gathered = gathers * layers.y
-    match division.options.algorithm:
-        case "best":
-            pass  # each message by itself
-        case "auto":
-            gathers, gathered = _sort_by_size(gathers, gathered)
-        case _:  # costs are linear in the size: the layers' sum is enough
-            gathers, gathered = merged(gathers), merged(gathered)
+    if division.options.algorithm == "auto":
+        gathers, gathered = _sort_by_size(gathers, gathered)
+    else:  # costs are linear in the size: the layers' sum is enough
+        gathers, gathered = merged(gathers), merged(gathered)
     return replace(
         whole_work(layers, times),
         # Activations stay those of one PE: what is gathered, each PE holds in full.
-        forward_backward=add_own(times.forward + times.backward, division),
-        update=add_own(times.update, division),
+        forward_backward=total(times.forward + times.backward),
+        update=total(times.update),
         # Table III divides weights and not biases, of which each PE holds all.
         parameters=xp.expand_dims(held(2 * layers.w, split, p2), 0) + merged(layers.bias),
         gradient=held(layers.w, split, p2),

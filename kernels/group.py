@@ -6,6 +6,7 @@ is closed-form in PEs, batch, latency and bandwidth. s_l = 1 where the group spl
 """
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import jax
 
@@ -146,6 +147,15 @@ def held(values: PerLayer, split: PerLayer, p2: Cells) -> Cells:
     Written so that the layers are summed once, whatever p2, and that for p2 = 1 it is exactly all.
     """
     return total(values) - (1 - 1 / p2) * total(values * split)
+
+
+def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:
+    """What the fullest stage holds, `batch` samples a replica."""
+    # Few: those that are the fullest for some batch or other (`grids.inputs.stages`).
+    stages = zip(*xp.broadcast_arrays(activations, parameters), strict=True)
+    # Stage after stage, which compiles to faster code than a maximum along a dimension.
+    most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
+    return xp.asarray(most)
 
 
 def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:

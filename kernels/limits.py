@@ -9,7 +9,7 @@ import jax
 
 from kernels.arrays import LIMITS, Cells, Flags, Limits
 from kernels.flags import Limit
-from kernels.group import Bounds, GroupWork
+from kernels.group import Bounds
 from kernels.namespace import xp
 from kernels.network import Network
 from kernels.run import Run
@@ -41,16 +41,19 @@ def early(bounds: Bounds, run: Run, network: Network) -> Early:
 
 
 def limits(
-    work: GroupWork,
+    pipelined: Cells,
     early: Early,
     run: Run,
     memory: Cells,
     memory_capacity: Cells,
 ) -> Limits:
-    """All flags of every cell; of a group that does not divide p there is no more to say."""
+    """All flags of every cell; of a group that does not divide p there is no more to say.
+
+    pipelined: 1 of a pipeline, whose segments have samples; memory [B], of which a PE has so much.
+    """
     flags = (
         early.group
-        | xp.where(xp.equal(work.pipelined, 1), early.segments, early.batch)
+        | xp.where(xp.equal(pipelined, 1), early.segments, early.batch)
         # NaN is greater than nothing: memory that is not known is no verdict.
         | _flag(xp.greater(memory, memory_capacity), Limit.MEMORY)
         | _flag(xp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)

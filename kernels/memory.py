@@ -1,15 +1,12 @@
-"""Memory: bytes that the fullest PE needs.
+"""Memory: bytes that the fullest PE needs, of what is alive at the same time, tensor by tensor.
 
-ParaDL, Table III, column Maximum Memory: gamma delta (2b (|x|+|y|) + 2|w| + |bi|): every activation
-and weight with its gradient, every bias; gamma in (0, 1] is the part that buffer reuse leaves. It
-takes ResNet-50 for six times as large as it is; what is alive at the same time, tensor by tensor,
-is the other choice (docs/machine.md).
+Docs/machine.md, Memory.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Literal, NamedTuple
 
 import jax
@@ -19,7 +16,7 @@ from kernels.arrays import Cells, Ends, Factors, PerLayer, PerStage
 from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
-from kernels.group import GroupWork, share
+from kernels.group import GroupWork, find_fullest
 from kernels.layers import Layers
 from kernels.namespace import xp
 from kernels.own_part import row_share, take_own_part
@@ -109,29 +106,9 @@ def _hold_segments(holding: Holding, segments: Cells, recompute: bool) -> PerSta
     return others + received + holding.peak / segments
 
 
-def memory(work: GroupWork, batch: Cells, unit: Cells) -> Cells:
-    """Bytes of the fullest PE, `batch` samples a replica.
-
-    unit [B]: of what the work counts; gamma delta of Table III's items, and 1 of bytes.
-    """
-    # Few: those that are the fullest for some batch or other (`grids.inputs.stages`).
-    stages = zip(*xp.broadcast_arrays(work.activations, work.parameters), strict=True)
-    # Stage after stage, which compiles to faster code than a maximum along a dimension.
-    needed = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
-    return xp.asarray(unit * needed)
-
-
-def find_unit(case: Case) -> tuple[Cells, Cells]:
-    """Bytes of what the work of a case counts, and bytes that no tensor has."""
-    if case.options.memory == "bound":
-        return case.run.gamma * case.run.delta, 0.0
-    return 1.0, case.pe.reserved
-
-
-def find_memory(case: Case) -> Cells:
+def find_memory(case: Case, work: GroupWork) -> Cells:
     """Bytes of the fullest PE of every cell."""
-    unit, reserved = find_unit(case)
-    return memory(case.work, case.run.batch, unit) + reserved
+    return find_fullest(work.activations, work.parameters, case.run.batch) + case.pe.reserved
 
 
 def _hold_whole(division: Division) -> Holding:
@@ -259,17 +236,5 @@ def _end_runs(values: PerLayer, runs: int) -> Ends:
 
 
 def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
-    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B].
-
-    By Table III all of its sum, gamma left out, as what is kept: a tensor and its gradient as an
-    output and as an input.
-    """
-    layers, delta = division.layers, division.delta
-    if division.options.memory == "liveness":
-        return _divide_tensors(division), _find_states(division)
-    part = share(division.placement.split, division.p2)
-    rows = part if division.group == "spatial" else 1.0
-    weights = part if division.group in ("filter", "channel") else 1.0
-    tensors = _list_tensors(layers, delta, rows, rows)
-    kept = 2 * (tensors.inputs + tensors.outputs)
-    return tensors._replace(kept=kept), delta * (2 * weights * layers.w + layers.bias)
+    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B]."""
+    return _divide_tensors(division), _find_states(division)

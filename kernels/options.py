@@ -25,24 +25,16 @@ class Options:
     algorithm: of collectives; gradients: on rails, of those that exchange gradients.
     iterations: "exact" counts D/B of them; "ceil" rounds up, so that the last, smaller batch pays a
     whole iteration's communication and update, but computes no sample that is not there.
-    network: the smallest level that spans a ring, with hand-made contention (Table III), or rails:
-    rings share a node's links, and what computing hides is told apart.
-    weights_read: by each sample (Table III), or once a pass. memory: Table III's bound, or what is
-    alive at the same time. cuts: one between two stages of a pipeline carries the output of the
-    layer before it (Table III), or all that crosses it, and lies where that is little. recompute:
-    whether the backward pass runs layers forward once more instead of keeping all that it reads.
-    waits_for_input: whether hosts may be too slow. conventions: of Table III alone
-    (docs/oracle.md).
+    oracle: Table III (`kernels.paper`), or the machine as it is. recompute: whether the backward
+    pass runs layers forward once more instead of keeping all that it reads. waits_for_input:
+    whether hosts may be too slow. conventions: of Table III alone (docs/oracle.md).
     """
 
+    oracle: Literal["paper", "machine"] = "paper"
     algorithm: Algorithm = "ring"
     allreduce: Literal["ring", "hierarchical"] = "ring"
     iterations: Rounding = "exact"
     optimizer: Optimizer = "sgd"
-    network: Literal["levels", "rails"] = "levels"
-    weights_read: Literal["sample", "pass"] = "sample"
-    memory: Literal["bound", "liveness"] = "bound"
-    cuts: Cuts = "output"
     recompute: Literal["none", "full"] = "none"
     waits_for_input: bool = False
     gradients: Algorithm = "ring"
@@ -51,11 +43,20 @@ class Options:
     @property
     def verbatim(self) -> bool:
         """Whether layers are counted and divided as Table III has them."""
-        return self.network == "levels" and self.conventions == "table"
+        return self.oracle == "paper" and self.conventions == "table"
+
+    @property
+    def cuts(self) -> Cuts:
+        """What a cut between two stages of a pipeline carries.
+
+        The output of the layer before it (Table III), or all that crosses it, and it lies where
+        that is little.
+        """
+        return "output" if self.oracle == "paper" else "crossing"
 
     @property
     def halos(self) -> Halos:
         """The rows of a halo."""
-        if self.network == "rails":
+        if self.oracle == "machine":
             return "common"
         return "overlapping" if self.verbatim else "windows"

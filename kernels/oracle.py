@@ -1,8 +1,8 @@
 """The oracle: time, memory and limits of every cell, in two compiled stages.
 
-`reduce_layers` sums the layers once, to arrays that vary only with what a layer depends on;
-`evaluate` is closed-form and runs over all cells. Both are differentiable in every continuous
-parameter.
+`kernels.formulas.reduce_layers` sums the layers once, to arrays that vary only with what a layer
+depends on; `evaluate` is closed-form and runs over all cells. Both are differentiable in every
+continuous parameter.
 """
 
 from dataclasses import dataclass, replace
@@ -14,17 +14,12 @@ import jax
 from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
-from kernels.division import Division
-from kernels.exchanges import Paths, find_paths
+from kernels.exchanges import Paths
 from kernels.flags import FORBIDS
-from kernels.group import GroupWork
+from kernels.formulas import find_fixed_paths, find_memory, time_iteration
 from kernels.limits import Early, early, limits
-from kernels.memory import find_memory
-from kernels.namespace import in_numpy, xp
-from kernels.own_part import time_own_part
-from kernels.rates import Rates, are_constant, find_rates, iteration_times
-from kernels.run import Times, add_terms, extend_to_epoch, wait_for_input
-from kernels.strategy import feed_seconds, group_work, iteration_terms
+from kernels.namespace import xp
+from kernels.run import Times, extend_to_epoch
 from kernels.terms import Terms
 from kernels.uncertainty import Spread, spread
 
@@ -75,35 +70,23 @@ class Answer:
 class Invariants:
     """What of stage two varies with few dimensions, and so is found once, ahead of the cells.
 
-    exists: whether there is such a configuration. rates: None where times have none. paths: of a
-    network of rails.
+    exists: whether there is such a configuration. paths: of the machine's exchanges.
     """
 
     exists: Flags
     flags: Early
-    rates: Rates | None
     paths: Paths | None
 
 
-@compiled(numpy=True)
-def reduce_layers(division: Division) -> GroupWork:
-    """The work of a group's busiest PE: stage one."""
-    return group_work(division, time_own_part(division))
-
-
 def find_invariants(case: Case) -> Invariants:
-    """The invariants of a case; the machine oracle has no rates."""
+    """The invariants of a case."""
     run = case.run
     # Not where serial has several PEs, or a group does not divide p: p1 is rounded there.
     exists = xp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
     if "segments" in case.choices:  # those of less than a sample are no choice; one always is
         exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
-    rates = None
-    if are_constant(case.options) and not in_numpy():
-        rates = find_rates(case)
-        rates = replace(rates, fixed=_where(exists, rates.fixed))
-    paths = find_paths(case) if case.options.network == "rails" else None
-    return Invariants(exists, early(case.bounds, case.run, case.network), rates, paths)
+    flags = early(case.bounds, case.run, case.network)
+    return Invariants(exists, flags, find_fixed_paths(case))
 
 
 def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
@@ -158,7 +141,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
     """The answer for each of the choices."""
     work, run, exists, training = case.work, case.run, invariants.exists, case.training
     needed = xp.where(exists, find_memory(case), xp.nan)
-    now = _find_times(case, invariants)
+    now = _where(exists, time_iteration(case, invariants.paths))
     times = extend_to_epoch(now, run, case.options)
     unsure = None if case.uncertainty is None else spread(case, now)
     epochs_spread = training.spread_epochs(run.global_batch) if training else None
@@ -167,7 +150,7 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         compute=times.compute,
         communication=times.communication,
         memory=needed,
-        limit=limits(work, invariants.flags, run, needed, case.pe.memory_capacity),
+        limit=limits(work.pipelined, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
         segments=xp.where(xp.equal(work.pipelined, 1), run.segments, 1.0),
@@ -184,21 +167,6 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
 def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:
     """Of the time to the target: how long an epoch takes tells nothing of how many it takes."""
     return None if times is None or epochs is None else xp.hypot(times.total, epochs)
-
-
-def _find_times(case: Case, invariants: Invariants) -> Times:
-    """Seconds an iteration, in which PEs may have waited for samples."""
-    times = _iteration_times(case, invariants)
-    if not case.options.waits_for_input:
-        return times
-    return wait_for_input(times, feed_seconds(case.work, case.run, case.network))
-
-
-def _iteration_times(case: Case, invariants: Invariants) -> Times:
-    """Seconds an iteration in which samples are always there."""
-    if invariants.rates is not None:
-        return iteration_times(invariants.rates, case.run.batch)
-    return _where(invariants.exists, add_terms(iteration_terms(case, invariants.paths)))
 
 
 def _pick_choice(choices: Answer) -> AnyArray:

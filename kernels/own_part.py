@@ -6,19 +6,10 @@ For the machine oracle (docs/machine.md): Table III divides times, and not what 
 from dataclasses import replace
 
 from kernels.arrays import Extents, Factors, PerLayer
-from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.group import share
-from kernels.layers import Layers, LayerTimes
+from kernels.layers import Layers
 from kernels.namespace import xp
-
-
-def time_own_part(division: Division) -> LayerTimes:
-    """The layers' times on one PE of the group; by Table III those of whole layers."""
-    options = division.options
-    whole = options.weights_read == "sample"
-    layers = division.layers if whole else take_own_part(division)
-    return layer_times(layers, division.pe, division.delta, options)
 
 
 def take_own_part(division: Division) -> Layers:

@@ -18,7 +18,6 @@ from kernels.touched import count_touched
 def work(division: Division, times: LayerTimes) -> GroupWork:
     """The largest stage counts, for each quantity by itself."""
     layers, ends = division.layers, xp.asarray(division.placement.ends)
-    carried = layers.y if division.options.cuts == "output" else layers.crossing
     return replace(
         whole_work(layers, times),
         # Two maxima, as Table III has them; with BW_l = 2 FW_l one stage is the largest in both.
@@ -32,7 +31,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         gradient=largest(layers.w, ends),
         touched=count_touched(layers, layers.w, partial(stage_sums, ends=ends)),
         tensors=largest(xp.where(layers.w > 0, 1.0, 0.0), ends),
-        stage_items=passed_on(carried, ends, division.p2),
+        stage_items=passed_on(layers.crossing, ends, division.p2),
         pipelined=xp.ones(()),
     )
 

@@ -15,12 +15,10 @@ from jax import Array
 from kernels.arrays import AnyArray, Cells
 from kernels.case import Case
 from kernels.division import Division
-from kernels.group import GroupWork
+from kernels.formulas import Work, reduce_work
 from kernels.namespace import xp
 from kernels.oracle import Answer, evaluate, take_best
-from kernels.own_part import time_own_part
 from kernels.places import set_parameters
-from kernels.strategy import group_work
 
 Tree = TypeVar("Tree")
 
@@ -77,7 +75,7 @@ def reduce_points(points: Points) -> Points:
     if division is None:
         return points
     division = replace(division, pe=case.pe, p2=case.run.p2, delta=case.run.delta)
-    work = _keep_fullest(group_work(division, time_own_part(division)), case.run.batch)
+    work = _keep_fullest(reduce_work(division), case.run.batch)
     return Points(replace(case, work=work))
 
 
@@ -91,7 +89,7 @@ def settle_points(points: Points) -> Points:
     return replace(best, case=replace(best.case, choices=()))
 
 
-def _keep_fullest(work: GroupWork, batch: Cells) -> GroupWork:
+def _keep_fullest(work: Work, batch: Cells) -> Work:
     """The work with the stage alone that is the fullest: the batch of each point is known."""
     both = xp.broadcast_arrays(work.activations, work.parameters, xp.asarray(batch)[None])
     activations, parameters, samples = both

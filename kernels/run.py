@@ -15,7 +15,7 @@ from kernels.arrays import Cells
 from kernels.batches import Rounding, Scaling
 from kernels.namespace import xp
 from kernels.options import Options
-from kernels.terms import Terms, list_terms
+from kernels.terms import TERMS, Terms, list_terms
 
 
 @partial(
@@ -127,6 +127,12 @@ def add_terms(terms: Terms) -> Times:
         iterated=terms.add("compute", "iteration"),
         communication=terms.communication,
     )
+
+
+def accumulate_passes(terms: Terms, run: Run) -> Terms:
+    """The terms of A passes whose gradients are added up, and exchanged and applied once."""
+    often = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
+    return replace(terms, **{name: run.accumulate * seconds for name, seconds in often.items()})
 
 
 def wait_for_input(times: Times, feed: Cells) -> Times:

@@ -8,7 +8,7 @@ split ends before the last layer, the parts are gathered there, and their gradie
 from dataclasses import replace
 
 from kernels.arrays import Cells, Extents, Factors, PerLayer
-from kernels.division import Division, add_own
+from kernels.division import Division
 from kernels.group import GroupWork, held, total, whole_work
 from kernels.layers import Layers, LayerTimes
 from kernels.namespace import empty_last, xp
@@ -61,7 +61,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
     return replace(
         whole_work(layers, times),
         # Update, parameters and gradient stay those of one PE: each has all the weights.
-        forward_backward=add_own(times.forward + times.backward, division),
+        forward_backward=total(times.forward + times.backward),
         activations=xp.expand_dims(held(2 * (layers.x + layers.y), split, p2), 0),
         halo_items=total(items),
         # A layer without a halo (kernels of 1, or not split) has no start-ups either.

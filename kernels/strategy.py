@@ -12,27 +12,23 @@ from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compute import wait_for_launches
 from kernels.division import Division
-from kernels.exchanges import Paths, count_segments, exchange, find_paths
-from kernels.exchanges_by_level import exchange_by_levels
+from kernels.exchanges import Paths, count_segments, exchange
 from kernels.group import GroupWork, whole_work
 from kernels.hosts import pack_gradients
 from kernels.layers import LayerTimes
 from kernels.memory import hold_alive
 from kernels.namespace import xp
 from kernels.network import Network, nodes
-from kernels.options import Options
 from kernels.run import Run
 from kernels.software import Software
 from kernels.split_overhead import split_overhead
-from kernels.terms import TERMS, Terms
+from kernels.terms import Terms
 
 
 def group_work(division: Division, times: LayerTimes) -> GroupWork:
     """The layers reduced to what the busiest PE of a group does: stage one."""
-    work = _divide_work(division, times)
-    if division.options.memory == "liveness":
-        work = hold_alive(work, division)
-    if division.options.network == "rails" and division.group not in ("filter", "channel"):
+    work = hold_alive(_divide_work(division, times), division)
+    if division.group not in ("filter", "channel"):
         # No messages, and not one of nothing, so that cells have nothing to compute of them.
         work = replace(work, gathered=work.gathered[:0], gathers=work.gathers[:0])
     return work
@@ -52,39 +48,27 @@ def _divide_work(division: Division, times: LayerTimes) -> GroupWork:
             return placed.work(division, times)
 
 
-def iteration_terms(case: Case, paths: Paths | None = None) -> Terms:
-    """Seconds an iteration, closed-form in everything that a sweep varies: stage two.
+def time_pass(case: Case, paths: Paths) -> Terms:
+    """Seconds of one pass, and what follows it once an iteration; paths: found ahead of the cells.
 
-    paths: of a network of rails, where they are at hand.
+    Closed-form in everything that a sweep varies: stage two.
     """
-    computing = _time_computing(case)
-    if case.options.network == "levels":
-        one_pass = exchange_by_levels(case, computing)
-    else:
-        one_pass = exchange(case, computing, paths or find_paths(case))
-    return accumulate_passes(one_pass, case.run)
-
-
-def accumulate_passes(terms: Terms, run: Run) -> Terms:
-    """The terms of A passes whose gradients are added up, and exchanged and applied once."""
-    often = {name: getattr(terms, name) for name, term in TERMS.items() if not term.once}
-    return replace(terms, **{name: run.accumulate * seconds for name, seconds in often.items()})
+    return exchange(case, _time_computing(case), paths)
 
 
 def _time_computing(case: Case) -> Terms:
     """Seconds an iteration that has one pass of b samples a replica, and sends nothing."""
-    work, run, options, software = case.work, case.run, case.options, case.software
+    work, run, software = case.machine_work, case.run, case.software
     forward_backward = run.batch * work.forward_backward
     nothing = xp.zeros(())
-    by_table = options.network == "levels"  # Table III has none of what follows
     return Terms(
         forward_backward=forward_backward,
         pipeline_bubble=pipeline_bubble(work, run, forward_backward),
         weight_update=xp.asarray(work.update),
-        pass_overhead=pass_overhead(work, run, options),
-        launch_wait=nothing if by_table else launch_wait(work, run, software),
-        split_overhead=nothing if by_table else split_overhead(work, run, case.pe, software),
-        gradient_packing=nothing if by_table else pack_gradients(work, run, case.network, software),
+        pass_overhead=pass_overhead(work, run),
+        launch_wait=launch_wait(work, run, software),
+        split_overhead=split_overhead(work, run, case.pe, software),
+        gradient_packing=pack_gradients(work, run, case.network, software),
         input_wait=nothing,  # it depends on all the others: `kernels.run.wait_for_input`
         gradient_exchange=nothing,
         layer_collectives=nothing,
@@ -111,14 +95,12 @@ def feed_seconds(work: GroupWork, run: Run, network: Network) -> Cells:
 
 def pipeline_bubble(work: GroupWork, run: Run, forward_backward: Cells) -> Cells:
     """(p2-1)/S of the slowest stage's time, while the pipeline fills and drains."""
-    # Of Table III's b (p2+S-1)/S the rest: b itself is `forward_backward`.
+    # Of b (p2+S-1)/S the rest: b itself is `forward_backward`.
     return xp.asarray(work.pipelined * (run.p2 - 1) / run.segments * forward_backward)
 
 
-def pass_overhead(work: GroupWork, run: Run, options: Options) -> Cells:
+def pass_overhead(work: GroupWork, run: Run) -> Cells:
     """sum f_l, or of a pipeline's slowest stage in each of its p2 + S - 1 steps."""
-    if options.weights_read == "sample":  # Table III has none
-        return xp.zeros(())
     return xp.asarray(count_steps(work, run) * work.fixed)
 
 

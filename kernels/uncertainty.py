@@ -14,12 +14,12 @@ import jax
 from kernels.arrays import AnyArray, Cells, Flags
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.formulas import time_iteration
 from kernels.group import slower
 from kernels.namespace import in_numpy, repeat, take_item, xp
 from kernels.percentiles import PERCENTILES
-from kernels.run import Times, add_terms, wait_for_input
+from kernels.run import Times
 from kernels.software import Software
-from kernels.strategy import feed_seconds, iteration_terms
 from kernels.terms import Terms
 
 # Of the time computing, and of links: no more than all of it is there.
@@ -144,21 +144,14 @@ def _list_times(times: Times) -> list[AnyArray]:
     return [xp.maximum(xp.asarray(part), NOTHING) for part in parts]
 
 
-def time_iteration(case: Case) -> Times:
-    """Seconds an iteration, in which PEs may have waited for samples."""
-    times = add_terms(iteration_terms(case))
-    if not case.options.waits_for_input:
-        return times
-    return wait_for_input(times, feed_seconds(case.work, case.run, case.network))
-
-
 def _move(case: Case, factors: Software, serial: Cells) -> Case:
     """The case with other parameters, and of a model that takes `serial` times as long."""
     software: Software = jax.tree.map(xp.multiply, case.software, factors)
     bounded = {
         name: _bound(getattr(software, name), getattr(case.software, name)) for name in PARTS
     }
-    return replace(case, work=slower(case.work, serial), software=replace(software, **bounded))
+    work = slower(case.machine_work, serial)
+    return replace(case, work=work, software=replace(software, **bounded))
 
 
 def add_draws(case: Case) -> Case:
@@ -197,7 +190,7 @@ def find_errors(case: Case) -> Errors:
         reducing=uncertainty.reduce,
         exchanging=uncertainty.exchange,
         # A spatial group's gradients go through host memory, with the errors of other exchanges.
-        rings=xp.greater(run.p1, 1) & xp.equal(case.work.replicated, 0),
+        rings=xp.greater(run.p1, 1) & xp.equal(case.machine_work.replicated, 0),
         widening=uncertainty.widening,
     )
 

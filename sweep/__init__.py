@@ -16,13 +16,13 @@ from sweep.attach import attach
 if TYPE_CHECKING:
     from grids.reading.errors import InputError
     from sweep.calibration.calibrate import calibrate
+    from sweep.cells.memory_cube import compute_space
     from sweep.engine.run import open_dataset, run
     from sweep.errors import RunError
     from sweep.exports.export import export
     from sweep.measured.compare import compare
     from sweep.questions.best import best
     from sweep.questions.bottleneck import bottleneck
-    from sweep.questions.cells import compute_space
     from sweep.questions.crossovers import crossovers
     from sweep.questions.diff import diff
     from sweep.questions.explain import explain
@@ -56,7 +56,7 @@ _HOMES = {
     "calibrate": "sweep.calibration.calibrate",
     "compare": "sweep.measured.compare",
     "diff": "sweep.questions.diff",
-    "compute_space": "sweep.questions.cells",
+    "compute_space": "sweep.cells.memory_cube",
     "crossovers": "sweep.questions.crossovers",
     "explain": "sweep.questions.explain",
     "export": "sweep.exports.export",

@@ -5,13 +5,14 @@ Questions take what their functions in `sweep` take behind the cube, and answer 
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from sweep.cube.derived import Paradl, name_array
 from sweep.cube.dimensions import AXES
+from sweep.cube.variables import DERIVED
 from sweep.exports.export import export
 from sweep.questions.best import best
 from sweep.questions.crossovers import crossovers
@@ -22,18 +23,17 @@ from sweep.questions.pareto import look_up_prices, pareto
 from sweep.questions.provision import provision
 from sweep.questions.regret import regret
 from sweep.questions.sensitivity import sensitivity
-from sweep.show.plots.accessor import Plots
+
+if TYPE_CHECKING:
+    from sweep.plots.plots import Plots
 
 ASKED = (
     *(best, crossovers, diff, export, limits, needs),
     *(pareto, provision, regret, sensitivity),
 )
 QUESTIONS = {each.__name__: each for each in ASKED}
-DERIVED = (
-    *("epoch_time", "iteration_time", "train_time", "throughput", "speedup", "efficiency"),
-    *("pe_hours", "memory_share", "global_batch", "replicas", "iterations", "epochs"),
-    *("feasible", "bottleneck"),
-)
+# The properties that its repr lists, in a line.
+SHOWN = [name for name in DERIVED if name not in ("cost", "epochs_alone")]
 
 
 class Accessor(Paradl):
@@ -47,20 +47,20 @@ class Accessor(Paradl):
     def pe_hours(self) -> xr.DataArray:
         """PE-hours of an epoch."""
         hours = self.epoch_time * self._get("pe") / 3600
-        return name_array(self._restore_order(hours), "pe_hours", "hour", "PE-hours of an epoch")
+        return name_array(self._restore_order(hours), "pe_hours")
 
     def cost(self, price: float | Mapping[str, float]) -> xr.DataArray:
         """What an epoch costs; price: of a PE-hour, of all systems or by their names."""
         systems = self._get("system")
         prices = systems.copy(data=look_up_prices(np.asarray(systems.values), price)).drop_attrs()
         money = self._restore_order(self.pe_hours * prices)
-        return name_array(money, "cost", "1", "cost of an epoch")
+        return name_array(money, "cost")
 
     @property
     def memory_share(self) -> xr.DataArray:
         """Memory of the fullest PE, as a part of what a PE has."""
         share = self._restore_order(self._get("memory") / self._look_up_capacity())
-        return name_array(share, "memory_share", "1", "part of a PE's memory that is needed")
+        return name_array(share, "memory_share")
 
     def _look_up_capacity(self) -> xr.DataArray | float:
         """Bytes of a PE: of an axis, as the spec fixes them, or of each system."""
@@ -73,8 +73,10 @@ class Accessor(Paradl):
         return self._map_labels("system", machines)
 
     @property
-    def plot(self) -> Plots:
-        """Pictures: scaling, map, memory, breakdown."""
+    def plot(self) -> "Plots":
+        """Pictures: scaling, map, memory, breakdown. RunError: matplotlib is not installed."""
+        from sweep.plots.plots import Plots  # late: matplotlib need not be there
+
         return Plots(self._ds)
 
     def __getattr__(self, name: str) -> Any:
@@ -99,7 +101,7 @@ class Accessor(Paradl):
             [
                 f"<paradl: {shape}, oracle: {self.grid.spec.oracle}>",
                 *axes,
-                f"  derived         {', '.join(DERIVED)}, cost(price)",
+                f"  derived         {', '.join(SHOWN)}, cost(price)",
                 f"  questions       {', '.join(f'{each}()' for each in QUESTIONS)}",
             ]
         )

@@ -60,6 +60,9 @@ FLOORS = (
     "sweep.attach",
     "sweep.cube",
     "sweep.engine",
+    "sweep.cells",
+    "sweep.answers",
+    "sweep.explanation",
     "sweep.questions",
     "sweep.exports",
     "sweep.measured",
@@ -67,6 +70,7 @@ FLOORS = (
     "sweep.samples",
     "sweep.surrogates",
     "sweep.show",
+    "sweep.plots",
     "sweep.accessor",
     "sweep.cli",
 )

@@ -21,8 +21,9 @@ from grids.models.layers import Floats
 from grids.spec import Spec
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.formulas import reduce_layers
 from kernels.namespace import xp
-from kernels.oracle import evaluate, reduce_layers
+from kernels.oracle import evaluate
 
 pytestmark = pytest.mark.usefixtures("float64")
 

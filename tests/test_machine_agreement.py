@@ -34,7 +34,7 @@ from kernels.options import Options
 from kernels.oracle import answer_case
 from kernels.software import Software
 from kernels.terms import TERMS
-from sweep.questions.plain_numbers import number
+from sweep.answers.numbers import number
 
 TOLERANCE = 1e-9
 
@@ -129,10 +129,7 @@ def test_every_number_agrees_with_the_scalar_reference(inside: str, data: st.Dat
         fixed["group"] = data.draw(st.sampled_from((2.0, 3.0)))
     chosen = {"algorithm": "auto", **chosen}
     options = Options(
-        network="rails",
-        cuts="crossing",
-        weights_read="pass",
-        memory="liveness",
+        oracle="machine",
         waits_for_input=True,
         **chosen,
     )

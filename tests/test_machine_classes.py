@@ -71,7 +71,7 @@ def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
     run, network = case.run, case.network
     ring = Ring(run.p2, xp.ones(()), run.p)
     gathers, reductions = (costs(network, ring, "auto") for costs in (gather_costs, reduce_costs))
-    by_channel = xp.asarray(case.work.by_channel)
+    by_channel = xp.asarray(case.machine_work.by_channel)
 
     def time(messages: Cells, items: Cells) -> Cells:
         m = run.batch * run.delta * items
@@ -84,7 +84,7 @@ def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
 
 @compiled(numpy=True)
 def time_classes(case: Case) -> Cells:
-    time, work = make_timer(case), case.work
+    time, work = make_timer(case), case.machine_work
     pairs = zip(work.gathers, work.gathered, strict=True)
     return xp.asarray(reduce(xp.add, (time(count, items) for count, items in pairs)))
 

@@ -14,7 +14,7 @@ import pytest
 
 from grids.grid import Grid
 from grids.spec import Spec
-from kernels.compute import layer_times
+from kernels.formulas import time_layers
 from sweep.questions.predict import predict
 
 FACTS = Path(__file__).parent / "data" / "facts"
@@ -90,7 +90,7 @@ def time_forward(length: int) -> dict[str, float]:
     grid = Grid.from_spec(Spec.model_validate({"axes": {**axes, "pe": 1, "batch": 32}}))
     groups = grid.groups((0, 0, 0, 0))
     assert groups is not None
-    times = layer_times(groups.layers, groups.pe, groups.delta, groups.options)
+    times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
     forward = 32 * np.asarray(times.forward) + np.asarray(times.fixed) / 3
     return dict(zip(groups.table.names, forward.ravel().tolist(), strict=True))
 

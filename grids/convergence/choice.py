@@ -5,7 +5,7 @@ from pathlib import Path
 
 from grids.convergence.catalogue import MEASURED_AS
 from grids.convergence.points import Series
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 
 
 def pick_series(
@@ -34,9 +34,7 @@ def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[S
     matches = tuple(each for each in listed if getattr(each, kind) == name)
     if not matches:
         names = {str(getattr(each, kind)) for each in listed}
-        raise InputError(
-            f"unknown {kind} {shorten(name)}", where=str(path), advice=suggest_name(name, names)
-        )
+        raise InputError.unknown(kind, name, names, where=str(path))
     return matches
 
 

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from grids.entries.entry import Count, Entry, Name, Record
+from grids.entries.entry import Count, Entry, Name, Record, Sources
 from grids.entries.oracles import OracleName
 from grids.entries.parameters import PARAMETERS
 from grids.entries.precision import AnyPrecision, PrecisionName
 from grids.entries.quantity import Parameter as Row
 from grids.entries.software import SOFTWARE, AnySoftware, SoftwareName
 from grids.entries.systems import System
-from grids.reading.errors import shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 
 # Of a logarithm: 0.1 is about 10 %, and 10, a factor of 22,000, says nothing at all.
 Spread = Annotated[float, Field(ge=0.0, le=10.0)]
@@ -47,6 +47,8 @@ CALIBRATED = (
     "gather_rate",
     "log_open",
 )
+# Those that earlier versions asked about.
+FORMER = ("layer_wait", "jitter", "node_reduce")
 # Those of a path through host memory, which few machines have.
 STAGED = ("halo_startup", "packing", "large_message", "host_jitter", "gather_rate")
 # A time of 0 s has no logarithm.
@@ -102,19 +104,16 @@ class SerialTime(Record):
 
 
 class ModelError(Record):
-    """Spread of the logarithm of what remains unexplained, of runs like those that were fitted.
+    """Spread of the logarithm of what remains unexplained, of runs like those that were fitted."""
 
-    serial, group: compute of whole and of divided models. reduce, exchange: gradients, and what
-    goes on inside groups. unseen, distance: how much wider for a series that was not fitted, and
-    for each factor of two from its nearest PE count.
-    """
-
-    serial: Spread
-    group: Spread
-    reduce: Spread
-    exchange: Spread
-    unseen: Spread
-    distance: Spread
+    serial: Spread = Field(description="Compute of whole models.")
+    group: Spread = Field(description="Compute of divided models.")
+    reduce: Spread = Field(description="Rings of gradients.")
+    exchange: Spread = Field(description="All other communication.")
+    unseen: Spread = Field(description="How much wider for a series that was not fitted.")
+    distance: Spread = Field(
+        description="How much wider for each factor of two from its nearest number of PEs."
+    )
 
 
 class Series(Record):
@@ -128,32 +127,62 @@ class Series(Record):
 
 
 class CalibrationFile(Entry):
-    """A machine, calibrated, in one precision and with one software."""
+    """A machine, calibrated, in one precision and with one software.
 
+    Descriptions are what `paradl calibrate` writes above the values.
+    """
+
+    name: Name
+    title: str = ""
+    source: Sources = ()
     system: Name
     # Files that name no oracle were made when there was Table III's alone.
     oracle: OracleName = "paper"
     precision: AnyPrecision = "fp32"
     software: AnySoftware = "ddp"
-    parameters: Mapping[str, Parameter]
-    # The lower triangle, which a person can read, rows in the order of the parameters above; none:
-    # independent.
-    correlation: tuple[tuple[Correlation, ...], ...] = ()
-    serial: Mapping[str, SerialTime] = Field(default_factory=dict)
-    # Digests of the networks that ran, by name: another network of the same name did not run. Files
-    # that have none hold for any network of the name.
-    architectures: Mapping[str, Name] = Field(default_factory=dict)
-    # Of a model that no run tells of: by how much the machine is slower than a profile, or the
-    # roofline, says, and how far a model is from that.
-    profile_factor: Above0 = 1.0
+    parameters: Mapping[str, Parameter] = Field(
+        description="Factors on what the system states, or times [s]. In brackets: the prior's "
+        "median and spread. determined: false where the runs do not halve that spread, and the "
+        "value is mostly the prior's."
+    )
+    correlation: tuple[tuple[Correlation, ...], ...] = Field(
+        default=(),
+        description="Of the parameters' logarithms in that order, the lower triangle; without it, "
+        "they are independent.",
+    )
+    serial: Mapping[str, SerialTime] = Field(
+        default_factory=dict,
+        description="Time on one PE, of what the model's profile (or the roofline) says.",
+    )
+    architectures: Mapping[str, Name] = Field(
+        default_factory=dict,
+        description="Fingerprints of these networks: another one of the same name did not run. "
+        "Without them, the file holds for any network of the name.",
+    )
+    profile_factor: Above0 = Field(
+        default=1.0,
+        description="Models that did not run: by how much the machine is slower than a profile, or "
+        "the roofline, says, and how far a model is from that.",
+    )
     roofline_factor: Above0 = 1.0
     profile_spread: Spread = 0.15
     roofline_spread: Spread = 0.5
-    error: ModelError
-    series: tuple[Series, ...] = ()
-    # Kinds of the layers that multiply, of all networks that ran.
-    layers: tuple[Name, ...] = ()
-    accuracy: Mapping[str, dict[str, Figure]] = Field(default_factory=dict)
+    error: ModelError = Field(
+        description="What the formulas leave unexplained in runs that were left out."
+    )
+    series: tuple[Series, ...] = Field(
+        default=(),
+        description="The runs that were fitted; beyond them a prediction is an extrapolation.",
+    )
+    layers: tuple[Name, ...] = Field(
+        default=(), description="Kinds of the layers that multiply, of all networks that ran."
+    )
+    accuracy: Mapping[str, dict[str, Figure]] = Field(
+        default_factory=dict,
+        description="1 - |predicted - measured| / measured, averaged, and the share of measured "
+        "times in their 80 % intervals. fit: of the runs that were fitted; the others: of runs "
+        "while they were left out.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -170,10 +199,13 @@ class CalibrationFile(Entry):
     def _check_complete(self) -> Self:
         """The calibration, if it has all parameters and no others."""
         for name in self.parameters:
-            if name not in CALIBRATED:
+            if name in FORMER:
                 raise ValueError(
-                    f"unknown parameter {shorten(name)}; {suggest_name(name, CALIBRATED)}"
+                    f"written by an earlier paradl (0.2 before its release): the parameter "
+                    f"{name!r} is gone; run 'paradl calibrate' on the measured runs again"
                 )
+            if name not in CALIBRATED:
+                raise InputError.unknown("parameter", name, CALIBRATED)
         # No default stands in: what nobody measured is a prior, and says so by its spread.
         needed = list_priors(self.precision, self.software, staged=False)
         missing = [name for name in needed if name not in self.parameters]

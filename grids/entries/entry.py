@@ -4,13 +4,13 @@
 the user's files are not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Self
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from grids.reading.errors import shorten
+from grids.reading.errors import InputError, shorten
 
 MOST_NAME = 200  # characters: a name is a label of the cube, and stands in messages
 
@@ -27,6 +27,17 @@ def refuse_bool(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {shorten(value)}")
     return value
+
+
+def expect_one_of(kind: str, names: Collection[str]) -> BeforeValidator:
+    """The validator of a word that is one of `names`; `kind` is what messages call it."""
+
+    def check(name: object) -> object:
+        if name not in names:
+            raise InputError.unknown(kind, name, names)
+        return name
+
+    return BeforeValidator(check)
 
 
 def _list_text(value: object) -> object:
@@ -73,3 +84,21 @@ def define_once(entries: Mapping[Any, Entry]) -> list[dict[str, object]]:
     """Each of the entries once, as plain data."""
     once = {id(each): each for each in entries.values()}
     return [each.definition() for each in once.values()]
+
+
+def split_settings(text: str, where: str, example: str) -> dict[str, str]:
+    """The values of `key=value,...` behind a name, by key, as written.
+
+    InputError shows the example, such as `dgx-h100:precision=tf32`.
+    """
+    settings: dict[str, str] = {}
+    for item in filter(None, text.split(",")):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or key in settings:
+            raise InputError(
+                f"expected key=value once each, got {shorten(item)}",
+                where=where,
+                advice=f"write it like {example!r}",
+            )
+        settings[key] = value
+    return settings

@@ -6,11 +6,9 @@ with masters in fp32. Rajbhandari et al., "ZeRO", SC20, section 3.1: the bytes o
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator
-
-from grids.reading.errors import shorten, suggest_name
+from grids.entries.entry import expect_one_of
 
 PrecisionName = Literal["fp32", "tf32", "amp", "bf16"]
 Optimizer = Literal["none", "sgd", "adam"]
@@ -69,13 +67,4 @@ PRECISIONS: dict[PrecisionName, Precision] = {
 }
 
 
-def check_precision(name: object) -> object:
-    """The name, if there is such a precision."""
-    if name not in get_args(PrecisionName):
-        raise ValueError(
-            f"unknown precision {shorten(name)}; {suggest_name(str(name), PRECISIONS)}"
-        )
-    return name
-
-
-AnyPrecision = Annotated[PrecisionName, BeforeValidator(check_precision)]
+AnyPrecision = Annotated[PrecisionName, expect_one_of("precision", tuple(PRECISIONS))]

@@ -7,11 +7,9 @@ PyTorch's DistributedDataParallel (Li et al., VLDB 2020, arXiv 2006.15704).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator
-
-from grids.reading.errors import shorten, suggest_name
+from grids.entries.entry import expect_one_of
 
 SoftwareName = Literal["plain", "ddp"]
 
@@ -49,11 +47,4 @@ SOFTWARE: dict[SoftwareName, Software] = {
 }
 
 
-def check_software(name: object) -> object:
-    """The name, if there is such software."""
-    if name not in get_args(SoftwareName):
-        raise ValueError(f"unknown software {shorten(name)}; {suggest_name(str(name), SOFTWARE)}")
-    return name
-
-
-AnySoftware = Annotated[SoftwareName, BeforeValidator(check_software)]
+AnySoftware = Annotated[SoftwareName, expect_one_of("software", tuple(SOFTWARE))]

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from grids.entries.entry import split_settings
 from grids.entries.parameters import PARAMETERS
-from grids.entries.settings import split_settings
 from grids.reading.errors import InputError, shorten, suggest_name
 
 GroupStrategy = Literal["none", "spatial", "pipeline", "filter", "channel", "placement"]

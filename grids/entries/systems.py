@@ -12,11 +12,10 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from grids.entries.entry import Count, Entry, Name, Record, Sources
+from grids.entries.entry import Count, Entry, Name, Record, Sources, split_settings
 from grids.entries.mesh import Mesh
 from grids.entries.precision import PRECISIONS, AnyPrecision, PrecisionName
 from grids.entries.quantity import BANDWIDTH, CAPACITY, LATENCY, SPEED, Scale
-from grids.entries.settings import split_settings
 from grids.entries.software import AnySoftware
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.units import parse_quantity

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.graphs.graph import Graph, Operator, Tensor
+from grids.models.flow import SAMPLE
 from grids.models.layers import LayerTable
-from grids.models.liveness import SAMPLE
 
 Floats = NDArray[np.float64]
 

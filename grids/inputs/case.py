@@ -37,7 +37,7 @@ from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.case import Case
-from kernels.compute import slowdown
+from kernels.formulas import find_slowdown
 from kernels.layers import Layers
 from kernels.run import Run
 
@@ -166,7 +166,7 @@ def _distinguish(
     """The groups of the distinct sizes, and where each cell's p2 is among these [cells]."""
     sizes, position = _find_distinct(_merge_sizes(strategy, workload, run), values.leading)
     options, alone = settings.options, np.ones((1,) * values.rank)
-    pipeline = strategy.group_strategy == "pipeline" and options.memory == "liveness"
+    pipeline = strategy.group_strategy == "pipeline" and options.oracle == "machine"
     precision = PRECISIONS[workload.system.precision]
     groups = Groups(
         table=workload.table,
@@ -252,7 +252,7 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     seconds = workload.seconds.reshape(-1, *[1] * values.rank)
     delta = look_up_bytes("item", workload.system, values, oracle)
     launch = build_software(workload.machine, nothing, oracle).layer_overhead
-    slower = slowdown(layers, nominal, delta, seconds, float(batch), launch, settings.options)
+    slower = find_slowdown(layers, nominal, delta, seconds, float(batch), launch, settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
 
 

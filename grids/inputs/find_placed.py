@@ -22,7 +22,7 @@ from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup
 from grids.placing.problem import Edge, Placement, pose_problem
 from grids.placing.solve import search_plan
-from kernels.compute import layer_times
+from kernels.formulas import time_layers
 
 # Samples for which layers are placed: seconds and bytes a sample are the same for all, but launches
 # and start-ups weigh less the more there are.
@@ -63,7 +63,7 @@ def _make_graph(workload: Workload, settings: Settings, item_bytes: float) -> Gr
     """The graph of the layers, as long as they take on the system."""
     axes = {"pe": np.ones(1), "batch": np.full(1, float(BATCH))}
     groups = build_groups(workload, Strategy("serial"), axes, settings)
-    times = layer_times(groups.layers, groups.pe, groups.delta, groups.options)
+    times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
     forward, backward, fixed = (
         np.asarray(each).reshape(len(workload.table))
         for each in (times.forward, times.backward, times.fixed)

@@ -20,13 +20,13 @@ from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
-from kernels.compute import PE, layer_times
+from kernels.compute import PE
 from kernels.division import Division
-from kernels.group import Bounds, GroupWork, Placement
+from kernels.formulas import Work, reduce_layers, time_layers
+from kernels.group import Bounds, Placement
 from kernels.layer_slopes import differentiate_layers
 from kernels.layers import Layers
 from kernels.options import Options
-from kernels.oracle import reduce_layers
 
 Tree = TypeVar("Tree")
 # By parameter and field of a group's work.
@@ -98,13 +98,13 @@ class Groups:
         # Only a pipeline's stages depend on times; others are placed by counts alone.
         if self.strategy.group_strategy != "pipeline":
             return np.zeros((0,) * (self.sizes.ndim + 1))
-        times = layer_times(self.layers, self.pe, self.delta, self.options)
+        times = time_layers(self.layers, self.pe, self.delta, self.options)
         costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
         return costs
 
     def _find_storage(self) -> Storage | None:
         """How tensors are held, which Table III's bound does not tell."""
-        if self.options.memory == "bound":
+        if self.options.oracle == "paper":
             return None
         return Storage(float(self.delta.item()), self.options.recompute)
 
@@ -126,21 +126,17 @@ class Groups:
 
 
 @lru_cache(maxsize=KEPT)
-def reduce_groups(groups: Groups, stages: int = 1) -> tuple[GroupWork, Bounds]:
+def reduce_groups(groups: Groups, stages: int = 1) -> tuple[Work, Bounds]:
     """The work of a group's busiest PE, and the bounds, for each of the sizes.
 
     stages: how many of them there are at least, the fullest first.
     """
     placement, bounds = groups.place()
-    group = groups.strategy.group_strategy
     division = groups.divide(placement)
-    # By Table III channel reduces as filter does: one compiled program serves both.
-    alike = group == "channel" and groups.options.weights_read == "sample"
-    division = replace(division, group="filter") if alike else division
-    work = _reduce_in_parts(division, reduce_layers)
-    if alike:
-        work = replace(work, by_filter=work.by_channel, by_channel=work.by_filter)
-    return fullest(work, stages), bounds
+    if division.group == "channel" and division.options.oracle == "paper":
+        # By Table III channel reduces as filter does: one compiled program serves both.
+        division = replace(division, group="filter")
+    return fullest(_reduce_in_parts(division, reduce_layers), stages), bounds
 
 
 @lru_cache(maxsize=KEPT)
@@ -156,7 +152,7 @@ def _reduce_in_parts(division: Division, reduce: Callable[[Division], Tree]) -> 
     sizes = np.asarray(division.p2)
     axis = int(np.argmax(sizes.shape)) - sizes.ndim  # from the end: layers come first
     count = sizes.shape[axis]
-    if division.options.weights_read == "sample" or count <= SIZES:  # which sums layers alone
+    if division.options.oracle == "paper" or count <= SIZES:  # which sums layers alone
         return fetch(reduce(division))
     parts = [
         fetch(reduce(_take_sizes(division, axis, count, start))) for start in range(0, count, SIZES)

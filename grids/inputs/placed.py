@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.flow import Floats
+from grids.models.flow import SAMPLE, Floats
 from grids.models.layers import LayerTable
-from grids.models.liveness import SAMPLE
 from grids.placing.group import PlacedGroup, PlacedGroups
 from kernels.group import Placed
 

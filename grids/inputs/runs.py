@@ -5,9 +5,8 @@ import numpy as np
 from grids.entries.oracles import OracleName
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.inputs.divisors import divisors
+from grids.inputs.divisors import divisors, list_segments
 from grids.inputs.machine import look_up_bytes
-from grids.inputs.segments import list_segments
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
 from kernels.network import Network, shared_links

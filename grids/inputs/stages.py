@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.layers import Floats
-from kernels.group import GroupWork
+from kernels.formulas import Work
 
 Flags = NDArray[np.bool_]
 
@@ -15,7 +15,7 @@ Flags = NDArray[np.bool_]
 STAGES = 4
 
 
-def fullest(work: GroupWork, least: int) -> GroupWork:
+def fullest(work: Work, least: int) -> Work:
     """The work with these stages alone, `least` at least: in the second stage each costs time."""
     # A stage's memory is a line in the batch: activations are its slope, parameters its height at
     # 0. The fullest for some batch are the lines' upper envelope. Finding it compares triples; so a

@@ -22,24 +22,13 @@ from pydantic import Field, model_validator
 from grids.entries.datasets import Dataset
 from grids.entries.entry import Count, Entry
 from grids.entries.precision import PrecisionName
-from grids.models.densenet import DenseNet
-from grids.models.fingerprint import digest_text
-from grids.models.gnmt import Gnmt
-from grids.models.inception import Inception
-from grids.models.inverted import InvertedResiduals
+from grids.models.families import Family
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile, find_nearest_profile
-from grids.models.resnet import ResNet
 from grids.models.shapes import infer_layers
 from grids.models.steps import Steps
-from grids.models.unet import UNet
-from grids.models.vit import VisionTransformer
 from grids.reading.errors import ShapeError
-
-Family = Annotated[
-    ResNet | Inception | DenseNet | InvertedResiduals | UNet | VisionTransformer | Gnmt,
-    Field(discriminator="name"),
-]
+from grids.reading.textfile import digest_text
 
 
 class Architecture(Entry):
@@ -78,7 +67,7 @@ class Architecture(Entry):
     @property
     def steps(self) -> Steps:
         """The network's steps, as they are written or as its family writes them."""
-        return self.layers or (self.family.make_steps() if self.family else ())
+        return self.layers or (self.family.write_steps() if self.family else ())
 
     @property
     def fingerprint(self) -> str:

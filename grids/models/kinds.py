@@ -5,7 +5,7 @@ ParaDL's files and the flags of the layer table follow from `KINDS`. A kind that
 a row of `KINDS`; one that computes otherwise is a class, too; one with settings of its own has them
 in grids/models/steps.py. A further fact of kinds is an attribute of `Kind`, with the value of
 element-wise layers, and of the classes that differ. What is kept for the backward pass follows from
-three of them in grids/models/liveness.py.
+three of them in grids/models/flow.py.
 """
 
 import math

@@ -13,10 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.models.flow import count_crossing, find_depth
+from grids.models.flow import count_crossing, count_kept_bytes, count_kept_items, find_depth
 from grids.models.kinds import KINDS, Kind
-from grids.models.liveness import count_kept_bytes, count_kept_items
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -93,11 +92,7 @@ class LayerTable:
     def __post_init__(self) -> None:
         for name, kind in zip(self.names, self.kinds, strict=True):
             if kind not in KINDS:
-                raise InputError(
-                    f"unknown kind {shorten(kind)}",
-                    where=f"layer {shorten(name)}",
-                    advice=suggest_name(kind, KINDS),
-                )
+                raise InputError.unknown("kind", kind, KINDS, where=f"layer {shorten(name)}")
 
     @classmethod
     def from_layers(cls, layers: Sequence[Layer], seconds: Floats | None = None) -> "LayerTable":

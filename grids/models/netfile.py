@@ -23,7 +23,6 @@ from pydantic import ValidationError
 from grids.entries.datasets import Dataset
 from grids.entries.entry import MOST_NAME, Name, Record
 from grids.entries.precision import PrecisionName
-from grids.models.fingerprint import digest_text
 from grids.models.kinds import Sizes
 from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dimensions
 from grids.models.netlines import (
@@ -36,7 +35,7 @@ from grids.models.netlines import (
 from grids.models.profiles import Profile
 from grids.models.tensors import format_sizes
 from grids.reading.errors import InputError, ShapeError, format_text, shorten
-from grids.reading.textfile import read_text
+from grids.reading.textfile import digest_text, read_text
 from grids.reading.yamlfile import explain_error
 
 MOST_ROWS = MOST_LAYERS + len(HEADERS)

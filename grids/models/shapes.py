@@ -13,13 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from grids.models.building import BuildingSettings
+from grids.models.flow import SAMPLE
 from grids.models.kinds import KINDS, Kind
-from grids.models.layers import Layer, LayerTable, pad_dimensions
-from grids.models.liveness import SAMPLE
+from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.settings import LayerSettings
 from grids.models.steps import Concat, Flatten, Multiply, Read, Repeat, Residual, Side, Step, Steps
 from grids.models.tensors import Counts, Own, Passage, Stream, Tensor
 from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
+
+# Repetitions inside repetitions soon are more than there is time for; views make no layers.
+MOST_STEPS = 20 * MOST_LAYERS
 
 
 def infer_layers(model: str, steps: Steps, shape: tuple[int, ...], targets: int) -> LayerTable:
@@ -58,9 +61,13 @@ class _Walk:
     targets: int
     outputs: dict[str, Stream]
     layers: list[Layer] = field(default_factory=list)
+    steps: int = 0
 
     def follow(self, scope: str, steps: Steps, x: Stream) -> Stream:
         """What comes out of the steps, one after the other."""
+        self.steps += 1 + len(steps)
+        if self.steps > MOST_STEPS:
+            raise InputError(f"expected at most {MOST_STEPS:,} steps, repetitions counted")
         for name, step in _name_steps(scope, steps):
             x = self.outputs[name] = self._take(name, step, x)
         return x

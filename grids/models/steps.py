@@ -241,8 +241,3 @@ class Step(Record):
 
 
 Steps = tuple[Step, ...]
-
-
-def make_plain(word: str, name: str | None = None) -> Step:
-    """A step with nothing to set but its name, such as `relu`."""
-    return Step.model_validate({word: {"name": name}})

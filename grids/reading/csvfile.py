@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grids.reading.errors import InputError, find_meant, shorten, suggest_name
+from grids.reading.errors import InputError, find_meant, shorten
 from grids.reading.textfile import read_text
 
 Record = dict[str, str]
@@ -81,9 +81,7 @@ def _refuse_other_separators(names: Sequence[str], where: str) -> None:
 def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> None:
     unknown = next((each for each in names if each not in known), None)
     if unknown is not None:
-        raise InputError(
-            f"unknown column {shorten(unknown)}", where=where, advice=suggest_name(unknown, known)
-        )
+        raise InputError.unknown("column", unknown, known, where=where)
 
 
 def _report_missing(

@@ -28,6 +28,14 @@ class InputError(ValueError):
         suffix = f"; {advice}" if advice else ""
         super().__init__(_cut_middle(f"{prefix}{what}{suffix}", MOST_TEXT))
 
+    @classmethod
+    def unknown(
+        cls, kind: str, name: object, names: Iterable[str], *, where: str = ""
+    ) -> "InputError":
+        """The error of a name that is none of the known ones: the nearest is proposed."""
+        advice = suggest_name(str(name), names)
+        return cls(f"unknown {kind} {shorten(name)}", where=where, advice=advice)
+
 
 class ShapeError(ValueError):
     """A sample does not fit an architecture; the text names the layer."""

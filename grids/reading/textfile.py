@@ -1,6 +1,7 @@
 """Files of the user's as text: regular ones, of a size that a person would write."""
 
 import stat
+from hashlib import sha256
 from pathlib import Path
 
 from grids.reading.errors import InputError
@@ -41,3 +42,8 @@ def _read_bytes(path: Path, most: int) -> bytes:
             f"larger than {most:,} bytes", where=str(path), advice="is it the right file?"
         )
     return content
+
+
+def digest_text(text: str) -> str:
+    """The first 16 hexadecimal digits of the text's SHA-256: a network's fingerprint."""
+    return sha256(text.encode()).hexdigest()[:16]

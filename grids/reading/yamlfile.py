@@ -4,10 +4,10 @@ What is read, and what is refused, is in `plainyaml.py`; here are documents, and
 wrong with them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, get_args
 
 import pydantic
 import yaml
@@ -49,6 +49,28 @@ class Document:
         """The file and the line of a key, as messages begin with them."""
         line = self.line(keypath)
         return str(self.path) if line is None else f"{self.path}:{line}"
+
+
+Source = Document | str  # a file, or what messages call the data that are in none
+
+
+class Place(NamedTuple):
+    """A key of a file, or of data that are in none."""
+
+    source: Source
+    keypath: KeyPath
+
+    @property
+    def text(self) -> str:
+        """The place as messages begin with it, file:line: key."""
+        source, keypath = self
+        where = source if isinstance(source, str) else source.where(keypath)
+        # Where a value may be of several types, pydantic adds the type it tried: "literal['same']".
+        key = ".".join(format_text(str(part)) for part in keypath if "[" not in str(part))
+        return ": ".join(filter(None, (where, key)))
+
+
+Locate = Callable[[KeyPath], Place]
 
 
 def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Node]:
@@ -93,20 +115,28 @@ def _explain_syntax(path: Path, error: yaml.YAMLError) -> InputError:
 
 def explain_error(
     error: pydantic.ValidationError,
-    source: Document | str,
+    source: Source | Locate,
     model: type[pydantic.BaseModel] | None = None,
 ) -> InputError:
     """The error of what is wrong with the user's input, one "file:line: key: message" a line.
 
-    `model` is what was validated; with it, a misspelt key gets the nearest one that exists.
+    `model` is what was validated; with it, a misspelt key gets the nearest one that exists. Data
+    that were written out of a file have a `source` that locates their keys in it.
     """
+    locate = source if callable(source) else lambda keypath: Place(source, keypath)
     errors = _drop_echoes(error.errors(include_url=False, include_context=False))
-    lines = [_explain_one(each, source, model) for each in errors[:ERRORS_SHOWN]]
-    while sum(map(len, lines)) > MOST_TEXT and len(lines) > 1:
-        lines.pop()
-    if len(errors) > len(lines):
-        lines.append(f"... and {len(errors) - len(lines)} more")
-    return InputError("\n".join(lines))
+    # A block that is repeated is wrong in one place.
+    by_place = {locate(each["loc"]).text: each for each in reversed(errors)}
+    lines = [
+        ": ".join(filter(None, (place, _write_message(each, model))))
+        for place, each in reversed(by_place.items())
+    ]
+    shown = lines[:ERRORS_SHOWN]
+    while sum(map(len, shown)) > MOST_TEXT and len(shown) > 1:
+        shown.pop()
+    if len(lines) > len(shown):
+        shown.append(f"... and {len(lines) - len(shown)} more")
+    return InputError("\n".join(shown))
 
 
 def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -116,26 +146,13 @@ def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
     return [each for each in errors if each["type"] != "too_short" or each["loc"] not in wrong]
 
 
-def _explain_one(
-    error: Mapping[str, object], source: Document | str, model: type[pydantic.BaseModel] | None
-) -> str:
-    """One mistake as file:line: key: message."""
-    keypath = cast(KeyPath, error["loc"])
-    where = source if isinstance(source, str) else source.where(keypath)
-    # Where a value may be of several types, pydantic adds the type it tried: "literal['same']".
-    key = ".".join(format_text(str(part)) for part in keypath if "[" not in str(part))
-    return ": ".join(part for part in (where, key, _write_message(error, keypath, model)) if part)
-
-
-def _write_message(
-    error: Mapping[str, object], keypath: KeyPath, model: type[pydantic.BaseModel] | None
-) -> str:
+def _write_message(error: Mapping[str, Any], model: type[pydantic.BaseModel] | None) -> str:
     """What is wrong with one value, in words of ours where pydantic's need its manual."""
     # pydantic's prefix of what our own validators raise.
     text = str(error["msg"]).removeprefix("Value error, ")
     match error["type"]:
         case "extra_forbidden":
-            return "; ".join(filter(None, ("unknown key", _advise_on_key(keypath, model))))
+            return "; ".join(filter(None, ("unknown key", _advise_on_key(error["loc"], model))))
         case "missing":
             return "this key is missing"
         case "model_type":

@@ -27,8 +27,8 @@ from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled, put_on_device
+from kernels.formulas import time_iteration
 from kernels.namespace import xp
-from kernels.uncertainty import time_iteration
 from sweep.calibration.layer_work import LayerWork
 from sweep.calibration.machine_time import build_root, predict_unseen
 from sweep.calibration.observations import Mask, Observations, apply_parameters

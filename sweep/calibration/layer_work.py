@@ -12,9 +12,9 @@ import numpy as np
 from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.group import GroupWork
+from sweep.cells.configuration import ONLY
 from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import MeasuredRun
-from sweep.questions.configuration import ONLY
 
 
 @jax.tree_util.register_dataclass
@@ -58,7 +58,7 @@ def _reduce_roofline(run: MeasuredRun, conditions: Conditions) -> GroupWork:
     settings = {**(asked.settings or {}), "times": "roofline"}
     case = replace(asked, settings=settings).grid().case(ONLY)
     assert case is not None  # it was evaluated
-    return case.work
+    return case.machine_work
 
 
 def _take_only(values: Cells) -> Floats:

@@ -19,9 +19,10 @@ from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.formulas import time_iteration
 from kernels.namespace import xp
 from kernels.percentiles import PERCENTILES
-from kernels.uncertainty import spread, time_iteration
+from kernels.uncertainty import spread
 from sweep.calibration.cross_validation import NEAR, LeftOut, Predicted
 from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Mask, Observations

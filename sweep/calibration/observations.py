@@ -26,9 +26,9 @@ from kernels.filter_channel import CLASSES
 from kernels.group import GroupWork
 from kernels.namespace import xp
 from sweep.calibration.layer_work import LayerWork, find_layer_work
+from sweep.cells.configuration import ONLY
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column
 from sweep.measured.runs import PARTS, MeasuredRun
-from sweep.questions.configuration import ONLY
 
 Mask = NDArray[np.bool_]
 
@@ -153,7 +153,7 @@ def apply_parameters(
         case,
         software=replace(case.software, **parameters),
         work=replace(
-            case.work,
+            case.machine_work,
             forward_backward=factors * slowdown * layers.sample,
             fixed=factors * slowdown * layers.fixed,
         ),
@@ -189,7 +189,7 @@ def _observe_one(run: MeasuredRun, conditions: Conditions) -> _Observed:
     if case is None or workload is None:
         raise InputError(str(grid.misfit(0, 0)), where=run.where)
     _expect_possible(run, case)
-    of_run: Case = jax.tree.map(_drop_cells, replace(case, work=_level_work(case.work)))
+    of_run: Case = jax.tree.map(_drop_cells, replace(case, work=_level_work(case.machine_work)))
     return _Observed(
         case=of_run,
         layers=find_layer_work(run, conditions),

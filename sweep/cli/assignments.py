@@ -7,7 +7,7 @@ from grids.reading.errors import InputError, shorten
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from sweep.questions.selection import Selection
+    from sweep.cells.selection import Selection
 
 
 def parse_selection(sel: list[str] | None) -> dict[str, list[str]]:
@@ -19,9 +19,9 @@ def parse_selection(sel: list[str] | None) -> dict[str, list[str]]:
 
 def take_nearest(store: str, selection: "Selection") -> "Selection":
     """The selection with the nearest values of the store's axes; says on stderr which these are."""
+    from sweep.cells.selection import find_nearest, write_value
     from sweep.cube.coordinates import list_coordinates
     from sweep.cube.store import open_cube
-    from sweep.questions.selection import find_nearest, write_value
 
     coordinates = list_coordinates(open_cube(store).grid)
     nearest = find_nearest(coordinates, selection)

@@ -36,8 +36,9 @@ def systems(
     form: Form = "table",
 ) -> None:
     """Machines of the catalogue."""
+    from grids.entries.yamltext import format_entry
     from sweep.questions.catalogue import find_system, list_systems
-    from sweep.show.entries import format_file, show_entries
+    from sweep.show.entries import show_entries
 
     if not yaml:
         show_entries(list_systems(name), form)
@@ -48,7 +49,8 @@ def systems(
         )
     if form != "table":
         raise InputError("expected one form, got two", where="--yaml", advice="omit --format")
-    print(format_file(find_system(name)), end="")
+    head = "In brackets: the unit of a bare number. Others are written, such as 12.5 GB/s or 40 us."
+    print(format_entry(find_system(name), head), end="")
 
 
 def parameters(form: Form = "table") -> None:

@@ -40,7 +40,8 @@ def status(
     if not verify:
         show_one(ask(store), form)
         return
-    verdict = verify_status(store, partial(bar, what="verify") if sys.stderr.isatty() else lines)
+    shown = partial(bar if sys.stderr.isatty() else lines, what="verify")
+    verdict = verify_status(store, shown)
     show_verified(verdict, form)
     if verdict["damaged"]:
         end(advise_on_damage(verdict), FAILED)

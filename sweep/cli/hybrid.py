@@ -8,6 +8,7 @@ import typer
 from grids.reading.errors import InputError, shorten
 from sweep.cli.assignments import parse_settings
 from sweep.cli.exits import NOTHING_FEASIBLE, end
+from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import (
     Calibration,
@@ -65,6 +66,12 @@ def hybrid(
     form: Form = "table",
 ) -> None:
     """When hybrid beats data parallelism end to end: time to accuracy."""
+    for label in strategy or ():
+        check_names({"strategy": label}, several=False)
+    if not speedup or scaling_efficiency is None:  # else epochs alone are looked up, of any model
+        check_names({"model": model, "dataset": dataset, "system": system}, several=False)
+
+    # Behind what is wrong with names: scipy and JAX take seconds to import.
     from sweep.questions.hybrid.question import hybrid as ask
     from sweep.show.hybrid import show_hybrid
 
@@ -87,9 +94,10 @@ def hybrid(
         tell(f"paradl: warning: {warning}")
     trained = answer["gain"]["gain"] is not None
     if plot is not None and trained:
-        from sweep.show.plots.hybrid import plot_hybrid
+        from sweep.plots.figures import save_figure
+        from sweep.plots.hybrid import draw_hybrid
 
-        plot_hybrid(answer, plot)
+        save_figure(draw_hybrid(answer), plot)
     show_hybrid(answer, form)
     if not trained:
         end(_explain_failure(answer["rows"]), NOTHING_FEASIBLE)

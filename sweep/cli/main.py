@@ -189,8 +189,8 @@ def _make_command(show_answer: Callable[..., None]) -> Callable[..., None]:
         **own: Any,
     ) -> None:
         named = {"model": model, "dataset": dataset, "system": system, "strategy": strategy}
-        check_names(named, several=False)
-        from sweep.questions.configuration import Configuration
+        check_names(named | {"calibration": calibration}, several=False)
+        from sweep.cells.configuration import Configuration
 
         configuration = Configuration(
             model=model if layers is None else {"file": model, "layers": layers},

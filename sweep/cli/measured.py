@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sweep.cli.exits import MISSED
+from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import AllReduce, Calibration, Form, Oracle
 from sweep.cli.waiting import report_long
@@ -46,9 +47,9 @@ def compare(
     form: Form = "table",
 ) -> None:
     """Accuracy against measured runs, and which of them stand out."""
+    comparison = _compare_runs(measured, calibration, system, oracle, allreduce)
     from sweep.show.comparison import format_percent, show_comparison
 
-    comparison = _compare_runs(measured, calibration, system, oracle, allreduce)
     show_comparison(comparison, form)
     mean = comparison["summary"]["overall"]["total"]["mean"]
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):
@@ -67,6 +68,7 @@ def calibrate(
     form: Form = "table",
 ) -> None:
     """Fit a machine's parameters to measured runs, and tell how sure and how accurate they are."""
+    check_names({"system": system}, several=False)
     from sweep.calibration.calibrate import calibrate as ask
     from sweep.calibration.write import expect_another, expect_folder, write
     from sweep.show.calibration import show_calibration
@@ -95,16 +97,18 @@ def accuracy(
     allreduce: AllReduce | None = None,
 ) -> None:
     """Predicted next to measured times, a panel for each model and strategy."""
-    from sweep.show.plots.accuracy import plot_accuracy
-
     comparison = _compare_runs(measured, calibration, system, oracle, allreduce)
-    plot_accuracy(comparison["rows"], output)
+    from sweep.plots.accuracy import draw_accuracy
+    from sweep.plots.figures import save_figure
+
+    save_figure(draw_accuracy(comparison["rows"]), output)
 
 
 def _compare_runs(
     path: Path, calibration: str, system: str, oracle: str, allreduce: str | None
 ) -> dict[str, Any]:
     """The comparison of a runs file; messages speak of options."""
+    check_names({"system": system, "calibration": calibration}, several=False)
     from sweep.measured.compare import compare as ask
 
     settings = {"oracle": oracle} | ({"allreduce": allreduce} if allreduce else {})

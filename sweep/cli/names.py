@@ -1,14 +1,19 @@
 """Names in options, checked before anything slow is imported: a slip is answered at once."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from grids.reading.errors import InputError
 
-KINDS: tuple[Literal["model", "dataset", "system"], ...] = ("model", "dataset", "system")
+KINDS: tuple[Literal["model", "dataset", "system", "calibration"], ...] = (
+    *("model", "dataset", "system", "calibration"),
+)
+# What an option has in the place of a name.
+CHOICES = ("auto", "none")
 
 
-def check_names(given: dict[str, Any], *, several: bool) -> None:
-    """Refuse unknown models, data sets, systems and strategies, which stand under these keys.
+def check_names(given: Mapping[str, Any], *, several: bool) -> None:
+    """Refuse unknown models, data sets, systems, calibrations and strategies, under these keys.
 
     several: whether commas separate names.
     """
@@ -24,6 +29,8 @@ def check_names(given: dict[str, Any], *, several: bool) -> None:
 
     for kind in KINDS:
         for name in split(kind):
+            if kind == "calibration" and name in CHOICES:
+                continue
             try:
                 check_name(kind, name)
             except InputError as error:

@@ -8,7 +8,7 @@ from grids.reading.errors import InputError
 
 if TYPE_CHECKING:
     from kernels.statistics import Objective
-    from sweep.questions.objectives import Goal, Price
+    from sweep.answers.objectives import Goal, Price
 
 # As answers call what the command line spells with dashes.
 TIMES: "dict[str, Objective]" = {"epoch-time": "epoch_time", "train-time": "train_time"}

@@ -12,7 +12,7 @@ from sweep.cli.shared_options import Sel, Store
 from sweep.cli.spaces import tell_missing
 
 if TYPE_CHECKING:
-    from sweep.show.plots.accessor import Plots
+    from sweep.plots.plots import Plots
 
 Picture = Annotated[Path, typer.Option("--output", "-o", help="Such as scaling.png, .svg, .pdf.")]
 PictureSize = Annotated[
@@ -71,9 +71,9 @@ def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
     """Draw a cube into a file, and say on stderr what the cube lacks."""
     from sweep.engine.verify import tell_damage
     from sweep.errors import NothingFeasibleError
+    from sweep.plots.figures import expect_format, save_figure
+    from sweep.plots.plots import Plots
     from sweep.questions.status import count_blocks
-    from sweep.show.plots.accessor import Plots
-    from sweep.show.plots.figures import expect_format, save_figure
 
     expect_format(output)
     with tell_damage(store):

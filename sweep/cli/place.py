@@ -9,6 +9,7 @@ import typer
 
 from grids.reading.errors import InputError, shorten
 from sweep.cli.exits import INTERRUPTED, NOTHING_FEASIBLE, end
+from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import Dataset, Form, System
 from sweep.engine.progress import PERIOD
@@ -54,6 +55,7 @@ def place(
     form: Form = "table",
 ) -> None:
     """Operators of a network on devices, so that a step takes least, and its proof."""
+    check_names({"system": system, "dataset": dataset}, several=False)
     from sweep.questions.place import place as ask
     from sweep.show.place import show_placement
 
@@ -70,9 +72,10 @@ def place(
             tell=_ignore if quiet else _Progress(time_limit),
         )
     if plot is not None and answer["feasible"]:
-        from sweep.show.plots.place import plot_placement
+        from sweep.plots.figures import save_figure
+        from sweep.plots.placement import draw_placement
 
-        plot_placement(answer, plot)
+        save_figure(draw_placement(answer), plot)
     show_placement(answer, form)
     if not answer["feasible"]:
         end(_explain_memory(answer["smallest_devices"]), NOTHING_FEASIBLE)

@@ -14,7 +14,7 @@ from sweep.cube.store import plan_cube
 from sweep.engine.progress import Advance, Progress, cells
 from sweep.engine.resources import blocks_at_once, needed_memory
 from sweep.engine.run import find_existing, find_growth
-from sweep.show.tables import format_cell
+from sweep.show.columns import format_cell
 from sweep.show.visible import tell
 
 # Seconds before the first block, and cells per second on two cores: ranges chosen around single

@@ -30,10 +30,10 @@ def schema(
 
 
 def _describe_file(form: str) -> dict[str, Any]:
-    from grids.models.architecture import Architecture
+    from grids.modelfile import describe_model_file
     from grids.spec import Spec
 
-    return (Spec if form == "spec" else Architecture).model_json_schema()
+    return Spec.model_json_schema() if form == "spec" else describe_model_file()
 
 
 def _describe_answers(verb: str) -> dict[str, Any]:

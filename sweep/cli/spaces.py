@@ -22,8 +22,8 @@ from sweep.cli.shared_options import MaxGlobalBatch, Nearest, Sel, Set, StoreOrN
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from sweep.questions.selection import Selection
-    from sweep.questions.summary_table import Source
+    from sweep.cells.selection import Selection
+    from sweep.cells.source import Source
 
 Text = str | None
 Command = Callable[..., None]
@@ -191,7 +191,7 @@ def _read_store(given: dict[str, Any]) -> Asked:
 def _read_options(given: dict[str, Any], objective: str | None) -> Asked:
     """A design space of options, what is not given searched."""
     check_names(given, several=True)
-    from sweep.questions.adhoc import Options, is_unbounded, make_grid
+    from sweep.cells.design_space import Options, is_unbounded, make_grid
 
     parameters: dict[str, Any] = dict(parse_settings(given["settings"], "--set"))
     if given["max_global_batch"] is not None:
@@ -219,8 +219,8 @@ def ask_cube(asked: Asked, question: Any) -> Any:
     Says on stderr what a store lacks of it, that it takes long, and that systems differ in
     precision or software.
     """
+    from sweep.cells.space import open_space
     from sweep.engine.progress import report_waiting
-    from sweep.questions.space import open_space
 
     with report_waiting(silent=asked.quiet), _advise_nearest():
         rows = _ask_finished(asked, question)
@@ -275,7 +275,7 @@ def end_if_empty(asked: Asked, rows: Any) -> None:
     """End where nothing can be said, and say why."""
     if len(rows):
         return
-    from sweep.questions.space import open_space
+    from sweep.cells.space import open_space
 
     space = open_space(asked.source, asked.selection)
     pairs = product(space.places["model"], space.places["dataset"])

@@ -27,7 +27,7 @@ from kernels.stored import name_elasticity
 from kernels.terms import list_terms
 from sweep.cube.dimensions import expect_flags
 from sweep.cube.laws import expect_laws
-from sweep.cube.variables import name_limits
+from sweep.cube.variables import DERIVED, name_limits
 
 # What a law of epochs is of.
 PAIR = ("model", "dataset")
@@ -52,9 +52,7 @@ class Paradl:
     @property
     def epoch_time(self) -> xr.DataArray:
         """[s] an epoch: computing and communicating."""
-        return name_array(
-            self._get("comp_time") + self._get("comm_time"), "epoch_time", "s", "time of an epoch"
-        )
+        return name_array(self._get("comp_time") + self._get("comm_time"), "epoch_time")
 
     @property
     def global_batch(self) -> xr.DataArray:
@@ -63,7 +61,7 @@ class Paradl:
         # B as stated needs no replicas, which a cube of the best groups may not hold.
         passes: Any = self.replicas * self._accumulated if scaling == "weak" else 1
         samples = batches.global_batch(batch, passes, scaling)
-        return name_array(samples, "global_batch", "1", "samples a mini-batch")
+        return name_array(samples, "global_batch")
 
     @property
     def epochs(self) -> xr.DataArray:
@@ -72,7 +70,7 @@ class Paradl:
             stored: xr.DataArray = self._ds["epochs"]
             return stored
         counted = self._count_epochs(self.global_batch)
-        return name_array(counted, "epochs", "1", "epochs to the target")
+        return name_array(counted, "epochs")
 
     @property
     def epochs_alone(self) -> xr.DataArray:
@@ -80,12 +78,12 @@ class Paradl:
         batch, scaling = self._get("batch").astype(float), self.grid.spec.scaling
         alone = batches.global_batch(batch, self._accumulated, scaling)
         counted = self._count_epochs(alone)
-        return name_array(counted, "epochs_alone", "1", "epochs to the target on one PE")
+        return name_array(counted, "epochs_alone")
 
     @property
     def train_time(self) -> xr.DataArray:
         """[s] to the target."""
-        return name_array(self.epoch_time * self.epochs, "train_time", "s", "time to the target")
+        return name_array(self.epoch_time * self.epochs, "train_time")
 
     def _count_epochs(self, global_batch: xr.DataArray) -> xr.DataArray:
         """Epochs by the law of each model and data set."""
@@ -124,7 +122,7 @@ class Paradl:
         if "replicas" in self._ds:
             stored: xr.DataArray = self._ds["replicas"]
             return stored
-        return name_array(self._count_replicas(), "replicas", "1", "replicas of the model, p1")
+        return name_array(self._count_replicas(), "replicas")
 
     @property
     def iterations(self) -> xr.DataArray:
@@ -132,39 +130,35 @@ class Paradl:
         samples, rounding = self._look_up_samples(), self.grid.spec.iterations
         # At least one, as in `kernels.run`: a step takes a whole batch.
         count = batches.iterations(samples, self.global_batch, rounding).clip(min=1)
-        return name_array(count, "iterations", "1", "iterations an epoch")
+        return name_array(count, "iterations")
 
     @property
     def iteration_time(self) -> xr.DataArray:
         """[s] an iteration."""
-        return name_array(
-            self.epoch_time / self.iterations, "iteration_time", "s", "time of an iteration"
-        )
+        return name_array(self.epoch_time / self.iterations, "iteration_time")
 
     @property
     def throughput(self) -> xr.DataArray:
         """Samples a second."""
         rate = self._look_up_samples() / self.epoch_time
-        return name_array(self._restore_order(rate), "throughput", "s-1", "samples a second")
+        return name_array(self._restore_order(rate), "throughput")
 
     @property
     def speedup(self) -> xr.DataArray:
         """Epoch time on one PE over epoch time."""
         gain = self._get("serial_time") / self.epoch_time
-        return name_array(self._restore_order(gain), "speedup", "1", "speedup over one PE")
+        return name_array(self._restore_order(gain), "speedup")
 
     @property
     def efficiency(self) -> xr.DataArray:
         """Speedup a PE."""
-        return name_array(self.speedup / self._get("pe"), "efficiency", "1", "parallel efficiency")
+        return name_array(self.speedup / self._get("pe"), "efficiency")
 
     @property
     def feasible(self) -> xr.DataArray:
         """Whether nothing forbids a cell."""
         expect_flags(self._get("limit"))
-        return name_array(
-            (self._get("limit") & np.uint16(FORBIDS)) == 0, "feasible", "1", "nothing forbids it"
-        )
+        return name_array((self._get("limit") & np.uint16(FORBIDS)) == 0, "feasible")
 
     @property
     def bottleneck(self) -> xr.DataArray:
@@ -177,7 +171,7 @@ class Paradl:
         stacked = xr.concat([self._get(name) for name in parts], "part", coords="minimal")
         # -inf for NaN: argmax refuses a cell of nothing but NaN.
         largest = stacked.fillna(-np.inf).argmax("part").where(self.epoch_time.notnull(), -1)
-        part = name_array(largest.astype("int8"), "bottleneck", "1", "largest part of the time")
+        part = name_array(largest.astype("int8"), "bottleneck")
         meanings = {"flag_values": list(range(len(parts))), "flag_meanings": " ".join(parts)}
         return part.assign_attrs(meanings)
 
@@ -282,8 +276,8 @@ def _check_labels(labels: xr.DataArray, names: Container[str]) -> None:
             )
 
 
-def name_array(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
-    """The array with a name, and with CF attributes in place of those of what it was made of."""
+def name_array(array: xr.DataArray, name: str) -> xr.DataArray:
+    """The array with a name and its CF attributes, in place of those of what it was made of."""
     named = array.rename(name)
-    named.attrs = {"units": units, "long_name": long_name}
+    named.attrs = {"units": DERIVED[name].units, "long_name": DERIVED[name].long_name}
     return named

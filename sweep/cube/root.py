@@ -29,7 +29,7 @@ from grids.grid import Grid
 from grids.reading.errors import InputError, format_text
 from grids.reading.yamlfile import explain_error
 from sweep.cube import provenance
-from sweep.cube.folder_store import make_store
+from sweep.cube.guarded_store import make_store
 from sweep.cube.object_store import is_remote, translate_open_errors
 
 Mode = Literal["r", "r+"]

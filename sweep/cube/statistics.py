@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.flags import Limit
-from kernels.statistics import BEST, COUNTS, STATISTICS, Objective
-from sweep.cube.variables import Arrays
+from kernels.statistics import BEST, COUNTS, STATISTICS
+from sweep.cube.variables import SUMS, Arrays
 
 VERSION = 1
 # At half efficiency, half of the machine is paid for nothing: a customary place to stop.
@@ -52,13 +52,11 @@ OF_BEST = {
         "int64", 0, "largest PE count with half of the ideal speedup, by {}; 0: none"
     ),
 }
-TIMES: dict[Objective, str] = {"epoch_time": "time of an epoch", "train_time": "time to the target"}
-
 TABLE: Table = {
     **{
         name: replace(
             OF_BEST[field],
-            meaning=OF_BEST[field].meaning.format(TIMES[objective]),
+            meaning=OF_BEST[field].meaning.format(SUMS[objective].long_name),
             objective=objective,
         )
         for objective, names in BEST.items()

@@ -61,10 +61,6 @@ class Flags(Variable):
         }
 
 
-# What sums are called, which cubes hold no variable of.
-NAMED = {"epoch_time": "the time of an epoch", "train_time": "the time to the target"}
-
-
 def name_limits(flags: int) -> list[str]:
     """The names of the limits in a flag byte."""
     return [each.name.lower() for each in Limit if each & flags and each.name]
@@ -72,16 +68,25 @@ def name_limits(flags: int) -> list[str]:
 
 def make_percentile(time: str, percent: int) -> Variable:
     """The variable of a percentile of one of an epoch's times."""
-    of = NAMED.get(time, time)
+    of = _name_time(time)
     return Variable(f"median of {of}" if percent == 50 else f"{percent}th percentile of {of}", "s")
 
 
 def make_elasticity(target: str, parameter: str) -> Variable:
     """The variable of the elasticity of a time, or of memory, in a parameter."""
-    of = NAMED.get(target, target)
+    of = _name_time(target)
     return Variable(f"elasticity d log y / d log x of {of} in {parameter}", "1")
 
 
+def _name_time(name: str) -> str:
+    """A sum, which cubes hold no variable of, in words; a variable by its name."""
+    return f"the {SUMS[name].long_name}" if name in SUMS else name
+
+
+SUMS = {
+    "epoch_time": Variable("time of an epoch", "s"),
+    "train_time": Variable("time to the target", "s"),
+}
 VARIABLES: dict[str, Variable] = {
     "comp_time": Variable("time computing, per epoch", "s"),
     "comm_time": Variable("time communicating, per epoch", "s"),
@@ -92,8 +97,27 @@ VARIABLES: dict[str, Variable] = {
     **{name: make_percentile(*of) for name, of in INTERVALS.items()},
     **{name: make_elasticity(*of) for name, of in ELASTICITIES.items()},
     "epochs": Variable("epochs to the target", "1"),
-    "train_time": Variable("time to the target", "s"),
+    "train_time": SUMS["train_time"],
     "replicas": Variable("replicas of the model (data-parallel groups), p1", "1"),
     "group_size": Variable("PEs in a group, p2", "1"),
     "segment_count": Variable("segments of a pipeline, S", "1"),
+}
+# What follows from variables, and is stored nowhere (`derived.py`); in the order of the accessor.
+DERIVED: dict[str, Variable] = {
+    "epoch_time": SUMS["epoch_time"],
+    "iteration_time": Variable("time of an iteration", "s"),
+    "train_time": SUMS["train_time"],
+    "throughput": Variable("samples a second", "s-1"),
+    "speedup": Variable("speedup over one PE", "1"),
+    "efficiency": Variable("parallel efficiency", "1"),
+    "pe_hours": Variable("PE-hours of an epoch", "hour"),
+    "cost": Variable("cost of an epoch", "1"),
+    "memory_share": Variable("part of a PE's memory that is needed", "1"),
+    "global_batch": Variable("samples of an iteration", "1"),
+    "replicas": VARIABLES["replicas"],
+    "iterations": Variable("iterations an epoch", "1"),
+    "epochs": VARIABLES["epochs"],
+    "epochs_alone": Variable("epochs to the target on one PE", "1"),
+    "feasible": Variable("whether nothing forbids it", "1"),
+    "bottleneck": Variable("largest part of the time", "1"),
 }

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
-from grids.inputs.divisors import divisors
+from grids.inputs.divisors import divisors, list_segments
 from grids.inputs.groups import SIZES
-from grids.inputs.segments import list_segments
 from grids.outputs import list_sloped
 from kernels.statistics import STATISTICS
 from kernels.tiles import TILE_CELLS

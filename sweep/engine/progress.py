@@ -84,7 +84,7 @@ def report_state(begin: str, silent: bool = False) -> Iterator[Tell]:
 
 
 @contextmanager
-def lines(plan: "Plan", done: int) -> Iterator[Advance]:
+def lines(plan: "Plan", done: int, what: str = "sweep") -> Iterator[Advance]:
     """A line every ten seconds: blocks that are done, and the time left at the rate so far."""
     finished = 0
 
@@ -95,7 +95,8 @@ def lines(plan: "Plan", done: int) -> Iterator[Advance]:
     def describe(passed: float) -> str:
         left = plan.blocks - done - finished
         rest = f", about {passed / finished * left:.0f} s left" if finished else ""
-        return f"paradl: {done + finished:,} of {plan.blocks:,} blocks in {passed:.0f} s{rest}"
+        count = f"{done + finished:,} of {plan.blocks:,} blocks"
+        return f"paradl: {what}: {count} in {passed:.0f} s{rest}"
 
     with repeat_lines(describe, PERIOD, PERIOD):
         yield advance

@@ -19,7 +19,7 @@ from zarr.core.sync import sync
 
 from grids.reading.errors import InputError
 from sweep.cube.coordinates import list_coordinates
-from sweep.cube.folder_store import IrregularFileError
+from sweep.cube.guarded_store import IrregularFileError
 from sweep.cube.layout import DONE, NOT_SERIAL, SERIAL
 from sweep.cube.lock import hold_store
 from sweep.cube.object_store import translate_write_errors

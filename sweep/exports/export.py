@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
+from sweep.cells.files import check_files
+from sweep.cells.parts import list_variables, locate_slice, read_grid_of, read_parts
+from sweep.cells.selection import Selection, select
+from sweep.cells.source import Source, open_computed
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
 from sweep.errors import RunError
 from sweep.exports.netcdf import expect_engine, write_netcdf
 from sweep.exports.target import check_target, measure_bytes, write_beside
-from sweep.questions.missing_files import check_files
-from sweep.questions.parts import list_variables, locate_slice, read_grid_of, read_parts
-from sweep.questions.selection import Selection, select
-from sweep.questions.summary_table import Source, open_computed
 
 if TYPE_CHECKING:
     import pyarrow as pa

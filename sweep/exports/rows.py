@@ -8,9 +8,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from grids.grid import LABELS
+from sweep.cells.parts import Part
 from sweep.cube.variables import name_limits
 from sweep.exports.columns import DEFINED, EPOCH_TIME, FEASIBLE, LIMIT_NAMES, name_axis, name_column
-from sweep.questions.parts import Part
 
 # Rows of a batch, and of a row group: readers skip groups, and decode one a thread. By themselves
 # DuckDB writes 122,880 and Polars 262,144.

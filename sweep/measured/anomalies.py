@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from grids.reading.units import format_quantity
 from kernels.software import LARGE_MESSAGE
 from kernels.terms import TERMS, Part
+from sweep.cells.configuration import ONLY
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun
-from sweep.questions.plain_numbers import number
-from sweep.questions.predict import choose_case, predict_grid
+from sweep.questions.predict import predict_grid
 
 # A run is slower for its scale if the excess over the prediction grew so much in its series.
 GROWN = 1.25
@@ -208,12 +210,13 @@ def _suspect_large_messages(run: PredictedRun) -> str | None:
     # Hybrids of filter and channel reduce between PEs directly.
     if inside != "spatial" and run.answer["replicas"] > 1:
         return None
-    case = choose_case(run.grid)
-    assert case is not None  # it has a prediction that the run deviates from
-    work, delta = case.work, run.answer["parameters"]["delta"]
-    messages = {"gradients": delta * number(work.undivided)}
+    groups = run.grid.groups(ONLY)
+    assert groups is not None  # it has a prediction that the run deviates from
+    table, delta = groups.table, run.answer["parameters"]["delta"]
+    undivided = 1.0 if inside == "spatial" else 1 - np.ravel(groups.place()[0].split)
+    messages = {"gradients": delta * float(np.sum(undivided * table.w))}
     if inside == "spatial":
-        messages["samples"] = delta * run.row.samples_per_replica * number(work.sample)
+        messages["samples"] = delta * run.row.samples_per_replica * float(table.x[0])
     name = max(messages, key=messages.__getitem__)
     if messages[name] <= LARGE_MESSAGE:
         return None

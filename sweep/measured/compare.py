@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from sweep.measured.accuracy import rate_prediction, summarise_accuracy
-from sweep.measured.anomalies import find_anomaly
 from sweep.measured.predicted_runs import Conditions, PredictedRun, predict_runs
 from sweep.measured.runs import PARTS, Times, read_runs
 
@@ -28,6 +27,8 @@ def compare(
     line.
     """
     runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
+    from sweep.measured.anomalies import find_anomaly  # late: JAX comes with it
+
     rows = [_make_row(run, find_anomaly(run, runs)) for run in runs]
     return {"rows": rows, "summary": summarise_accuracy(rows)}
 

@@ -13,9 +13,8 @@ from typing import Any
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
+from sweep.cells.configuration import Configuration
 from sweep.measured.runs import MeasuredRun, Times
-from sweep.questions.configuration import Configuration
-from sweep.questions.predict import predict_grid
 
 AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
@@ -80,6 +79,8 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
         if identify_case(row) not in grids:
             with name_column(row):
                 grids[identify_case(row)] = conditions.make_case(row).grid()
+    from sweep.questions.predict import predict_grid  # late: JAX comes with it
+
     answers = {key: predict_grid(grid) for key, grid in grids.items()}
     return tuple(
         PredictedRun(row, conditions.make_case(row), grids[key], answers[key])

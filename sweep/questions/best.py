@@ -2,24 +2,20 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from grids.grid import Grid
+from sweep.answers.degrees import list_degrees, mark_batch
+from sweep.answers.frames import tabulate
+from sweep.answers.objectives import Aim, Goal, Price, count_hours
+from sweep.answers.system_settings import add_software
+from sweep.cells.selection import Selection, locate_row
+from sweep.cells.source import Source, open_source
+from sweep.cells.space import Space, list_given, open_space
 from sweep.cube.store import Cube
-from sweep.questions.batch_marks import mark_batch
-from sweep.questions.compared_systems import add_software
-from sweep.questions.degrees import list_degrees
-from sweep.questions.objectives import Aim, Goal, Price, count_hours
 from sweep.questions.picks import PLACE, pick_strategies
-from sweep.questions.row_places import locate_row
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, list_given, open_space
-from sweep.questions.summary_table import Source, open_source
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -27,7 +23,7 @@ Row = dict[str, Any]
 MOST_RANGES = 1000
 
 
-def best(
+def rank_strategies(
     cube: Source,
     selection: Selection | None = None,
     objective: Goal = "epoch_time",
@@ -36,7 +32,7 @@ def best(
     max_global_batch: int | None = None,
     across: bool = False,
     why: bool | None = None,
-) -> "pd.DataFrame":
+) -> list[Row]:
     """A row for each strategy in each (model, dataset, system) of the slice, the best first.
 
     `cube` is a Dataset, or a slice of one, or the place of a store. Each strategy with its best
@@ -50,34 +46,9 @@ def best(
     `faster_than_next`: the probability that it takes less time than the second; None where there
     are more than 1,000 rows. `limit` is empty, or marks a global batch beyond the data set. A
     strategy that is nowhere allowed has no rank, `limit` lists why, the most frequent reason first,
-    and `rejection` what of its nearest cell would have to change (`sweep.questions.rejection`):
+    and `rejection` what of its nearest cell would have to change (`sweep.answers.rejection`):
     with `why`, which by default is so of all but stores, whose summaries answer at once.
     """
-    import pandas as pd
-
-    rows = rank_strategies(
-        cube,
-        selection,
-        objective,
-        price=price,
-        max_global_batch=max_global_batch,
-        across=across,
-        why=why,
-    )
-    return pd.DataFrame(rows, dtype=object)  # whole numbers stay, beside None
-
-
-def rank_strategies(
-    cube: Source,
-    selection: Selection | None = None,
-    objective: Goal = "epoch_time",
-    *,
-    price: Price = None,
-    max_global_batch: int | None = None,
-    across: bool = False,
-    why: bool | None = None,
-) -> list[Row]:
-    """The rows of `best` as plain data, without pandas, which takes long to import."""
     aim = Aim(objective, price)
     cube = open_source(cube)  # once for all: each opening reads and checks the root again
     picks = list(pick_strategies(cube, selection, aim, max_global_batch))
@@ -92,6 +63,9 @@ def rank_strategies(
         ranked += _add_chances(space.grid, list(_rank_rows(some, aim.goal)), aim, unsure)
     explains = not isinstance(cube, Cube) if why is None else why
     return add_software(space.systems, [_add_rejection(space, row, explains) for row in ranked])
+
+
+best = tabulate("best", rank_strategies)
 
 
 def _describe_pick(grid: Grid, pick: Row, aim: Aim) -> Row:
@@ -161,7 +135,7 @@ def _add_chances(grid: Grid, ranked: list[Row], aim: Aim, unsure: bool) -> list[
     told = [{name: each for name, each in row.items() if name != "trains"} for row in ranked]
     if grid.spec.oracle != "machine":
         return told
-    from sweep.questions.chances import list_chances, list_nothing  # late: JAX comes with it
+    from sweep.answers.probability import list_chances, list_nothing  # late: JAX comes with it
 
     if not unsure:
         nothing = list_nothing(any(row["trains"] for row in ranked))
@@ -174,7 +148,7 @@ def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
     """The row, of a loser with its distance from what is allowed."""
     if row["feasible"] or not explains:
         return row | {"rejection": None}
-    from sweep.questions.rejection import explain_rejection  # late: JAX comes with it
+    from sweep.answers.rejection import explain_rejection  # late: JAX comes with it
 
     given = {name: np.array([row[name]], float) for name in list_given(space.axes)}
     own = replace(space, axes={**space.axes, **given})

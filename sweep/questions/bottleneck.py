@@ -6,7 +6,7 @@ the system (ParaDL, section 5.3: what the oracle is to detect).
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,18 +15,17 @@ from grids.models.layers import Floats
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from kernels.terms import list_terms
+from sweep.answers.degrees import list_degrees
+from sweep.answers.draws import PARTS, draw_terms
+from sweep.answers.frames import tabulate
+from sweep.answers.memory_parts import list_memory_parts
+from sweep.answers.numbers import find_range, name_percentiles, name_range
+from sweep.answers.row_cases import build_row_case, read_choice
+from sweep.answers.system_settings import add_software
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.cells.space import Space, open_space, write_axis
 from sweep.cube.variables import name_limits
-from sweep.questions.compared_systems import add_software
-from sweep.questions.degrees import list_degrees
-from sweep.questions.draws import PARTS, PERCENTS, draw_terms, find_range, name_range
-from sweep.questions.memory_parts import list_memory_parts
-from sweep.questions.row_cases import build_row_case, read_choice
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space, write_axis
-from sweep.questions.summary_table import Source
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Row = dict[str, Any]
 
@@ -87,9 +86,9 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 
 
-def bottleneck(
+def list_bottlenecks(
     cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
-) -> "pd.DataFrame":
+) -> list[Row]:
     """A row for each strategy and PE count of the slice, eight of them a line.
 
     Columns: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
@@ -99,18 +98,12 @@ def bottleneck(
     `shares_p10` and so on, and `binds_probability`: in what part of the draws that term is the
     largest. Of other axes than the PE counts four values at most; of `best` what was chosen.
     """
-    import pandas as pd
-
-    return pd.DataFrame(list_bottlenecks(cube, selection, max_global_batch), dtype=object)
-
-
-def list_bottlenecks(
-    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
-) -> list[Row]:
-    """The rows of `bottleneck` as plain data."""
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
     return add_software(space.systems, rows)
+
+
+bottleneck = tabulate("bottleneck", list_bottlenecks)
 
 
 def _list_rows(space: Space, index: Index) -> list[Row]:
@@ -174,8 +167,8 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
         **name_range("share", shares[row["binds"]]),
         **name_range("computing", sum(shares[name] for name in list_terms("compute"))),
         **{
-            f"shares_p{percent}": {name: each[n] for name, each in ranges.items()}
-            for n, percent in enumerate(PERCENTS)
+            key: {name: ends[n] for name, ends in ranges.items()}
+            for n, key in enumerate(name_percentiles("shares"))
         },
         "binds_probability": float(np.mean(shares[row["binds"]] == largest)),
     }

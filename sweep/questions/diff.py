@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from grids.reading.errors import InputError
-from sweep.cube.difference import list_differences
-from sweep.cube.layout import SERIAL
-from sweep.cube.store import Cube
-from sweep.cube.variables import Arrays
-from sweep.questions.changes import Changes, Flips
-from sweep.questions.parts import (
+from sweep.cells.parts import (
     Part,
     find_positions,
     list_axes,
@@ -25,9 +20,13 @@ from sweep.questions.parts import (
     read_places,
     read_versions,
 )
-from sweep.questions.selection import Positions, Selection
-from sweep.questions.summary_table import Source, open_computed
-from sweep.questions.winners import Winners, list_changed_winners
+from sweep.cells.selection import Positions, Selection
+from sweep.cells.source import Source, open_computed
+from sweep.cube.difference import list_differences
+from sweep.cube.layout import SERIAL
+from sweep.cube.store import Cube
+from sweep.cube.variables import Arrays
+from sweep.questions.changes import Changes, Flips, Winners, list_changed_winners
 
 if TYPE_CHECKING:
     import xarray as xr

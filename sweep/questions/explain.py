@@ -13,16 +13,16 @@ from kernels.case import Case
 from kernels.collectives import Algorithm
 from kernels.exchanges import count_sent
 from kernels.terms import TERMS
+from sweep.answers.fits import find_smallest_group
+from sweep.answers.numbers import finite, number
+from sweep.cells.configuration import ONLY, Configuration
+from sweep.explanation.launch import describe_launch
+from sweep.explanation.layer_rows import list_layers
+from sweep.explanation.memory_formulas import list_memory_formulas
+from sweep.explanation.symbols import list_symbols
+from sweep.explanation.time_formulas import Formula, select_formulas
 from sweep.questions.bottleneck import tell_what_binds
-from sweep.questions.configuration import ONLY, Configuration
-from sweep.questions.formulas import Formula, select_formulas
-from sweep.questions.launch import describe_launch
-from sweep.questions.layer_rows import list_layers
-from sweep.questions.memory_formulas import list_memory_formulas
-from sweep.questions.plain_numbers import finite, number
 from sweep.questions.predict import choose_case, describe_case
-from sweep.questions.smallest_group import find_smallest_group
-from sweep.questions.symbols import list_symbols
 
 Row = dict[str, Any]
 
@@ -88,7 +88,7 @@ def explain_grid(grid: Grid) -> Row:
 
 def _find_gamma(case: Case) -> float:
     """What buffer reuse leaves of Table III's memory; the machine oracle knows tensors."""
-    return number(case.run.gamma) if case.options.memory == "bound" else 1.0
+    return number(case.run.gamma) if case.options.oracle == "paper" else 1.0
 
 
 def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
@@ -153,26 +153,36 @@ def _list_values(case: Case, predicted: Row) -> dict[str, float]:
     # replicas.
     ring = predicted["pe"] if number["replicated"] else predicted["replicas"]
     several = number["pipelined"] and p2 > 1
+    is_machine = case.options.oracle == "machine"
     return parameters | {
         "b": b,
         "p2": p2,
         "steps": p2 + parameters["segments"] - 1 if several else 1,
-        "fixed": number["fixed"],
-        "launches": number["launches"],
-        "logged": number["logged"] if p2 > 1 else 0.0,
         "p": predicted["pe"],
         "across": (1 / parameters.get("accumulate", 1)) if predicted["replicas"] > 1 else 0.0,
         "ring": ring,
         "work": number["forward_backward"],
         "update": number["update"],
-        "gradient_bytes": parameters.get("gradient_delta", delta)
-        * (number["gradient"] if case.options.network == "levels" else count_sent(case)),
+        "gradient_bytes": delta * number["gradient"],
         "gathers": number["gathers"],
         "gathered_bytes": b * delta * number["gathered"],
         "halos": number["halo_exchanges"],
         "halo_bytes": b * delta * number["halo_items"],
         "split_bytes": b * delta * number["split_items"],
         "stage_bytes": b / predicted["parameters"]["segments"] * delta * number["stage_items"],
+        **(_list_machine_values(case, number, predicted) if is_machine else {}),
+    }
+
+
+def _list_machine_values(
+    case: Case, number: Mapping[str, float], predicted: Row
+) -> dict[str, float]:
+    """The numbers that formulas of the machine oracle alone name."""
+    return {
+        "fixed": number["fixed"],
+        "launches": number["launches"],
+        "logged": number["logged"] if predicted["group"] > 1 else 0.0,
+        "gradient_bytes": predicted["parameters"]["gradient_delta"] * count_sent(case),
         "path_messages": number["path_messages"],
-        "path_bytes": b * delta * number["path_items"],
+        "path_bytes": predicted["batch"] * predicted["parameters"]["delta"] * number["path_items"],
     }

@@ -18,9 +18,9 @@ from kernels.compiled import fetch
 from kernels.output_slopes import differentiate_epoch
 from kernels.places import read_parameter
 from kernels.stored import name_elasticity
+from sweep.cells.design_space import make_product
 from sweep.cube.coordinates import describe_coordinate, list_coordinates
 from sweep.engine.compile_cache import keep_programs
-from sweep.questions.predict_many import make_grid
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +62,7 @@ def grad(
     if dataset is not None:
         axes["dataset"] = dataset
     outputs = [name_elasticity(TIME, name) for name in names]
-    grid = make_grid(axes, parameters or {}, {**(settings or {}), "outputs": outputs})
+    grid = make_product(axes, parameters or {}, {**(settings or {}), "outputs": outputs})
     keep_programs()
     arrays = {name: np.full(grid.shape, np.nan) for name in _list_variables(names)}
     for index in product(*(range(len(grid.labels[dim])) for dim in LABELS)):

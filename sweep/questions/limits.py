@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.statistics import BEST
+from sweep.answers.degrees import mark_cell
+from sweep.answers.objectives import Aim, Goal
+from sweep.answers.reasons import write_each
+from sweep.answers.system_settings import add_columns
+from sweep.cells.lines import Columns
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source, open_source, read_machine_grid, summarise_slice
+from sweep.cells.space import open_space
 from sweep.cube.statistics import EFFICIENCY
-from sweep.cube.variables import name_limits
-from sweep.questions.batch_marks import mark_cell
-from sweep.questions.compared_systems import add_columns
-from sweep.questions.lines import Columns
-from sweep.questions.objectives import Aim, Goal
-from sweep.questions.selection import Selection
-from sweep.questions.space import open_space
-from sweep.questions.summary_table import Source, open_source, read_machine_grid, summarise_slice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +136,7 @@ def _make_columns(
     return {
         **add_columns(space.systems, axes),
         "largest_pe": _mask_nothing(columns["largest_pe"]),
-        "forbidden_by": _name_reasons(columns["forbidden_by"]),
+        "forbidden_by": write_each(columns["forbidden_by"], END),
         **best,
         "efficient_pe": _mask_nothing(columns[names["efficient_pe"]]),
         **_list_marks(space.grid, axes | {"pe": best[names["pe"]]}),
@@ -160,11 +160,3 @@ def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
     masked = values.astype(object)
     masked[~(values > 0)] = None
     return masked
-
-
-def _name_reasons(flags: NDArray[Any]) -> NDArray[Any]:
-    """The names of the flags in words, of each line."""
-    # Texts of the few kinds of flags, not of each of perhaps millions of lines.
-    kinds, at = np.unique(flags, return_inverse=True)
-    texts = [", ".join(name_limits(int(each))) or END for each in kinds]
-    return np.array(texts, object)[at]

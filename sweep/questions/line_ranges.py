@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
@@ -15,11 +14,11 @@ from kernels.flags import FORBIDS
 from kernels.oracle import answer_case, settle_choices
 from kernels.outputs import compute_outputs
 from kernels.statistics import BEST, Objective
-from sweep.questions.draws import PERCENTS, draw_epochs, draw_times
-from sweep.questions.plain_numbers import finite, number
-from sweep.questions.row_cases import build_row_case
-from sweep.questions.row_places import locate_row
-from sweep.questions.space import Space
+from sweep.answers.draws import draw_epochs, draw_times
+from sweep.answers.numbers import finite, name_percentiles, number, pick_range
+from sweep.answers.row_cases import build_row_case
+from sweep.cells.selection import locate_row
+from sweep.cells.space import Space
 
 Row = dict[str, Any]
 
@@ -40,31 +39,28 @@ def list_line_ranges(
     if pe is None:
         return name_ranges(objective)
     told = {name: row[name] for name in space.grid.dims if name != "pe"}
-    times = tuple(f"{objective}_p{percent}" for percent in PERCENTS)
+    times = name_percentiles(objective)
     outputs = compute_outputs(build_row_case(space.grid, told | {"pe": pe}), names=times)
     counts = _thin(space.axes["pe"], [row["largest_pe"], pe, row["efficient_pe"]])
     fastest, efficient = _draw_counts(space.grid, told, counts, efficiency, objective)
     return {
         **dict(
             zip(
-                (f"{names['time']}_p{percent}" for percent in PERCENTS),
+                name_percentiles(names["time"]),
                 (finite(number(outputs[name])) for name in times),
                 strict=True,
             )
         ),
-        **_name_counts(names["pe"], fastest),
-        **_name_counts("efficient_pe", efficient),
+        **pick_range(names["pe"], fastest, _write_count),
+        **pick_range("efficient_pe", efficient, _write_count),
     }
 
 
 def name_ranges(objective: Objective) -> Row:
     """The same keys where nothing is known."""
     names = BEST[objective]
-    return {
-        f"{name}_p{percent}": None
-        for name in (names["time"], names["pe"], "efficient_pe")
-        for percent in PERCENTS
-    }
+    keys = (names["time"], names["pe"], "efficient_pe")
+    return dict.fromkeys(name for key in keys for name in name_percentiles(key))
 
 
 def _draw_counts(
@@ -109,14 +105,8 @@ def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
     return trainings
 
 
-def _name_counts(name: str, counts: NDArray[Any]) -> Row:
-    """Percentiles of PE counts, each one of them; None for none."""
-    shares = [percent / 100 for percent in PERCENTS]
-    found = np.quantile(counts, shares, method="inverted_cdf")
-    return {
-        f"{name}_p{percent}": int(each) or None
-        for percent, each in zip(PERCENTS, found, strict=True)
-    }
+def _write_count(count: float) -> int | None:
+    return int(count) or None
 
 
 def _thin(counts: Floats, kept: list[int | None]) -> Floats:

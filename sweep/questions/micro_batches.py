@@ -13,7 +13,7 @@ from grids.models.layers import MOST_LAYERS
 from grids.placing.piped import Piped, divide_graph, unroll_graph
 from grids.placing.problem import Placement, Problem, pose_problem
 from grids.reading.errors import InputError, shorten
-from sweep.questions.graph_of import Asked
+from sweep.questions.timed_graph import Asked
 
 Sizes = int | Sequence[int]  # how many there are; or the samples of each
 OPTION = "micro_batches"

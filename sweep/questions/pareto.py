@@ -1,6 +1,6 @@
 """Pareto: the configurations of which none is both faster and cheaper."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any, Literal, get_args
 
@@ -9,25 +9,26 @@ from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.statistics import Objective
-from sweep.cube.variables import Arrays
-from sweep.questions.compared_systems import add_software
-from sweep.questions.parts import Part, expect_variables, list_axes, read_grid_of, read_parts
-from sweep.questions.selection import Selection
-from sweep.questions.space import open_space
-from sweep.questions.summary_table import (
+from sweep.answers.objectives import HOUR, check_price, look_up_price
+from sweep.answers.system_settings import add_software
+from sweep.cells.parts import Part, expect_variables, list_axes, read_grid_of, read_parts
+from sweep.cells.selection import Selection
+from sweep.cells.source import (
     Source,
     expect_epochs,
     expect_objective,
     open_computed,
 )
+from sweep.cells.space import list_given, open_space
+from sweep.cube.variables import Arrays
 
 Row = dict[str, Any]
 Against = Literal["pe-hours", "cost", "memory"]
 Prices = float | Mapping[str, float]
 
-# What a front is of: times of other models or data sets are no alternatives.
+# A front is of one model and data set: times of others are no alternatives. Nor are other values
+# of a machine's parameters, which nobody chooses.
 PLACE = ("model", "dataset")
-SECONDS = 3600
 
 
 def pareto(
@@ -40,11 +41,12 @@ def pareto(
 ) -> list[Row]:
     """The non-dominated cells of each model and data set, the fastest first, as plain data.
 
-    `cube` is a Dataset or the place of a store. A row: the labels and axes of a feasible cell, its
-    epoch_time or train_time [s] and its pe_hours, cost or memory [bytes a PE], of an epoch or until
-    the target: no other feasible cell of the slice has less of one and no more of the other. Of
-    cells that are equal in both the first is listed. price: of a PE-hour, for all systems or by
-    name. All cells are read, a block at a time.
+    `cube` is a Dataset or the place of a store. Parameters of a machine that are axes, such as a
+    bandwidth, are given: each value has a front of its own. A row: the labels and axes of a
+    feasible cell, its epoch_time or train_time [s] and its pe_hours, cost or memory [bytes per PE],
+    of an epoch or until the target: no other feasible cell of the front has less of one and no more
+    of the other. Where cells are equal in both, the first is listed. price: of a PE-hour, for all
+    systems or by name. All cells are read, a block at a time.
 
     InputError: an unknown name, a price that is missing, a cube without its cells.
     """
@@ -56,16 +58,16 @@ def pareto(
     names += ["memory"] if against == "memory" else []
     names += ["train_time"] if objective == "train_time" else []
     expect_variables(source, names)
-    fronts: dict[tuple[str, ...], Arrays] = {}
+    fronts: dict[tuple[Any, ...], Arrays] = {}
     for part in read_parts(source, names, chosen):
-        costs = _count_costs(part, _find_time(part, objective), against, price)
-        for place in product(*(range(len(part.coordinates[dim])) for dim in PLACE)):
-            key = tuple(str(part.coordinates[d][at]) for d, at in zip(PLACE, place, strict=True))
-            cells = _take_cells(part, place, _find_time(part, objective), costs, fronts.get(key))
+        times = part.epoch_time if objective == "epoch_time" else part.arrays["train_time"]
+        costs = _count_costs(part, times, against, price)
+        for place in _list_places(part):
+            key = tuple(part.coordinates[dim][at] for dim, at in place.items())
+            cells = _take_cells(part, place, times, costs, fronts.get(key))
             fronts[key] = merge_fronts(fronts.get(key), cells)
-    own = {"pe-hours": "pe_hours"}.get(against, against)
     columns = (*list_axes(source), "time", "cost")
-    named = {"time": objective, "cost": own}
+    named = {"time": objective, "cost": against.replace("-", "_")}
     rows = [row for each in fronts.values() for row in _list_rows(each, columns, named)]
     return add_software(open_space(source, chosen).systems, rows)
 
@@ -85,16 +87,27 @@ def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:
     return {name: values[kept] for name, values in both.items()}
 
 
+def _list_places(part: Part) -> Iterator[dict[str, int]]:
+    """The positions of each front of a part, along the dimensions that fronts keep apart."""
+    dims = (*PLACE, *list_given(part.coordinates))
+    for place in product(*(range(len(part.coordinates[dim])) for dim in dims)):
+        yield dict(zip(dims, place, strict=True))
+
+
 def _take_cells(
     part: Part,
-    place: tuple[int, ...],
+    place: Mapping[str, int],
     times: NDArray[Any],
     costs: NDArray[Any],
     front: Arrays | None,
 ) -> Arrays:
-    """The feasible cells of a model and data set that no cell of the front dominates."""
-    time, cost = times[place].reshape(-1), costs[place].reshape(-1)
-    at = np.flatnonzero(part.feasible[place].reshape(-1) & ~np.isnan(time) & ~np.isnan(cost))
+    """The feasible cells of a place that no cell of its front dominates."""
+    index = tuple(
+        slice(place[dim], place[dim] + 1) if dim in place else slice(None)
+        for dim in part.coordinates
+    )
+    time, cost = times[index].reshape(-1), costs[index].reshape(-1)
+    at = np.flatnonzero(part.feasible[index].reshape(-1) & ~np.isnan(time) & ~np.isnan(cost))
     time, cost = time[at].astype(float), cost[at].astype(float)
     if front is not None and len(front["time"]):
         # The cheapest of the front that is no slower: 0 where all are.
@@ -102,28 +115,20 @@ def _take_cells(
         cheapest = np.concatenate([[np.inf], front["cost"]])[no_slower]
         open_to = cost < cheapest
         at, time, cost = at[open_to], time[open_to], cost[open_to]
-    own = merge_fronts(None, {"at": at, "time": time, "cost": cost})
-    indices = np.unravel_index(own["at"], part.shape[len(PLACE) :])
-    rest = list(part.coordinates)[len(PLACE) :]
-    labels = {
-        dim: np.full(len(own["at"]), part.coordinates[dim][i], object)
-        for dim, i in zip(PLACE, place, strict=True)
-    }
-    values = {dim: part.coordinates[dim][i] for dim, i in zip(rest, indices, strict=True)}
-    return {**labels, **values, "time": own["time"], "cost": own["cost"]}
-
-
-def _find_time(part: Part, objective: Objective) -> NDArray[Any]:
-    return part.epoch_time if objective == "epoch_time" else part.arrays["train_time"]
+    kept = merge_fronts(None, {"at": at, "time": time, "cost": cost})
+    positions = np.unravel_index(kept["at"], times[index].shape)
+    labelled = zip(part.coordinates.items(), index, positions, strict=True)
+    values = {dim: known[where][n] for (dim, known), where, n in labelled}
+    return {**values, "time": kept["time"], "cost": kept["cost"]}
 
 
 def _count_costs(
     part: Part, time: NDArray[Any], against: Against, price: Prices | None
 ) -> NDArray[Any]:
-    """What cells cost: PE-hours, money, or bytes a PE."""
+    """The cost of cells: PE-hours, money, or bytes per PE."""
     if against == "memory":
         return part.arrays["memory"]
-    hours: NDArray[Any] = time.astype(float) * part.along("pe") / SECONDS
+    hours: NDArray[Any] = time.astype(float) * part.along("pe") / HOUR
     if against == "pe-hours" or price is None:
         return hours
     return hours * look_up_prices(part.along("system"), price)
@@ -131,16 +136,8 @@ def _count_costs(
 
 def look_up_prices(systems: NDArray[Any], price: Prices) -> NDArray[np.float64]:
     """The price of a PE-hour of each system; InputError: one has none."""
-    if not isinstance(price, Mapping):
-        return np.full(systems.shape, float(price))
-    for name in map(str, systems.reshape(-1)):
-        if name not in price:
-            raise InputError(
-                f"no price of {shorten(name)}", where="price", advice=f"add {name}=PRICE"
-            )
-    return np.array([float(price[str(name)]) for name in systems.reshape(-1)]).reshape(
-        systems.shape
-    )
+    prices = [look_up_price(price, str(name)) for name in systems.reshape(-1)]
+    return np.array(prices, float).reshape(systems.shape)
 
 
 def _check(against: str, objective: str, price: Prices | None) -> None:
@@ -157,11 +154,7 @@ def _check(against: str, objective: str, price: Prices | None) -> None:
             where="price",
             advice="of a PE-hour, such as 1.5",
         )
-    listed = (
-        list(price.values()) if isinstance(price, Mapping) else [1.0 if price is None else price]
-    )
-    if not all(isinstance(each, int | float) and 0 < each < np.inf for each in listed):
-        raise InputError(f"expected numbers above 0, got {shorten(price)}", where="price")
+    check_price(price)
 
 
 def _list_rows(front: Arrays, columns: tuple[str, ...], named: Mapping[str, str]) -> list[Row]:

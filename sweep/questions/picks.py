@@ -15,14 +15,14 @@ from grids.entries.parameters import GIVEN
 from grids.grid import LABELS, Grid
 from kernels.flags import FORBIDS, Limit
 from kernels.statistics import BEST, COUNT, Objective
+from sweep.answers.objectives import Aim
+from sweep.answers.reasons import rank_limits, rank_reasons
+from sweep.cells.lines import Columns, split_groups
+from sweep.cells.selection import Selection
+from sweep.cells.source import CHOSEN, Source, open_source, read_cells, summarise_slice
+from sweep.cells.space import list_given, read_grid, write_axis
 from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
-from sweep.questions.lines import Columns, split_groups
-from sweep.questions.objectives import Aim
-from sweep.questions.row_places import CHOSEN
-from sweep.questions.selection import Selection
-from sweep.questions.space import list_given, read_grid, write_axis
-from sweep.questions.summary_table import Source, open_source, read_cells, summarise_slice
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -112,7 +112,7 @@ def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
                 if axis in GIVEN
             }
             if np.isnan(allowed[own]).all():
-                yield labels | _pick_nothing(axes, place, _count_flags(limit[own]))
+                yield labels | _pick_nothing(axes, place, rank_limits(limit[own]))
                 continue
             at = np.unravel_index(int(np.nanargmin(allowed[own])), allowed[own].shape)
             chosen = {
@@ -135,7 +135,7 @@ def _list_places(part: "xr.Dataset", axes: list[str]) -> Iterator[tuple[slice, .
 
 def _read_arrays(part: "xr.Dataset", axes: list[str], trains: bool) -> dict[str, NDArray[Any]]:
     """Times, memory and what was chosen [axes], PE counts first; epochs where they are asked."""
-    from sweep.questions.computed import add_epochs
+    from sweep.cells.computed_summary import add_epochs
 
     part = add_epochs(part) if trains else part.drop_vars("epochs", errors="ignore")
     names = ("comp_time", "comm_time", "memory", "epochs", *CHOSEN.values())
@@ -173,20 +173,4 @@ def _pick_nothing(axes: list[str], given: Row, reasons: list[str]) -> Row:
 
 def _count_reasons(lines: Columns) -> list[str]:
     """Names of what forbids the cells of lines, the most frequent first."""
-    return _sort_reasons(
-        {name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)}
-    )
-
-
-def _count_flags(limit: NDArray[Any]) -> list[str]:
-    """Names of what forbids cells, the most frequent first."""
-    flags = {name: Limit[name.upper()] for name in name_limits(FORBIDS)}
-    return _sort_reasons(
-        {name: int(((limit & flag.value) > 0).sum()) for name, flag in flags.items()}
-    )
-
-
-def _sort_reasons(counts: Mapping[str, int]) -> list[str]:
-    # Of equal counts the first in the order of `Limit`.
-    frequent = sorted(counts.items(), key=lambda item: -item[1])
-    return [name for name, count in frequent if count]
+    return rank_reasons({name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)})

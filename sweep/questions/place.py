@@ -17,7 +17,6 @@ from grids.placing.problem import Problem
 from grids.placing.solve import Answer, Tell, solve
 from grids.reading.errors import InputError, shorten
 from sweep.errors import RunError
-from sweep.questions.graph_of import Asked, choose_graph
 from sweep.questions.micro_batches import (
     Posed,
     Sizes,
@@ -25,6 +24,7 @@ from sweep.questions.micro_batches import (
     place_stages,
     pose_piped,
 )
+from sweep.questions.timed_graph import Asked, choose_graph
 
 Row = dict[str, Any]
 MOST_SECONDS = 7 * 24 * 3600.0

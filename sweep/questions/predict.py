@@ -11,15 +11,16 @@ from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case, settle_choices
 from kernels.terms import TERMS
+from sweep.answers.case_numbers import parameters
+from sweep.answers.fits import find_smallest_group
+from sweep.answers.intervals import list_intervals
+from sweep.answers.memory_parts import list_memory_parts
+from sweep.answers.numbers import finite, number
+from sweep.cells.configuration import ONLY, Configuration, expect_mapping
+from sweep.cells.design_space import has_several, make_product
+from sweep.cells.memory_cube import compute_cells
 from sweep.cube.variables import name_limits
 from sweep.engine.compile_cache import keep_programs
-from sweep.questions.case_parameters import parameters
-from sweep.questions.configuration import ONLY, Configuration, expect_mapping
-from sweep.questions.intervals import list_intervals
-from sweep.questions.memory_parts import list_memory_parts
-from sweep.questions.plain_numbers import finite, number
-from sweep.questions.several import has_several
-from sweep.questions.smallest_group import find_smallest_group
 
 
 @overload
@@ -68,9 +69,8 @@ def predict(
         named["dataset"] = dataset
     fixed = expect_mapping(parameters, "parameters")
     if any(_is_several(name, value) for name, value in {**fixed, **named}.items()):
-        from sweep.questions.predict_many import predict_many  # late: xarray comes with it
-
-        return predict_many(named, fixed, expect_mapping(settings, "settings"))
+        grid = make_product(named, fixed, expect_mapping(settings, "settings"))
+        return compute_cells(grid)
     asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
     return answer_grid(asked.grid())
 

@@ -10,20 +10,20 @@ from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.flags import Limit
 from kernels.statistics import BEST, Objective
-from sweep.cube.statistics import EFFICIENCY
-from sweep.questions.best import rank_strategies
-from sweep.questions.compared_systems import add_software
-from sweep.questions.lines import Lines
-from sweep.questions.picks import PLACE
-from sweep.questions.selection import Selection
-from sweep.questions.space import list_given, open_space
-from sweep.questions.summary_table import (
+from sweep.answers.system_settings import add_software
+from sweep.cells.lines import Lines
+from sweep.cells.selection import Selection
+from sweep.cells.source import (
     Source,
     expect_objective,
     open_computed,
     read_machine_grid,
     summarise_slice,
 )
+from sweep.cells.space import list_given, open_space
+from sweep.cube.statistics import EFFICIENCY
+from sweep.questions.best import rank_strategies
+from sweep.questions.picks import PLACE
 
 if TYPE_CHECKING:
     from grids.grid import Grid
@@ -164,7 +164,7 @@ def _regret_draws(source: Any, selection: Selection | None, objective: Objective
 
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """The rows of one place, of the strategies' best configurations."""
-    from sweep.questions.probability import draw_seconds  # late: JAX comes with it
+    from sweep.answers.probability import draw_seconds  # late: JAX comes with it
     from sweep.questions.scenarios import describe_draw
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]

@@ -13,9 +13,9 @@ from grids.reading.units import format_quantity
 from kernels.case import Case
 from kernels.draws import Uncertainty
 from kernels.software import Software
-from sweep.questions.plain_numbers import number
-from sweep.questions.probability import draw_sample_times
-from sweep.questions.row_cases import build_row_case
+from sweep.answers.numbers import number
+from sweep.answers.probability import draw_sample_times
+from sweep.answers.row_cases import build_row_case
 
 Row = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ at a kink between two of them the derivative is that of the side that was chosen
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,17 +25,15 @@ from kernels.namespace import xp
 from kernels.oracle import answer_case
 from kernels.places import scale_parameters
 from kernels.points import Points, evaluate_points
-from sweep.questions.compared_systems import add_software
-from sweep.questions.degrees import list_degrees
-from sweep.questions.plain_numbers import number
-from sweep.questions.row_cases import build_row_case
-from sweep.questions.selection import Selection
-from sweep.questions.space import Space, open_space, write_axis
-from sweep.questions.summary_table import Source
-from sweep.questions.upgradable import UPGRADABLE, read_value
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sweep.answers.case_numbers import UPGRADABLE, read_value
+from sweep.answers.degrees import list_degrees
+from sweep.answers.frames import tabulate
+from sweep.answers.numbers import number
+from sweep.answers.row_cases import build_row_case
+from sweep.answers.system_settings import add_software
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.cells.space import Space, open_space, write_axis
 
 Row = dict[str, Any]
 
@@ -47,9 +45,9 @@ HALF, DOUBLE = 0.5, 2.0
 NOTHING = 1e-12
 
 
-def sensitivity(
+def list_sensitivities(
     cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
-) -> "pd.DataFrame":
+) -> list[Row]:
     """A row for each allowed cell of the slice and each parameter that its time depends on.
 
     Columns: labels and axes, parameter, `value` in SI units (of several levels the first),
@@ -58,15 +56,6 @@ def sensitivity(
     None where it cannot be so much, as of an efficiency of 0.9. The largest gain comes first in
     each cell. InputError: more than 256 cells a strategy.
     """
-    import pandas as pd
-
-    return pd.DataFrame(list_sensitivities(cube, selection, max_global_batch), dtype=object)
-
-
-def list_sensitivities(
-    cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
-) -> list[Row]:
-    """The rows of `sensitivity` as plain data."""
     space = open_space(cube, selection, max_global_batch)
     space.expect_few(MOST_CELLS)
     rows = [
@@ -76,6 +65,9 @@ def list_sensitivities(
         for row in _list_rows(space, index, cell)
     ]
     return add_software(space.systems, rows)
+
+
+sensitivity = tabulate("sensitivity", list_sensitivities)
 
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:

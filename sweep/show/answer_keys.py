@@ -9,8 +9,8 @@ from typing import Any
 
 from grids.entries.parameters import PARAMETERS
 from kernels.terms import TERMS
+from sweep.answers.units import PREFIXED, UNITS
 from sweep.cube.variables import VARIABLES, name_limits
-from sweep.show.tables import PREFIXED, UNITS
 
 Schema = dict[str, Any]
 

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 from grids.grid import LABELS
-from sweep.show.tables import PREFIXED, UNITS, Format, Row, format_cell, print_table, show
+from sweep.answers.units import PREFIXED, UNITS
+from sweep.show.columns import format_cell
+from sweep.show.tables import Format, Row, print_table, show
 from sweep.show.visible import escape_invisible, tell
 
 # Rows of a table that are shown unless all are asked for: with head and message a small terminal.
 SCREENFUL = 20
 # Rows beyond which a table is not drawn: 32,768 of `limits` took 18.9 s to draw, 0.4 s so.
-LONG = 1000
+LONG = 300
 
 
 def tell_constants(rows: Sequence[Row], keys: Sequence[str]) -> tuple[str, list[Row]]:

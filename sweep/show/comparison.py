@@ -5,7 +5,8 @@ from typing import Any
 
 from grids.reading.units import format_quantity
 from sweep.measured.runs import PARTS
-from sweep.show.tables import Format, Row, format_cell, print_json, print_table, show
+from sweep.show.columns import format_cell
+from sweep.show.tables import Format, Row, print_json, print_table, show
 
 PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 

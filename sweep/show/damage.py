@@ -3,7 +3,8 @@
 from typing import Any
 
 from sweep.cube.layout import DONE
-from sweep.show.tables import Format, Row, format_cell, print_json, print_record, show
+from sweep.show.columns import format_cell
+from sweep.show.tables import Format, Row, print_json, print_record, show
 from sweep.show.visible import escape_invisible
 
 

@@ -2,15 +2,8 @@
 
 from typing import Any
 
-from sweep.show.tables import (
-    Format,
-    Row,
-    format_cell,
-    print_json,
-    print_record,
-    print_table,
-    show,
-)
+from sweep.show.columns import format_cell
+from sweep.show.tables import Format, Row, print_json, print_record, print_table, show
 
 TOP = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),

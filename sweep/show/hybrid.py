@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sweep.show.columns import format_cell
 from sweep.show.comparison import format_percent
-from sweep.show.tables import Format, Row, format_cell, print_json, print_table, show
+from sweep.show.tables import Format, Row, print_json, print_table, show
 from sweep.show.visible import escape_lines
 
 AGAINST = {"same": "data on as many PEs", "best": "data's best up to there"}

@@ -73,7 +73,7 @@ _GAIN = Answer(
 )
 HYBRID = Answer(
     "model dataset? system? batch iteration_time? target epochs splits rows crossovers gain "
-    "warnings",
+    "oracle? precision? software? times? profile? notes warnings",
     own={
         "batch": Key(COUNT, "samples per replica"),
         "system": Key(TEXT, "the machine; null: speed-ups were given"),

@@ -6,7 +6,7 @@ from typing import Any
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
-from sweep.questions.row_places import CHOSEN
+from sweep.cells.source import CHOSEN
 from sweep.show.answers import show_rows, tell_constants
 from sweep.show.ranking import shorten_label
 from sweep.show.tables import Format, Row, show
@@ -93,7 +93,7 @@ def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:
     lines = [
         {
             **_take_place(row),
-            "own": _write(row["parameter"], row["own"]),
+            "this system": _write(row["parameter"], row["own"]),
             "needed": row["reason"] or _write(row["parameter"], row["needed"]),
             **_tell_need(row),
         }

@@ -5,8 +5,8 @@ from typing import Any
 
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
-from sweep.questions.selection import write_value
-from sweep.questions.space import list_given
+from sweep.cells.selection import write_value
+from sweep.cells.space import list_given
 from sweep.show.answers import SCREENFUL, print_headed, tell_constants
 from sweep.show.tables import Format, Row, show
 from sweep.show.visible import tell

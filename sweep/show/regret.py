@@ -6,7 +6,7 @@ from typing import Any
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
-from sweep.questions.compared_systems import PLACES
+from sweep.answers.system_settings import PLACES
 from sweep.show.answers import show_rows, tell_constants
 from sweep.show.tables import Format, Row
 

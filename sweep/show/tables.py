@@ -8,13 +8,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal
 
-from grids.entries.parameters import PARAMETERS
-from grids.reading.units import PREFIXES, format_quantity
 from kernels.terms import TERMS
+from sweep.answers.units import PREFIXED, UNITS
+from sweep.show.columns import Column, format_cell, make_column
 from sweep.show.visible import escape_invisible
-from sweep.show.widths import Column, draw_table, fit_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,31 +21,8 @@ if TYPE_CHECKING:
 Format = Literal["table", "json", "csv"]
 Row = Mapping[str, Any]
 
-# Shown in a column's head, and behind a value that stands alone.
-UNITS = dict.fromkeys(
-    ("epoch_time", "comp_time", "comm_time", "fastest_time", "seconds_per_epoch", *TERMS),
-    "s/epoch",
-) | dict.fromkeys(("train_time", "soonest_time"), "s")
-# Whose percentiles are no seconds.
+# Percentiles that are no seconds.
 COUNTS = ("intervals.epochs",)
-# Shown in a column's head with an SI prefix, or in each cell where no prefix suits them all.
-PREFIXED = {
-    "memory": "B",
-    "memory_parts": "B",
-    "bytes": "B",
-    "macs": "MAC",
-    "iteration_time": "s",
-    "iteration_comp_time": "s",
-    "iteration_comm_time": "s",
-    "seconds_per_iteration": "s",
-    "seconds_per_sample": "s",
-    **dict.fromkeys(("forward", "backward", "overhead"), "s"),
-    **{each.name: each.unit for each in PARAMETERS.values() if each.unit != "1"},
-    "gradient_delta": "B",
-    **dict.fromkeys(("p10", "p50", "p90"), "s"),
-    **dict.fromkeys(("group_latency", "replica_latency", "halo_latency"), "s"),
-    **dict.fromkeys(("group_bandwidth", "replica_bandwidth", "halo_bandwidth"), "B/s"),
-}
 
 
 def show(
@@ -162,19 +138,23 @@ def print_table(
     what the rows that have a value share; None: every column is a column. complete: the format that
     has the columns which a terminal has no room for; they are named below.
     """
-    columns = {key: _format_column(key, rows) for key in _list_columns(rows)}
+    # Late: rich takes 0.05 s to import, and JSON needs none of it.
+    from sweep.show.widths import draw_table
+
+    columns = {key: make_column(key, rows) for key in _list_columns(rows)}
     shared = {} if fixed is None else _find_shared(rows, columns, fixed)
     width = _measure_width()
-    table = fit_columns([each for each in columns.values() if each.key not in shared], width)
-    if table.left_out and len(rows) == 1:
+    kept = [each for each in columns.values() if each.key not in shared]
+    table, left_out = draw_table(kept, width, _choose_rule())
+    if left_out and len(rows) == 1:
         print_record(rows[0], title)  # a line a key loses nothing
         return
     told = [f"{key}: {text}" for key, text in shared.items() if text]
     lines = [
         *([title] if title else []),
         *_join_within(told, width),
-        *draw_table(table, _choose_rule()),
-        *_tell_left_out(table.left_out, complete, width),
+        *table,
+        *_tell_left_out(left_out, complete, width),
     ]
     print("\n".join([*map(escape_invisible, lines), ""]))
 
@@ -220,57 +200,6 @@ def _join_within(parts: Sequence[str], width: int | None) -> list[str]:
     return textwrap.wrap(joined, width, break_long_words=False, break_on_hyphens=False)
 
 
-def _format_column(key: str, rows: Sequence[Row]) -> Column:
-    """A column with its unit in its head, where one prefix suits all of its numbers."""
-    values = [row.get(key) for row in rows]
-    unit = PREFIXED.get(key)
-    size, prefix = _choose_prefix(values) if unit else (None, "")
-    if size is not None:
-        values = [value / size if is_number(value) else value for value in values]
-    told = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
-    return Column(
-        key,
-        (escape_invisible(key), *([] if told is None else [f"[{told}]"])),
-        tuple(_format_lines(value, unit if size is None else None) for value in values),
-        any(map(is_number, values)),
-    )
-
-
-def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
-    """The size and name of an SI prefix for all of the numbers; None: they lie too far apart."""
-    sizes = [abs(float(each)) for each in values if is_number(each) and each]
-    if not sizes or not max(sizes) < 1e4 * min(sizes):  # four digits are shown
-        return None, ""
-    return next((each for each in PREFIXES if max(sizes) >= each[0]), PREFIXES[-1])
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number that is known; yes and no are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
-
-
-def _format_lines(value: object, unit: str | None) -> tuple[str, ...]:
-    """A cell of a table: one line, of a tuple one line an item."""
-    lines = value if isinstance(value, tuple) else (value,)
-    return tuple(escape_invisible(format_cell(each, unit)) for each in lines)
-
-
 def _list_columns(rows: Sequence[Row]) -> list[str]:
     """The columns, in the order in which rows bring them."""
     return list(dict.fromkeys(key for row in rows for key in row))
-
-
-def format_cell(value: object, unit: str | None = None) -> str:
-    """A value as people read it."""
-    if value is None or value != value:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if unit is not None and isinstance(value, int | float):
-        return format_quantity(value, unit)
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:.4g}"
-    if isinstance(value, int | float):
-        # Beyond, not every digit is known: float64 counts exactly to 2**53, 9e15.
-        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

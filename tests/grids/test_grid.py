@@ -118,7 +118,7 @@ def test_options_are_the_specs() -> None:
         "iterations": "ceil",
         "optimizer": "adam",
     }
-    assert grid(changes=changes).options == Options("best", "hierarchical", "ceil", "adam")
+    assert grid(changes=changes).options == Options("paper", "best", "hierarchical", "ceil", "adam")
 
 
 def test_samples_that_do_not_fit_a_model_are_no_problem() -> None:

@@ -12,8 +12,8 @@ from grids.entries.strategies import Strategy
 from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
 from grids.inputs.case import Workload
 from grids.inputs.values import Settings
+from grids.models.flow import SAMPLE
 from grids.models.layers import Layer, LayerTable
-from grids.models.liveness import SAMPLE
 from grids.placing.group import KnownGroups, PlacedGroup
 
 KINDS = (

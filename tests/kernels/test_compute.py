@@ -8,15 +8,14 @@ from toys import LAYERS, PROCESSOR
 
 from kernels.compute import (
     count_fetched,
-    forward_roofline,
-    layer_times,
     roofline,
-    slowdown,
     wait_for_launches,
     without_launches,
 )
+from kernels.formulas import find_slowdown, time_layers
 from kernels.layers import Sequence
 from kernels.options import Options
+from kernels.paper.layers import time_forward
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -31,32 +30,34 @@ def test_roofline_is_the_slower_of_arithmetic_and_traffic() -> None:
 
 
 def test_layers_are_bound_by_arithmetic() -> None:
-    np.testing.assert_allclose(forward_roofline(LAYERS, PROCESSOR, DELTA), FORWARD)
+    np.testing.assert_allclose(time_forward(LAYERS, PROCESSOR, DELTA), FORWARD)
 
 
 def test_a_slow_memory_binds_them_instead() -> None:
     slow = replace(PROCESSOR, memory_bandwidth=1.0)
     expected = [4 * 168, 4 * 480, 4 * 1418]
-    np.testing.assert_allclose(forward_roofline(LAYERS, slow, DELTA), expected)
+    np.testing.assert_allclose(time_forward(LAYERS, slow, DELTA), expected)
 
 
 def test_backward_is_two_forward_passes() -> None:
-    times = layer_times(LAYERS, PROCESSOR, DELTA)
+    times = time_layers(LAYERS, PROCESSOR, DELTA, Options())
     np.testing.assert_allclose(times.forward, FORWARD)
     np.testing.assert_allclose(times.backward, 2 * FORWARD)
 
 
 @pytest.mark.parametrize(("optimizer", "accesses"), [("sgd", 5), ("adam", 7), ("none", 0)])
 def test_an_update_is_bound_by_memory(optimizer, accesses) -> None:
-    update = layer_times(LAYERS, PROCESSOR, DELTA, Options(optimizer=optimizer)).update
+    update = time_layers(LAYERS, PROCESSOR, DELTA, Options(optimizer=optimizer)).update
     expected = accesses * 4 * np.array([76, 296, 1290]) / 1000
     np.testing.assert_allclose(update, expected)
 
 
 def test_a_measured_layer_takes_what_was_measured() -> None:
     seconds = np.array([30.0, 300.0, 3.0])
-    measured = replace(LAYERS, slowdown=slowdown(LAYERS, PROCESSOR, DELTA, seconds))
-    times = layer_times(measured, PROCESSOR, DELTA)
+    measured = replace(
+        LAYERS, slowdown=find_slowdown(LAYERS, PROCESSOR, DELTA, seconds, 1.0, 0.0, Options())
+    )
+    times = time_layers(measured, PROCESSOR, DELTA, Options())
     np.testing.assert_allclose(times.forward, seconds / 3)
     np.testing.assert_allclose(times.forward + times.backward, seconds)
 
@@ -64,16 +65,18 @@ def test_a_measured_layer_takes_what_was_measured() -> None:
 def test_a_measured_layer_gains_from_a_faster_pe_as_the_roofline_does() -> None:
     measured = replace(LAYERS, slowdown=np.full(3, 1.5))
     faster = replace(PROCESSOR, peak_flops=400.0, memory_bandwidth=2000.0)
-    np.testing.assert_allclose(layer_times(measured, faster, DELTA).forward, 1.5 * FORWARD / 2)
+    np.testing.assert_allclose(
+        time_layers(measured, faster, DELTA, Options()).forward, 1.5 * FORWARD / 2
+    )
 
 
-A_PASS = Options(weights_read="pass")
+A_PASS = Options(oracle="machine")
 
 
 def test_a_pass_reads_weights_once() -> None:
     """conv1 and conv2 are bound by arithmetic, fc by its 138 items: 4 B each at 10 B/s."""
     slow = replace(PROCESSOR, memory_bandwidth=10.0)
-    times = layer_times(LAYERS, slow, DELTA, A_PASS)
+    times = time_layers(LAYERS, slow, DELTA, A_PASS)
     np.testing.assert_allclose(times.forward, [4 * 96 / 10, 92.16, 4 * 138 / 10])
     np.testing.assert_allclose(times.backward, 2 * np.asarray(times.forward))
     weights = np.array([76, 296, 1290])
@@ -89,12 +92,12 @@ def test_kinds_reach_their_own_part_of_the_peak() -> None:
     """
     pe = replace(PROCESSOR, convolution_2d=0.5, matrix_product=0.25)
     np.testing.assert_allclose(
-        layer_times(LAYERS, pe, DELTA, A_PASS).forward, [2 * 23.04, 2 * 92.16, 4 * 25.6]
+        time_layers(LAYERS, pe, DELTA, A_PASS).forward, [2 * 23.04, 2 * 92.16, 4 * 25.6]
     )
     few = replace(pe, half_channels=4.0)
     filled = np.array([18 / 22 * 4 / 8, 36 / 40 * 8 / 12, 128 / 132 * 10 / 14])
     np.testing.assert_allclose(
-        layer_times(LAYERS, few, DELTA, A_PASS).forward, [46.08, 184.32, 102.4] / filled
+        time_layers(LAYERS, few, DELTA, A_PASS).forward, [46.08, 184.32, 102.4] / filled
     )
 
 
@@ -103,7 +106,7 @@ def test_volumes_do_not_unroll_their_windows() -> None:
     deep = replace(LAYERS, volumetric=np.array([1.0, 1, 0]))
     filled = np.array([2 / 6 * 4 / 8, 4 / 8 * 8 / 12, 128 / 132 * 10 / 14])
     np.testing.assert_allclose(
-        layer_times(deep, few, DELTA, A_PASS).forward, np.array([23.04, 92.16, 25.6]) / filled
+        time_layers(deep, few, DELTA, A_PASS).forward, np.array([23.04, 92.16, 25.6]) / filled
     )
 
 
@@ -112,7 +115,7 @@ def test_winograd_multiplies_less_in_dense_windows_of_3_x_3_and_stride_1() -> No
     plain = np.array([23.04, 92.16, 25.6])
 
     def take_shares(**changes) -> list[float]:
-        times = layer_times(replace(LAYERS, **changes), fewer, DELTA, A_PASS)
+        times = time_layers(replace(LAYERS, **changes), fewer, DELTA, A_PASS)
         return (plain / np.asarray(times.forward)).tolist()
 
     two, wide = np.ones((3, 3)), np.array(LAYERS.kernel)
@@ -135,32 +138,32 @@ def test_grouped_convolutions_fetch_their_windows() -> None:
     fetched = count_fetched(grouped.flops, grouped.filters, grouped.groups)
     assert fetched.tolist() == [576, 2304, 0]
     np.testing.assert_allclose(
-        layer_times(grouped, pe, DELTA, A_PASS).forward,
+        time_layers(grouped, pe, DELTA, A_PASS).forward,
         [max(23.04, 576 * 4 / 500), max(92.16, 2304 * 4 / 500), 25.6],
     )
     slow = replace(pe, window_fetch=0.01)
     slower = [576 * 4 / 10, 2304 * 4 / 10, 25.6]
-    np.testing.assert_allclose(layer_times(grouped, slow, DELTA, A_PASS).forward, slower)
+    np.testing.assert_allclose(time_layers(grouped, slow, DELTA, A_PASS).forward, slower)
 
 
 def test_a_dense_network_is_what_it_was_bit_for_bit() -> None:
     slow = replace(PROCESSOR, half_channels=16.2, window_fetch=1e-3)
-    known = layer_times(LAYERS, slow, DELTA, A_PASS)
-    told = layer_times(replace(LAYERS, groups=np.ones(3)), slow, DELTA, A_PASS)
+    known = time_layers(LAYERS, slow, DELTA, A_PASS)
+    told = time_layers(replace(LAYERS, groups=np.ones(3)), slow, DELTA, A_PASS)
     assert np.array_equal(known.forward, told.forward)
 
 
 def test_other_layers_move_their_items_as_often_as_is_said() -> None:
     moving = replace(LAYERS, convolution=np.zeros(3), elementwise=np.ones(3))
     pe = replace(PROCESSOR, elementwise_passes=6.0)
-    times = layer_times(moving, pe, DELTA, A_PASS)
+    times = time_layers(moving, pe, DELTA, A_PASS)
     both = np.asarray(times.forward) + np.asarray(times.backward)
     np.testing.assert_allclose(both, 6 * 4 * np.array([96, 192, 138]) / 1000)
 
 
 def test_recomputing_runs_forward_once_more() -> None:
-    once = layer_times(LAYERS, PROCESSOR, DELTA, A_PASS)
-    twice = layer_times(LAYERS, PROCESSOR, DELTA, replace(A_PASS, recompute="full"))
+    once = time_layers(LAYERS, PROCESSOR, DELTA, A_PASS)
+    twice = time_layers(LAYERS, PROCESSOR, DELTA, replace(A_PASS, recompute="full"))
     np.testing.assert_allclose(twice.forward, 2 * np.asarray(once.forward))
     np.testing.assert_allclose(twice.backward, once.backward)
     np.testing.assert_allclose(twice.fixed, 4 / 3 * np.asarray(once.fixed))
@@ -172,8 +175,8 @@ def test_recomputing_runs_forward_once_more() -> None:
 def test_a_measured_network_takes_what_was_measured_with_its_batch(launch) -> None:
     """Eight samples took 4,000 s, (X^4 + (3 o)^4)^(1/4) of X s of the device."""
     seconds = np.array([100.0, 100, 300])
-    slower = slowdown(LAYERS, PROCESSOR, DELTA, seconds, 8.0, launch, A_PASS)
-    times = layer_times(replace(LAYERS, slowdown=slower), PROCESSOR, DELTA, A_PASS)
+    slower = find_slowdown(LAYERS, PROCESSOR, DELTA, seconds, 8.0, launch, A_PASS)
+    times = time_layers(replace(LAYERS, slowdown=slower), PROCESSOR, DELTA, A_PASS)
     a_sample = np.asarray(times.forward) + np.asarray(times.backward)
     device = float((8 * a_sample + np.asarray(times.fixed)).sum())
     assert (device**4 + (3 * launch) ** 4) ** 0.25 == pytest.approx(8 * 500)
@@ -208,7 +211,7 @@ SEQUENCE = Sequence(steps=np.array([5.0, 1, 1]), reads=np.array([11 / 3, 1, 1 / 
 
 
 def test_steps_in_a_row_start_one_by_one_and_read_their_weights() -> None:
-    times = layer_times(replace(LAYERS, sequence=SEQUENCE), PROCESSOR, DELTA, A_PASS)
+    times = time_layers(replace(LAYERS, sequence=SEQUENCE), PROCESSOR, DELTA, A_PASS)
     read = [11 / 3 * 72 + 4, 288 + 8, 1280 / 3 + 10]
     np.testing.assert_allclose(times.fixed, 3 * 4 * np.array(read) / 1000)
     np.testing.assert_array_equal(times.launches, [5, 1, 1])
@@ -217,8 +220,8 @@ def test_steps_in_a_row_start_one_by_one_and_read_their_weights() -> None:
 def test_a_step_of_few_samples_leaves_tiles_empty() -> None:
     layers = replace(LAYERS, sequence=SEQUENCE)
     half = replace(PROCESSOR, half_channels=3.0)
-    full = layer_times(layers, PROCESSOR, DELTA, A_PASS)
-    less = layer_times(layers, half, DELTA, A_PASS)
+    full = time_layers(layers, PROCESSOR, DELTA, A_PASS)
+    less = time_layers(layers, half, DELTA, A_PASS)
     # Forward and for the gradients of what came in, b samples take as long as b + 3.
     longer = np.asarray(less.fixed) - np.asarray(full.fixed)
     np.testing.assert_allclose(longer, [2 * 3 * np.asarray(less.forward)[0], 0, 0])
@@ -227,20 +230,22 @@ def test_a_step_of_few_samples_leaves_tiles_empty() -> None:
 def test_steps_of_elementwise_layers_have_no_tiles() -> None:
     layers = replace(LAYERS, sequence=SEQUENCE, elementwise=np.array([1.0, 0, 0]))
     half = replace(PROCESSOR, half_channels=3.0)
-    full = layer_times(layers, PROCESSOR, DELTA, A_PASS).fixed
-    np.testing.assert_array_equal(layer_times(layers, half, DELTA, A_PASS).fixed, full)
+    full = time_layers(layers, PROCESSOR, DELTA, A_PASS).fixed
+    np.testing.assert_array_equal(time_layers(layers, half, DELTA, A_PASS).fixed, full)
 
 
 def test_a_sequence_of_nothing_is_none() -> None:
     ones = replace(LAYERS, sequence=Sequence(np.ones(3), np.ones(3)))
     for name in ("forward", "backward", "update", "fixed", "launches"):
-        expected = getattr(layer_times(LAYERS, PROCESSOR, DELTA, A_PASS), name)
+        expected = getattr(time_layers(LAYERS, PROCESSOR, DELTA, A_PASS), name)
         np.testing.assert_allclose(
-            getattr(layer_times(ones, PROCESSOR, DELTA, A_PASS), name), expected, 1e-15
+            getattr(time_layers(ones, PROCESSOR, DELTA, A_PASS), name), expected, 1e-15
         )
 
 
 def test_by_table_iii_steps_take_no_time() -> None:
     layers = replace(LAYERS, sequence=SEQUENCE)
-    expected = layer_times(LAYERS, PROCESSOR, DELTA)
-    np.testing.assert_array_equal(layer_times(layers, PROCESSOR, DELTA).forward, expected.forward)
+    expected = time_layers(LAYERS, PROCESSOR, DELTA, Options())
+    np.testing.assert_array_equal(
+        time_layers(layers, PROCESSOR, DELTA, Options()).forward, expected.forward
+    )

@@ -11,14 +11,16 @@ from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
 from kernels.case import Case
 from kernels.division import Division
+from kernels.formulas import time_iteration
+from kernels.group import share
 from kernels.options import Options
 from kernels.software import Software
-from kernels.strategy import group_work, iteration_terms
+from kernels.strategy import group_work
 from kernels.terms import Terms, list_terms
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
-RAILS = Options(network="rails")
+RAILS = Options(oracle="machine")
 ALL = 4 * 1640  # bytes of the gradients
 WINDOW = 2 / 3 * 2 * 21  # seconds of the backward pass
 GROUPS = {
@@ -35,10 +37,13 @@ def terms(
 ) -> Terms:
     places = GROUPS[group] if p2 > 1 else placement()
     division = Division(layers, PROCESSOR, places, p2, 4.0, group, options=options)
-    work, setup = group_work(division, TIMES), run(p1, p2, **changes)
+    # A PE's own part of each layer takes its share of the time.
+    part = share(places.split, p2) if group in ("spatial", "filter", "channel") else np.ones(3)
+    own = replace(TIMES, forward=TIMES.forward * part, backward=TIMES.backward * part)
+    work, setup = group_work(division, own), run(p1, p2, **changes)
     software = software or Software()
     case = Case(work, bounds(), setup, network, PROCESSOR, software=software, options=options)
-    return iteration_terms(case)
+    return time_iteration(case).terms
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "two-level", "auto"])

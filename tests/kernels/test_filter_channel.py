@@ -5,17 +5,19 @@ import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
 from kernels.division import Division
-from kernels.filter_channel import exchanged, work
-from kernels.group import GroupWork
+from kernels.filter_channel import exchanged
 from kernels.options import Options
+from kernels.paper.work import TableWork, reduce_table
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
 
-def by_filter(algorithm="ring") -> GroupWork:
+def by_filter(algorithm="ring") -> TableWork:
     places = placement(split=(1, 1, 0))
-    division = Division(LAYERS, PROCESSOR, places, 2.0, 4.0, "filter", options=Options(algorithm))
-    return work(division, TIMES, "filter")
+    division = Division(
+        LAYERS, PROCESSOR, places, 2.0, 4.0, "filter", options=Options(algorithm=algorithm)
+    )
+    return reduce_table(division, TIMES)
 
 
 def test_the_last_layer_is_not_exchanged() -> None:

@@ -9,15 +9,17 @@ from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 from kernels.division import Division
 from kernels.flags import FORBIDS, MARKS, Limit
 from kernels.limits import early, limits
-from kernels.strategy import group_work
+from kernels.paper.work import reduce_table
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
 
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
-    work = group_work(Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, group), TIMES)
+    work = reduce_table(Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, group), TIMES)
     setup = setup or run()
-    return Limit(int(limits(work, early(bounds(**kept), setup, NETWORK), setup, memory, capacity)))
+    flags_without_memory = early(bounds(**kept), setup, NETWORK)
+    found = limits(work.pipelined, flags_without_memory, setup, memory, capacity)
+    return Limit(int(found))
 
 
 def test_nothing_forbids_a_group_that_fits() -> None:

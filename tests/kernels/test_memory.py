@@ -4,8 +4,9 @@ import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
 from kernels.division import Division
-from kernels.memory import memory
+from kernels.group import find_fullest
 from kernels.options import Options
+from kernels.paper.work import reduce_table
 from kernels.strategy import group_work
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -16,8 +17,8 @@ WHOLE = 4 * (2 * 2 * (224 + 202) + 2 * 1640 + 22)  # b = 2, 4 bytes an item
 def needed(group, split=(1, 1, 0), factors=(1, 1, 1), ends=(3,), p2=1.0, gamma=1.0):
     """Bytes of the toy for 2 samples."""
     places = placement(split, factors, ends)
-    work = group_work(Division(LAYERS, PROCESSOR, places, p2, 4.0, group), TIMES)
-    return memory(work, 2.0, 4.0 * gamma)
+    work = reduce_table(Division(LAYERS, PROCESSOR, places, p2, 4.0, group), TIMES)
+    return 4.0 * gamma * find_fullest(work.activations, work.parameters, 2.0)
 
 
 def test_one_pe_holds_everything() -> None:
@@ -52,7 +53,7 @@ def test_a_group_of_one_holds_as_much_as_one_pe(group) -> None:
 
 def alive(group, p2=1.0, recompute="none", segments=1.0, ends=(3,), factors=(1, 1, 1)):
     """Bytes of the toy for 2 samples, tensor by tensor; 12 bytes a weight."""
-    options = Options(weights_read="pass", memory="liveness", recompute=recompute)
+    options = Options(oracle="machine", recompute=recompute)
     division = Division(
         LAYERS,
         PROCESSOR,
@@ -64,7 +65,8 @@ def alive(group, p2=1.0, recompute="none", segments=1.0, ends=(3,), factors=(1, 
         segments,
         12.0,
     )
-    return float(memory(group_work(division, TIMES), 2.0, 1.0))
+    work = group_work(division, TIMES)
+    return float(find_fullest(work.activations, work.parameters, 2.0))
 
 
 STATES = 12 * (76 + 296 + 1290)

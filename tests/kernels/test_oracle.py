@@ -11,7 +11,8 @@ from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
 from kernels.case import Case
 from kernels.division import Division
 from kernels.flags import FORBIDS, Limit
-from kernels.oracle import Answer, choose_answer, evaluate, reduce_layers
+from kernels.formulas import reduce_layers
+from kernels.oracle import Answer, choose_answer, evaluate
 from kernels.terms import Terms
 
 pytestmark = pytest.mark.usefixtures("in_numpy")

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("in_numpy")
 
 
 def own(group, p2=2.0, **places) -> Layers:
-    options = Options(weights_read="pass")
+    options = Options(oracle="machine")
     return take_own_part(Division(LAYERS, PROCESSOR, placement(**places), p2, 4.0, group, options))
 
 
@@ -29,7 +29,7 @@ def test_by_filter_a_pe_reads_all_and_makes_its_part() -> None:
 
 def test_by_filter_it_reads_the_channels_of_its_groups() -> None:
     """Of 4 groups two PEs have two each; 8 PEs have half a group, and read all of its channels."""
-    options = Options(weights_read="pass")
+    options = Options(oracle="machine")
     layers = replace(LAYERS, groups=np.array([4.0, 1, 1]))
 
     def read(p2: float) -> list[float]:

@@ -69,7 +69,7 @@ def test_peaks_are_of_each_pe_by_itself() -> None:
 
 
 def test_what_comes_from_other_pes_is_held_too() -> None:
-    holding = hold(division(memory="liveness", weights_read="pass"))
+    holding = hold(division(oracle="machine"))
     alone = 4 * (128 + 10)  # the gradients of what fc takes and makes; it keeps nothing
     assert np.ravel(holding.peak).tolist() == [4 * (96 + 128 + 64 + 128), 4 * 128 + alone]
     assert np.ravel(holding.states).tolist() == [10 * (72 + 288 + 12), 10 * 1290]

@@ -9,7 +9,8 @@ from toys import LAYERS, PROCESSOR, TIMES, placement
 from kernels.division import Division
 from kernels.group import Placement
 from kernels.layers import Layers
-from kernels.spatial import halo, layer_halo, split_point, work
+from kernels.paper.work import reduce_table
+from kernels.spatial import halo, layer_halo, split_point
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -95,7 +96,7 @@ def test_the_input_goes_forward_and_the_output_gradient_back() -> None:
 
 
 def test_activations_are_divided_and_weights_replicated() -> None:
-    found = work(divide(LAYERS, placement(factors=(1, 1, 2)), 2.0), TIMES)
+    found = reduce_table(divide(LAYERS, placement(factors=(1, 1, 2)), 2.0), TIMES)
     assert found.forward_backward == (1 + 2 + 4 + 8) / 2 + (2 + 4)
     assert found.update == 0.5 + 1 + 3
     assert found.gradient == 72 + 288 + 1280
@@ -104,13 +105,13 @@ def test_activations_are_divided_and_weights_replicated() -> None:
 
 
 def test_a_layer_that_is_not_split_has_no_halo() -> None:
-    found = work(divide(LAYERS, placement(split=(0, 1, 0), factors=(1, 1, 2)), 2.0), TIMES)
+    found = reduce_table(divide(LAYERS, placement(split=(0, 1, 0), factors=(1, 1, 2)), 2.0), TIMES)
     assert (found.halo_items, found.halo_exchanges) == (48, 1)
 
 
 def test_kernels_of_one_need_no_halo() -> None:
     pointwise = replace(LAYERS, kernel=np.ones((3, 3)))
-    found = work(divide(pointwise, placement(factors=(1, 2, 2)), 4.0), TIMES)
+    found = reduce_table(divide(pointwise, placement(factors=(1, 2, 2)), 4.0), TIMES)
     assert (found.halo_items, found.halo_exchanges) == (0, 0)
 
 

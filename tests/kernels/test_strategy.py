@@ -11,9 +11,10 @@ from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
 from kernels.case import Case
 from kernels.division import Division
+from kernels.formulas import time_iteration
 from kernels.options import Options
+from kernels.paper.work import reduce_table
 from kernels.run import add_terms, extend_to_epoch
-from kernels.strategy import group_work, iteration_terms
 from kernels.terms import TERMS, Terms, list_terms
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
@@ -33,8 +34,9 @@ def terms(group, p1=1.0, p2=1.0, network=NETWORK, options=None, **changes) -> Te
     setup = run(p1, p2, **changes)
     places = GROUPS[group] if p2 > 1 else placement()
     division = Division(LAYERS, PROCESSOR, places, p2, 4.0, group, options=options)
-    work = group_work(division, TIMES)
-    return iteration_terms(Case(work, bounds(), setup, network, PROCESSOR, options=options))
+    work = reduce_table(division, TIMES)
+    case = Case(work, bounds(), setup, network, PROCESSOR, options=options)
+    return time_iteration(case).terms
 
 
 def test_one_pe_computes_and_is_alone() -> None:
@@ -138,7 +140,7 @@ def test_the_best_algorithm_is_the_cheaper_one_layer_by_layer() -> None:
     tree, ring = 3 * (2 + 4 / 2), 7 * (2 + 8 / 8 / 2)
     assert tree < 7 * (2 + 4 / 8 / 2)
     assert ring < 3 * (2 + 8 / 2)
-    found = terms("filter", p2=8.0, options=Options("best"), batch=1 / 64)
+    found = terms("filter", p2=8.0, options=Options(algorithm="best"), batch=1 / 64)
     assert found.layer_collectives == pytest.approx(3 * tree + 3 * ring)
 
 

@@ -14,13 +14,14 @@ from kernels.case import Case
 from kernels.compiled import compiled
 from kernels.division import Division
 from kernels.draws import Uncertainty
+from kernels.formulas import time_iteration
 from kernels.options import Options
 from kernels.percentiles import PERCENTILES
 from kernels.software import Software
 from kernels.strategy import group_work
-from kernels.uncertainty import Spread, draw_times, percentiles, quantile, time_iteration
+from kernels.uncertainty import Spread, draw_times, percentiles, quantile
 
-MACHINE = Options(network="rails", weights_read="pass", memory="liveness")
+MACHINE = Options(oracle="machine")
 draw = compiled(numpy=True)(draw_times)
 
 

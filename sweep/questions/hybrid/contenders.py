@@ -1,9 +1,11 @@
-"""Contenders: data parallelism, and the hybrids that are held against it."""
+"""Contenders: data parallelism, and the hybrids that are compared with it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from grids.entries.strategies import parse_strategy
+from grids.library import find
 from grids.reading.errors import InputError, shorten
 from sweep.questions.hybrid.draws import MOST_CONTENDERS
 
@@ -38,9 +40,15 @@ PAIRS = (
 )
 
 
-def propose_pairs(placed: bool) -> tuple[str, ...]:
-    """Hybrids of pairs; placed: whether the oracle has placements of two PEs."""
-    return tuple(each for each in PAIRS if placed or "placement" not in each)
+def propose_pairs(system: str, settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Hybrids of pairs that the oracle knows, for a system and the keys of a spec beside its axes.
+
+    Placements divide a node, without recomputing, for the machine oracle alone.
+    """
+    even = find("system", system, Path()).pes_per_node % 2 == 0
+    usual = {"oracle": "machine", "recompute": "none"}
+    placed = even and all(settings.get(key, value) == value for key, value in usual.items())
+    return tuple(pair for pair in PAIRS if placed or "placement" not in pair)
 
 
 def list_contenders(
@@ -49,58 +57,24 @@ def list_contenders(
     """Data parallelism, then each hybrid; a speed-up that is given goes before the oracle's."""
     for group, speedup in speedups.items():
         _check_speedup(group, speedup)
-    hybrids = [_read_hybrid(text, speedups) for text in strategies]
-    if hybrids:
-        _expect_groups(hybrids, speedups)
-    else:
-        hybrids = [_name_split(group, speedup) for group, speedup in sorted(speedups.items())]
-    _check_number(hybrids)
-    return (DATA, *hybrids)
-
-
-def _name_split(group: int, speedup: float) -> Contender:
-    """A split that only its speed-up is known of."""
-    return Contender(f"{group}-way", group, speedup, None)
-
-
-def _expect_groups(hybrids: Sequence[Contender], speedups: Mapping[int, float]) -> None:
-    """InputError where a speed-up is of groups that no strategy has."""
-    groups = {each.group for each in hybrids}
+    hybrids = [_read_hybrid(text, speedups) for text in strategies] or [
+        Contender(f"{group}-way", group, speedup, None)
+        for group, speedup in sorted(speedups.items())
+    ]
+    groups = sorted({hybrid.group for hybrid in hybrids})
     stray = next((group for group in speedups if group not in groups), None)
     if stray is not None:
         raise InputError(
             f"no strategy has groups of {stray}",
             where="speedups",
-            advice=f"groups are of {', '.join(map(str, sorted(groups)))}",
+            advice=f"groups are of {', '.join(map(str, groups))}",
         )
-
-
-def _check_number(hybrids: Sequence[Contender]) -> None:
-    """InputError where there are more hybrids than there are draws for."""
     if len(hybrids) >= MOST_CONTENDERS:
         raise InputError(
             f"expected at most {MOST_CONTENDERS - 1} hybrids, got {len(hybrids)}",
             where="strategies",
         )
-
-
-def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
-    """The contender of a strategy; InputError where its groups have no one size above 1."""
-    strategy = parse_strategy(text, "strategies")
-    if not strategy.hybrid:
-        raise InputError(
-            f"expected a hybrid, got {shorten(text)}",
-            where="strategies",
-            advice="such as data+spatial:group=2; data parallelism is always compared",
-        )
-    if not isinstance(strategy.group, int) or strategy.group < 2:
-        raise InputError(
-            f"expected the size of its groups, 2 or more, got {shorten(text)}",
-            where="strategies",
-            advice=f"write {strategy.base}:group=2",
-        )
-    group = strategy.group
-    return Contender(strategy.label, group, speedups.get(group), strategy.label)
+    return (DATA, *hybrids)
 
 
 def _check_speedup(group: int, speedup: float) -> None:
@@ -114,14 +88,36 @@ def _check_speedup(group: int, speedup: float) -> None:
         raise InputError(f"expected a number above 0, got {speedup}", where="speedups")
 
 
+def _read_hybrid(text: str, speedups: Mapping[int, float]) -> Contender:
+    """The contender of a strategy; InputError where its groups have no one size above 1."""
+    strategy = parse_strategy(text, "strategies")
+    if not strategy.hybrid:
+        raise InputError(
+            f"expected a hybrid, got {shorten(text)}",
+            where="strategies",
+            advice="such as data+spatial:group=2; data parallelism is always compared",
+        )
+    group = strategy.group
+    if not isinstance(group, int) or group < 2:
+        raise InputError(
+            f"expected the size of its groups, 2 or more, got {shorten(text)}",
+            where="strategies",
+            advice=f"write {strategy.base}:group=2",
+        )
+    return Contender(strategy.label, group, speedups.get(group), strategy.label)
+
+
 def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tuple[int, ...]:
-    """The PE counts to tell of: those given, or of one number the powers of two up to it."""
-    counts = sorted(set(pe)) if isinstance(pe, Sequence) else _list_powers_of_two(pe)
+    """The PE counts of an answer's rows: those given, or of one number the powers of two up to it,
+    and the number.
+    """
+    powers = () if isinstance(pe, Sequence) else (2**n for n in range(max(pe, 0).bit_length()))
+    counts = sorted({*pe} if isinstance(pe, Sequence) else {*powers, pe})
     if not counts or counts[0] < 1 or counts[-1] > MOST_PES:
         raise InputError(
             f"expected PE counts from 1 to {MOST_PES:,}, got {shorten(pe)}", where="pe"
         )
-    largest = max(contenders, key=lambda each: each.group)
+    largest = max(contenders, key=lambda contender: contender.group)
     if counts[-1] < largest.group:
         raise InputError(
             f"expected {largest.group} or more, the PEs of a group of {largest.label}, "
@@ -129,8 +125,3 @@ def list_counts(pe: int | Sequence[int], contenders: Sequence[Contender]) -> tup
             where="pe",
         )
     return tuple(counts)
-
-
-def _list_powers_of_two(most: int) -> list[int]:
-    """1, 2, 4 ... up to `most`, which is the last."""
-    return sorted({*(2**n for n in range(most.bit_length() if most > 0 else 0)), most})

@@ -3,7 +3,7 @@
 SU = SU^M x SE x N x E(b) / E(b N)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,49 +55,53 @@ class Line:
         return int(np.bitwise_or.reduce(self.limits[group - 1 :: group])) & FORBIDS
 
 
-@dataclass(frozen=True)
-class Paces:
-    """Of each contender SU^M [draw, 1] and SE [draw, count], and limits [count].
-
-    Apart from epochs: how fast samples pass, whatever they are good for.
-    """
-
-    split: Floats
-    efficiency: Floats
-    limits: NDArray[np.uint16]
-
-
-def find_paces(
+def make_lines(
     contenders: Sequence[Contender],
-    times: "dict[str, Times]",
+    times: "Mapping[str, Times]",
+    convergence: Convergence,
     draws: Draws,
+    samples: float,
     most: int,
     efficiency: float | None,
-) -> list[Paces]:
-    """The paces of contenders up to `most` PEs; times by strategy, without any where all is given.
+) -> list[Line]:
+    """The lines of contenders up to `most` PEs, whose replicas take `samples` an iteration.
 
-    efficiency: SE where it is given. A split that only its speed-up is known of scales across its
-    replicas as data parallelism does across as many PEs.
+    times: by strategy, without any where all numbers are given. efficiency: SE where it is given.
     """
     seconds = {
-        each.label: times[each.strategy].draw(draws.errors[:, number])
-        for number, each in enumerate(contenders)
-        if each.strategy in times
+        contender.label: times[contender.strategy].draw(draws.errors[:, number])
+        for number, contender in enumerate(contenders)
+        if contender.strategy in times
     }
-    return [
-        Paces(
-            split=_find_split(each, seconds),
-            efficiency=_find_efficiency(each, seconds, most)
-            if efficiency is None
-            else np.full((1, most), efficiency),
-            limits=_find_limits(each, times, most),
+    lines = []
+    for contender in contenders:
+        replicas = np.arange(1, most + 1) // contender.group
+        batches = replicas * np.float64(samples)
+        epochs = draw_epochs(convergence, batches, draws.laws, draws.stays)
+        alone = draw_epochs(convergence, np.array([samples]), draws.laws, draws.stays)
+        split = _find_split(contender, seconds)
+        if efficiency is None:
+            scaling = _find_efficiency(contender, seconds, replicas)
+        else:
+            scaling = np.full((1, most), efficiency)
+        limits = _find_limits(contender, times, most)
+        speedup = split * scaling * replicas * alone / epochs
+        lines.append(
+            Line(
+                contender=contender,
+                split=float(split[0, 0]),
+                efficiency=scaling[0],
+                epochs=epochs[0],
+                extrapolated=np.array([convergence.is_extrapolated(round(b)) for b in batches]),
+                limits=limits,
+                speedup=np.where((limits & np.uint16(FORBIDS)) > 0, 0.0, speedup),
+            )
         )
-        for each in contenders
-    ]
+    return lines
 
 
-def _find_split(contender: Contender, seconds: dict[str, Floats]) -> Floats:
-    """SU^M [draw, 1]: as given, or of one group alone."""
+def _find_split(contender: Contender, seconds: Mapping[str, Floats]) -> Floats:
+    """SU^M [draw, 1]: as given, or that of one group alone."""
     if contender.split is not None:
         return np.array([[contender.split]])
     group = contender.group
@@ -105,41 +109,24 @@ def _find_split(contender: Contender, seconds: dict[str, Floats]) -> Floats:
     return split
 
 
-def _find_efficiency(contender: Contender, seconds: dict[str, Floats], most: int) -> Floats:
-    """SE [draw, count]: of the contender's own times, or of data's with as many replicas."""
-    group = contender.group
-    own = seconds.get(contender.label)
-    if own is not None:
-        return own[:, group - 1 : group] / own
-    replicas = np.maximum(np.arange(1, most + 1) // group, 1)
+def _find_efficiency(
+    contender: Contender, seconds: Mapping[str, Floats], replicas: NDArray[np.int64]
+) -> Floats:
+    """SE [draw, count]: of the contender's times. A split that only its speed-up is known of scales
+    across its replicas as data parallelism does across as many PEs.
+    """
+    times = seconds.get(contender.label)
+    if times is not None:
+        return times[:, contender.group - 1 : contender.group] / times
     data = seconds["data"]
-    return data[:, :1] / data[:, replicas - 1]
+    return data[:, :1] / data[:, np.maximum(replicas, 1) - 1]
 
 
-def _find_limits(contender: Contender, times: "dict[str, Times]", most: int) -> NDArray[np.uint16]:
+def _find_limits(
+    contender: Contender, times: "Mapping[str, Times]", most: int
+) -> NDArray[np.uint16]:
     """Flags [count]; of a split that the oracle does not know, data's and of counts that divide."""
     strategy = contender.strategy or "data"
     flags = times[strategy].limits if strategy in times else np.zeros(most, np.uint16)
     uneven = np.arange(1, most + 1) % contender.group > 0
     return flags | np.where(uneven, np.uint16(Limit.GROUP_DOES_NOT_DIVIDE), np.uint16(0))
-
-
-def make_line(
-    contender: Contender, paces: Paces, convergence: Convergence, draws: Draws, samples: float
-) -> Line:
-    """The line of a contender whose replicas take `samples` an iteration."""
-    replicas = np.arange(1, len(paces.limits) + 1) // contender.group
-    batches = replicas * np.float64(samples)
-    epochs = draw_epochs(convergence, batches, draws.laws, draws.stays)
-    alone = draw_epochs(convergence, np.array([samples]), draws.laws, draws.stays)
-    speedup = paces.split * paces.efficiency * replicas * alone / epochs
-    forbidden = (paces.limits & np.uint16(FORBIDS)) > 0
-    return Line(
-        contender=contender,
-        split=float(paces.split[0, 0]),
-        efficiency=paces.efficiency[0],
-        epochs=epochs[0],
-        extrapolated=np.array([convergence.is_extrapolated(round(batch)) for batch in batches]),
-        limits=paces.limits,
-        speedup=np.where(forbidden, 0.0, speedup),
-    )

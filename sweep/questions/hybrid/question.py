@@ -5,19 +5,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grids.convergence.entry import Convergence
-from grids.library import find
 from grids.reading.errors import InputError, shorten
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.contenders import Contender, list_contenders, list_counts, propose_pairs
 from sweep.questions.hybrid.draws import make_draws
 from sweep.questions.hybrid.epochs import choose_convergence, count_samples
-from sweep.questions.hybrid.lines import Line, find_paces, make_line
+from sweep.questions.hybrid.lines import Line, make_lines
 from sweep.questions.hybrid.rows import describe_convergence, list_rows, list_splits
 from sweep.questions.hybrid.verdicts import AGAINST, find_crossover, find_gain
 
 if TYPE_CHECKING:
     from grids.grid import Grid
     from sweep.questions.hybrid.times import Times
+
+# What times of the oracle rest on, beside notes.
+BASIS = ("oracle", "precision", "software", "times", "profile")
 
 
 def hybrid(
@@ -38,14 +40,14 @@ def hybrid(
     """Speed-ups to the target accuracy, crossovers and the gain, as `paradl hybrid` prints them.
 
     strategies: hybrids; without them, and without speedups, each that divides a model by pairs.
-    batch: samples a replica. pe: the PE counts to tell of; of one number the powers of two up to
+    batch: samples a replica. pe: the PE counts of the rows; of one number the powers of two up to
     it. speedups: SU^M by M, in the place of the oracle's; scaling_efficiency: SE, likewise.
     convergence: a file of measured epochs, a law, or auto: what the catalogue knows. InputError:
     bad input.
     """
     proposed = not strategies and not speedups
     if proposed:
-        strategies = _propose(system, settings or {})
+        strategies = propose_pairs(system, settings or {})
     contenders = list_contenders(strategies, speedups or {})
     counts = list_counts(pe, contenders)
     _check_numbers(batch, scaling_efficiency)
@@ -53,107 +55,32 @@ def hybrid(
     if scaling_efficiency is None or any(each.split is None for each in contenders):
         axes = {"model": model, "dataset": dataset, "system": system, "batch": batch}
         grid = _build_grid(contenders, axes, parameters or {}, settings or {})
-    names = (model, dataset) if grid is None else _list_names(grid)
-    law = _choose_convergence(convergence, *names, target, grid)
+        model, dataset = grid.labels["model"][0], grid.labels["dataset"][0]
+    law = convergence
+    if not isinstance(law, Convergence):
+        known = grid.datasets[0].samples if grid else None
+        law = choose_convergence(law, model, dataset, target, known)
     times, seconds, samples = _time_contenders(grid, counts[-1], batch)
     _check_batch(samples, law, grid)
-    draws = make_draws()
-    paces = find_paces(contenders, times, draws, counts[-1], scaling_efficiency)
-    lines = [
-        make_line(contender, pace, law, draws, samples)
-        for contender, pace in zip(contenders, paces, strict=True)
-    ]
+    lines = make_lines(
+        contenders, times, law, make_draws(), samples, counts[-1], scaling_efficiency
+    )
     lines, left_out = _leave_out(lines) if proposed else (lines, [])
+    data, *hybrids = lines
     return {
-        "model": names[0],
-        "dataset": names[1] or law.dataset,
+        "model": model,
+        "dataset": dataset or law.dataset,
         "system": grid.labels["system"][0] if grid else None,
         "batch": batch,
         "iteration_time": seconds,
         **describe_convergence(law, samples),
-        "splits": list_splits(lines, given=scaling_efficiency is not None),
+        "splits": list_splits(hybrids, given=scaling_efficiency is not None),
         "rows": list_rows(lines, counts, samples),
-        **_judge_lines(lines),
+        "crossovers": [find_crossover(line, data, way) for line in hybrids for way in AGAINST],
+        "gain": find_gain(hybrids, data),
+        **_name_basis(grid),
         "warnings": [*(grid.warnings if grid else []), *law.warnings, *left_out],
     }
-
-
-def _propose(system: str, settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Hybrids of pairs. Placements divide a node, without recomputing, for the machine oracle."""
-    entry = find("system", system, Path())
-    placed = settings.get("oracle", "machine") == "machine" and entry.pes_per_node % 2 == 0
-    return propose_pairs(placed and settings.get("recompute", "none") == "none")
-
-
-def _leave_out(lines: Sequence[Line]) -> tuple[list[Line], list[str]]:
-    """Lines without the proposed hybrids that can run nowhere, and a note of each of these."""
-    data, *hybrids = lines
-    able = [line for line in hybrids if line.expected.any()]
-    stuck = [line for line in hybrids if not line.expected.any()]
-    if not able:
-        return list(lines), []
-    notes = [
-        f"{line.contender.label} is left out: {', '.join(name_limits(line.find_forbidding()))}"
-        for line in stuck
-    ]
-    return [data, *able], notes
-
-
-def _choose_convergence(
-    convergence: Path | str | Convergence,
-    model: str,
-    dataset: str | None,
-    target: str | None,
-    grid: "Grid | None",
-) -> Convergence:
-    """The law that is given, or of a file, or of the catalogue."""
-    if isinstance(convergence, Convergence):
-        return convergence
-    samples = grid.datasets[0].samples if grid else None
-    return choose_convergence(convergence, model, dataset, target, samples)
-
-
-def _judge_lines(lines: Sequence[Line]) -> dict[str, Any]:
-    """Crossovers of each hybrid, and the gain of the best."""
-    data, *hybrids = lines
-    return {
-        "crossovers": [
-            find_crossover(line, data, against) for line in hybrids for against in AGAINST
-        ],
-        "gain": find_gain(hybrids, data),
-    }
-
-
-def _time_contenders(
-    grid: "Grid | None", most: int, batch: int
-) -> tuple[dict[str, "Times"], float | None, float]:
-    """Times by strategy up to `most` PEs, seconds of one PE's iteration, samples of a replica's."""
-    if grid is None:
-        return {}, None, float(batch)
-    # Here: where all is given, nothing that needs JAX is asked.
-    from sweep.questions.hybrid.times import time_strategies
-
-    times = time_strategies(grid, most)
-    return times, float(times["data"].seconds[0, 0]), times["data"].samples
-
-
-def _build_grid(
-    contenders: Sequence[Contender],
-    axes: Mapping[str, object],
-    parameters: Mapping[str, object],
-    settings: Mapping[str, object],
-) -> "Grid":
-    """The design space that the oracle is asked about; PE counts are put into it later."""
-    from sweep.questions.hybrid.times import build_grid
-
-    strategies = [each.strategy for each in contenders if each.strategy is not None]
-    stated = {name: value for name, value in axes.items() if value is not None}
-    return build_grid({**stated, "strategy": strategies, "pe": 1}, parameters, settings)
-
-
-def _list_names(grid: "Grid") -> tuple[str, str]:
-    """The names of the grid's model and data set."""
-    return grid.labels["model"][0], grid.labels["dataset"][0]
 
 
 def _check_numbers(batch: int, efficiency: float | None) -> None:
@@ -167,16 +94,69 @@ def _check_numbers(batch: int, efficiency: float | None) -> None:
         )
 
 
+def _build_grid(
+    contenders: Sequence[Contender],
+    axes: Mapping[str, object],
+    parameters: Mapping[str, object],
+    settings: Mapping[str, object],
+) -> "Grid":
+    """The design space that the oracle is asked about; PE counts are put into it later."""
+    from sweep.questions.hybrid.times import build_grid  # late: JAX comes with it
+
+    strategies = [each.strategy for each in contenders if each.strategy is not None]
+    stated = {name: value for name, value in axes.items() if value is not None}
+    return build_grid({**stated, "strategy": strategies, "pe": 1}, parameters, settings)
+
+
+def _time_contenders(
+    grid: "Grid | None", most: int, batch: int
+) -> tuple[dict[str, "Times"], float | None, float]:
+    """Times by strategy up to `most` PEs, seconds of one PE's iteration, samples of a replica's."""
+    if grid is None:
+        return {}, None, float(batch)
+    from sweep.questions.hybrid.times import time_strategies  # late: JAX comes with it
+
+    times = time_strategies(grid, most)
+    return times, float(times["data"].seconds[0, 0]), times["data"].samples
+
+
 def _check_batch(samples: float, convergence: Convergence, grid: "Grid | None") -> None:
     """InputError where what one PE takes an iteration is more than an epoch, or never converges."""
-    size = grid.datasets[0].samples if grid else count_samples(convergence.dataset)
-    wall = convergence.converges_to
     bounds = {
-        "the samples of an epoch": size,
-        "the largest batch that is known to reach the target": wall,
+        "the samples of an epoch": grid.datasets[0].samples
+        if grid
+        else count_samples(convergence.dataset),
+        "the largest batch that is known to reach the target": convergence.converges_to,
     }
     for meaning, bound in bounds.items():
         if bound is not None and samples > bound:
             raise InputError(
                 f"expected at most {bound:,}, {meaning}, got {samples:,.0f}", where="batch"
             )
+
+
+def _leave_out(lines: Sequence[Line]) -> tuple[list[Line], list[str]]:
+    """Lines without the proposed hybrids that can run nowhere, and a note of each of these."""
+    data, *hybrids = lines
+    able = [line for line in hybrids if line.expected.any()]
+    if not able:
+        return list(lines), []
+    notes = [
+        f"{line.contender.label} is left out: {', '.join(name_limits(line.find_forbidding()))}"
+        for line in hybrids
+        if not line.expected.any()
+    ]
+    return [data, *able], notes
+
+
+def _name_basis(grid: "Grid | None") -> dict[str, Any]:
+    """The oracle, precision, software, profile and notes of its times, as `predict` names them.
+
+    Nothing where all numbers were given. Without predict's `convergence`: `epochs` says it here.
+    """
+    if grid is None:
+        return {**dict.fromkeys(BASIS), "notes": []}
+    from sweep.questions.predict import tell_basis  # late: JAX comes with it
+
+    basis = tell_basis(grid)
+    return {name: basis[name] for name in (*BASIS, "notes")}

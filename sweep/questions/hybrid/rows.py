@@ -1,4 +1,4 @@
-"""Rows: what is told of each contender at each PE count, as plain data."""
+"""Rows: what is known of each contender at each PE count, as plain data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,11 +7,11 @@ import numpy as np
 
 from grids.convergence.entry import Convergence
 from kernels.flags import FORBIDS
+from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.draws import find_percentiles
 from sweep.questions.hybrid.epochs import draw_epochs
 from sweep.questions.hybrid.lines import Line
-from sweep.questions.plain_numbers import finite
 
 
 def describe_convergence(convergence: Convergence, samples: float) -> dict[str, Any]:
@@ -31,11 +31,11 @@ def describe_convergence(convergence: Convergence, samples: float) -> dict[str, 
     }
 
 
-def list_splits(lines: Sequence[Line], given: bool) -> list[dict[str, Any]]:
+def list_splits(hybrids: Sequence[Line], given: bool) -> list[dict[str, Any]]:
     """SU^M of each hybrid, whether it and SE were given, and whether it is the fastest."""
     fastest = {
         line.contender.group: line.contender.label
-        for line in sorted(lines[1:], key=lambda line: line.split)
+        for line in sorted(hybrids, key=lambda line: line.split)
         if np.isfinite(line.split)
     }
     return [
@@ -47,47 +47,40 @@ def list_splits(lines: Sequence[Line], given: bool) -> list[dict[str, Any]]:
             "basis": "oracle" if line.contender.split is None else "given",
             "scaling_efficiency": "given" if given else "oracle",
         }
-        for line in lines[1:]
+        for line in hybrids
     ]
 
 
 def list_rows(lines: Sequence[Line], counts: Sequence[int], samples: float) -> list[dict[str, Any]]:
     """A row for each contender at each PE count that its groups divide."""
+    best = {count: max(float(line.expected[count - 1]) for line in lines) for count in counts}
     return [
-        _describe_count(line, count, max(float(each.expected[count - 1]) for each in lines))
-        | _describe_batch(line, count, samples)
+        _describe_count(line, count, best[count], samples)
         for count in counts
         for line in lines
         if count % line.contender.group == 0
     ]
 
 
-def _describe_count(line: Line, count: int, best: float) -> dict[str, Any]:
-    """One contender's speed-up with `count` PEs; `best`: of all contenders."""
-    position = count - 1
-    speedup = float(line.expected[position])
+def _describe_count(line: Line, count: int, best: float, samples: float) -> dict[str, Any]:
+    """One contender with `count` PEs; `best`: the speed-up of the fastest there."""
+    position, replicas = count - 1, count // line.contender.group
+    speedup, epochs = float(line.expected[position]), float(line.epochs[position])
     drawn = find_percentiles(line.speedup[:, position])
     flags = int(line.limits[position]) & FORBIDS
     return {
         "pe": count,
         "strategy": line.contender.label,
-        "replicas": count // line.contender.group,
-        # Of a machine that is too small, or of PEs that are too full, there is none.
+        "replicas": replicas,
+        # There is none for a machine that is too small, or PEs that are too full.
         "scaling_efficiency": None if flags else finite(float(line.efficiency[position])),
         "speedup": speedup if speedup > 0 else None,
         **{name: value if speedup > 0 else None for name, value in drawn.items()},
         "wins": speedup == best > 0,
         "feasible": not flags,
         "limit": name_limits(flags),
-    }
-
-
-def _describe_batch(line: Line, count: int, samples: float) -> dict[str, Any]:
-    """The global batch, its epochs, None where it never converges, and whether it was measured."""
-    epochs = float(line.epochs[count - 1])
-    return {
-        "global_batch": round(samples * (count // line.contender.group)),
+        "global_batch": round(samples * replicas),
         "epochs": finite(epochs),
         "converges": bool(np.isfinite(epochs)),
-        "extrapolated": bool(line.extrapolated[count - 1]),
+        "extrapolated": bool(line.extrapolated[position]),
     }

@@ -15,11 +15,12 @@ from grids.spec import validate_spec
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.fit import find_limits
+from kernels.formulas import time_iteration
 from kernels.namespace import xp
 from kernels.oracle import settle_choices
-from kernels.uncertainty import draw_times, time_iteration
+from kernels.uncertainty import draw_times
+from sweep.answers.numbers import number
 from sweep.engine.compile_cache import keep_programs
-from sweep.questions.plain_numbers import number
 
 LEAST = 64  # PE counts at once: as many and powers of two share one compiled program
 

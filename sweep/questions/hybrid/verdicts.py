@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.layers import Floats
+from sweep.answers.numbers import finite
 from sweep.questions.hybrid.draws import find_percentiles
 from sweep.questions.hybrid.lines import Line
-from sweep.questions.plain_numbers import finite
 
 # On as many PEs, or the best of each at any count up to it, which is Pal et al.'s comparison.
 Against = Literal["same", "best"]

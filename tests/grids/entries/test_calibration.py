@@ -124,6 +124,14 @@ def test_a_calibration_of_table_iii_is_refused(oracle) -> None:
     assert len(str(error.value)) < 1000
 
 
+@pytest.mark.parametrize("former", ["layer_wait", "jitter", "node_reduce"])
+def test_a_calibration_of_an_earlier_version_is_refused_as_such(former) -> None:
+    definition = define_calibration()
+    parameters = {**definition["parameters"], former: {"value": 1, "spread": 0.1}}
+    with pytest.raises(InputError, match=rf"earlier paradl .*{former}.* 'paradl calibrate'"):
+        find("calibration", definition | {"parameters": parameters}, Path())
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -3,14 +3,15 @@
 from typing import get_args
 
 import pytest
+from pydantic import TypeAdapter
 
 from grids.entries.choices import Choices
 from grids.entries.precision import (
     OPTIMIZER_BYTES,
     PRECISIONS,
+    AnyPrecision,
     Optimizer,
     PrecisionName,
-    check_precision,
 )
 
 # Precision, bytes of an item, of a gradient on the wire, of states by none, sgd and adam.
@@ -39,15 +40,18 @@ def test_every_optimizer_of_a_spec_has_its_bytes() -> None:
     assert set(OPTIMIZER_BYTES) == set(get_args(Choices.model_fields["optimizer"].annotation))
 
 
+READER: TypeAdapter[str] = TypeAdapter(AnyPrecision)
+
+
 @pytest.mark.parametrize("name", ["fp23", "FP32", 16, None, ["amp"], "x" * 10**6])
 def test_what_is_no_precision(name: object) -> None:
     with pytest.raises(
         ValueError, match=r"unknown precision .*known: amp, bf16, fp32, tf32"
     ) as error:
-        check_precision(name)
+        READER.validate_python(name)
     assert len(str(error.value)) < 900
 
 
 def test_the_nearest_precision_is_suggested() -> None:
     with pytest.raises(ValueError, match="unknown precision 'bf61'; did you mean 'bf16'"):
-        check_precision("bf61")
+        READER.validate_python("bf61")

@@ -62,9 +62,3 @@ def test_hybrids_of_few_pe_counts_have_as_many_sizes_as_the_strategies_inside(gr
 def test_hybrids_of_many_pe_counts_are_reduced_for_their_sizes_alone() -> None:
     many = Spec.model_validate({"oracle": "paper", "axes": AXES | {"pe": {"range": [1, 100]}}})
     assert groups(Grid.from_spec(many), 2).sizes.ravel().tolist() == [4]
-
-
-def test_by_channel_is_marked_as_such_though_it_reduces_as_by_filter(grid) -> None:
-    by_filter, by_channel = (reduce_groups(groups(grid, n))[0] for n in (0, 1))
-    assert (by_filter.by_filter, by_filter.by_channel) == (1, 0)
-    assert (by_channel.by_filter, by_channel.by_channel) == (0, 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grids.inputs.segments import list_segments
+from grids.inputs.divisors import list_segments
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,9 @@ from grids.inputs.uncertainty import (
 from grids.spec import validate_spec
 from kernels.case import Case
 from kernels.draws import Uncertainty
+from kernels.formulas import time_iteration
 from kernels.namespace import use_numpy
-from kernels.uncertainty import Spread, spread, time_iteration
+from kernels.uncertainty import Spread, spread
 
 KEYS = ("compute", "communication", "total")
 

@@ -77,7 +77,34 @@ TELLING_OF_SLIPS = TELLING_OF_EACH.replace("not ended.code", "ended.code == 2") 
 
 
 def test_an_unknown_name_is_told_at_once():
-    slips = "predict --pe 8 --batch 8 --strategy data --model resnet5", "best --model resnet5"
+    slips = (
+        "predict --pe 8 --batch 8 --strategy data --model resnet5",
+        "best --model resnet5",
+        "place vgg16 --devices 2 --system abcd",
+        "compare runs.csv --system abcd",
+        "compare runs.csv --calibration abcd",
+        "calibrate runs.csv -o fit.yaml --system abcd",
+        "plot accuracy runs.csv -o accuracy.png --calibration abcd",
+    )
+    assert not (SLOW | {"zarr", "numpy", "scipy"}) & imported(*slips, telling=TELLING_OF_SLIPS)
+
+
+def test_an_unknown_name_of_a_measured_run_is_told_at_once(tmp_path):
+    runs = tmp_path / "runs.csv"
+    runs.write_text(
+        "model,dataset,strategy,p,samples_per_replica,total_s\nresnet5,imagenet,data,8,8,1\n"
+    )
+    assert not (SLOW | {"zarr"}) & imported(f"compare {runs}", telling=TELLING_OF_SLIPS)
+
+
+def test_an_unknown_name_of_a_hybrid_is_told_at_once():
+    asked = "hybrid --pe 8 --batch 8 --model"
+    slips = (
+        f"{asked} resnet5",
+        f"{asked} resnet50 --dataset imagnet",
+        f"{asked} resnet50 --system abcd",
+        f"{asked} resnet50 --strategy data+spatil:group=2",
+    )
     assert not (SLOW | {"zarr", "numpy", "scipy"}) & imported(*slips, telling=TELLING_OF_SLIPS)
 
 

@@ -280,7 +280,7 @@ def test_an_entry_that_changed_is_no_extension(data_spec, data_url):
 def test_without_the_option_it_is_refused(data_spec, data_url):
     with pytest.raises(InputError, match=r"axes.pe: .*; give extend=True to add them, sweep into"):
         sweep.run(longer(data_spec, LONGER["pe"]), data_url)
-    with pytest.raises(InputError, match=r"axes.pe: .*; sweep into another store, or give --over"):
+    with pytest.raises(InputError, match=r"axes.pe: .*; sweep into another store, or give over"):
         sweep.run(longer(data_spec, {"pe": [1, 2]}), data_url)
 
 

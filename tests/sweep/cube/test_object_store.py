@@ -260,6 +260,14 @@ def test_a_damaged_object_is_named_and_made_anew(copy_url, small_url):
     assert arrays(url) == arrays(small_url)
 
 
+def test_an_object_that_is_too_large_is_not_read(copy_url):
+    name = "summary/statistics/zarr.json"
+    S3FileSystem().pipe(f"{copy_url}/{name}", b" " * (2**26 + 1))
+    (damage,) = verify(copy_url).damaged
+    assert damage.file == name
+    assert "67,108,865 bytes, and 67,108,864 at most are read" in damage.what
+
+
 def test_a_store_gains_values(copy_url):
     longer = {"oracle": "paper", "axes": SMALL["axes"] | {"pe": [1, 2, 4, 8, 9, 10, 11, 12]}}
     dataset = sweep.run(longer, copy_url, extend=True)

@@ -113,6 +113,17 @@ def test_a_silent_state_is_silent(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+def test_a_pipe_sees_how_far_a_verification_is(small_url, paradl, monkeypatch):
+    monkeypatch.setattr("sweep.engine.progress.PERIOD", 0.001)
+    code, out, err = paradl("status", small_url, "--verify")
+    assert code == 0
+    assert "blocks" in out
+    assert {line.partition(" in ")[0] for line in err.splitlines()} <= {
+        f"paradl: verify: {done} of 4 blocks" for done in range(5)
+    }
+    assert err
+
+
 LONG = [
     "predict --model alexnet --dataset imagenet --strategy data --pe 8 --batch 32",
     "hybrid --model alexnet --batch 8 --pe x",

@@ -21,6 +21,7 @@ from cubes import MIXED, unmark
 
 import sweep
 from grids.reading.errors import InputError
+from sweep.cells.parts import read_parts
 from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import count_cell_bytes
@@ -30,7 +31,6 @@ from sweep.errors import RunError
 from sweep.exports.columns import RENAMED, make_schema
 from sweep.exports.rows import make_batches
 from sweep.exports.tables import write_parquet
-from sweep.questions.parts import read_parts
 
 KEYS = ["model", "dataset", "system_name", "strategy", "pe", "batch", "inter_bandwidth"]
 

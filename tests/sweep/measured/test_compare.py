@@ -317,7 +317,7 @@ def test_bad_options(options, message, runs, paradl):
 
 def test_errors_come_before_any_work(runs, monkeypatch):
     monkeypatch.setattr(
-        "sweep.measured.predicted_runs.predict_grid", lambda grid: pytest.fail("too early")
+        "sweep.questions.predict.predict_grid", lambda grid: pytest.fail("too early")
     )
     with pytest.raises(InputError, match="unknown model"):
         sweep.compare(runs({}, {"model": "alexnt"}))

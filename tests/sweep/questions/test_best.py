@@ -6,11 +6,11 @@ import pytest
 
 import sweep
 from kernels.flags import FORBIDS
+from sweep.cells import source
 from sweep.cube.store import open_cube
-from sweep.questions import summary_table
-from sweep.questions.pictures.breakdown import describe_breakdown
-from sweep.questions.pictures.memory import describe_memory
-from sweep.questions.pictures.scaling import describe_scaling
+from sweep.plots.breakdown import describe_breakdown
+from sweep.plots.memory import describe_memory
+from sweep.plots.scaling import describe_scaling
 
 
 def test_against_brute_force(mixed):
@@ -62,7 +62,7 @@ def test_nothing_that_can_exist(mixed):
 
 def test_a_store_is_opened_once(small_url, monkeypatch):
     opened = Mock(side_effect=open_cube)
-    monkeypatch.setattr(summary_table, "open_cube", opened)
+    monkeypatch.setattr(source, "open_cube", opened)
     assert len(sweep.best(small_url))
     opened.assert_called_once_with(small_url)
 

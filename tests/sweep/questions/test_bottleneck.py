@@ -2,10 +2,10 @@ import pytest
 
 import sweep
 from grids.inputs.uncertainty import DRAWS
-from sweep.questions.adhoc import Options, make_grid
+from sweep.answers.draws import PARTS, draw_terms
+from sweep.answers.row_cases import build_row_case
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.bottleneck import KINDS, list_bottlenecks
-from sweep.questions.draws import PARTS, draw_terms
-from sweep.questions.row_cases import build_row_case
 from sweep.show.planning import settle_label
 
 

@@ -8,9 +8,9 @@ import pytest
 import sweep
 from grids.inputs.uncertainty import DRAWS
 from grids.reading.errors import InputError
-from sweep.questions.adhoc import Options, make_grid
+from sweep.answers.draws import draw_both_times
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.crossovers import list_crossovers, tell_same
-from sweep.questions.draws import draw_both_times
 
 PAPER = {"oracle": "paper"}
 MACHINE = ("data", "data+filter:group=4", "data+pipeline:group=4")
@@ -90,7 +90,14 @@ def test_never_has_a_reason(roots):
 def test_what_is_nowhere_feasible_says_why():
     rows = list_crossovers(read_grid(pe="2..3", batch=8))
     hybrid = next(row for row in rows if row["strategy"] == "data+filter:group=4")
-    assert hybrid["reason"] == "never: it is nowhere feasible, group_does_not_divide"
+    assert "group_does_not_divide" in hybrid["reason"]
+
+
+def test_strategies_are_equal_on_one_pe():
+    asked = Options("alexnet", "1..3", 8, "imagenet", strategy="data,filter", settings=PAPER)
+    rows = list_crossovers(make_grid(asked))
+    slower = next(row for row in rows if row["first"] is None)
+    assert slower["reason"] == "never: at best equal, at 1 PE"
 
 
 def test_what_nothing_crosses_along(mixed):

@@ -7,8 +7,8 @@ import pytest
 from hybrids import CONSTANT, INCEPTION, MACHINE, pick_crossover, pick_row, tabulate
 
 import sweep
+from sweep.answers.probability import find_chance
 from sweep.questions.hybrid.times import build_grid
-from sweep.questions.probability import find_chance
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,28 @@ def test_table_iii_has_no_intervals_of_its_own():
     )
     row = pick_row(answer, "data+filter:group=2", 16)
     assert row["p10"] == pytest.approx(row["p90"])
+
+
+def test_the_basis_of_its_times_is_that_of_predict():
+    strategy, parameters = "data+filter:group=2", {"segments": 4}  # which no strategy takes
+    answer = sweep.hybrid(
+        "inception_v3",
+        64,
+        [2],
+        strategies=[strategy],
+        convergence=CONSTANT,
+        parameters=parameters,
+        **MACHINE,
+    )
+    alone = sweep.predict("inception_v3", strategy, 2, 64, parameters=parameters, **MACHINE)
+    for key in ("oracle", "precision", "software", "times", "profile", "notes"):
+        assert answer[key] == alone[key]
+    assert answer["notes"]
+    assert set(answer["notes"]) <= set(answer["warnings"])
+    given = sweep.hybrid(
+        "inception_v3", 64, [2], speedups={2: 1.3}, scaling_efficiency=1, convergence=CONSTANT
+    )
+    assert (given["oracle"], given["profile"], given["notes"]) == (None, None, [])
 
 
 def test_accumulated_passes_count_as_samples_of_a_replica():

@@ -10,8 +10,8 @@ from grids.entries.strategies import Strategy
 from grids.inputs.uncertainty import DRAWS
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
-from sweep.questions.adhoc import Options, make_grid
-from sweep.questions.draws import draw_times
+from sweep.answers.draws import draw_times
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.limits import FEW, list_limits
 from sweep.questions.line_ranges import MOST_COUNTS, _thin
 

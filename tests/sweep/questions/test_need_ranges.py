@@ -5,8 +5,8 @@ import pytest
 
 from grids.entries.strategies import Strategy
 from grids.inputs.uncertainty import DRAWS
-from sweep.questions.adhoc import Options, make_grid
-from sweep.questions.draws import draw_times
+from sweep.answers.draws import draw_times
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.needs import list_needs
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import sweep
-from sweep.questions.adhoc import Options, make_grid
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.best import rank_strategies
 
 BASES = ("spatial", "pipeline", "filter", "channel")

@@ -45,15 +45,30 @@ def test_a_front_is_what_nothing_dominates(first: Pairs, second: Pairs) -> None:
 
 
 @pytest.mark.parametrize("against", ["pe-hours", "cost", "memory"])
-def test_a_front_of_a_cube(against: Any, mixed_url: str, mixed: xr.Dataset) -> None:
+def test_each_bandwidth_of_a_cube_has_a_front(
+    against: Any, mixed_url: str, mixed: xr.Dataset
+) -> None:
     price = {"abci": 2.5} if against == "cost" else None
     rows = sweep.pareto(mixed_url, {"model": "alexnet"}, against=against, price=price)
     assert rows == sweep.pareto(mixed.sel(model="alexnet"), against=against, price=price)
-    cells = mixed.load().sel(model="alexnet", dataset="imagenet-226", system="abci")
+    bandwidths = mixed["inter_bandwidth"].values.tolist()
+    assert len(bandwidths) == 2
+    assert [row["inter_bandwidth"] for row in rows] == sorted(
+        row["inter_bandwidth"] for row in rows
+    )
+    for bandwidth in bandwidths:
+        cells = mixed.load().sel(
+            model="alexnet", dataset="imagenet-226", system="abci", inter_bandwidth=bandwidth
+        )
+        expect_front([row for row in rows if row["inter_bandwidth"] == bandwidth], cells, against)
+
+
+def expect_front(rows: list[dict[str, Any]], cells: xr.Dataset, against: str) -> None:
+    """The rows are those cells that no other of these dominates."""
     time = cells.paradl.epoch_time.where(cells.paradl.feasible)
     hours = time * cells["pe"] / 3600
     cost = {"pe-hours": hours, "cost": hours * 2.5, "memory": cells["memory"]}[against]
-    name = {"pe-hours": "pe_hours"}.get(against, against)
+    name = against.replace("-", "_")
     known = time.notnull().values.reshape(-1)
     every = list(
         zip(
@@ -81,8 +96,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"against": "mony"}, "unknown 'mony'"),
     ({"against": "cost"}, "expected a price with 'cost'"),
     ({"price": 1}, "expected a price with 'cost', and with nothing else"),
-    ({"against": "cost", "price": {"dgx": 1}}, "no price of 'abci'; add abci=PRICE"),
-    ({"against": "cost", "price": -1}, "expected numbers above 0, got -1"),
+    ({"against": "cost", "price": {"dgx": 1}}, "no price of 'abci'; add abci="),
+    ({"against": "cost", "price": -1}, "expected a price above 0, got -1"),
     ({"objective": "trane"}, "unknown objective 'trane'"),
 ]
 

@@ -4,7 +4,7 @@ import pytest
 
 import sweep
 from grids.reading.errors import InputError
-from sweep.questions.adhoc import Options, make_grid
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.needs import list_needs
 from sweep.questions.provision import list_provisions
 
@@ -39,7 +39,7 @@ def test_the_fewest_pes_that_meet_a_deadline():
     assert list_provisions(grid, f"{deadline!r} s", epochs=10, price=2.0) == [best, alone]
     assert alone["pe"] is None
     assert alone["reason"].startswith("at best ")
-    assert alone["reason"].endswith(" s, on 1 PEs")
+    assert alone["reason"].endswith(" s, on 1 PE")
 
 
 def test_a_deadline_at_the_median_holds_in_half_of_the_cases():
@@ -70,7 +70,7 @@ def test_never_tells_what_is_reached_at_best():
     grid = read_grid(pe=64, batch=1, strategy="data", settings=PAPER)
     (row,) = list_needs(grid, "inter_latency", efficiency=0.99)
     assert row["needed"] is None
-    assert row["reason"].endswith("what binds: gradient_exchange")
+    assert row["reason"].endswith("bottleneck: gradient_exchange")
     (row,) = list_needs(grid, "inter_bandwidth", efficiency=0.99)
     reached = predict("serial", 1, 1, PAPER)["epoch_time"] / 64
     reached /= predict("data", 64, 1, PAPER, inter_bandwidth="12.5 PB/s")["epoch_time"]

@@ -7,7 +7,7 @@ import pytest
 import sweep
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError
-from sweep.questions.adhoc import Options, make_grid
+from sweep.cells.design_space import Options, make_grid
 from sweep.questions.sensitivity import list_sensitivities
 
 STEP = 1e-4

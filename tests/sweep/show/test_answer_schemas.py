@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 import sweep
 from grids.library import find
-from sweep.show.answer_keys import holds_numbers
+from sweep.answers.facts import holds_numbers
 from sweep.show.answer_schemas import build_schemas
 
 SCHEMAS = build_schemas()

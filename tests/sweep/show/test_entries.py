@@ -1,17 +1,10 @@
 import io
 import json
-import re
 from contextlib import redirect_stdout
 from typing import Any
 
-from cases import systems
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-
-from grids.entries.systems import Contention, Level, Link, ProcessingElement, System
-from grids.reading.plainyaml import read_nodes
 from sweep.questions import catalogue
-from sweep.show.entries import format_file, show_entries
+from sweep.show.entries import show_entries
 
 
 def printed(kind: str, form: Any) -> str:
@@ -37,73 +30,3 @@ def test_levels_are_read_by_people_and_programs():
 
 def test_the_catalogue_in_csv_has_sources():
     assert "source" in printed("models", "csv").splitlines()[0]
-
-
-SMALLEST = System.model_validate(
-    {
-        "name": "small",
-        "pe": {
-            "name": "PE",
-            "device": "none",
-            "peak_flops": "1 TFLOP/s",
-            "efficiency": 1,
-            "memory_capacity": "0.1 kB",
-            "memory_bandwidth": "1.0000000000000002 GB/s",
-        },
-        "pes_per_node": 4096,
-        "links_per_node": 1,
-        "levels": [{"name": "all", "pes": 4096, "latency": 0, "bandwidth": "1e-20 B/s"}],
-    }
-)
-
-
-def read_system(text: str) -> System:
-    """The machine of a file's text."""
-    _, data = read_nodes(text)
-    assert isinstance(data, dict)
-    return System.from_definition(data)
-
-
-TEXTS = st.text(st.characters(exclude_categories=("Cc", "Cs")))  # as a file may have them
-
-
-@settings(max_examples=30, deadline=None)
-@given(systems(), TEXTS, st.lists(TEXTS, max_size=2))
-@example(SMALLEST, "1e9", ["1e9: # two", "true", "- [x"])
-def test_any_machine_reads_back_from_its_file(system: System, title: str, sources: list[str]):
-    named = system.model_copy(update={"title": title, "source": tuple(sources)})
-    text = format_file(named)
-    assert text.isascii()
-    again = read_system(text)
-    assert again == named
-    assert again.definition() == named.definition()
-
-
-def test_every_digit_is_written():
-    text = format_file(SMALLEST)
-    assert "memory_bandwidth: 1.0000000000000002 GB/s" in text
-    assert "memory_capacity: 100.0 B" in text
-    assert "pes: 4096, oversubscription: 1.0, latency: 0 s, bandwidth: 1e-20 B/s}" in text
-    assert read_system(text) == SMALLEST
-
-
-def test_what_a_machine_may_have_stands_in_comments():
-    """Without its mark, each is a line that can be read."""
-    optional = ("tensor_peaks", "precision", "software", "size", "input_rate", "staging")
-    lines = format_file(SMALLEST).splitlines()
-    for n, line in enumerate(lines):
-        if line.strip().startswith(tuple(f"# {key}:" for key in optional)):
-            lines[n] = line.replace("# ", "", 1)
-    system = read_system("\n".join(lines))
-    assert set(optional[1:]) <= system.model_fields_set
-    assert "tensor_peaks" in system.pe.model_fields_set
-
-
-def test_every_key_is_explained():
-    lines = format_file(SMALLEST).splitlines()
-    for form in (System, ProcessingElement):
-        for key in form.model_fields:
-            (*_, n) = (n for n, line in enumerate(lines) if re.match(rf" *(# )?{key}:", line))
-            assert lines[n - 1].strip().startswith("# "), key
-    for key in (*Level.model_fields, *Link.model_fields, *Contention.model_fields):
-        assert any(line.startswith(f"#   {key}: ") for line in lines), key

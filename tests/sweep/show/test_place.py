@@ -3,8 +3,9 @@
 import pytest
 
 from grids.reading.errors import InputError
+from sweep.plots.figures import save_figure
+from sweep.plots.placement import draw_placement
 from sweep.show.place import WIDTH, draw_timeline
-from sweep.show.plots.place import plot_placement
 
 
 def answer(**more):
@@ -55,7 +56,7 @@ def test_what_computes_for_a_part_of_a_character_is_pale():
 
 def test_the_picture_is_written(tmp_path):
     path = tmp_path / "placement.png"
-    plot_placement(answer(), path)
+    save_figure(draw_placement(answer()), path)
     assert path.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match="expected a suffix"):
-        plot_placement(answer(), tmp_path / "placement")
+        save_figure(draw_placement(answer()), tmp_path / "placement")

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from grids.reading.units import format_quantity
-from sweep.show.tables import flatten_record, format_cell, show, show_one
+from sweep.show.columns import format_cell
+from sweep.show.tables import flatten_record, show, show_one
 
 ROWS: list[dict[str, Any]] = [
     {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},

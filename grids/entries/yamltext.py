@@ -1,0 +1,151 @@
+"""Entries as YAML text: what a file of the entry looks like, an explanation above each key."""
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, get_args, get_origin
+
+import yaml
+from pydantic.fields import FieldInfo
+
+from grids.entries.entry import Entry, Record
+from grids.entries.quantity import Scale
+from grids.reading.plainyaml import FLOAT
+from grids.reading.units import PREFIXES
+
+WIDTH = 100  # characters of a line of comment
+UNCUT = 10**9  # of a line with a value: a reader joins no lines
+
+Notes = Mapping[str, str]
+
+
+def format_entry(
+    entry: Entry, head: str, values: Mapping[str, Any] | None = None, notes: Notes | None = None
+) -> str:
+    """The entry as YAML that reads back as the same entry, an explanation above each key.
+
+    Keys that the entry does not have stand in comments, with an example. ASCII alone: it may be
+    shown on a terminal. head: the first comment. values: in the place of the definition, such as
+    rounded ones. notes: comments behind the items of its mappings, by name.
+    """
+    lines = _write_record(type(entry), values or entry.definition(), "", notes or {})
+    return "\n".join([*_comment(head, ""), *lines]) + "\n"
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    mark = f"{indent}# "
+    return textwrap.wrap(text, WIDTH, initial_indent=mark, subsequent_indent=mark)
+
+
+def _write_record(
+    form: type[Record], values: Mapping[str, Any], indent: str, notes: Notes
+) -> list[str]:
+    """The lines of a record's keys, its own before those that it inherits."""
+    lines: list[str] = []
+    for key in _list_keys(form):
+        field = form.model_fields[key]
+        lines += [line for text in _explain_field(field) for line in _comment(text, indent)]
+        if key in values:
+            lines += [indent + line for line in _write_value(key, field, values[key], notes)]
+        else:
+            example = f" {field.examples[0]}" if field.examples else ""
+            lines.append(f"{indent}# {key}:{example}")
+    return lines
+
+
+def _list_keys(form: type[Record]) -> list[str]:
+    return sorted(form.model_fields, key=lambda key: key not in form.__annotations__)
+
+
+def _explain_field(field: FieldInfo) -> list[str]:
+    """What a key means; of a record on one line, what its parts mean, too."""
+    form = None if _fills_lines(field) else _find_part(field, _is_record)
+    parts = {key: form.model_fields[key].description for key in _list_keys(form)} if form else {}
+    explained = [f"  {key}: {text}" for key, text in parts.items() if text]
+    return [*([field.description] if field.description else []), *explained]
+
+
+def _write_value(key: str, field: FieldInfo, value: Any, notes: Notes) -> list[str]:
+    """The lines of one key.
+
+    A line for each item of a list or a mapping, and for each key of a record that is required.
+    """
+    if _fills_lines(field):
+        form = _find_part(field, _is_record)
+        return [f"{key}:", *_write_record(form, value, "  ", notes)]
+    if _is_mapping(field.annotation) and value:
+        return [f"{key}:", *(_write_item(name, part, notes) for name, part in value.items())]
+    readable = _make_readable(field, value)
+    if isinstance(readable, list) and readable:
+        return [f"{key}:", *(f"  - {_write_flow(each)}" for each in readable)]
+    return [f"{key}: {_write_flow(readable)}"]
+
+
+def _write_item(name: str, value: object, notes: Notes) -> str:
+    note = f"  # {notes[name]}" if name in notes else ""
+    return f"  {_write_flow(name)}: {_write_flow(value)}{note}"
+
+
+def _fills_lines(field: FieldInfo) -> bool:
+    """Whether a key's value is a record with each part in a line of its own."""
+    return field.is_required() and _is_record(field.annotation)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what our reader, unlike YAML 1.1, would take for a number."""
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+
+
+def _write_flow(value: object) -> str:
+    """A value as YAML on one line."""
+    # A list around it: alone, a plain value would be followed by the mark of a document's end.
+    text: str = yaml.dump(
+        [value], None, _Dumper, default_flow_style=True, width=UNCUT, sort_keys=False
+    )
+    return text.strip()[1:-1]
+
+
+def _make_readable(field: FieldInfo, value: Any) -> Any:
+    """The value with units on quantities, in as many digits as it takes to read it back."""
+    form, scale = _find_part(field, _is_record), _find_part(field, _is_scale)
+    if isinstance(value, list):
+        return [_make_readable(field, each) for each in value]
+    if isinstance(value, Mapping):
+        known = [key for key in _list_keys(form) if key in value]
+        return {key: _make_readable(form.model_fields[key], value[key]) for key in known}
+    return _write_exactly(value, scale.unit) if scale and isinstance(value, float) else value
+
+
+def _write_exactly(number: float, unit: str) -> str:
+    """A quantity as `format_quantity` writes it, but with all of its digits."""
+    size, prefix = next((each for each in PREFIXES if number >= each[0]), (1.0, ""))
+    scaled = (Decimal(repr(number)) / Decimal(repr(size))).normalize()
+    usual = number == 0 or size <= number < 1e6 * size
+    return f"{scaled:f} {prefix}{unit}" if usual else f"{number!r} {unit}"
+
+
+def _is_mapping(part: object) -> bool:
+    return get_origin(part) in (dict, Mapping)
+
+
+def _is_record(part: object) -> bool:
+    return isinstance(part, type) and issubclass(part, Record)
+
+
+def _is_scale(part: object) -> bool:
+    return isinstance(part, Scale)
+
+
+def _find_part(field: FieldInfo, is_wanted: Callable[[object], bool]) -> Any:
+    """The first part of a field's type that is wanted, None where there is none."""
+    parts = (field.annotation, *field.metadata)
+    return next((part for each in parts for part in _walk(each) if is_wanted(part)), None)
+
+
+def _walk(annotation: object) -> Iterator[object]:
+    """A type and what it is made of, such as `tuple[Level, ...] | None`."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _walk(part)

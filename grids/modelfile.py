@@ -1,0 +1,97 @@
+"""Model files: an architecture as it stands, or with settings and words to be written out.
+
+A file with `settings` or `words` is a template (grids/models/template.py); so is a family of the
+user's, `family: {name: ./my_family.yaml, ...}`, whose layers the model takes with its own settings.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.json_schema import JsonSchemaValue
+
+from grids.models.architecture import Architecture
+from grids.models.forms import Form
+from grids.models.template import Template, Word
+from grids.names import is_path
+from grids.reading.errors import InputError
+from grids.reading.yamlfile import KeyPath, Locate, Place, Source, explain_error, load
+
+TEMPLATE_KEYS = ("settings", "words")
+
+
+class TemplateFile(Architecture):
+    """A model's file whose layers are to be written out: its keys, for schemas and messages."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": [key]} for key in TEMPLATE_KEYS]}
+    )
+
+    settings: Form = Field(default_factory=dict)
+    words: dict[str, Word] = Field(default_factory=dict)
+    layers: list[Any]  # type: ignore[assignment]  # not yet plain steps
+
+
+def describe_model_file() -> JsonSchemaValue:
+    """The JSON schema of a model's file."""
+    return TypeAdapter(Architecture | TemplateFile).json_schema()
+
+
+def read_architecture(data: Mapping[str, object], source: Source, base: Path) -> Architecture:
+    """The architecture that a file's data describe; InputError begins with the place in `source`.
+
+    base: the folder to which the path of a family is relative.
+    """
+    family = data.get("family")
+    if isinstance(family, Mapping) and is_path(str(family.get("name"))):
+        path = base / os.path.expanduser(str(family["name"]))
+        given = {key: value for key, value in family.items() if key != "name"}
+        document = load(path)
+        rest = {key: value for key, value in data.items() if key != "family"}
+        if "layers" in rest:
+            raise InputError(
+                "expected either 'layers' or 'family', got both", where=Place(source, ()).text
+            )
+        return _write_out(document.data, document, given, rest, source)
+    if any(key in data for key in TEMPLATE_KEYS):
+        return _write_out(data, source, {}, data, source)
+    return _validate(data, source)
+
+
+def _write_out(
+    template: Mapping[str, object],
+    origin: Source,
+    given: Mapping[str, object],
+    rest: Mapping[str, object],
+    source: Source,
+) -> Architecture:
+    """The architecture with the template's layers, and all else from `rest`."""
+    keys = {key: template[key] for key in (*TEMPLATE_KEYS, "layers") if key in template}
+    try:
+        form = Template.model_validate(keys)
+    except ValidationError as error:
+        raise explain_error(error, origin, TemplateFile) from None
+
+    def locate_in_template(keypath: KeyPath) -> str:
+        if origin is not source and keypath[:1] == ("settings",):
+            return Place(source, ("family", *keypath[1:])).text
+        return Place(origin, keypath).text
+
+    written = form.write(given, locate_in_template)
+    plain = {key: value for key, value in rest.items() if key not in TEMPLATE_KEYS}
+
+    def locate(keypath: KeyPath) -> Place:
+        if keypath[:1] == ("layers",):
+            return Place(origin, written.find_origin(keypath))
+        return Place(source, keypath)
+
+    return _validate(plain | {"layers": written.layers}, locate)
+
+
+def _validate(data: Mapping[str, object], source: Source | Locate) -> Architecture:
+    try:
+        return Architecture.model_validate(data)
+    except ValidationError as error:
+        raise explain_error(error, source, Architecture) from None

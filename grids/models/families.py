@@ -1,0 +1,108 @@
+"""Families: networks of one design and many sizes, `{name: resnet, stages: [3, 4, 6, 3]}`.
+
+The catalogue's are files of settings, words and layers (grids/models/template.py). A user's own is
+such a file, too, named by its path: `{name: ./my_family.yaml, width: 32}`.
+"""
+
+import json
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import (
+    ConfigDict,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from grids.entries.entry import Record
+from grids.models.forms import fill_settings, is_required
+from grids.models.steps import Steps
+from grids.models.template import Template
+from grids.reading.errors import InputError
+from grids.reading.yamlfile import KeyPath, Place, explain_error, load
+
+FAMILIES = Path(__file__).parents[1] / "catalogue" / "families"
+_STEPS: TypeAdapter[Steps] = TypeAdapter(Steps)
+
+
+@cache
+def list_families() -> tuple[str, ...]:
+    """The names of the catalogue's families."""
+    return tuple(sorted(path.stem for path in FAMILIES.glob("*.yaml")))
+
+
+@cache
+def load_family(name: str) -> Template:
+    """A family of the catalogue."""
+    return Template.model_validate(load(FAMILIES / f"{name}.yaml").data)
+
+
+class Family(Record):
+    """A family of the catalogue with all of its settings."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, value: Any) -> Any:
+        """The name with all settings, those by default too."""
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            return value
+        name, given = value["name"], {key: each for key, each in value.items() if key != "name"}
+        if name not in list_families():
+            raise InputError.unknown("family", name, list_families())
+        return {"name": name} | fill_settings(load_family(name).settings, given, {}, _join_keys)
+
+    @model_validator(mode="after")
+    def _check_steps(self) -> Self:
+        """The family, if its settings are those of a network."""
+        self.write_steps()
+        return self
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+    def write_steps(self) -> Steps:
+        """The network's steps; ValueError where a setting is none."""
+        return _write_once(self.name, json.dumps(self.__pydantic_extra__))
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Each of the catalogue's families with its settings; a file's, with any."""
+        file = {"properties": {"name": {"type": "string", "pattern": r"/|\.ya?ml$"}}}
+        forms = [_describe(name, load_family(name)) for name in list_families()]
+        return {"type": "object", "required": ["name"], "anyOf": [*forms, file]}
+
+
+def _describe(name: str, family: Template) -> JsonSchemaValue:
+    """The JSON schema of a family's settings."""
+    needed = [key for key, form in family.settings.items() if is_required(form)]
+    return {
+        "properties": {"name": {"const": name}} | {key: {} for key in family.settings},
+        "required": needed,
+        "additionalProperties": False,
+    }
+
+
+def _join_keys(keypath: KeyPath) -> str:
+    return ".".join(map(str, keypath))
+
+
+@lru_cache(maxsize=256)  # a network's steps are read for every shape of its samples
+def _write_once(name: str, settings: str) -> Steps:
+    """The steps of a family of the catalogue for settings as JSON."""
+    written = load_family(name).write(json.loads(settings), _join_keys)
+    try:
+        return _STEPS.validate_python(written.layers)
+    except ValidationError as error:
+        origin = written.find_origin
+        raise explain_error(error, lambda path: Place("", origin(("layers", *path)))) from None

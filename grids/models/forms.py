@@ -1,0 +1,75 @@
+"""Forms: which settings a template, a word or a family takes, and their defaults.
+
+    {stages: required, width: 64, inner: $(4 * width)}
+
+`required` has no default; a default may be an expression of the settings before it. A list of one
+mapping in which something is required is the form of each item of a list.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from grids.models.expressions import fill_in
+from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.yamlfile import KeyPath
+
+REQUIRED = "required"
+
+Form = dict[str, Any]
+Names = Mapping[str, object]
+Where = Callable[[KeyPath], str]
+
+
+def fill_settings(form: Form, given: object, names: Names, where: Where) -> dict[str, object]:
+    """The given settings, with defaults for the others; InputError: unknown, or missing.
+
+    names: what expressions know besides. where: how messages call the place of a setting.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(f"expected a mapping, got {shorten(given)}", where=where(()))
+    refuse_unknown(given, form, where)
+    filled: dict[str, object] = {}
+    for key, default in form.items():
+        filled[key] = _fill_one(key, default, given, {**names, **filled}, where)
+    return filled
+
+
+def _fill_one(
+    key: str, form: Any, given: Mapping[str, object], names: Names, where: Where
+) -> object:
+    """One setting: as it is given, or by default."""
+
+    def below(path: KeyPath) -> str:
+        return where((key, *path))
+
+    if key in given:
+        return _fill_items(form, given[key], below) if isinstance(form, list) else given[key]
+    if is_required(form):
+        raise InputError("this key is missing", where=below(()))
+    return fill_in(form, names) if isinstance(form, str) else form
+
+
+def _fill_items(form: list[Any], given: object, where: Where) -> object:
+    """A list; where its form says what its items need, each with its defaults."""
+    if not is_required(form):
+        return given
+    if not isinstance(given, list):
+        raise InputError(f"expected a list, got {shorten(given)}", where=where(()))
+    return [
+        fill_settings(form[0], item, {}, lambda path, at=at: where((at, *path)))
+        for at, item in enumerate(given)
+    ]
+
+
+def is_required(form: object) -> bool:
+    """Whether a setting has no default."""
+    if isinstance(form, list) and len(form) == 1 and isinstance(form[0], dict):
+        return REQUIRED in form[0].values()
+    return form == REQUIRED
+
+
+def refuse_unknown(given: Mapping[str, object], known: Mapping[str, object], where: Where) -> None:
+    """InputError for a key that is not known."""
+    for key in given:
+        if key not in known:
+            raise InputError("unknown key", where=where((key,)), advice=suggest_name(key, known))

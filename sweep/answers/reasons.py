@@ -1,0 +1,52 @@
+"""Reasons: what forbids cells, counted and named."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.flags import FORBIDS, Limit
+from sweep.cube.variables import name_limits
+
+Flags = NDArray[Any]
+
+
+def list_reasons(flags: int) -> list[str]:
+    """The names of the limits that forbid a cell, none of an allowed one."""
+    return name_limits(int(flags) & FORBIDS)
+
+
+def count_reasons(limit: Flags) -> NDArray[np.int64]:
+    """The number of limits that forbid each cell."""
+    single = [((limit & flag.value) > 0).astype(np.int64) for flag in Limit if flag & FORBIDS]
+    total: NDArray[np.int64] = np.sum(single, axis=0)
+    return total
+
+
+def write_commonest(limit: Flags) -> str:
+    """The limits that forbid most cells together, in words."""
+    kinds, counts = np.unique(limit & FORBIDS, return_counts=True)
+    return ", ".join(name_limits(int(kinds[counts.argmax()])))
+
+
+def write_each(limit: Flags, nothing: str) -> NDArray[Any]:
+    """The limits of each cell in words; `nothing` where there are none."""
+    # Texts of the few kinds of flags, not of each of perhaps millions of cells.
+    kinds, at = np.unique(limit, return_inverse=True)
+    texts = [", ".join(name_limits(int(kind))) or nothing for kind in kinds]
+    return np.array(texts, object)[at]
+
+
+def rank_limits(limit: Flags) -> list[str]:
+    """The names of the limits that forbid cells, the most frequent first."""
+    flags = {name: Limit[name.upper()] for name in list_reasons(FORBIDS)}
+    return rank_reasons(
+        {name: int(((limit & flag.value) > 0).sum()) for name, flag in flags.items()}
+    )
+
+
+def rank_reasons(counts: Mapping[str, int]) -> list[str]:
+    """The names that were counted, the most frequent first; equals stay in the order of `Limit`."""
+    frequent = sorted(counts.items(), key=lambda item: -item[1])
+    return [name for name, count in frequent if count]

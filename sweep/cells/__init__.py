@@ -1,0 +1,1 @@
+"""Cells: what a question is about, and its cells, wherever they are."""

@@ -1,0 +1,185 @@
+"""Design spaces of a command's options, for questions without a store.
+
+What is not given is searched: of hybrids the group, of pipelines the segments, and the batch in
+powers of two, as far as the data set, memory and `max_global_batch` allow. Splits of samples are
+those of the least halo.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from grids.axes import GENERATORS, Axis, expand_axis
+from grids.entries.parameters import PARAMETERS
+from grids.entries.strategies import TABLE_III, Strategy, parse_strategy
+from grids.grid import Grid
+from grids.names import split_labels
+from grids.outputs import MAIN_OUTPUTS
+from grids.reading.errors import InputError
+from grids.spec import validate_spec
+
+# Of a cell, beside what every cube holds: how its PEs divide.
+DEGREES = ("replicas", "group_size", "segment_count")
+# Samples a replica up to which batches are searched: no PE of the catalogue holds a million of
+# the smallest.
+MOST_BATCH = 2**20
+
+Values = str | int | float | Sequence[object] | Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Options:
+    """A design space as a user names it: values, lists, or texts such as `64,128` and `1..1024`.
+
+    strategy: all ten where None. pe: all powers of two that the machines have where None. batch:
+    searched where None. parameters: fixed where one value is given, else axes. settings: the
+    spec's keys beside its axes.
+    """
+
+    model: Values
+    pe: Values | None = None
+    batch: Values | None = None
+    dataset: Values | None = None
+    system: Values = "abci"
+    strategy: Values | None = None
+    parameters: Mapping[str, Values] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+def make_grid(options: Options, base: Path = Path()) -> Grid:
+    """The grid of a design space that no store has. InputError: what is unknown, or bad."""
+    parameters = {name: split_values(each) for name, each in options.parameters.items()}
+    fixed = {name: each for name, each in parameters.items() if not _is_several(each)}
+    swept = {name: each for name, each in parameters.items() if name not in fixed}
+    axes: dict[str, object] = {
+        "model": _split_labels(options.model),
+        "system": _split_labels(options.system),
+        "strategy": _list_strategies(options.strategy, parameters),
+        "pe": 1 if options.pe is None else split_values(options.pe),
+        "batch": 1 if options.batch is None else split_values(options.batch),
+        **swept,
+    }
+    if options.dataset is not None:
+        axes["dataset"] = _split_labels(options.dataset)
+    outputs = {"outputs": [*MAIN_OUTPUTS, *DEGREES]}
+    written = {"axes": axes, "parameters": fixed, **outputs, **options.settings}
+    grid = Grid.from_spec(validate_spec(written, ""), base)
+    if options.pe is None:
+        most = max(each.most_pes for each in grid.systems)
+        grid = _change(grid, "pe", {"pow2": [1, most]})
+    return _search_batches(grid) if options.batch is None else grid
+
+
+def split_values(given: object) -> object:
+    """The values of `64,128`, `1..1024`, `pow2:1..1024` or `geomspace:1 GB/s..9 GB/s..20`, as a
+    spec has them; what is no text as it is.
+    """
+    if not isinstance(given, str):
+        return given
+    values = [_read_item(part.strip()) for part in given.split(",")]
+    return values if len(values) > 1 else values[0]
+
+
+def _split_labels(given: object) -> object:
+    """The names of a text, with their settings; what is no text as it is."""
+    return split_labels(given) if isinstance(given, str) else given
+
+
+def _read_item(text: str) -> object:
+    """One value, or a generator of a spec."""
+    if ".." not in text:
+        return text
+    name, colon, rest = text.partition(":")
+    name, rest = (name.strip(), rest) if colon else ("range", text)
+    if name not in GENERATORS:
+        raise InputError(
+            f"unknown range {name!r}", advice=f"known: {', '.join(GENERATORS)}, as pow2:1..1024"
+        )
+    return {name: [part.strip() for part in re.split(r"\.\.", rest)]}
+
+
+def _is_several(values: object) -> bool:
+    return isinstance(values, list | tuple | dict)
+
+
+def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> list[str]:
+    """Labels of strategies, each with what it leaves open to be searched."""
+    names = TABLE_III if given is None else _split_labels(given)
+    listed = names if isinstance(names, list | tuple) else [names]
+    return [_open_choices(parse_strategy(each, "strategy"), parameters) for each in listed]
+
+
+def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
+    """The label of a strategy that leaves to each cell what neither it nor a parameter says."""
+    if strategy.hybrid and strategy.group is None and "group" not in parameters:
+        strategy = replace(strategy, group="best")
+    pipeline = strategy.group_strategy == "pipeline"
+    if pipeline and strategy.segments is None and "segments" not in parameters:
+        strategy = replace(strategy, segments="best")
+    return strategy.label
+
+
+def _search_batches(grid: Grid) -> Grid:
+    """The grid with batches in powers of two, and the largest: no iteration exceeds an epoch."""
+    samples = max(each.samples for each in grid.datasets)
+    stated = grid.spec.parameters.get("max_global_batch")
+    most = min(samples, MOST_BATCH) if stated is None else int(min(stated, samples))
+    fewest = max(1, most)
+    grid = _change(grid, "batch", [{"pow2": [1, fewest]}, fewest])
+    if "max_global_batch" in (*grid.spec.parameters, *grid.axes):
+        return grid
+    bounded = {**grid.spec.parameters, "max_global_batch": float(samples)}
+    return replace(grid, spec=grid.spec.model_copy(update={"parameters": bounded}))
+
+
+def is_unbounded(options: Options) -> bool:
+    """Whether batches are searched that nothing but memory and the data set bounds."""
+    return options.batch is None and "max_global_batch" not in options.parameters
+
+
+def _change(grid: Grid, name: str, form: object) -> Grid:
+    """The grid with another axis."""
+    axis: Axis = expand_axis(form, PARAMETERS[name])
+    axes = grid.spec.axes.model_copy(update={name: axis})
+    return replace(grid, spec=grid.spec.model_copy(update={"axes": axes}))
+
+
+def count_cells(grid: Grid) -> int:
+    """Cells of a design space."""
+    return math.prod(grid.shape)
+
+
+def make_product(
+    axes: Mapping[str, object],
+    parameters: Mapping[str, object],
+    settings: Mapping[str, object],
+) -> Grid:
+    """The grid of all combinations of the axes' values.
+
+    parameters: one value each, or several, which make an axis. settings: other keys of a spec.
+    """
+    swept = {name: each for name, each in parameters.items() if has_several(each)}
+    fixed = {name: each for name, each in parameters.items() if name not in swept}
+    plain: dict[str, Any] = {
+        "axes": {name: _list_values(each) for name, each in {**axes, **swept}.items()},
+        "parameters": fixed,
+        **settings,
+    }
+    return Grid.from_spec(validate_spec(plain, ""))
+
+
+def _list_values(value: Any) -> Any:
+    """The values as a spec has them: plain lists, numbers and mappings."""
+    if isinstance(value, Mapping) or not has_several(value):
+        return value
+    return value.tolist() if hasattr(value, "tolist") else list(value)
+
+
+def has_several(value: object) -> bool:
+    """Whether a value is several: a list, a range, an array, or a generator as specs have them."""
+    return not isinstance(value, str | bytes | int | float | None) and (
+        isinstance(value, Mapping) or hasattr(value, "__iter__")
+    )

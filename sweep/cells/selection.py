@@ -1,0 +1,149 @@
+"""Slices of a cube or of its summary: values of its axes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.parameters import PARAMETERS
+from grids.grid import LABELS, Grid, Index
+from grids.reading.errors import InputError, suggest_name
+from grids.reading.units import format_quantity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Coordinates = Mapping[str, NDArray[Any]]
+Selection = Mapping[str, object]
+Positions = NDArray[np.int64]
+
+SHOWN = 8  # values of an axis that a message lists
+
+
+def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
+    """The part of a cube where every axis has the value (or one of the values) given for it.
+
+    Dimensions stay, and so does the order along them. InputError as of `locate_values`.
+    """
+    return cube.isel(locate_values({str(dim): cube[dim].values for dim in cube.dims}, selection))
+
+
+def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
+    """The positions of the selected values along each axis, in the order of the axis.
+
+    InputError for an unknown axis or a value that the axis does not have.
+    """
+    if not isinstance(selection, Mapping):
+        raise InputError(
+            f"expected a mapping of axes to values, got {selection!r}",
+            where="selection",
+            advice="such as {'pe': [64, 128]}",
+        )
+    return {axis: _locate_along(coordinates, axis, wanted) for axis, wanted in selection.items()}
+
+
+def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
+    """Where along one axis the wanted values lie, ascending and each once."""
+    if axis not in coordinates:
+        raise InputError(
+            f"no axis {axis!r} in this cube",
+            where="selection",
+            advice=suggest_name(axis, coordinates),
+        )
+    coordinate = coordinates[axis]
+    given = wanted if isinstance(wanted, list | tuple) else [wanted]
+    if not given:
+        raise InputError("expected at least one value, got none", where=f"selection {axis}")
+    values = [value for each in given for value in _split_values(coordinate, axis, each)]
+    return np.array(sorted({_locate_value(coordinate, axis, value) for value in values}), np.int64)
+
+
+def find_nearest(coordinates: Coordinates, selection: Selection) -> dict[str, list[float]]:
+    """The nearest values of each axis of numbers that lacks one of the selected values.
+
+    InputError: what is no number of its axis.
+    """
+    nearest = {}
+    for axis, wanted in selection.items():
+        if axis not in coordinates or axis in LABELS:
+            continue
+        coordinate, given = coordinates[axis], wanted if isinstance(wanted, list) else [wanted]
+        values = [value for each in given for value in _split_values(coordinate, axis, each)]
+        numbers = np.array([PARAMETERS[axis].read(each, f"selection {axis}") for each in values])
+        at = np.abs(coordinate - numbers[:, None]).argmin(axis=1)
+        if not np.isclose(coordinate[at], numbers, rtol=1e-9, atol=0).all():
+            nearest[axis] = [float(each) for each in coordinate[np.unique(at)]]
+    return nearest
+
+
+def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
+    """The values of one, or of several in one text; a label may have commas of its own."""
+    if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
+        return [wanted]
+    return [part.strip() for part in wanted.split(",")]
+
+
+def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
+    """Where along an axis one value lies; numbers to a relative 1e-9."""
+    if axis in LABELS:
+        positions = np.flatnonzero(coordinate == str(value))
+        advice = suggest_name(str(value), map(str, coordinate.tolist()))
+    else:
+        number = PARAMETERS[axis].read(value, f"selection {axis}")
+        # What `_advise_on_number` prints, ten digits, must be found again.
+        positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
+        advice = _advise_on_number(axis, coordinate, number)
+    if not positions.size:
+        raise InputError(f"no {axis} {value!r} in this cube", where="selection", advice=advice)
+    return int(positions[0])
+
+
+def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str:
+    """Advice on a value that an axis does not have: those that it has, or the ones about it."""
+    nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
+    known = ", ".join(write_value(axis, each) for each in nearby.tolist())
+    nearest = write_value(axis, float(coordinate[np.abs(coordinate - number).argmin()]))
+    beyond = "" if coordinate.min() <= number <= coordinate.max() else _tell_end(nearest)
+    if coordinate.size <= SHOWN:
+        return f"{beyond}the nearest is {nearest}; known: {known}"
+    ends = f"{write_value(axis, coordinate.min())} to {write_value(axis, coordinate.max())}"
+    return (
+        f"{beyond}known: {coordinate.size:,} values from {ends}, of which the nearest are {known}"
+    )
+
+
+def write_value(axis: str, value: float) -> str:
+    """A value of an axis with its unit, precise enough to be selected by."""
+    unit = PARAMETERS[axis].unit
+    return f"{value:.10g}" if unit == "1" else format_quantity(value, unit, digits=10)
+
+
+def write_place(axis: str, value: float) -> str:
+    """A value of an axis in a sentence: `8 PEs`, `batch 32`, `inter_bandwidth 12.5 GB/s`."""
+    if axis == "pe":
+        return f"{value:,.0f} PE{'' if value == 1 else 's'}"
+    parameter = PARAMETERS[axis]
+    written = f"{value:,.0f}" if parameter.whole else format_quantity(value, parameter.unit)
+    return f"{axis} {written}"
+
+
+def _tell_end(last: str) -> str:
+    """How to get at what is beyond an axis."""
+    return f"the axis ends at {last}: add values to the spec and extend the store; "
+
+
+def locate_row(grid: Grid, row: Mapping[str, Any]) -> Index:
+    """The place of a row's labels in the design space; InputError: a label that it lacks."""
+    model, dataset, system, strategy = (locate_label(grid, dim, row[dim]) for dim in LABELS)
+    return model, dataset, system, strategy
+
+
+def locate_label(grid: Grid, dim: str, label: str) -> int:
+    """The position of a label in the design space; InputError: it has none."""
+    if label not in grid.labels[dim]:
+        raise InputError(
+            f"{label!r} is no {dim} of the spec in the Dataset's attributes",
+            advice="ask each cube by itself",
+        )
+    return grid.labels[dim].index(label)

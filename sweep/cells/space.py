@@ -1,0 +1,168 @@
+"""Spaces: what a question is about, a design space or a slice of one, whatever it was given as.
+
+Questions that the kernels answer read no cells: of a store, a Dataset or a slice they need its
+design space alone, and which of its values are meant.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.parameters import GIVEN, PARAMETERS
+from grids.entries.strategies import Strategy
+from grids.entries.systems import System
+from grids.grid import LABELS, Grid, Index
+from grids.models.layers import Floats
+from grids.reading.errors import InputError
+from sweep.cells.selection import Selection, locate_label, locate_values
+from sweep.cells.source import Source, open_source
+from sweep.cube.coordinates import list_coordinates
+from sweep.cube.store import Cube
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from kernels.case import Case
+
+
+@dataclass(frozen=True)
+class Space:
+    """A design space, and what of it is asked about.
+
+    places: positions along each labelled dimension. axes: values of each numeric one.
+    """
+
+    grid: Grid
+    places: Mapping[str, tuple[int, ...]]
+    axes: Mapping[str, Floats]
+
+    def list_indices(self) -> Iterator[Index]:
+        """The models, data sets, systems and strategies whose samples fit, in the grid's order."""
+        for model, dataset, system, strategy in product(*(self.places[dim] for dim in LABELS)):
+            if self.grid.table(model, dataset) is not None:
+                yield model, dataset, system, strategy
+
+    def list_cells(self) -> Iterator[dict[str, float]]:
+        """Every combination of the axes' values, PE counts slowest."""
+        for values in product(*self.axes.values()):
+            yield dict(zip(self.axes, map(float, values), strict=True))
+
+    def split_given(self) -> Iterator["Space"]:
+        """The spaces of one value of each parameter that nobody chooses, such as a bandwidth."""
+        given = {name: self.axes[name] for name in list_given(self.axes)}
+        for place in product(*given.values()):
+            own = {name: np.array([each]) for name, each in zip(given, place, strict=True)}
+            yield replace(self, axes={**self.axes, **own})
+
+    def build_case(
+        self,
+        index: Index,
+        values: Mapping[str, float | Floats],
+        strategy: Strategy | None = None,
+    ) -> "Case":
+        """The case of an index along values of parameters, axes or not; its samples fit.
+
+        strategy: in the place of the index' own.
+        """
+        # Axes stand in the order of the table, whether the grid has them or not.
+        axes = {name: np.atleast_1d(values[name]) for name in PARAMETERS if name in values}
+        case = self.grid.case(index, axes, strategy)
+        assert case is not None  # its samples fit
+        return case
+
+    def expect_few(self, most: int, along: str = "") -> None:
+        """InputError: more cells of a strategy than a question answers one by one.
+
+        along: an axis that is no part of the question's cells.
+        """
+        count = prod(values.size for name, values in self.axes.items() if name != along)
+        if count > most:
+            raise InputError(
+                f"{count:,} cells are too many for this question, which asks the oracle of each",
+                advice=f"select {most:,} at most, such as one PE count and one batch",
+            )
+
+    @property
+    def systems(self) -> list[System]:
+        """The systems of the slice."""
+        return [self.grid.systems[at] for at in self.places["system"]]
+
+    def name(self, index: Index) -> dict[str, str]:
+        """The labels of an index."""
+        return {dim: self.grid.labels[dim][at] for dim, at in zip(LABELS, index, strict=True)}
+
+    def bound_batches(self, most: int) -> "Space":
+        """The space in which larger global batches are forbidden."""
+        fixed = {**self.grid.spec.parameters, "max_global_batch": float(most)}
+        spec = self.grid.spec.model_copy(update={"parameters": fixed})
+        return replace(self, grid=replace(self.grid, spec=spec))
+
+    def ask_intervals(self) -> "Space":
+        """The space, cases of which know how far off they may be; not of Table III."""
+        return replace(self, grid=self.grid.ask_intervals())
+
+    def strategy(self, index: Index) -> Strategy:
+        """The strategy of an index."""
+        return self.grid.strategies[index[3]]
+
+
+def open_space(
+    source: Source, selection: Selection | None = None, max_global_batch: int | None = None
+) -> Space:
+    """The space of a store, a Dataset, a slice of one, or a grid, of which `selection` is meant.
+
+    max_global_batch: beyond it cells are forbidden. InputError: no cube, an unknown axis or value.
+    """
+    source = open_source(source)
+    grid = read_grid(source)
+    every = list_coordinates(grid)
+    if not isinstance(source, Cube | Grid):
+        every = {dim: _read_coordinate(source, dim) for dim in every}
+    chosen = locate_values(every, selection or {})
+    kept = {dim: values[chosen.get(dim, slice(None))] for dim, values in every.items()}
+    space = Space(
+        grid,
+        {dim: tuple(locate_label(grid, dim, str(each)) for each in kept[dim]) for dim in LABELS},
+        {dim: np.asarray(kept[dim], float) for dim in grid.axes},
+    )
+    return space if max_global_batch is None else space.bound_batches(max_global_batch)
+
+
+def read_grid(source: "Cube | xr.Dataset | Grid") -> Grid:
+    """The design space of an open source. InputError: a Dataset that is no cube."""
+    if isinstance(source, Grid):
+        return source
+    if isinstance(source, Cube):
+        return source.grid
+    if "paradl_spec" not in getattr(source, "attrs", {}):
+        raise InputError(
+            "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+            advice="open one with sweep.open_dataset(STORE)",
+        )
+    return Grid.from_definition(json.loads(source.attrs["paradl_spec"]))
+
+
+def _read_coordinate(cube: "xr.Dataset", dim: str) -> NDArray[Any]:
+    """The values of a Dataset along an axis, one where it was selected."""
+    if dim not in cube.coords:
+        raise InputError(
+            f"the Dataset has no coordinate {dim!r}, which is an axis of a cube",
+            advice="select without drop=True, and reduce over no axis",
+        )
+    return np.atleast_1d(cube[dim].values)
+
+
+def list_given(axes: Iterable[str]) -> list[str]:
+    """The axes that are parameters of a machine or its software, which nobody chooses."""
+    return [name for name in axes if name in GIVEN]
+
+
+def write_axis(name: str, value: float) -> int | float:
+    """A value of an axis as answers have it: counts are whole."""
+    return int(value) if PARAMETERS[name].whole else float(value)

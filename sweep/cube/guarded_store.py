@@ -1,0 +1,109 @@
+"""A store opened so that nothing but plain files of credible size is read from it.
+
+Whoever opens a store may have been sent it: a pipe in a file's place would be waited for for ever,
+and a sparse file, or an object, of a terabyte would be read into memory. They are refused before a
+byte is read.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import FsspecStore, LocalStore
+
+from sweep.cube.object_store import is_remote
+
+# The longest file of a store, shards of 16 MiB and metadata alike, is far below either.
+MAX_METADATA_BYTES = 2**26
+MAX_FILE_BYTES = 2**30
+
+
+class IrregularFileError(ValueError):
+    """A file that is none, or too large; ValueError, as Zarr raises for a damaged one."""
+
+
+class FolderStore(LocalStore):
+    """Zarr's store of a folder; IrregularFileError where a file is none, or is too large."""
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """The bytes of a file, None where it is gone."""
+        self._check_file(key)
+        return await super().get(key, prototype, byte_range)
+
+    async def get_partial_values(
+        self,
+        prototype: BufferPrototype,
+        key_ranges: Iterable[tuple[str, ByteRequest | None]],
+    ) -> list[Buffer | None]:
+        """Parts of files."""
+        ranges = list(key_ranges)
+        for key, _ in ranges:
+            self._check_file(key)
+        return await super().get_partial_values(prototype, ranges)
+
+    def _check_file(self, key: str) -> None:
+        try:
+            status = os.stat(self.root / key)  # follows links
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if not stat.S_ISREG(status.st_mode):
+            raise IrregularFileError(f"{key} is not a regular file")
+        _check_size(key, status.st_size)
+
+
+class RemoteStore(FsspecStore):
+    """Zarr's store of a URL; IrregularFileError where an object is too large."""
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        """The bytes of an object, None where it is gone."""
+        await self._check_object(key, byte_range)
+        return await super().get(key, prototype, byte_range)
+
+    async def get_partial_values(
+        self,
+        prototype: BufferPrototype,
+        key_ranges: Iterable[tuple[str, ByteRequest | None]],
+    ) -> list[Buffer | None]:
+        """Parts of objects."""
+        ranges = list(key_ranges)
+        for key, byte_range in ranges:
+            await self._check_object(key, byte_range)
+        return await super().get_partial_values(prototype, ranges)
+
+    async def _check_object(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Check the length of what is asked for; of a whole object it takes a request."""
+        if isinstance(byte_range, RangeByteRequest):
+            _check_size(key, byte_range.end - byte_range.start)
+        elif isinstance(byte_range, SuffixByteRequest):
+            _check_size(key, byte_range.suffix)
+        else:
+            with suppress(OSError):  # reading it says what is wrong
+                # Not `getsize`, which reads the object where a server does not tell its size.
+                size = (await self.fs._info(f"{self.path}/{key}")).get("size")
+                _check_size(key, size or 0)
+
+
+def _check_size(key: str, size: int) -> None:
+    limit = MAX_METADATA_BYTES if key.endswith(".json") else MAX_FILE_BYTES
+    if size > limit:
+        raise IrregularFileError(f"{key} has {size:,} bytes, and {limit:,} at most are read")
+
+
+def make_store(url: str, read_only: bool) -> Store:
+    """What Zarr opens for a folder or a URL."""
+    if is_remote(url):
+        return RemoteStore.from_url(url, read_only=read_only)
+    return FolderStore(url, read_only=read_only)

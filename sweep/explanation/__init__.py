@@ -1,0 +1,1 @@
+"""Explanation: the symbols, formulas, layers and launch of one configuration."""

@@ -1,0 +1,192 @@
+"""Launch: a configuration in the words of what people start: processes, ranks, their groups.
+
+Ranks are numbered as the oracle lays PEs out (docs/machine.md, Network): node after node, a
+replica's PEs next to each other, so that groups are inside nodes where they fit.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from grids.entries.systems import System
+from grids.grid import Grid
+from grids.inputs.groups import Groups
+from kernels.arrays import Cells
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.exchanges import ring_replicas
+from kernels.namespace import xp
+from kernels.network import link
+from kernels.rings import Ring, find_path
+
+Row = dict[str, Any]
+
+# What each PE of a group has, by the group's strategy.
+SHARES = {
+    "spatial": "a part of each sample",
+    "pipeline": "a stage: contiguous layers",
+    "filter": "its filters of each split layer",
+    "channel": "its channels of each split layer",
+    "placement": "its operators",
+}
+
+
+# Groups, and ranks of one, that are named one by one.
+FEW = 3
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Groups of ranks: `count` of them, of `size` ranks each, `stride` apart."""
+
+    size: int
+    count: int
+    stride: int
+
+    def list_ranks(self, number: int) -> range:
+        """The ranks of a group."""
+        start = number * self.size if self.stride == 1 else number
+        return range(start, start + self.size * self.stride, self.stride)
+
+
+def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> Row:
+    """The processes of a configuration, how ranks form groups, and what each of them is fed.
+
+    groups: of the case, with what was chosen. world_size [ranks]; nodes from 0; local_batch:
+    samples a replica in one pass; micro_batch: of a pipeline's segment.
+    """
+    system, p, p2 = grid.systems[0], predicted["pe"], predicted["group"]
+    per_node = min(p, system.pes_per_node)
+    nodes = math.ceil(p / per_node)
+    strategy = groups.strategy
+    pipelined = strategy.group_strategy == "pipeline" and p2 > 1
+    segments, passes = (predicted["segments"] if pipelined else 1), predicted["parameters"]
+    accumulate = int(passes["accumulate"])
+    return {
+        "command": f"torchrun --nnodes={nodes} --nproc-per-node={per_node} train.py",
+        "world_size": p,
+        "nnodes": nodes,
+        "nproc_per_node": per_node,
+        "last_node": p - (nodes - 1) * per_node,
+        "mesh": _list_mesh(strategy.base, predicted),
+        "groups": _list_groups(case, groups, system, predicted),
+        "sampler": {"num_replicas": predicted["replicas"], "rank": _write_coordinate(p2)},
+        "local_batch": predicted["batch"],
+        "micro_batch": predicted["batch"] / segments,
+        "micro_batches": segments * accumulate,
+        "accumulate": accumulate,
+        "global_batch": predicted["global_batch"],
+    }
+
+
+def _write_coordinate(p2: int) -> str:
+    """Which replica a rank belongs to."""
+    return "rank" if p2 == 1 else f"rank // {p2}"
+
+
+def _list_mesh(base: str, predicted: Row) -> dict[str, int]:
+    """The dimensions of a device mesh, whose ranks count up along the last one."""
+    inner = base.rpartition("+")[2]
+    sizes = {"data": predicted["replicas"]} if base.startswith("data") else {}
+    return sizes if inner in ("data", "serial") else {**sizes, inner: predicted["group"]}
+
+
+def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> list[Row]:
+    """Groups that share a replica, and groups that add up gradients."""
+    p2, group = predicted["group"], groups.strategy.group_strategy
+    inside, across = (int(np.asarray(each).item()) for each in _find_levels(case))
+    rows = []
+    if p2 > 1:
+        row = _describe_ranks("model", Ranks(p2, predicted["replicas"], 1), system, inside)
+        rows.append(row | {"each": SHARES[group] + _write_parts(groups)})
+    for ranks, level in _list_rings(case, predicted, group == "spatial", inside, across):
+        if ranks.size > 1:
+            row = _describe_ranks("gradient", ranks, system, level)
+            rows.append(row | {"each": "the same weights"})
+    return rows
+
+
+def _list_rings(
+    case: Case, predicted: Row, replicated: bool, inside: int, across: int
+) -> list[tuple[Ranks, int]]:
+    """The ranks that add up gradients, one step after the other, and the level of each.
+
+    replicated: each PE of a group has all weights.
+    """
+    p, p1, p2 = predicted["pe"], predicted["replicas"], predicted["group"]
+    replicas = Ranks(p1, p2, p2)
+    if not replicated or p2 == 1:
+        return [(replicas, across)]
+    if case.options.allreduce == "hierarchical":
+        return [(Ranks(p2, p1, 1), inside), (replicas, across)]
+    return [(Ranks(p, 1, 1), across)]
+
+
+def _write_parts(groups: Groups) -> str:
+    """How samples are divided, of a spatial group."""
+    if groups.strategy.group_strategy != "spatial":
+        return ""
+    factors = np.asarray(groups.place()[0].factors).reshape(3, -1)[:, 0]
+    depth, height, width = (int(each) for each in factors)
+    return f", {depth} x {height} x {width} of them (depth, height, width)"
+
+
+def _describe_ranks(of: str, ranks: Ranks, system: System, level: int) -> Row:
+    """Groups in numbers and in words; level: the one whose latency the oracle takes."""
+    few = range(ranks.count)
+    numbers = few if ranks.count <= FEW else [0, 1, ranks.count - 1]
+    members = [ranks.list_ranks(each) for each in numbers]
+    nodes = [_write_nodes(each, system.pes_per_node) for each in members]
+    return {
+        "of": of,
+        "size": ranks.size,
+        "count": ranks.count,
+        "stride": ranks.stride,
+        "ranks": _join([_write_numbers(each) for each in members], ranks.count),
+        "nodes": _join(nodes, ranks.count),
+        "level": system.levels[min(level, len(system.levels) - 1)].name,
+    }
+
+
+def _write_nodes(ranks: range, pes: int) -> str:
+    """The nodes that ranks are on."""
+    if ranks.step <= pes:  # they leave none out
+        return _write_numbers(range(ranks[0] // pes, ranks[-1] // pes + 1))
+    few = ranks if len(ranks) <= FEW else [ranks[0], ranks[1], ranks[-1]]
+    nodes = [str(each // pes) for each in few]
+    return ",".join(nodes) if len(ranks) <= FEW else f"{nodes[0]},{nodes[1]}..{nodes[2]}"
+
+
+def _write_numbers(numbers: range) -> str:
+    """Numbers in a row as 4-7, others as 0,4..60."""
+    if numbers.step == 1 and len(numbers) > 1:
+        return f"{numbers[0]}-{numbers[-1]}"
+    if len(numbers) <= FEW:
+        return ",".join(map(str, numbers))
+    return f"{numbers[0]},{numbers[1]}..{numbers[-1]}"
+
+
+def _join(texts: list[str], count: int) -> str:
+    """The first two and the last of so many, or what all of them are."""
+    if len(set(texts)) == 1:
+        return texts[0] if count == 1 else f"{texts[0]} each"
+    if count <= len(texts):
+        return "; ".join(texts)
+    return "; ".join([*texts[:-1], f"... {texts[-1]}"])
+
+
+@compiled(numpy=True)
+def _find_levels(case: Case) -> tuple[Cells, Cells]:
+    """The levels of the network that the oracle takes a group and its replicas to span."""
+    network, run = case.network, case.run
+    latency = xp.asarray(network.latency)
+    # The level's number in the place of its latency: so the oracle itself says which it takes.
+    column = xp.arange(latency.shape[0], dtype=float).reshape(-1, *[1] * (latency.ndim - 1))
+    numbered = replace(network, latency=xp.broadcast_to(column, latency.shape))
+    if case.options.oracle == "paper":
+        return link(numbered, run.p2).alpha, link(numbered, run.p).alpha
+    inside = Ring(run.p2, xp.ones(()), run.p)
+    across = ring_replicas(case.machine_work, run)
+    return find_path(numbered, inside).alpha, find_path(numbered, across).alpha

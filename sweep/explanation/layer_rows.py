@@ -1,0 +1,108 @@
+"""Layers one by one: sizes, split, and what one PE of a group computes, holds and sends of each."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.inputs.groups import Groups
+from grids.models.layers import LayerTable
+from kernels.arrays import PerLayer
+from kernels.compiled import compiled
+from kernels.division import Division
+from kernels.filter_channel import exchanged
+from kernels.formulas import hold_layers, time_part
+from kernels.group import Placement, share
+from kernels.spatial import layer_halo
+
+Row = dict[str, Any]
+Integers = NDArray[np.int64]
+
+# What one PE has of a layer, in the order in which it is told.
+AMOUNTS = (
+    *("seconds_per_sample", "forward", "backward", "overhead"),
+    *("gathered_items", "halo_items"),
+)
+
+
+def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
+    """A row for each layer of groups of one size, with what one PE has of it.
+
+    Items and `macs` are the whole layer's, a sample. Of one PE: forward, backward [s a sample],
+    overhead [s a pass], memory [B]: what it keeps of `batch` samples for the backward pass, and its
+    weights with their gradients and the optimizer's states; by Table III its part of the sum.
+    """
+    table, (placement, _) = groups.table, groups.place()
+    amounts = _find_amounts(groups.divide(placement))
+    flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
+    memory = gamma * (batch * flat.pop("kept") + flat.pop("states"))
+    split = flat.pop("split") > 0
+    where = _find_pes(placement, len(table), groups.strategy.group_strategy)
+    return [
+        {
+            "layer": table.names[n],
+            "kind": table.kinds[n],
+            "output": _list_extents(table, n),
+            "x": table.x[n],
+            "y": table.y[n],
+            "weights": table.w[n],
+            "biases": table.bias[n],
+            "macs": table.flops[n] / 2 if table.multiplying[n] else 0.0,
+            **{name: int(numbers[n]) for name, numbers in where.items()},
+            "split": bool(split[n]),
+            **{name: float(flat[name][n]) for name in AMOUNTS},
+            "memory": float(memory[n]),
+        }
+        for n in range(len(table))
+    ]
+
+
+@compiled(numpy=True)
+def _find_amounts(division: Division) -> dict[str, PerLayer]:
+    """What one PE has of a sample: one program loads faster than each operation."""
+    layers, placement, group = division.layers, division.placement, division.group
+    times = time_part(division)
+    whole = division.options.oracle == "paper"  # Table III divides times of whole layers
+    part = share(placement.split, division.p2) if whole else 1.0
+    halo = placement.split * layer_halo(layers, placement.factors, division.options.halos)
+    sent = exchanged(placement.split) * layers.y
+    kept, states = hold_layers(division)
+    return {
+        "split": placement.split,
+        "seconds_per_sample": (times.forward + times.backward) * part,
+        "forward": times.forward * part,
+        "backward": times.backward * part,
+        "overhead": times.fixed,
+        # Of the other strategies nothing is sent layer by layer.
+        "gathered_items": sent * float(group in ("filter", "channel")),
+        "halo_items": halo * float(group == "spatial"),
+        "kept": kept,
+        "states": states,
+    }
+
+
+def _list_extents(table: LayerTable, layer: int) -> list[int]:
+    """The output of a sample: channels, then its extents, or how many positions it has."""
+    extents = [int(each) for each in table.extents_y[layer]]
+    while extents and extents[0] == 1:  # dimensions that the network does not have
+        extents.pop(0)
+    shape, items = [int(table.filters[layer]), *extents], int(table.y[layer])
+    known = math.prod(shape)
+    if not known or items % known:  # a file of ParaDL's may leave it open
+        return [items]
+    return shape if items == known else [*shape, items // known]
+
+
+def _find_pes(placement: Placement, layers: int, group: str) -> dict[str, Integers]:
+    """The `stage` of each layer of a pipeline, the `device` of each placed one, from 1."""
+    if placement.placed is not None:
+        runs = np.asarray(placement.placed.runs)
+        return {"device": runs.reshape(*runs.shape[:2], -1)[..., 0].argmax(axis=0) + 1}
+    return {"stage": _find_stages(placement, layers)} if group == "pipeline" else {}
+
+
+def _find_stages(placement: Placement, layers: int) -> Integers:
+    """The pipeline stage of each layer, from 1."""
+    ends = np.asarray(placement.ends).reshape(len(placement.ends), -1)[:, 0]
+    return np.searchsorted(ends, np.arange(layers), side="right") + 1

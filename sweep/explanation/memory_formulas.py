@@ -1,0 +1,179 @@
+"""The memory of a configuration's fullest PE part by part: formulas, and the numbers in them.
+
+Symbols: docs/oracle.md, and for the machine oracle docs/machine.md, Memory of a PE.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
+from grids.grid import Grid
+from grids.inputs.groups import Groups
+from grids.models.layers import Floats
+from kernels.case import Case
+from kernels.compiled import fetch
+from kernels.memory import hold, hold_layers
+from sweep.answers.numbers import number
+
+Row = dict[str, Any]
+Formula = tuple[str, str]  # in symbols, and with numbers
+
+# By how a group divides the layers, what Table III's sum has of activations and of weights.
+TABLE_III = {
+    "spatial": ("sum 2 (|x|+|y|) (s/p2 + 1-s)", "sum (2|w| + |bi|)"),
+    "pipeline": ("sum 2 (|x|+|y|), of the fullest stage", "sum (2|w| + |bi|), of that stage"),
+    "filter": ("sum 2 (|x|+|y|)", "sum (2|w| (s/p2 + 1-s) + |bi|)"),
+    "channel": ("sum 2 (|x|+|y|)", "sum (2|w| (s/p2 + 1-s) + |bi|)"),
+    "none": ("sum 2 (|x|+|y|)", "sum (2|w| + |bi|)"),
+}
+
+
+@dataclass(frozen=True)
+class Fullest:
+    """Of the fullest stage, or PE: what its layers keep, what comes in, their peak [B a sample]."""
+
+    position: int
+    kept: float
+    entry: float
+    peak: float
+
+
+def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row) -> list[Row]:
+    """A row for each part of the memory that `predicted` tells, with its formula and numbers.
+
+    groups: of the case, with what was chosen.
+    """
+    parts: dict[str, float] = predicted["memory_parts"]
+    if grid.spec.oracle == "paper":
+        formulas = _write_table_iii(case, groups, predicted)
+    else:
+        formulas = _write_states(grid, parts) | {
+            "activations": _write_activations(groups, predicted),
+            "reserved": (
+                "reserved: the context, workspaces, buffers",
+                f"{parts['reserved']:.6g} B",
+            ),
+        }
+    whole = sum(parts.values())
+    return [
+        {
+            "part": name,
+            "formula": formulas[name][0],
+            "numbers": formulas[name][1],
+            "bytes": size,
+            "share": size / whole,
+        }
+        for name, size in parts.items()
+        if name in formulas
+    ]
+
+
+def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Formula]:
+    """The two halves of the sum; the items are those that make up the bytes."""
+    activations, weights = TABLE_III[groups.strategy.group_strategy]
+    unit = number(case.run.gamma) * number(case.run.delta)
+    b, parts = predicted["batch"], predicted["memory_parts"]
+    factors = f"{number(case.run.gamma):g} x {number(case.run.delta):g} B"
+    return {
+        "activations": (
+            f"gamma delta b {activations}",
+            f"{factors} x {b:g} x {parts['activations'] / unit / b:.10g}",
+        ),
+        "parameters": (f"gamma delta {weights}", f"{factors} x {parts['parameters'] / unit:.10g}"),
+    }
+
+
+def _write_states(grid: Grid, parts: Row) -> dict[str, Formula]:
+    """Weights, gradients and the optimizer's states: so many bytes of each weight and bias."""
+    system, optimizer = grid.systems[0], grid.spec.optimizer
+    precision = PRECISIONS[system.precision]
+    count = f"{parts['weights'] / precision.weight:.10g}"
+    # Of tables with sparse gradients fewer than the weights: the rows that a pass touches.
+    touched = f"{parts['gradients'] / precision.gradient:.10g}"
+    held = "sum (|w| + |bi|), of a PE's own part"
+    states = held if touched == count else f"{held}, of sparse tables of touched rows"
+    copies = f"({precision.item} B + {precision.master} B)"
+    return {
+        "weights": (f"(a + its copy in fp32) {held}", f"{copies} x {count}"),
+        "gradients": (f"g {states}", f"{precision.gradient} B x {touched}"),
+        "optimizer": (
+            f"{optimizer}'s states {states}",
+            f"{OPTIMIZER_BYTES[optimizer]} B x {touched}",
+        ),
+    }
+
+
+def _write_activations(groups: Groups, predicted: Row) -> Formula:
+    """What is alive at the same time, and where."""
+    group, recompute = groups.strategy.group_strategy, groups.options.recompute == "full"
+    b, p2 = predicted["batch"], predicted["group"]
+    if group == "pipeline" and p2 > 1:
+        return _write_stage(groups, b, predicted["segments"], recompute)
+    if group == "placement":
+        at = _find_fullest(groups, b)
+        return (
+            f"b (received + peak), of device {at.position + 1}",
+            f"{b:g} x ({at.entry:.10g} B + {at.peak - at.entry:.10g} B)",
+        )
+    if recompute:
+        sample = predicted["memory_parts"]["activations"] / b
+        return (
+            "b (the inputs of all runs of layers + the largest run's peak), or without recompute"
+            " where that is less",
+            f"{b:g} x {sample:.10g} B",
+        )
+    name, kept, gradients = _find_peak(groups)
+    return (
+        f"b (what layers up to {name} keep + (|x|+|y|) a there, the gradients), the peak",
+        f"{b:g} x ({kept:.10g} B + {gradients:.10g} B)",
+    )
+
+
+def _write_stage(groups: Groups, b: float, segments: float, recompute: bool) -> Formula:
+    """The fullest stage of several: one segment goes backward, while the others wait."""
+    at = _find_fullest(groups, b)
+    waiting = f"(1-1/{segments:g})"
+    others = f"{at.kept:.10g} B x {waiting}"
+    kept, received = "kept (1-1/S)", f"{at.entry:.10g} B"
+    if recompute:
+        others = f"{at.entry:.10g} B x {waiting}" if at.position == 0 else "0 B"
+        kept = "x a (1-1/S) in the first stage"
+    if at.position == 0:
+        received = "0 B"
+    return (
+        f"b ({kept} + received + peak/S), of stage {at.position + 1}",
+        f"{b:g} x ({others} + {received} + {at.peak:.10g} B / {segments:g})",
+    )
+
+
+def _find_fullest(groups: Groups, b: float) -> Fullest:
+    """The stage, or the device of a placed group, that has the most."""
+    holding = fetch(hold(groups.divide(groups.place()[0])))
+    kept, peak, entry, states = (
+        _flatten(each) for each in (holding.kept, holding.peak, holding.entry, holding.states)
+    )
+    sample = peak
+    if groups.strategy.group_strategy == "pipeline":
+        first = np.arange(peak.size) == 0
+        segments = float(np.asarray(groups.segments).item())
+        others = first * entry if groups.options.recompute == "full" else kept
+        sample = (1 - 1 / segments) * others + ~first * entry + peak / segments
+    most = int(np.argmax(b * sample + states))
+    return Fullest(most, float(kept[most]), float(entry[most]), float(peak[most]))
+
+
+def _find_peak(groups: Groups) -> tuple[str, float, float]:
+    """The layer at whose backward pass most is there; what is kept, and gradients [B a sample]."""
+    tensors, _ = fetch(hold_layers(groups.divide(groups.place()[0])))
+    kept = np.cumsum(_flatten(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
+    gradients = _flatten(tensors.inputs + tensors.outputs)
+    most = int(np.argmax(kept + gradients))
+    return groups.table.names[most], float(kept[most]), float(gradients[most])
+
+
+def _flatten(values: Any) -> Floats:
+    """[stage] or [layer], of a case of one cell."""
+    each = np.asarray(values, float)
+    return each.reshape(each.shape[0], -1)[:, 0]

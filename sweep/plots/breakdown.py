@@ -1,0 +1,181 @@
+"""Breakdown: the terms of an iteration's time, stacked over p, of one strategy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+from grids.grid import LABELS, Grid
+from grids.models.layers import Floats
+from kernels.oracle import answer_case
+from kernels.terms import TERMS, list_terms
+from sweep.cells.selection import Selection, locate_row
+from sweep.cells.source import Source
+from sweep.cube.derived import Paradl
+from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
+from sweep.plots.slices import (
+    BEYOND,
+    build_case,
+    describe_place,
+    expect_any,
+    find_allowed,
+    find_beyond,
+    name_reasons,
+    name_stop,
+    open_slice,
+    read_grid,
+    read_slice,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SUMMED = (*list_terms("compute"), *list_terms("communication"))
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Seconds an iteration of each term that is not zero throughout, by PE count, ascending.
+
+    The PE counts are those that nothing forbids; cause: what forbids the next one, None: the axis
+    ends. beyond: where the global batch is larger than the data set.
+    """
+
+    place: str
+    strategy: str
+    pe: Floats
+    terms: Mapping[str, Floats]
+    cause: str | None = None
+    beyond: NDArray[np.bool_] | None = None
+
+    @property
+    def total(self) -> Floats:
+        """Seconds an iteration."""
+        total: Floats = np.sum([*self.terms.values()], axis=0)
+        return total
+
+
+def describe_breakdown(source: Source, selection: Selection | None = None) -> Breakdown:
+    """The terms of a slice with one strategy: as the cube holds them, else of the kernels.
+
+    InputError: an axis beside pe with several values. NothingFeasibleError: no PE count.
+    """
+    cells = read_slice(open_slice(source, selection, (*TERMS, "replicas")), ("pe",))
+    limit = cells["limit"].values.reshape(-1)
+    allowed = np.flatnonzero(find_allowed(limit))
+    place, strategy = describe_place(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
+    expect_any(allowed, name_reasons(limit))
+    line = cells.isel(pe=allowed)
+    grid = read_grid(line)
+    terms = _read_terms(line) if _holds_terms(grid, line) else _compute_terms(grid, line)
+    return Breakdown(
+        place,
+        strategy,
+        line["pe"].values.astype(float),
+        {name: seconds for name, seconds in terms.items() if (seconds > 0).any()},
+        name_stop(limit, int(allowed[-1])),
+        find_beyond(limit[allowed]),
+    )
+
+
+def _holds_terms(grid: Grid, line: "xr.Dataset") -> bool:
+    """Whether the cube has all that the terms of an iteration follow from."""
+    at = locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS})
+    counted = "replicas" in line or grid.strategies[at[3]].group != "best"
+    return counted and all(name in line for name in SUMMED)
+
+
+def _read_terms(line: "xr.Dataset") -> dict[str, Floats]:
+    """Stored seconds an epoch, of an iteration."""
+    iterations = Paradl(line).iterations.broadcast_like(line["limit"]).values.reshape(-1)
+    return {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
+
+
+def _compute_terms(grid: Grid, line: "xr.Dataset") -> dict[str, Floats]:
+    """The terms of the cells as the kernels have them."""
+    answer = answer_case(build_case(grid, line))
+    shape = line["limit"].shape[len(LABELS) :]
+
+    def spread(values: object) -> Floats:
+        """Over all cells, also where the kernels know that nothing varies."""
+        return np.broadcast_to(np.asarray(values, float), shape).reshape(-1)
+
+    iterations = spread(answer.iterations)
+    return {name: spread(getattr(answer.terms, name)) / iterations for name in SUMMED}
+
+
+# Compute is blue and plain, communication orange and hatched, as in the pictures of accuracy; of
+# neighbours in a stack one is darker.
+BLUES = ("#0072B2", "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
+ORANGES = ("#E69F00", "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
+HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
+LOOKS: Mapping[str, Mapping[str, Any]] = {
+    name: {"facecolor": colour} for name, colour in zip(list_terms("compute"), BLUES, strict=True)
+} | {
+    name: {"facecolor": colour, "hatch": hatch}
+    for name, colour, hatch in zip(list_terms("communication"), ORANGES, HATCHES, strict=True)
+}
+EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
+MOST_BARS = 14
+LEAST = 0.002  # of the highest stack: what is thinner throughout is no more than a line
+
+
+def draw_breakdown(breakdown: Breakdown, size: Size = "page") -> Figure:
+    """The figure of one strategy's terms: bars of few PE counts, areas over many."""
+    least = LEAST * float(breakdown.total.max())
+    stacks = {name: times for name, times in breakdown.terms.items() if times.max() > least}
+    with use_style(size):
+        figure, axes = make_axes(
+            size, f"{breakdown.strategy}: {breakdown.place}", _write_note(breakdown, stacks)
+        )
+        draw = _draw_bars if len(breakdown.pe) <= MOST_BARS else _draw_areas
+        draw(axes, breakdown.pe, stacks)
+        axes.set_ylim(0, 1.03 * float(breakdown.total.max()))
+        axes.set_ylabel("time of an iteration")
+        axes.yaxis.set_major_formatter(EngFormatter("s"))
+        # In the order of the stack, the last on top.
+        names = reversed(list(stacks))
+        keys = [Patch(label=name.replace("_", " "), **LOOKS[name], **EDGE) for name in names]
+        add_legend(figure, keys)
+    return figure
+
+
+def _draw_bars(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
+    """Draw a stacked bar for each PE count, side by side."""
+    # The last one at 0, which has a tick always: it is how far the picture goes.
+    positions, below = np.arange(1 - len(pe), 1), np.zeros(len(pe))
+    for name, stack in stacks.items():
+        axes.bar(positions, stack, 0.75, below, **LOOKS[name], **EDGE)
+        below = below + stack
+    names = {float(at): f"{count:,.0f}" for at, count in zip(positions, pe, strict=True)}
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: names.get(at, "")))
+    axes.set_xlim(-len(pe) + 0.4, 0.6)
+    axes.set_xlabel("PEs, p")
+
+
+def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
+    """Draw stacked areas over a logarithmic axis."""
+    below = np.zeros(len(pe))
+    for name, stack in stacks.items():
+        axes.fill_between(pe, below, below + stack, **LOOKS[name], **EDGE)
+        below = below + stack
+    scale_counts(axes, pe)
+    axes.set_xlim(pe[0], pe[-1])
+
+
+def _write_note(breakdown: Breakdown, shown: Mapping[str, Floats]) -> str:
+    """What ends the picture, and what is too little to be seen."""
+    rest = [name.replace("_", " ") for name in breakdown.terms if name not in shown]
+    parts = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
+    if breakdown.beyond is not None and breakdown.beyond.any():
+        parts.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
+    if rest:
+        parts.append(f"too little to be seen: {', '.join(rest)}")
+    return "; ".join(parts)

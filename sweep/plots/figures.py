@@ -1,0 +1,183 @@
+"""Figures: the sizes that people see pictures at, their style, axes, title, note and legend.
+
+matplotlib's constrained layout makes room for all of them, so that no text lies on another.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.container import Container
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from grids.models.layers import Floats
+from grids.reading.errors import InputError, shorten, suggest_name
+from sweep.show.visible import escape_invisible
+
+Size = Literal["paper", "page", "slide"]
+SIZES = get_args(Size)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Width and height [inch] of a size; letters, lines and markers [pt]; dots an inch, of PNG."""
+
+    width: float
+    height: float
+    small: float
+    normal: float
+    line: float
+    marker: float
+    dots: int = 150
+
+    def measure_rows(self, rows: float) -> float:
+        """Height [inch] of a figure with so many lines of small text beside its axes."""
+        return (rows + ROWS_AROUND) * LINE * self.small / 72
+
+
+# A column of a two-column paper; the width of a page; a slide, seen from the last row.
+SCALES: dict[str, Scale] = {
+    "paper": Scale(3.3, 2.5, 6, 7, 1.0, 2.6, 300),
+    "page": Scale(6.6, 4.2, 8, 9, 1.4, 4.0),
+    "slide": Scale(10.0, 5.6, 13, 15, 2.2, 7.0),
+}
+MARGIN = 0.01  # of the width, ahead of title and note
+LINE = 1.35  # of a text's size, from one line to the next
+ROWS_AROUND = 6  # above and below axes: title, ticks, label, note
+
+
+def use_style(size: Size) -> AbstractContextManager[None]:
+    """matplotlib's settings for all that is drawn in a size. InputError: an unknown size."""
+    if size not in SCALES:
+        raise InputError(
+            f"unknown size {shorten(size)}", where="size", advice=suggest_name(str(size), SIZES)
+        )
+    scale = SCALES[size]
+    return mpl.rc_context(
+        {
+            "figure.dpi": scale.dots,
+            "figure.constrained_layout.use": True,
+            "figure.titlesize": scale.normal,
+            "figure.labelsize": scale.small,
+            "font.size": scale.small,
+            "axes.titlesize": scale.normal,
+            "axes.labelsize": scale.small,
+            "axes.labelpad": 2,
+            "axes.linewidth": 0.6,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "grid.alpha": 0.25,
+            "grid.linewidth": 0.5,
+            "hatch.linewidth": 0.5,
+            "legend.fontsize": scale.small,
+            "legend.frameon": False,
+            "lines.linewidth": scale.line,
+            "lines.markersize": scale.marker,
+            # Names are no formulas, whatever dollars are in them.
+            "text.parse_math": False,
+        }
+    )
+
+
+def make_axes(
+    size: Size, title: str, note: str = "", height: float | None = None
+) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes, what it is about above and what is not drawn below.
+
+    height: of the figure [inch], where it is not that of its size. Within `use_style`.
+    """
+    scale = SCALES[size]
+    figure = Figure(figsize=(scale.width, height or scale.height))
+    # What is wrapped is measured as a formula even where it is drawn as plain text: dollars are
+    # escaped, which only texts that may be formulas undo.
+    style: dict[str, Any] = {"x": MARGIN, "ha": "left", "wrap": True, "parse_math": True}
+    figure.suptitle(_keep_together(title), **style)
+    if note:
+        figure.supxlabel(_keep_together(note), color="0.25", **style)
+    axes = figure.add_subplot()
+    set_tick_sizes(axes, size)
+    return figure, axes
+
+
+def set_tick_sizes(axes: Axes, size: Size) -> None:
+    """Fix the sizes of ticks, which are made as they are drawn: after `use_style` has ended."""
+    small = SCALES[size].small
+    axes.tick_params(labelsize=small, length=0.25 * small, width=0.5)
+
+
+def _keep_together(text: str) -> str:
+    """The text, which breaks at no `=` and ahead of no unit; no character is invisible."""
+    return re.sub(
+        r" = |(?<=\d) (?=[kMGTPmun]?(?:B|s|FLOP))",
+        lambda blanks: blanks[0].replace(" ", "\N{NO-BREAK SPACE}"),
+        escape_invisible(text).replace("$", r"\$"),
+    )
+
+
+def add_legend(figure: Figure, handles: Sequence[Artist | Container]) -> None:
+    """Write the labels of what is drawn, right of the axes."""
+    figure.legend(handles=handles, loc="outside right center")
+
+
+def scale_counts(axes: Axes, counts: Floats) -> None:
+    """The axis of PE counts: to base 2, with plain numbers at its ticks."""
+    axes.set_xscale("log", base=2)
+    low, high = float(np.min(counts)), float(np.max(counts))
+    if np.floor(np.log2(high)) > np.ceil(np.log2(low)):
+        axes.xaxis.set_major_locator(LogLocator(base=2))
+    else:  # not two powers of two to be told apart by
+        axes.set_xticks(sorted({low, high}))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("PEs, p")
+
+
+def scale_amounts(axes: Axes, low: float, high: float) -> None:
+    """The upright axis on a logarithmic scale, with plain numbers at its ticks."""
+    axes.set_yscale("log")
+    axes.set_ylim(low / 1.25, high * 1.25)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_tick(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def format_tick(value: float) -> str:
+    """A tick's number without an exponent, as long as that is short."""
+    return f"{value:,.0f}" if 1 <= value < 1e7 else f"{value:.3g}"
+
+
+# matplotlib knows more, but none that is sharp at every size or lossless.
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def expect_format(path: Path) -> None:
+    """InputError: the suffix names no format of pictures."""
+    if path.suffix.lower() not in FORMATS:  # without one, matplotlib would add one
+        got = f"got {path.suffix!r}" if path.suffix else "got none"
+        raise InputError(
+            f"expected a suffix that names the format, {', '.join(FORMATS)}, {got}",
+            where=str(path),
+            advice=f"write it like {path.stem}.png",
+        )
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write the figure; its suffix chooses the format. InputError: it cannot be written."""
+    expect_format(path)
+    try:
+        figure.savefig(path, dpi=figure.dpi)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(
+            f"no picture can be written: {reason}",
+            where=str(path),
+            advice=f"write it like {path.stem}.png",
+        ) from None

@@ -1,0 +1,75 @@
+"""Speed-up of the whole training over PEs: data parallelism, hybrids, and where they cross.
+
+After the figures of Pal et al., IEEE Micro 2019. Bands are 80 % intervals; batches beyond the
+measured ones are hollow. Strategies look as in every picture (`sweep.plots.looks`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sweep.plots.curves import draw_curve, make_hollow_key, name_curve
+from sweep.plots.figures import (
+    SCALES,
+    format_tick,
+    make_axes,
+    scale_counts,
+    use_style,
+)
+from sweep.plots.looks import Look, choose_looks
+
+Row = Mapping[str, Any]
+
+
+def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
+    """The figure of what `hybrid` answers: a line a contender, its crossover below its name."""
+    names = list(dict.fromkeys(row["strategy"] for row in answer["rows"]))
+    looks = choose_looks(names)
+    crossovers = {
+        crossover["strategy"]: crossover
+        for crossover in answer["crossovers"]
+        if crossover["against"] == "same" and crossover["pe"] is not None
+    }
+    with use_style("page"):
+        height = SCALES["page"].height + SCALES["page"].measure_rows(len(names)) / 2
+        figure, axes = make_axes("page", _make_title(answer), height=height)
+        lines = [_draw_line(axes, answer, name, looks[name]) for name in names]
+        for line, name in zip(lines, names, strict=True):
+            crossover = crossovers.get(name)
+            name_curve(line, name, crossover and f"wins from {crossover['pe']:,}")
+            if crossover:
+                end = (crossover["pe"], 0, crossover["speedup"])
+                axes.vlines(*end, color=looks[name].colour, linestyle=":", zorder=2)
+        _scale_axes(axes, answer)
+        keys = [*lines, make_hollow_key("batch beyond the measured ones")]
+        figure.legend(handles=keys, loc="outside lower left", ncols=2)
+    return figure
+
+
+def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> Line2D:
+    """Draw speed-ups with their band; hollow where the batch was not measured."""
+    rows = [row for row in answer["rows"] if row["strategy"] == name and row["speedup"]]
+    pe, values, low, high = (
+        np.array([row[key] for row in rows], float) for key in ("pe", "speedup", "p10", "p90")
+    )
+    hollow = np.array([row["extrapolated"] for row in rows], bool)
+    return draw_curve(axes, look, pe, values, (low, high), hollow)
+
+
+def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
+    """Scales, ticks and words of both axes."""
+    scale_counts(axes, np.array([row["pe"] for row in answer["rows"]], float))
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
+    axes.set_ylabel("speed-up to the target over one PE")
+    axes.grid()
+
+
+def _make_title(answer: Mapping[str, Any]) -> str:
+    """What was trained, where, and what the bands are."""
+    where = f" on {answer['system']}" if answer["system"] else ""
+    return f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}; bands: 80%"

@@ -1,0 +1,103 @@
+"""How a strategy looks, in every picture: one table.
+
+Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way to split a replica:
+blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
+with data. They differ in lightness as well, by 6.5 of L* at least, so that they survive grey print,
+and are told apart under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009;
+the tests).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grids.entries.strategies import parse_strategy
+from grids.reading.errors import InputError
+
+Dash = str | tuple[int, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Look:
+    """A colour, and what tells lines apart where colours cannot."""
+
+    colour: str
+    marker: str
+    dash: Dash = "-"
+    hatch: str = ""
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Settings of matplotlib's lines."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
+
+
+DOTTED: Dash = (0, (1, 1.2))
+DASHED: Dash = (0, (4, 1.5))
+BROKEN: Dash = (0, (5, 1.2, 1, 1.2))
+
+LOOKS = {
+    "serial": Look("#C8C8C8", "*", DOTTED),
+    "data": Look("#000000", "o"),
+    "spatial": Look("#023661", "s", DASHED),
+    "pipeline": Look("#753000", "v", DASHED),
+    "filter": Look("#07744E", "D", DASHED),
+    "channel": Look("#922D6A", "^", DASHED),
+    "data+spatial": Look("#097FBD", "s"),
+    "data+pipeline": Look("#E56506", "v"),
+    "data+filter": Look("#19CC8C", "D"),
+    "data+channel": Look("#E879C2", "^"),
+    "placement": Look("#2B2400", "p", DASHED),
+    "data+placement": Look("#F0E442", "p"),
+}
+# A group that is split in an unknown way, such as `2-way` of `paradl hybrid`.
+UNKNOWN = Look("#6E6E6E", "s")
+# Marker, dashes and hatch of one strategy's settings: the first as above, then these.
+VARIANTS: tuple[tuple[str, Dash, str], ...] = (
+    ("P", DOTTED, "//"),
+    ("X", BROKEN, "\\\\"),
+    ("<", DASHED, ".."),
+    (">", DOTTED, "xx"),
+    ("p", BROKEN, "--"),
+    ("h", DASHED, "||"),
+)
+
+
+def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
+    """How each strategy of a cube looks: its colour is that of what it is without its settings.
+
+    strategies: all of the cube, in its order, so that every picture of the cube agrees.
+    """
+    looks: dict[str, Look] = {}
+    seen: dict[str, int] = {}
+    for label in strategies:
+        base = _name_base(label)
+        number = seen.get(base, 0)
+        seen[base] = number + 1
+        look = LOOKS.get(base, UNKNOWN)
+        if number:
+            look = Look(look.colour, *VARIANTS[(number - 1) % len(VARIANTS)])
+        looks[label] = look
+    return looks
+
+
+def _name_base(label: str) -> str:
+    """The strategy without its settings; empty where it is none."""
+    try:
+        return parse_strategy(label).base
+    except InputError:
+        return ""
+
+
+def measure_lightness(colour: str) -> float:
+    """Relative luminance of `#RRGGBB`, 0 to 1 (IEC 61966-2-1)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def choose_ink(colour: str) -> str:
+    """Black or white, whichever reads better on a colour."""
+    return "black" if measure_lightness(colour) > 0.18 else "white"

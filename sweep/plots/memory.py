@@ -1,0 +1,199 @@
+"""Memory: what fills the fullest PE, by part, against what a PE has."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import EngFormatter
+
+from grids.grid import LABELS, Grid
+from grids.reading.units import format_quantity
+from kernels.flags import FORBIDS, Limit
+from kernels.oracle import settle_choices
+from sweep.answers.memory_parts import list_memory_parts
+from sweep.answers.numbers import number
+from sweep.cells.selection import Selection, locate_row
+from sweep.cells.source import Source
+from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style
+from sweep.plots.slices import (
+    BEYOND,
+    build_case,
+    describe_place,
+    expect_any,
+    find_beyond,
+    list_by_cause,
+    name_reasons,
+    open_slice,
+    read_grid,
+    read_slice,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST_BARS = 20
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Bytes of the fullest PE by part, of a strategy, or of a PE count; of its capacity [B]."""
+
+    name: str
+    parts: Mapping[str, float]
+    capacity: float
+    fits: bool
+
+    @property
+    def total(self) -> float:
+        """Bytes."""
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what all are about.
+
+    forbidden: what is left out, with why; that memory is too small leaves nothing out. beyond: bars
+    whose global batch is larger than the data set.
+    """
+
+    place: str
+    by: str
+    bars: tuple[Bar, ...]
+    forbidden: Mapping[str, str] = field(default_factory=dict)
+    beyond: tuple[str, ...] = ()
+
+
+def describe_memory(source: Source, selection: Selection | None = None) -> Memory:
+    """The bars of a slice with several strategies, or with several PE counts, parts computed anew.
+
+    Of more than 20 PE counts, those nearest to equal steps of their logarithm. InputError: an axis
+    beside one of the two with several values. NothingFeasibleError: no bar, whatever the memory.
+    """
+    cells = open_slice(source, selection)
+    by: Literal["strategy", "pe"] = "strategy" if cells.sizes["strategy"] > 1 else "pe"
+    cells = read_slice(cells, (by,))
+    single = (cells.isel({by: [position]}) for position in _spread_positions(cells, by))
+    named = {_name_bar(cell, by): cell for cell in single}
+    existing = {name: cell for name, cell in named.items() if _exists(cell)}
+    expect_any(existing, name_reasons(cells["limit"].values))
+    grid = read_grid(cells)
+    return Memory(
+        describe_place(cells, shown=(by,)),
+        by,
+        tuple(_make_bar(grid, name, cell) for name, cell in existing.items()),
+        {
+            name: name_reasons(cell["limit"].values)
+            for name, cell in named.items()
+            if name not in existing
+        },
+        tuple(name for name, cell in existing.items() if find_beyond(cell["limit"].values).any()),
+    )
+
+
+def _exists(cell: "xr.Dataset") -> bool:
+    """Whether nothing but memory forbids a cell."""
+    return not int(cell["limit"].item()) & FORBIDS & ~Limit.MEMORY
+
+
+def _spread_positions(cells: "xr.Dataset", by: str) -> list[int]:
+    """All positions, or of many PE counts those that exist, evenly on a logarithmic scale."""
+    if by == "strategy" or cells.sizes["pe"] <= MOST_BARS:
+        return list(range(cells.sizes[by]))
+    flags = cells["limit"].values.reshape(-1) & np.uint16(FORBIDS & ~Limit.MEMORY)
+    existing = np.flatnonzero(flags == 0)
+    if not existing.size:
+        return [0]
+    logs = np.log(cells["pe"].values[existing].astype(float))
+    nearest = np.abs(logs - np.linspace(logs[0], logs[-1], MOST_BARS)[:, None]).argmin(axis=1)
+    return sorted(set(existing[nearest].tolist()))
+
+
+def _name_bar(cell: "xr.Dataset", by: str) -> str:
+    """A strategy, or a PE count."""
+    return str(cell["strategy"].item()) if by == "strategy" else f"p = {cell['pe'].item():,.0f}"
+
+
+def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
+    """The bar of a cell: bytes of the fullest PE by part, and those that it has."""
+    case = settle_choices(build_case(grid, cell))
+    system = locate_row(grid, {dim: str(cell[dim].item()) for dim in LABELS})[2]
+    parts = list_memory_parts(grid, case, system)["memory_parts"]
+    fits = not int(cell["limit"].item()) & Limit.MEMORY
+    return Bar(name, parts, number(case.pe.memory_capacity), fits)
+
+
+# Greys and hatches, since colours are the strategies'.
+LOOKS: Mapping[str, Mapping[str, Any]] = {
+    "activations": {"facecolor": "#404040"},
+    "parameters": {"facecolor": "#8A8A8A"},
+    "weights": {"facecolor": "#8A8A8A"},
+    "gradients": {"facecolor": "#B8B8B8", "hatch": "/////"},
+    "optimizer": {"facecolor": "#DEDEDE", "hatch": "....."},
+    "reserved": {"facecolor": "#FFFFFF"},
+}
+EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
+BAR = 1.3  # lines of text that a bar and the gap to the next take
+FEWEST = 6  # bars: the legend beside fewer needs as much room
+
+
+def draw_memory(memory: Memory, size: Size = "page") -> Figure:
+    """The figure of some bars, the first at the top, what each adds up to at the right."""
+    bars = memory.bars
+    with use_style(size):
+        title = f"memory of the fullest PE: {memory.place}"
+        height = SCALES[size].measure_rows(BAR * max(len(bars), FEWEST))
+        figure, axes = make_axes(size, title, _write_note(memory), height)
+        keys = [*_draw_parts(axes, bars), _draw_capacity(axes, bars[0].capacity)]
+        axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
+        axes.set_ylim(len(bars) - 0.4, -0.6)
+        axes.xaxis.set_major_formatter(EngFormatter("B"))
+        axes.set_xlabel("memory per PE")
+        _write_totals(axes, bars)
+        add_legend(figure, keys)
+    return figure
+
+
+def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
+    """Draw the parts of bars one behind the other, from the left."""
+    left = np.zeros(len(bars))
+    for name, look in LOOKS.items():
+        sizes = np.array([bar.parts.get(name, 0.0) for bar in bars])
+        if sizes.any():
+            yield axes.barh(range(len(bars)), sizes, 0.7, left, label=name, **EDGE, **look)
+            left = left + sizes
+
+
+def _write_note(memory: Memory) -> str:
+    """What has no bar, and why; whose batch is too large."""
+    parts = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
+    if memory.beyond:
+        parts.append(f"{BEYOND}: {', '.join(memory.beyond)}")
+    return "; ".join(parts)
+
+
+def _draw_capacity(axes: Axes, capacity: float) -> Line2D:
+    """Draw the line of what a PE has."""
+    axes.axvline(capacity, color="white", zorder=3)  # so that the next is seen on dark bars, too
+    label = f"capacity\n{_format_bytes(capacity)}"
+    return axes.axvline(capacity, color="black", linestyle=(0, (3, 1.5)), label=label, zorder=3)
+
+
+def _write_totals(axes: Axes, bars: Sequence[Bar]) -> None:
+    """Write what each bar adds up to, bold where that is too much."""
+    totals = axes.secondary_yaxis("right")
+    totals.set_yticks(range(len(bars)), [_format_bytes(bar.total) for bar in bars])
+    totals.spines[:].set_visible(False)
+    totals.tick_params(length=0, labelsize=axes.yaxis.label.get_fontsize())
+    for label, bar in zip(totals.get_yticklabels(), bars, strict=True):
+        label.set_fontweight("normal" if bar.fits else "bold")
+
+
+def _format_bytes(size: float) -> str:
+    """Bytes in three digits."""
+    return format_quantity(size, "B", digits=3)

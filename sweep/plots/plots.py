@@ -1,0 +1,46 @@
+"""`ds.paradl.plot`: the pictures of a cube, or of any slice of one, as matplotlib figures."""
+
+from matplotlib.figure import Figure
+
+from sweep.cells.selection import Selection
+from sweep.cells.source import Source
+from sweep.plots.breakdown import describe_breakdown, draw_breakdown
+from sweep.plots.figures import Size
+from sweep.plots.memory import describe_memory, draw_memory
+from sweep.plots.scaling import Quantity, describe_scaling, draw_scaling
+from sweep.plots.winners import describe_map, draw_map
+
+
+class Plots:
+    """Pictures of a Dataset, or of the store at a place; `figure.axes[0]` is where the data is.
+
+    selection: values by axis, as `--sel` takes them. size: a paper's column, a page, a slide.
+    InputError: an axis with several values where the picture has room for one.
+    NothingFeasibleError: there is nothing to draw.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def scaling(
+        self,
+        quantity: Quantity = "time",
+        selection: Selection | None = None,
+        size: Size = "page",
+    ) -> Figure:
+        """Time [s an epoch], throughput [samples/s] or efficiency over p, a curve a strategy."""
+        return draw_scaling(describe_scaling(self._source, selection, quantity), size)
+
+    def map(
+        self, over: str | None = None, selection: Selection | None = None, size: Size = "page"
+    ) -> Figure:
+        """The fastest strategy over p and another axis: batch, or any that was swept."""
+        return draw_map(describe_map(self._source, selection, over), size)
+
+    def memory(self, selection: Selection | None = None, size: Size = "page") -> Figure:
+        """Memory of the fullest PE by part, of strategies or of PE counts, and the capacity."""
+        return draw_memory(describe_memory(self._source, selection), size)
+
+    def breakdown(self, selection: Selection | None = None, size: Size = "page") -> Figure:
+        """The terms of an iteration's time [s] over p, stacked, of one strategy."""
+        return draw_breakdown(describe_breakdown(self._source, selection), size)

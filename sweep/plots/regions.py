@@ -1,0 +1,55 @@
+"""Regions of a map: who wins between the values that were swept, on a grid of many points."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import map_coordinates
+
+from grids.models.layers import Floats
+
+NOBODY = -1
+POINTS = 400  # along an axis: their steps are narrower than the lines between regions
+
+
+def is_logarithmic(values: Floats) -> bool:
+    """Whether an axis of these values has a logarithmic scale."""
+    return bool((values > 0).all())
+
+
+def spread_points(values: Floats) -> Floats:
+    """Points evenly along an axis [POINTS], from half a step ahead of the first value to half a
+    step behind the last.
+    """
+    scaled = np.log2(values) if is_logarithmic(values) else values
+    first, last = (3 * scaled[0] - scaled[1]) / 2, (3 * scaled[-1] - scaled[-2]) / 2
+    points = np.linspace(first, last, POINTS)
+    return np.exp2(points) if is_logarithmic(values) else points
+
+
+def _locate_points(values: Floats, points: Floats) -> Floats:
+    """Positions of points among values, in between on the axis' scale."""
+    if is_logarithmic(values):
+        points, values = np.log2(points), np.log2(values)
+    return np.interp(points, values, np.arange(len(values)))
+
+
+def refine_winners(
+    times: Floats, rows: tuple[Floats, Floats], columns: tuple[Floats, Floats]
+) -> NDArray[np.int64]:
+    """The winner at points [y, x] between values: the fastest of those that win around.
+
+    times [strategy, y, x], infinite where nothing is allowed. rows, columns: values of an axis, and
+    its points. Between values that allow two strategies their times are straight lines in
+    logarithms; half way to one that does not allow it a strategy ends.
+    """
+    at = np.meshgrid(_locate_points(*rows), _locate_points(*columns), indexing="ij")
+    nearest = tuple(np.rint(positions).astype(int) for positions in at)
+    least, fastest = times.min(axis=0), times.argmin(axis=0)
+    winners, lead = np.full(at[0].shape, NOBODY), np.full(at[0].shape, np.inf)
+    for number, seconds in enumerate(times):
+        allowed = np.isfinite(seconds)
+        ratios = np.divide(seconds, least, where=allowed, out=np.ones(least.shape))
+        behind = map_coordinates(np.log(ratios), at, order=1)
+        around = map_coordinates(1.0 * (allowed & (fastest == number)), at, order=1) > 0
+        wins = around & allowed[nearest] & (behind < lead)
+        winners[wins], lead[wins] = number, behind[wins]
+    return winners

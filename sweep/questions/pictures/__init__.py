@@ -1,1 +1,0 @@
-"""What pictures show, as plain arrays: a file for each, without matplotlib."""

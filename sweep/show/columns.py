@@ -1,0 +1,96 @@
+"""Columns of a table: values as people read them, numbers to four digits, a unit in the head."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeGuard
+
+from rich.cells import cell_len
+
+from grids.reading.units import PREFIXES, format_quantity
+from sweep.answers.units import PREFIXED, UNITS
+from sweep.show.visible import escape_invisible
+
+PROSE = 20  # characters: narrower a text of several words does not become
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its head, above a unit if it has one, and a text a row. is_right: of numbers."""
+
+    key: str
+    cells: tuple[str, ...]
+    unit: str = ""
+    is_right: bool = False
+
+    def write_head(self, narrow: bool) -> str:
+        """The head; in a narrow table broken at underscores, where cells are narrower."""
+        broken = narrow and cell_len(self.key) > self.width
+        name = self.key.replace("_", "_\n") if broken else self.key
+        return f"{name}\n{self.unit}" if self.unit else name
+
+    @cached_property
+    def width(self) -> int:
+        """Characters of the widest cell."""
+        return max(map(measure_text, self.cells), default=0)
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether its cells may wrap: they are long, and of several words."""
+        return self.width > PROSE and any(" " in cell for cell in self.cells)
+
+
+def measure_text(text: str) -> int:
+    """Characters of its widest line."""
+    return max(map(cell_len, text.split("\n")))
+
+
+def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
+    """A column with its unit in its head, where one prefix suits all of its numbers."""
+    values = [row.get(key) for row in rows]
+    unit = PREFIXED.get(key)
+    size, prefix = _choose_prefix(values) if unit else (None, "")
+    if size is not None:
+        values = [value / size if _is_number(value) else value for value in values]
+    told = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
+    return Column(
+        escape_invisible(key),
+        tuple(_format_lines(value, unit if size is None else None) for value in values),
+        "" if told is None else f"[{told}]",
+        any(map(_is_number, values)),
+    )
+
+
+def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
+    """The size and name of an SI prefix for all of the numbers; None: they lie too far apart."""
+    sizes = [abs(float(each)) for each in values if _is_number(each) and each]
+    if not sizes or not max(sizes) < 1e4 * min(sizes):  # four digits are shown
+        return None, ""
+    return next((each for each in PREFIXES if max(sizes) >= each[0]), PREFIXES[-1])
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a number that is known; yes and no are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def _format_lines(value: object, unit: str | None) -> str:
+    """A cell of a table: one line, of a tuple one line an item."""
+    lines = value if isinstance(value, tuple) else (value,)
+    return "\n".join(escape_invisible(format_cell(each, unit)) for each in lines)
+
+
+def format_cell(value: object, unit: str | None = None) -> str:
+    """A value as people read it."""
+    if value is None or value != value:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if unit is not None and isinstance(value, int | float):
+        return format_quantity(value, unit)
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.4g}"
+    if isinstance(value, int | float):
+        # Beyond, not every digit is known: float64 counts exactly to 2**53, 9e15.
+        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,1 +1,0 @@
-"""Pictures of answers; they need matplotlib, the extra `plot`."""

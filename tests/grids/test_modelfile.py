@@ -1,0 +1,186 @@
+"""Model files with settings: what they write out, and what is refused."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from grids.library import find
+from grids.modelfile import read_architecture
+from grids.models.architecture import Architecture
+from grids.models.template import __doc__ as page
+from grids.reading.errors import InputError
+
+
+def read(**parts: Any) -> Architecture:
+    """The network of a file with these keys."""
+    usual = {"name": "net", "rank": 2, "settings": {}}
+    return read_architecture(usual | parts, "net.yaml", Path())
+
+
+def write(layers: list[Any], **parts: Any) -> list[Any]:
+    """The plain steps of a file, as words with their settings."""
+    definition: Any = read(layers=layers, **parts).definition()
+    plain = Architecture.from_definition(definition)
+    return [{step.word: step.settings.name} for step in plain.steps]
+
+
+def loop(times: object, *layers: object, index: str = "i") -> dict[str, Any]:
+    return {"repeat": {"times": times, "index": index, "layers": list(layers)}}
+
+
+def test_the_example_of_the_docstring() -> None:
+    assert page
+    example = yaml.safe_load(page.split("\n\n")[1])
+    example["settings"]["stages"] = [1, 1]
+    layers = read(**example, rank=2, name="net").layers_for((3, 32, 32), 10)
+    assert layers.names == (
+        *("conv1", "batchnorm1", "relu1", "conv2", "batchnorm2", "relu2"),
+        *("maxpool1", "conv3", "batchnorm3", "relu3"),
+    )
+    convolutions = [row for row, kind in enumerate(layers.kinds) if kind == "conv"]
+    assert layers.filters[convolutions].tolist() == [64, 64, 128]
+    assert layers.kernel[convolutions].tolist() == [[1, 7, 7], [1, 3, 3], [1, 3, 3]]
+
+
+def test_repetitions_count_from_0() -> None:
+    inner = loop("$(i + 1)", {"relu": "relu$i.$j"}, index="j")
+    assert write([loop(2, inner)]) == [
+        {"relu": "relu0.0"},
+        {"relu": "relu1.0"},
+        {"relu": "relu1.1"},
+    ]
+
+
+def test_a_repetition_without_an_index_stays_one_step() -> None:
+    """It names its layers by itself."""
+    steps = [{"repeat": {"times": "$n", "layers": ["relu"]}}]
+    layers = read(layers=steps, settings={"n": 2}).layers_for((3, 8, 8), 10)
+    assert layers.names == ("repeat1.1.relu1", "repeat1.2.relu1")
+
+
+def test_every_other_block_is_another() -> None:
+    """As transformers with experts in every n-th block."""
+    choice = {"if": "$(i % 2 == 1)", "then": [{"tanh": "expert$i"}], "else": [{"relu": "mlp$i"}]}
+    assert write([loop(3, choice)]) == [{"relu": "mlp0"}, {"tanh": "expert1"}, {"relu": "mlp2"}]
+
+
+def test_what_is_set_holds_behind_a_repetition() -> None:
+    steps = [{"set": {"c": 1}}, loop(3, {"set": {"c": "$(2 * c)"}}), {"relu": "relu$c"}]
+    assert write(steps) == [{"relu": "relu8"}]
+
+
+def test_a_word_sees_the_file_s_settings_and_its_own() -> None:
+    word = {"settings": {"a": "required", "b": "$(a + n)"}, "layers": [{"relu": "$a.$b.$n"}]}
+    steps = [{"set": {"n": 9}}, {"mine": 1}, {"mine": {"a": 2, "b": 0}}]
+    parts: Any = {"settings": {"n": 3}, "words": {"mine": word}}
+    assert write(steps, **parts) == [{"relu": "1.4.3"}, {"relu": "2.0.3"}]
+
+
+def test_words_of_steps_may_be_settings() -> None:
+    assert write([{"$norm": "first"}, "$norm"], settings={"norm": "batchnorm"}) == [
+        {"batchnorm": "first"},
+        {"batchnorm": None},
+    ]
+
+
+def test_a_family_of_the_user_s(tmp_path: Path) -> None:
+    """Its layers with the model's settings; the definition needs neither file."""
+    family = "settings: {width: required}\nlayers: [{fc: $width}]\n"
+    (tmp_path / "mine.yaml").write_text(family)
+    (tmp_path / "net.yaml").write_text("name: a\nrank: 2\nfamily: {name: ./mine.yaml, width: 8}\n")
+    network = find("model", "./net.yaml", tmp_path)
+    plain = Architecture.from_definition({"name": "b", "rank": 2, "layers": [{"fc": 8}]})
+    assert network.fingerprint == plain.fingerprint
+    assert Architecture.from_definition(network.definition()) == network
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        ("{name: ./mine.yaml}", "net.yaml:3: family.width: this key is missing"),
+        ("{name: ./mine.yaml, widht: 8}", "net.yaml:3: family.widht: unknown key; did you mean"),
+        ("{name: ./mine.yaml, width: 0}", "mine.yaml:2: layers.0.fc.outputs: input should be gre"),
+        ("{name: ./net.yaml}", "net.yaml: layers: this key is missing"),
+        ("{name: ./none.yaml}", "none.yaml: no such file"),
+    ],
+)
+def test_a_family_s_mistakes_stand_in_their_file(tmp_path: Path, family: str, message: str) -> None:
+    (tmp_path / "mine.yaml").write_text("settings: {width: required}\nlayers: [{fc: $width}]\n")
+    (tmp_path / "net.yaml").write_text(f"name: a\nrank: 2\nfamily: {family}\n")
+    with pytest.raises(InputError) as error:
+        find("model", "./net.yaml", tmp_path)
+    assert str(error.value).startswith(f"{tmp_path}/{message}")
+
+
+def test_a_block_that_is_repeated_is_wrong_once(tmp_path: Path) -> None:
+    lines = "name: a\nrank: 2\nsettings: {}\nwords:\n  mine:\n    layers:\n      - rleu\nlayers:\n"
+    (tmp_path / "net.yaml").write_text(f"{lines}  - mine\n  - mine\n")
+    with pytest.raises(InputError) as error:
+        find("model", "./net.yaml", tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path}/net.yaml:7: words.mine.layers.0.rleu: unknown key; did you mean 'relu'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ([{"relu": "$widht"}], "layers.0.relu: unknown name 'widht'; did you mean 'width'?"),
+        ([{"fc": "$(width"}], "layers.0.fc: expected an expression behind '$'"),
+        ([{"fc": "$(1 / 0)"}], "layers.0.fc: cannot compute '1 / 0': division by zero"),
+        ([{"fc": "$(open('x'))"}], "layers.0.fc: cannot compute \"open('x')\": Call is no arith"),
+        ([{"fc": "$(width.__class__)"}], "layers.0.fc: cannot compute 'width.__class__': 64 has"),
+        ([{"fc": "$([i for i in 3])"}], "layers.0.fc: cannot compute '[i for i in 3]': ListComp"),
+        ([{"fc": "$('a' * 9)"}], "layers.0.fc: cannot compute \"'a' * 9\": expected numbers"),
+        ([{"fc": "$(9 ** 9 ** 9)"}], "layers.0.fc: cannot compute '9 ** 9 ** 9': expected a power"),
+        ([{"fc": f"$({'-' * 300}1)"}], "layers.0.fc: cannot compute '----"),
+        ([{"if": "yes", "then": []}], "layers.0.if: expected true or false, got 'yes'"),
+        ([{"if": True, "than": []}], "layers.0.than: unknown key; did you mean 'then'?"),
+        ([{"if": True, "then": 3}], "layers.0.then: expected a list of steps, got 3"),
+        ([loop("x")], "layers.0.repeat.times: expected a whole number from 0 to 1,000, got 'x'"),
+        ([loop(10**9)], "layers.0.repeat.times: expected a whole number from 0 to 1,000"),
+        ([{"repeat": {"index": "i", "times": 1}}], "layers.0.repeat.layers: this key is missing"),
+        (["mine"], "layers.0.a: this key is missing"),
+        ([{"mine": {"a": 1, "b": 2}}], "layers.0.mine.b: unknown key"),
+        ([{"mine": []}], "words.mine.layers.0.fc.outputs: input should be"),
+    ],
+)
+def test_mistakes(steps: list[Any], message: str) -> None:
+    word = {"settings": {"a": "required"}, "layers": [{"fc": "$a"}]}
+    with pytest.raises(InputError) as error:
+        read(layers=steps, settings={"width": 64}, words={"mine": word})
+    assert str(error.value).startswith(f"net.yaml: {message}")
+
+
+HOSTILE = {
+    "repetitions": loop(1000, loop(1000, loop(1000))),
+    "plain repetitions": {
+        "repeat": {
+            "times": 1000,
+            "layers": [{"repeat": {"times": 1000, "layers": ["flatten"] * 1000}}],
+        }
+    },
+    "lists": loop(100, {"set": {"a": ["$a", "$a", "$a"]}}),
+    "texts": loop(100, {"set": {"t": "$t$t"}}),
+    "depths": {"deep": 0},
+    "circles": {"circle": 0},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_that_would_never_end(name: str) -> None:
+    words: Any = {
+        "deep": {"layers": [{"residual": ["deep"]}]},
+        "circle": {"settings": {"n": 0}, "layers": [{"circle": 0}]},
+    }
+    words["deep"]["settings"] = {"n": 0}
+    began = time.monotonic()
+    with pytest.raises(InputError) as error:
+        read(layers=[HOSTILE[name]], settings={"a": [1, 2], "t": "text"}, words=words).layers_for(
+            (3, 8, 8), 10
+        )
+    assert len(str(error.value)) < 300
+    assert time.monotonic() - began < 10

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.cells.selection import find_nearest, locate_values, select
+
+
+@pytest.mark.parametrize("value", ["3,8", ["8", 3], [8, "3", "3"], ("3 , 8",)])
+def test_values_come_in_the_order_of_the_axis(mixed, value):
+    assert select(mixed, {"pe": value}).pe.values.tolist() == [3, 8]
+
+
+def test_a_value_may_have_a_unit(mixed):
+    found = select(mixed, {"inter_bandwidth": "12.5 GB/s"})
+    assert found.inter_bandwidth.values.tolist() == [12.5e9]
+
+
+def test_what_is_refused_names_values_that_can_be_typed(mixed):
+    with pytest.raises(InputError, match=r"12\.5 GB/s"):
+        select(mixed, {"inter_bandwidth": "13 GB/s"})
+
+
+def test_a_label_may_have_commas(tmp_path, small):
+    import sweep
+
+    small["axes"] |= {"strategy": ["data", "data+spatial:group=2,split=w"]}
+    cube = sweep.run(small, tmp_path / "cube.zarr")
+    for given in ("data+spatial:group=2,split=w", ["data+spatial:group=2,split=w"]):
+        found = select(cube, {"strategy": given})
+        assert found.strategy.values.tolist() == ["data+spatial:group=2,split=w"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"modl": "alexnet"}, "no axis 'modl' in this cube; did you mean 'model'"),
+        ({"model": "alexnt"}, "no model 'alexnt' in this cube; did you mean 'alexnet'"),
+        ({"model": "alexnet,vgg"}, "no model 'vgg'"),
+        ({"pe": 5}, "no pe 5 in this cube; the nearest is 4; known:"),
+        ({"pe": "many"}, "expected a number, got 'many'"),
+        ({"inter_bandwidth": "3 s"}, "expected a value in B/s"),
+        ({"pe": []}, "^selection pe: expected at least one value, got none"),
+        ("pe=8", "selection: expected a mapping of axes to values, got 'pe=8'"),
+    ],
+)
+def test_what_is_not_there(mixed, selection, message):
+    with pytest.raises(InputError, match=message):
+        select(mixed, selection)
+
+
+def test_small_values_are_told_apart():
+    """Latencies of nanoseconds differ by less than NumPy's absolute tolerance, 1e-8."""
+    latencies = {"inter_latency": np.array([1e-9, 5e-9])}
+    found = locate_values(latencies, {"inter_latency": "5 ns"})
+    assert found["inter_latency"].tolist() == [1]
+
+
+def test_many_values_are_told_by_the_nearest():
+    with pytest.raises(InputError) as error:
+        locate_values({"pe": np.arange(1, 10_001) * 10}, {"pe": 5002})
+    assert str(error.value) == (
+        "selection: no pe 5002 in this cube; known: 10,000 values from 10 to 100000, of which the "
+        "nearest are 4970, 4980, 4990, 5000, 5010, 5020, 5030, 5040"
+    )
+
+
+def test_the_nearest_values_of_axes_of_numbers():
+    axes = {"pe": np.array([4, 8, 16]), "inter_bandwidth": np.geomspace(1e9, 1e11, 3)}
+    assert find_nearest(axes, {"pe": "8,16", "model": "alexnet"}) == {}
+    assert find_nearest(axes, {"pe": ["7", "17"], "inter_bandwidth": "25 GB/s"}) == {
+        "pe": [8, 16],
+        "inter_bandwidth": [pytest.approx(1e10)],
+    }
+    with pytest.raises(InputError, match="inter_bandwidth"):
+        find_nearest(axes, {"inter_bandwidth": "25 s"})
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda ds: sweep.best(ds, {"pe": 65}), "^selection: no pe 65"),
+        (lambda ds: sweep.best(ds, objective="cost"), "^objective: "),
+        (lambda ds: sweep.provision(ds, "2 parsecs", epochs=1), "^deadline: .*2 parsecs"),
+        (lambda ds: sweep.provision(ds, -1, epochs=1), "^deadline: "),
+        (lambda ds: sweep.needs(ds, "inter_latency"), "^efficiency: "),
+        (lambda ds: sweep.compute_space("alexnet", strategy="dta"), "^strategy: .*dta"),
+    ],
+)
+def test_messages_in_python_name_arguments(mixed, ask, message):
+    with pytest.raises(InputError, match=message) as told:
+        ask(mixed)
+    assert "--" not in str(told.value)

@@ -1,0 +1,113 @@
+"""The summary that a sweep keeps is that of its cells, however its blocks are cut."""
+
+import re
+
+import numpy as np
+import pytest
+import zarr
+
+import sweep
+from grids.grid import LABELS
+from grids.reading.errors import InputError
+from sweep.cells.computed_summary import summarise_cells
+from sweep.cells.lines import Lines
+from sweep.cells.selection import select
+from sweep.cells.stored_summary import read_summary
+from sweep.cube.create import create_cube
+from sweep.cube.plan import make_plan
+from sweep.cube.statistics import EFFICIENCY
+from sweep.cube.store import open_cube
+from sweep.engine.block import run_block
+from sweep.engine.run import read_grid
+
+
+def same(one: Lines, other: Lines) -> None:
+    assert one.list_columns().keys() == other.list_columns().keys()
+    for name, values in one.list_columns().items():
+        if name in LABELS:
+            assert values.tolist() == other.list_columns()[name].tolist()
+        else:
+            np.testing.assert_allclose(values, other.list_columns()[name], rtol=1e-6, err_msg=name)
+
+
+def test_kept_is_computed(mixed, mixed_url):
+    found = summarise_cells(mixed, EFFICIENCY, "train_time")
+    assert len(found.list_columns()["forbidden_by"]) == 2 * 6 * 2 * 2
+    same(found, read_summary(open_cube(mixed_url), {}))
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        {"model": "cosmoflow"},
+        {"strategy": ["data+filter", "data"], "batch": 64},
+        {"dataset": "imagenet-226", "inter_bandwidth": "1 GB/s"},
+    ],
+)
+def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):
+    same(
+        summarise_cells(select(mixed, selection), EFFICIENCY, "train_time"),
+        read_summary(open_cube(mixed_url), selection),
+    )
+
+
+def test_lines_that_lie_in_several_blocks(tmp_path, small):
+    grid = read_grid(small)
+    plan = make_plan(grid.dims, grid.shape, 13, alone=2, shard_cells=2, chunk_cells=2)
+    assert plan.grid[grid.dims.index("pe")] > 1
+    parts = create_cube(str(tmp_path / "parts.zarr"), grid, plan)
+    for block in range(plan.blocks):
+        run_block(parts.location, parts.identity, block)
+    sweep.run(small, tmp_path / "whole.zarr")
+    same(read_summary(parts, {}), read_summary(open_cube(str(tmp_path / "whole.zarr")), {}))
+
+
+def test_an_open_cube_answers_as_its_place_does(mixed_url):
+    cube = open_cube(mixed_url)
+    for question in (sweep.limits, sweep.best):
+        for selection in ({}, {"pe": [1, 4]}):
+            expected = question(mixed_url, selection=selection).to_dict("records")
+            assert question(cube, selection=selection).to_dict("records") == expected
+
+
+def test_a_place_and_a_cube_answer_alike(mixed, mixed_url):
+    for question in (sweep.limits, sweep.best):
+        stored, asked = question(mixed_url), question(mixed)
+        assert stored.columns.tolist() == asked.columns.tolist()
+        labels = ["model", "dataset", "system", "strategy"]
+        assert stored[labels].values.tolist() == asked[labels].values.tolist()
+
+
+def test_reduce_only_keeps_no_cells_and_answers_the_same(tmp_path, small):
+    whole = sweep.run(small, tmp_path / "whole.zarr")
+    sweep.run(small, tmp_path / "reduced.zarr", reduce_only=True)
+    assert "comp_time" not in zarr.open_group(str(tmp_path / "reduced.zarr"), mode="r")
+    assert "comp_time" in whole
+    for question in (sweep.limits, sweep.best):
+        expected = question(tmp_path / "whole.zarr")
+        assert question(tmp_path / "reduced.zarr").to_dict("records") == expected.to_dict("records")
+
+
+def test_what_needs_cells_says_so(tmp_path, small, mixed):
+    sweep.run(small, tmp_path / "cube.zarr", reduce_only=True)
+    message = "no variable 'comp_time', and this question needs its cells; sweep with outputs"
+    with pytest.raises(InputError, match=message):
+        sweep.best(tmp_path / "cube.zarr", {"pe": 4})
+    with pytest.raises(InputError, match=message):
+        sweep.limits(tmp_path / "cube.zarr", 0.9)
+    with pytest.raises(InputError, match="no variable 'memory'"):
+        sweep.limits(mixed.drop_vars("memory"))
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"flag": 1}, "no axis 'flag' in this cube; known: batch, dataset"),
+        ({"pee": 4}, "no axis 'pee' in this cube; did you mean 'pe'"),
+        ({"pe": 5}, "no pe 5 in this cube"),
+    ],
+)
+def test_a_selection_speaks_of_the_cube_s_axes(mixed_url, selection, message):
+    for question in (sweep.limits, sweep.best):
+        with pytest.raises(InputError, match=re.escape(message)):
+            question(mixed_url, selection=selection)

@@ -1,0 +1,48 @@
+"""What a question is about, whatever it was given as."""
+
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.cells.space import open_space
+
+
+def test_a_store_a_dataset_and_a_grid_are_one_space(mixed, mixed_url, mixed_grid):
+    spaces = [open_space(source) for source in (mixed_url, mixed, mixed_grid)]
+    for space in spaces:
+        assert space.grid.labels == mixed_grid.labels
+        assert {name: each.tolist() for name, each in space.axes.items()} == {
+            name: each.tolist() for name, each in mixed_grid.axes.items()
+        }
+        # Two of four pairs of models and data sets fit.
+        assert len(list(space.list_indices())) == 2 * 6
+        assert len(list(space.list_cells())) == 5 * 2 * 2
+
+
+def test_a_slice_is_a_part_of_its_space(mixed, mixed_url):
+    part = mixed.sel(model="alexnet", pe=[4, 8], inter_bandwidth=1e9)
+    selection = {"model": "alexnet", "pe": [4, 8], "inter_bandwidth": "1 GB/s"}
+    for space in (open_space(part), open_space(mixed_url, selection)):
+        assert {space.name(index)["model"] for index in space.list_indices()} == {"alexnet"}
+        assert space.axes["pe"].tolist() == [4, 8]
+        assert space.axes["inter_bandwidth"].tolist() == [1e9]
+
+
+def test_the_largest_global_batch_is_part_of_a_space(mixed):
+    assert open_space(mixed, None, 64).grid.spec.parameters["max_global_batch"] == 64
+
+
+def test_no_space(mixed):
+    with pytest.raises(InputError, match="this Dataset is no cube of paradl's"):
+        open_space(mixed.drop_attrs())
+    with pytest.raises(InputError, match="the Dataset has no coordinate 'pe'"):
+        open_space(mixed.isel(pe=0, drop=True))
+    with pytest.raises(InputError, match="'other' is no model of the spec"):
+        open_space(mixed.assign_coords(model=["other", "cosmoflow"]))
+
+
+def test_few_cells_alone(mixed):
+    with pytest.raises(InputError, match="20 cells are too many for this question"):
+        open_space(mixed).expect_few(10)
+    open_space(mixed).expect_few(10, "pe")
+    assert len(sweep.sensitivity(mixed, {"model": "alexnet", "pe": 12, "strategy": "serial"})) == 0

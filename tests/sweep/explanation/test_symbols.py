@@ -1,0 +1,62 @@
+"""Symbols: each formula's are told once, with the values that the answer has."""
+
+import re
+
+import pytest
+
+import sweep
+from grids.entries.parameters import PARAMETERS
+from sweep.explanation.memory_formulas import TABLE_III
+from sweep.explanation.symbols import OF_TABLE_III, SYMBOLS
+from sweep.explanation.time_formulas import FORMULAS, FORWARD_BACKWARD, MACHINE, PLACED, SPLIT
+
+# Two letters and more, in lower case, are words: these are not.
+WORDS = {"PE", "PEs", "MiB", "fp32", "dL", "dy"}
+PATHS = {"alpha", "beta"}
+
+
+def find_names(text: str) -> set[str]:
+    """What in a formula is no English word, and no number."""
+    names = set(re.findall(r"(?<![\w'])[A-Za-z_]\w*", text))
+    return {name for name in names if not (len(name) > 1 and name.islower() and name.isalpha())}
+
+
+ALL = [each.symbols for table in (FORMULAS, MACHINE, PLACED) for each in table.values()]
+ALL += [SPLIT.symbols, *(each.symbols for each in FORWARD_BACKWARD.values())]
+ALL += [text for pair in TABLE_III.values() for text in pair]
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_every_symbol_has_words(text):
+    known = {*SYMBOLS, *OF_TABLE_III, *PARAMETERS, *PATHS, *WORDS}
+    assert find_names(text) <= known, find_names(text) - known
+
+
+@pytest.mark.parametrize("oracle", ["machine", "paper"])
+@pytest.mark.parametrize("strategy", ["data+spatial", "data+filter", "data+pipeline"])
+def test_each_is_told_once_with_its_value(strategy, oracle):
+    told = sweep.explain(
+        "alexnet", strategy, 8, 64, dataset="imagenet", settings={"oracle": oracle}
+    )
+    rows = {row["symbol"]: row for row in told["symbols"]}
+    assert len(rows) == len(told["symbols"])
+    assert rows["p"]["value"] == 8
+    assert rows["p1"]["value"] * rows["p2"]["value"] == 8
+    assert rows["b"]["value"] == 64
+    assert rows["B"]["value"] == 64 * rows["p1"]["value"]
+    assert rows["D"]["value"] == 1_281_167
+    assert rows["beta (replica)"]["value"] == 1 / told["parameters"]["replica_bandwidth"]
+    assert rows["alpha (replica)"]["unit"] == "s"
+    text = " ".join(
+        row["formula"] for row in (*told["formulas"], *told["hidden"], *told["memory_formulas"])
+    )
+    layers = {row["layer"] for row in told["layers"]}
+    assert find_names(text) - PATHS - WORDS - layers <= set(rows)
+
+
+def test_a_gradient_of_table_iii_is_an_item():
+    told = sweep.explain("alexnet", "data", 8, 64, dataset="imagenet", settings={"oracle": "paper"})
+    rows = {row["symbol"]: row for row in told["symbols"]}
+    assert rows["q"]["value"] == 8
+    assert (rows["delta"]["value"], rows["delta"]["unit"]) == (4, "B")
+    assert rows["BW"]["meaning"].startswith("backward pass")

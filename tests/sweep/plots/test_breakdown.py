@@ -1,0 +1,111 @@
+"""Stacks add up to the cube's times, stored terms or not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+from kernels.terms import TERMS
+from sweep.errors import NothingFeasibleError
+from sweep.plots.breakdown import (
+    LOOKS,
+    MOST_BARS,
+    SUMMED,
+    Breakdown,
+    describe_breakdown,
+    draw_breakdown,
+)
+
+ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "1 GB/s", "batch": 8}
+
+
+def expect_sums(breakdown, cube, **chosen):
+    """Of each PE count that is feasible, the time of an iteration."""
+    part = cube.sel(chosen)
+    cells = part.isel({dim: 0 for dim in part.dims if dim != "pe"}).load()
+    feasible = cells.paradl.feasible.values
+    np.testing.assert_array_equal(breakdown.pe, cells["pe"].values[feasible])
+    expected = cells.paradl.iteration_time.values[feasible]
+    np.testing.assert_allclose(breakdown.total, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("strategy", ["data", "pipeline:segments=8", "data+spatial:group=best"])
+@pytest.mark.parametrize("stored", [True, False])
+def test_terms_add_up(strategy, stored, mixed):
+    cube = mixed if stored else mixed.drop_vars([*TERMS, "replicas"])
+    breakdown = describe_breakdown(cube, ALEXNET | {"strategy": strategy})
+    place = {"model": "alexnet", "dataset": "imagenet-226", "batch": 8, "inter_bandwidth": 1e9}
+    expect_sums(breakdown, mixed, strategy=strategy, **place)
+    assert all((seconds > 0).any() for seconds in breakdown.terms.values())
+
+
+def test_computed_terms_are_the_stored_ones(mixed):
+    selection = ALEXNET | {"strategy": "data+filter"}
+    stored = describe_breakdown(mixed, selection).terms
+    computed = describe_breakdown(mixed.drop_vars([*TERMS]), selection).terms
+    assert stored.keys() == computed.keys()
+    for name, seconds in stored.items():
+        np.testing.assert_allclose(computed[name], seconds, rtol=1e-6)
+
+
+def test_the_machine_oracle_adds_up(machine_url):
+    breakdown = describe_breakdown(machine_url)
+    expect_sums(breakdown, sweep.open_dataset(machine_url))
+    assert "pass_overhead" in breakdown.terms  # which Table III does not have
+
+
+def test_one_strategy_alone(mixed):
+    with pytest.raises(InputError, match="one value of strategy"):
+        describe_breakdown(mixed, ALEXNET)
+
+
+def test_an_empty_picture_is_refused(mixed):
+    with pytest.raises(NothingFeasibleError, match="too many PEs"):
+        describe_breakdown(mixed, ALEXNET | {"strategy": "serial", "pe": [8, 12]})
+
+
+# What figures are made of is typed too widely to be asked about.
+draw: Any = draw_breakdown
+
+
+def make_breakdown(counts: int, terms: int = len(SUMMED), scale: float = 0.01) -> Breakdown:
+    pe = np.unique(np.round(np.geomspace(1, 1024, counts)))
+    names = SUMMED[:terms]
+    seconds = {name: scale * (n + 1) * pe**0.1 for n, name in enumerate(names)}
+    seconds["weight_update"] = np.full(len(pe), scale / 1e6)
+    return Breakdown("vgg16, imagenet on abci, b = 32", "data+spatial", pe, seconds, "memory")
+
+
+@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("counts", [1, 11, 200])
+@pytest.mark.parametrize("terms", [1, len(SUMMED)])
+def test_texts_are_legible(terms, counts, size, expect_legible):
+    texts = expect_legible(draw(make_breakdown(counts, terms), size))
+    assert "forward backward" in texts
+    assert any("memory" in text for text in texts)
+
+
+def test_every_term_has_a_look():
+    assert {*LOOKS} == {*SUMMED}
+    assert {*TERMS} - {*LOOKS} == {"hidden_communication"}  # which is no part of the sum
+
+
+def test_bars_are_stacked():
+    breakdown = make_breakdown(4, 3)
+    axes = draw(breakdown).axes[0]
+    tops: dict[float, float] = {}
+    for bar in axes.patches:
+        tops[bar.get_x()] = tops.get(bar.get_x(), 0) + bar.get_height()
+    expected = breakdown.total - breakdown.terms["weight_update"]
+    np.testing.assert_allclose([*tops.values()], expected)
+    assert axes.yaxis.get_major_formatter()(0.05) == "50 ms"
+
+
+def test_many_counts_are_areas():
+    breakdown = make_breakdown(MOST_BARS * 4)
+    axes = draw(breakdown).axes[0]
+    assert not axes.patches
+    assert axes.get_xscale() == "log"
+    assert len(axes.collections) == len(SUMMED) - 1

@@ -1,0 +1,130 @@
+"""Bars add up to the memory in the cube."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sweep
+from grids.reading.errors import InputError
+from sweep.errors import NothingFeasibleError
+from sweep.plots.memory import (
+    MOST_BARS,
+    Bar,
+    Memory,
+    _spread_positions,
+    describe_memory,
+    draw_memory,
+)
+
+ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "1 GB/s", "batch": 8}
+
+
+def test_bars_of_strategies_add_up(mixed):
+    memory = describe_memory(mixed, ALEXNET | {"pe": 4})
+    assert memory.by == "strategy"
+    cells = mixed.sel(
+        model="alexnet", dataset="imagenet-226", system="abci", batch=8, inter_bandwidth=1e9, pe=4
+    ).load()
+    assert {bar.name for bar in memory.bars} | {*memory.forbidden} == {*cells["strategy"].values}
+    for bar in memory.bars:
+        assert bar.total == pytest.approx(float(cells["memory"].sel(strategy=bar.name)), rel=1e-6)
+        assert bar.fits == bool(cells.paradl.feasible.sel(strategy=bar.name))
+        assert bar.capacity == 16e9
+    assert memory.forbidden["serial"] == "too many PEs"
+
+
+def test_bars_of_pe_counts_add_up(mixed_url, mixed):
+    selection = ALEXNET | {"strategy": "data+spatial:group=best"}
+    memory = describe_memory(mixed_url, selection)
+    assert memory.by == "pe"
+    cells = mixed.sel(model="alexnet", dataset="imagenet-226", batch=8, inter_bandwidth=1e9)
+    line = cells.isel(system=0).sel(strategy="data+spatial:group=best")["memory"]
+    stored = {f"p = {int(p):,}": float(value) for p, value in zip(line["pe"], line, strict=True)}
+    for bar in memory.bars:
+        assert bar.total == pytest.approx(stored[bar.name], rel=1e-6)
+
+
+def test_what_does_not_fit_is_shown(mixed):
+    cosmoflow = {"model": "cosmoflow", "inter_bandwidth": "1 GB/s", "batch": 64, "pe": 4}
+    memory = describe_memory(mixed, cosmoflow)
+    assert any(not bar.fits and bar.total > bar.capacity for bar in memory.bars)
+    assert all(bar.fits == (bar.total <= bar.capacity) for bar in memory.bars)
+
+
+def test_parts_of_the_machine_oracle_add_up(machine_url):
+    memory = describe_memory(machine_url)
+    stored = sweep.open_dataset(machine_url)["memory"].values.reshape(-1)
+    np.testing.assert_allclose([bar.total for bar in memory.bars], stored, rtol=1e-6)
+    parts = {"activations", "weights", "gradients", "optimizer", "reserved"}
+    assert all({*bar.parts} == parts for bar in memory.bars)
+
+
+def test_of_many_counts_some_are_shown(mixed):
+    import xarray as xr
+
+    limit = np.zeros((1, 1, 1, 1, 500), np.uint16)
+    dims = ("model", "dataset", "system", "strategy", "pe")
+    cells = xr.Dataset({"limit": (dims, limit)}, coords={"pe": np.arange(1, 501)})
+    chosen = _spread_positions(cells, "pe")
+    assert chosen[0] == 0
+    assert chosen[-1] == 499
+    assert len(chosen) <= MOST_BARS
+
+
+def test_strategies_or_counts_but_not_both(mixed):
+    with pytest.raises(InputError, match="one value of pe"):
+        describe_memory(mixed, ALEXNET)
+
+
+def test_an_empty_picture_is_refused(mixed):
+    with pytest.raises(NothingFeasibleError, match="too many PEs"):
+        describe_memory(mixed, ALEXNET | {"strategy": "serial", "pe": 4})
+
+
+# What figures are made of is typed too widely to be asked about.
+draw: Any = draw_memory
+
+PARTS = {"activations": 6e9, "weights": 1e9, "gradients": 1e9, "optimizer": 2e9, "reserved": 1e9}
+
+
+def make_memory(count: int, most: float = 25.1e9) -> Memory:
+    """Bars of which the last needs `most`."""
+    bars = []
+    for number in range(count):
+        factor = most / 11e9 * (number + 1) / count
+        parts = {name: size * factor for name, size in PARTS.items()}
+        bars.append(Bar(f"data+spatial:group={2**number}", parts, 16e9, sum(parts.values()) < 16e9))
+    place = "cosmoflow, cosmoflow-512 on dgx-a100-80gb, p = 64, b = 8"
+    return Memory(place, "strategy", tuple(bars), {"serial": "too many PEs"})
+
+
+@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("count", [1, 4, 20])
+def test_texts_are_legible(count, size, expect_legible):
+    texts = expect_legible(draw(make_memory(count), size))
+    assert "25.1 GB" in texts
+    assert "capacity\n16 GB" in texts
+    assert {*PARTS} <= {*texts}
+    assert any("not drawn: serial (too many PEs)" in text for text in texts)
+
+
+@pytest.mark.parametrize("most", [2e6, 8e9, 400e9])
+def test_any_size_has_room(most, expect_legible):
+    figure = draw(make_memory(4, most), "paper")
+    expect_legible(figure)
+    low, high = figure.axes[0].get_xlim()
+    assert low == 0
+    bars = figure.axes[0].patches
+    assert max(bar.get_x() + bar.get_width() for bar in bars) < high
+    assert {line.get_xdata()[0] < high for line in figure.axes[0].get_lines()} == {True}
+
+
+def test_bars_are_the_parts():
+    memory = make_memory(2)
+    axes = draw(memory).axes[0]
+    drawn = [bar.get_width() for bar in axes.patches]
+    assert drawn == pytest.approx([bar.parts[name] for name in PARTS for bar in memory.bars])
+    assert axes.xaxis.get_major_formatter()(5e9) == "5 GB"
+    # The first bar is at the top.
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]

@@ -1,0 +1,213 @@
+"""Curves are the cells of the cube that nothing forbids, no more and no fewer."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sweep
+from grids.entries.strategies import MEANING
+from grids.reading.errors import InputError
+from sweep.errors import NothingFeasibleError
+from sweep.plots.looks import choose_looks
+from sweep.plots.scaling import (
+    MOST_BANDS,
+    Curve,
+    Scaling,
+    describe_scaling,
+    draw_scaling,
+)
+
+ALEXNET: dict[str, Any] = {"model": "alexnet", "inter_bandwidth": "12.5 GB/s", "batch": 8}
+WRONG: Any = "throughputs"
+
+
+@pytest.mark.parametrize("quantity", ["time", "throughput", "efficiency"])
+def test_points_are_the_feasible_cells(quantity, mixed):
+    scaling = describe_scaling(mixed, ALEXNET, quantity)
+    cells = mixed.sel(
+        model="alexnet", dataset="imagenet-226", system="abci", batch=8, inter_bandwidth=12.5e9
+    ).load()
+    values = getattr(cells.paradl, {"time": "epoch_time"}.get(quantity, quantity))
+    drawn = {curve.strategy: curve for curve in scaling.curves}
+    assert {*drawn, *scaling.forbidden} == {*cells["strategy"].values}
+    for name in cells["strategy"].values:
+        feasible = cells.paradl.feasible.sel(strategy=name).values
+        assert (name in drawn) == feasible.any()
+        if name in drawn:
+            np.testing.assert_array_equal(drawn[name].pe, cells["pe"].values[feasible])
+            expected = values.sel(strategy=name).values[feasible]
+            np.testing.assert_allclose(drawn[name].values, expected, rtol=1e-6)
+
+
+def test_causes_are_those_of_limits(mixed):
+    selection = ALEXNET | {"dataset": "imagenet-226"}
+    curves = describe_scaling(mixed, selection).curves
+    table = sweep.limits(mixed, selection=selection)
+    rows: dict[str, Any] = {row["strategy"]: row for row in table.to_dict("records")}
+    for curve in curves:
+        assert curve.pe[-1] == rows[curve.strategy]["largest_pe"]
+        expected = rows[curve.strategy]["forbidden_by"].replace("_", " ").replace("pes", "PEs")
+        assert (curve.cause or "end of the axis") == expected
+    assert any(curve.cause == "too many PEs" for curve in curves)
+
+
+def test_points_of_a_hybrid_are_joined_across_its_multiples(mixed):
+    curves = {each.strategy: each for each in describe_scaling(mixed, ALEXNET).curves}
+    hybrid = curves["data+filter"]
+    assert hybrid.pe.tolist() == [4, 8, 12]
+    assert np.isfinite(hybrid.values).all()
+
+
+def test_a_store_a_dataset_and_a_slice_say_the_same(mixed, mixed_url):
+    part = mixed.sel(model="alexnet", batch=8, inter_bandwidth=12.5e9)
+    stored = describe_scaling(mixed_url, ALEXNET)
+    for other in (describe_scaling(mixed, ALEXNET), describe_scaling(part)):
+        assert (other.place, other.forbidden) == (stored.place, stored.forbidden)
+        for mine, theirs in zip(stored.curves, other.curves, strict=True):
+            assert (mine.strategy, mine.cause) == (theirs.strategy, theirs.cause)
+            np.testing.assert_array_equal(mine.values, theirs.values)
+    assert stored.place == "alexnet, imagenet-226 on abci, b = 8, inter bandwidth = 12.5 GB/s"
+
+
+def test_colours_go_by_all_strategies_of_the_cube(mixed):
+    known = tuple(mixed["strategy"].values)
+    assert describe_scaling(mixed, ALEXNET | {"strategy": ["data"]}).known == known
+
+
+@pytest.mark.parametrize(
+    ("quantity", "ends"),
+    [("time", (0.8, 1.5)), ("throughput", (1 / 1.5, 1 / 0.8))],
+)
+def test_bands_are_the_percentiles_of_the_cube(quantity, ends, mixed):
+    time = mixed.paradl.epoch_time
+    cube = mixed.assign(epoch_time_p10=0.8 * time, epoch_time_p90=1.5 * time)
+    for curve in describe_scaling(cube, ALEXNET, quantity).curves:
+        assert curve.low is not None
+        assert curve.high is not None
+        np.testing.assert_allclose(curve.low, ends[0] * curve.values, rtol=1e-6)
+        np.testing.assert_allclose(curve.high, ends[1] * curve.values, rtol=1e-6)
+
+
+def test_bands_of_efficiency_are_of_times_that_belong_together(machine_url):
+    """What slows one PE slows all: nothing is unsure at one PE, and little beyond."""
+    cube = sweep.open_dataset(machine_url).load()
+    time = cube.paradl.epoch_time
+    cube = cube.assign(epoch_time_p10=0.5 * time, epoch_time_p90=2 * time)
+    (curve,) = describe_scaling(cube, quantity="efficiency").curves
+    assert curve.low is not None
+    assert curve.high is not None
+    assert (curve.low[0], curve.high[0]) == pytest.approx((1, 1), rel=1e-6)
+    assert (curve.low[1:] < curve.values[1:]).all()
+    assert (curve.high[1:] > curve.values[1:]).all()
+    assert (curve.high < 1.2).all()
+
+
+def test_no_band_where_none_is_stored(mixed):
+    assert all(curve.low is None for curve in describe_scaling(mixed, ALEXNET).curves)
+
+
+def test_all_axes_with_several_values_are_told_at_once(mixed):
+    with pytest.raises(InputError, match="one value of batch, inter_bandwidth") as told:
+        describe_scaling(mixed, {"model": "alexnet"})
+    assert 'batch=8 inter_bandwidth="1 GB/s"' in str(told.value)
+    assert "batch 8, 64" in str(told.value)
+
+
+def test_what_is_advised_is_accepted(mixed):
+    describe_scaling(mixed, {"model": "alexnet", "batch": "8", "inter_bandwidth": "1 GB/s"})
+
+
+def test_a_quantity_that_is_none(mixed):
+    with pytest.raises(InputError, match="throughput"):
+        describe_scaling(mixed, ALEXNET, WRONG)
+
+
+def test_an_empty_picture_is_refused(mixed):
+    with pytest.raises(NothingFeasibleError, match="too many PEs"):
+        describe_scaling(mixed, ALEXNET | {"strategy": "serial", "pe": [8, 12]})
+
+
+# What figures are made of is typed too widely to be asked about.
+draw: Any = draw_scaling
+
+GROUPS = ("spatial", "pipeline", "filter", "channel", "data+spatial", "data+filter")
+LABELS = [*MEANING, *(f"data+{name}:group={n}" for name in GROUPS[:4] for n in (2, 4, 8))]
+
+
+def make_scaling(count: int, quantity="time", banded=True) -> Scaling:
+    """Curves that lie close together, every third of which a limit ends."""
+    curves = []
+    for number, label in enumerate(LABELS[:count]):
+        last = 1 if label == "serial" else 2 ** (4 + number % 7)
+        pe = np.exp2(np.arange(np.log2(last) + 1))
+        values = 5000 * (1 + 0.05 * number) / pe**0.8
+        low, high = (values / 1.3, values * 1.3) if banded else (None, None)
+        cause = None if last == 1024 else "too many PEs"
+        curves.append(Curve(label, pe, values, low, high, cause))
+    place = "resnet50, imagenet on dgx-a100-80gb, b = 32"
+    return Scaling(quantity, place, tuple(curves), tuple(LABELS), {"channel": "memory"})
+
+
+@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("count", [1, 4, 20])
+def test_texts_are_legible(count, size, expect_legible):
+    scaling = make_scaling(count)
+    figure = draw(scaling, size)
+    texts = expect_legible(figure)
+    named = {text.partition("\n")[0] for text in texts}
+    assert {curve.strategy for curve in scaling.curves} <= named
+    # Names stand beside the axes, and so over no data.
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 > figure.axes[0].get_window_extent().x1
+
+
+@pytest.mark.parametrize("count", [4, 20])
+def test_every_cause_is_told(count, expect_legible):
+    scaling = make_scaling(count)
+    texts = expect_legible(draw(scaling, "paper"))
+    for curve in scaling.curves:
+        told = [text for text in texts if text.partition("\n")[0] == curve.strategy]
+        end = f"\nto {curve.pe[-1]:,.0f}: too many PEs" if curve.is_stopped else ""
+        assert told == [curve.strategy + end]
+    assert any("not drawn: channel (memory)" in text for text in texts)
+
+
+def test_curves_look_as_their_strategies(expect_legible):
+    scaling = make_scaling(4)
+    axes = draw(scaling).axes[0]
+    looks = choose_looks(LABELS)
+    lines = {line.get_label(): line for line in axes.get_lines()}
+    for curve in scaling.curves:
+        line = next(line for label, line in lines.items() if label.startswith(curve.strategy))
+        assert line.get_color() == looks[curve.strategy].colour
+        np.testing.assert_array_equal(line.get_xdata(), curve.pe)
+        np.testing.assert_array_equal(line.get_ydata(), curve.values)
+
+
+def test_bands_are_drawn_as_long_as_they_can_be_told_apart():
+    assert len(draw(make_scaling(4)).axes[0].collections) == 4
+    assert not draw(make_scaling(MOST_BANDS + 1)).axes[0].collections
+    assert not draw(make_scaling(4, banded=False)).axes[0].collections
+    figure = draw(make_scaling(4))
+    low, high = figure.axes[0].get_ylim()
+    curves: Any = make_scaling(4).curves
+    assert all(low < curve.low.min() for curve in curves)
+    assert all(curve.high.max() < high for curve in curves)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "unit"),
+    [("time", "[s]"), ("throughput", "samples a second"), ("efficiency", "efficiency")],
+)
+def test_axes_have_units_and_plain_numbers(quantity, unit):
+    axes = draw(make_scaling(4, quantity)).axes[0]
+    assert unit in axes.get_ylabel()
+    assert (axes.get_xscale(), axes.xaxis.get_transform().base) == ("log", 2)
+    assert axes.xaxis.get_major_formatter()(1024) == "1,024"
+
+
+def test_a_name_is_no_formula(tmp_path):
+    scaling = make_scaling(1)
+    odd = Scaling("time", "$x_{$ \x1b[31m", scaling.curves, scaling.known, {"$y_{$": "memory"})
+    draw(odd).savefig(tmp_path / "odd.png")  # warnings are errors
