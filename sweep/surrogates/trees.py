@@ -1,7 +1,7 @@
 """Gradient-boosted trees: LightGBM grows them; plain arrays are kept, which numpy walks.
 
-LightGBM's own predictor would need its own files: text that its C++ reads and trusts, so that a
-hostile file could read any memory. Arrays of nodes are checked here.
+LightGBM's own predictor would need its own files, text that its C++ reads and trusts: a changed
+number in it ended the process (SIGABRT, lightgbm 4.6). Arrays of nodes are checked here.
 """
 
 from dataclasses import dataclass
