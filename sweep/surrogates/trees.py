@@ -174,7 +174,7 @@ def read_nodes(nodes: "pd.DataFrame") -> Forest:
     def find(children: str) -> Integers:
         return nodes[children].map(places).fillna(0).to_numpy(np.int32)
 
-    columns = nodes["split_feature"].str.removeprefix("Column_")
+    columns = nodes["split_feature"].astype(str).str.removeprefix("Column_")
     return Forest(
         feature=columns.where(~leaf, "-1").to_numpy().astype(np.int32),
         left=find("left_child"),
