@@ -46,16 +46,12 @@ def check_leakage(path: str | Path) -> list[dict[str, Any]]:
     samples = open_samples(path)
     seen = {split: Seen() for split in samples.splits}
     misplaced = _read_all(samples, seen)
+    leaks = {
+        split: _find_leak(split, sides) or misplaced.get(split, "") for split, sides in seen.items()
+    }
     return [
-        {
-            "split": split,
-            "train": values.rows[TRAIN],
-            "test": values.rows[TEST],
-            "leaks": bool(leaked),
-            "what": leaked,
-        }
-        for split, values in seen.items()
-        for leaked in (_find_leak(split, values) or misplaced.get(split, ""),)
+        {"split": split, **seen[split].rows, "leaks": bool(leak), "what": leak}
+        for split, leak in leaks.items()
     ]
 
 

@@ -102,4 +102,5 @@ def list_followers(name: str) -> tuple[str, ...]:
 def read_slopes(rows: Rows) -> Floats:
     """Elasticities [row, 1 + target, input], NaN where there are none: of an epoch, of targets."""
     names = [name_slope(target, name) for target in (EPOCH, *TARGETS) for name in rows.inputs]
-    return rows.frame[names].to_numpy(np.float64).reshape(len(rows), -1, len(rows.inputs))
+    slopes = rows.frame[names].to_numpy(np.float64, copy=True)
+    return slopes.reshape(len(rows), -1, len(rows.inputs))
