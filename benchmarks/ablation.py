@@ -1,12 +1,12 @@
-"""Ablation: what each calibrated parameter adds, by runs of ABCI that a calibration did not see.
+"""Ablation: what each form and each calibrated parameter adds, by runs of ABCI.
 
-Each parameter in turn is frozen, at what changes nothing or at its prior's median, and all else is
-fitted anew. A parameter has earned its place where times of models, and of scales, that were left
-out are less probable without it, by more than two standard errors over the series.
+Each in turn is switched off, a parameter also frozen at its prior's median, and all else is fitted
+anew. A parameter has earned its place where times of models, and of scales, that were left out are
+less probable without it, by more than two standard errors over the series.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,23 +19,29 @@ from grids.models.layers import Floats
 from grids.names import CATALOGUE
 from kernels.software import Software
 from sweep.calibration.accuracy import rate_schemes
-from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out
+from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out, predict_fitted
 from sweep.calibration.fit import FREEDOM
-from sweep.calibration.model_error import Residuals, find_model_error, find_residuals
+from sweep.calibration.model_error import DEFAULT, Residuals, find_model_error, find_residuals
 from sweep.calibration.observations import Observations, observe
+from sweep.calibration.posterior import calibrate_machine
 from sweep.measured.runs import PARTS, read_runs
 
 RUNS, SYSTEM = CATALOGUE / "measured" / "abci.csv", "abci"
 JUDGED = ("model", LARGEST)
-SCHEMES = ("configuration", "series", *JUDGED)
+SCHEMES = ("strategy", *JUDGED)
 ERRORS = 2.0  # standard errors that a gain has to exceed
 # In the place of 0 and infinity, which have no logarithm: beyond what any time shows.
 SMALL, LARGE = 1e-15, 1e15
+FORMS = {
+    "launches": ("layer_overhead", 0.0),
+    "log files": ("log_open", 0.0),
+    "gathers where a split ends": ("gather_rate", np.inf),
+}
 NOTE = (
     "Of all parameters: the mean logarithm of the density of times, of models and of the largest "
     "scales while they were left out. Of one that is frozen: by how much its absence lowers it; "
-    "the ratio is that over its standard error, over the series. Notes: accuracies of runs that "
-    "were left out, total/compute/communication [%]."
+    "the ratio is that over its standard error, over the series. Notes: accuracies, "
+    "total/compute/communication [%], of the fit and of runs that were left out."
 )
 
 
@@ -52,18 +58,32 @@ class Left:
 
 
 def measure(effort: Effort) -> Report:
-    """Each parameter at what changes nothing; unless quick, all schemes, and the priors, too."""
+    """Each form switched off; unless quick, each parameter, too, and at its prior's median."""
     observations = observe(read_runs(RUNS), SYSTEM)
     quick = effort.rounds < 3
-    predict = partial(leave_all_out, observations, JUDGED if quick else SCHEMES)
+    predict = partial(leave_all_out, observations, SCHEMES)
     whole = predict({})
     rows = [Row("all parameters", whole.logs.sum() / whole.times, "", note=_write(whole))]
+    for form, (name, value) in FORMS.items():
+        without = predict({name: _bound(value)})
+        rows.append(_compare(f"without {form}", whole, without))
+    without = leave_all_out(pass_no_hosts(observations), SCHEMES, {})
+    rows.append(_compare("without the host path of a flat group", whole, without))
+    if quick:
+        return Report("ablation", "what each form adds, on ABCI", tuple(rows), NOTE)
     for name, value in list_nothings().items():
         rows.append(_compare(f"{name} = {value:g}", whole, predict({name: _bound(value)})))
-        if not quick:
-            prior = observations.priors[name].median
-            rows.append(_compare(f"{name} = {prior:g}, its prior", whole, predict({name: prior})))
-    return Report("ablation", "what each calibrated parameter adds, on ABCI", tuple(rows), NOTE)
+        prior = observations.priors[name].median
+        rows.append(_compare(f"{name} = {prior:g}, its prior", whole, predict({name: prior})))
+    return Report("ablation", "what each form and parameter adds, on ABCI", tuple(rows), NOTE)
+
+
+def pass_no_hosts(observations: Observations) -> Observations:
+    """The same runs, of which a single filter or channel group has no gradients in common."""
+    case = observations.case
+    flat = np.equal(case.run.p1, 1) & (np.add(case.work.by_filter, case.work.by_channel) > 0)
+    work = replace(case.work, undivided=np.where(flat, 0.0, case.work.undivided))
+    return replace(observations, case=replace(case, work=work))
 
 
 def list_nothings() -> dict[str, float]:
@@ -80,13 +100,16 @@ def leave_all_out(
     assert left is not None  # there are enough runs
     residuals = find_residuals(observations, left)
     error = find_model_error(residuals)
+    every = np.ones(len(observations), bool)
+    fitted = calibrate_machine(observations, every, DEFAULT, frozen=frozen)
+    of_fit = find_residuals(observations, predict_fitted(observations, fitted))
     judged = residuals.select(np.isin(residuals.schemes, JUDGED))
     counted = observations.counted[:, judged.rows]
     # What is not counted may have no spread.
     spread = np.where(counted, judged.spread(error), 1.0)
     densities = np.where(counted, find_densities(judged, spread), 0.0).sum(axis=0)
     return Left(
-        accuracy=rate_schemes(residuals, error),
+        accuracy=rate_schemes(of_fit, error) | rate_schemes(residuals, error),
         logs=_add_series(observations, judged, densities),
         times=int(counted.sum()),
     )

@@ -43,11 +43,7 @@ def list_values() -> Mapping[str, float]:
     values = {name: _read_prior(name)["fp32"] for name in alike}
     by_precision = _read_prior("efficiency_conv2d")
     values |= {f"efficiency_conv2d.{name}": value for name, value in by_precision.items()}
-    values["winograd"] = _read_prior("winograd")["fp32"]
-    by_volume = _read_prior("efficiency_conv3d")
-    return values | {
-        f"ratio_conv3d.{name}": by_volume[name] / by_precision[name] for name in ("fp32", "amp")
-    }
+    return values | {"winograd": _read_prior("winograd")["fp32"]}
 
 
 def _read_prior(name: str) -> Mapping[PrecisionName, float]:
@@ -76,7 +72,7 @@ def _compute(run: Run, values: Mapping[str, float]) -> Floats:
     layers, *_ = find_layers(run.model, run.dataset)
     _, bandwidth = DEVICES[run.device]
     traffic = (layers.x + layers.y) * ITEM_BYTES[run.precision] / bandwidth
-    return 3 * np.maximum(product_seconds(run, values), traffic)
+    return 3 * (product_seconds(run, values) + traffic)
 
 
 def errors(runs: Sequence[Run], window_fetch: float) -> Floats:

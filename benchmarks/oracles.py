@@ -14,7 +14,7 @@ from benchmarks.kernel import Block
 from benchmarks.report import Report, Row, compare_rates
 from benchmarks.timing import Action, Timing, interleaved
 from grids.grid import Grid
-from grids.inputs.uncertainty import DRAWS
+from grids.inputs.draws import DRAWS
 from grids.outputs import INTERVALS
 from sweep.engine.progress import silent
 from sweep.engine.run import Where, sweep

@@ -1,10 +1,9 @@
 """Priors: what a PE reaches of its peak and bandwidth, fitted to published images a second.
 
 The form is that of docs/machine.md, "Time of a layer" and "Launches". Efficiencies of matrix
-products are those of 2-D convolutions: no row tells them apart. 3-D convolutions have a factor of
-their own in fp32 (CosmoFlow) and in amp (3-D U-Net); in tf32, of which there is no row, that of
-fp32. Rows of V100, A100 and RTX 3090 are fitted, each network is predicted by a fit without it, and
-DenseNet-121 by one that never has it.
+products and of 3-D convolutions are those of 2-D ones: no row tells products apart, and with tiles
+of their own width volumes need no factor. Rows of V100, A100 and RTX 3090 are fitted, each network
+is predicted by a fit without it, and DenseNet-121 by one that never has it.
 """
 
 import csv
@@ -30,6 +29,8 @@ RUNS = CATALOGUE / "measured" / "throughput.csv"
 ITEM_BYTES = {"fp32": 4.0, "tf32": 4.0, "amp": 2.0}
 UPDATE_BYTES = 20.0  # a weight, of SGD with momentum
 ROW_SPREAD = 0.15  # of one published row: libraries and layouts of one network differ so much
+
+TILE = 128.0  # filters; volumes have half (docs/machine.md, Tiles)
 
 # The aim, for one V100 and rows that the fit has not seen.
 MOST_MEAN_ERROR = 0.15
@@ -80,15 +81,13 @@ class Parameter:
     ruling: bool = False
 
 
-# Assumptions: kernels reach half of the peak, 3-D ones what 2-D ones do; some layers have tens of
-# channels, where tiles of kernels are half empty; a layer is a few launches of 3 to 5 us.
+# Assumptions: kernels reach half of the peak; some layers sum tens of products, which take as long
+# to set up; a layer is a few launches of 3 to 5 us.
 PARAMETERS = (
     Parameter("efficiency_conv2d.fp32", "", 0.5, 0.5, 0.02, 1.0, 0.2, ruling=True),
     # One network on one device.
     Parameter("efficiency_conv2d.tf32", "", 0.5, 0.5, 0.02, 1.0, 0.4, ruling=True),
     Parameter("efficiency_conv2d.amp", "", 0.5, 0.5, 0.02, 1.0, 0.2, ruling=True),
-    Parameter("ratio_conv3d.fp32", "", 1.0, 1.0, 0.02, 1.5, 0.3, ruling=True),
-    Parameter("ratio_conv3d.amp", "", 1.0, 1.0, 0.02, 1.5, 0.3, ruling=True),
     Parameter("winograd", "", 1.6, 0.2, 1.0, 2.25, 0.2),
     Parameter("elementwise_passes", "", 3.0, 0.3, 2.0, 6.0, 0.2),
     # Hardly identified: batches are large, and launches are hidden behind the device.
@@ -140,7 +139,7 @@ def seconds(run: Run, values: Values, fetching: float = 0.0) -> float:
     _, bandwidth = DEVICES[run.device]
     item = ITEM_BYTES[run.precision]
     traffic = (layers.x + layers.y) * item / bandwidth
-    by_weights = 3 * np.maximum(product_seconds(run, values), traffic)
+    by_weights = 3 * (product_seconds(run, values) + traffic)
     a_sample = np.where(multiplying, by_weights, values["elementwise_passes"] * traffic).sum()
     device = run.samples * (a_sample + fetching) + 3 * item * layers.parameters / bandwidth
     plain = run.note.startswith(PLAIN)
@@ -154,12 +153,11 @@ def product_seconds(run: Run, values: Values) -> Floats:
     """Seconds a sample [G] of each layer's products forward, where memory has no part in it."""
     layers, _, deep = find_layers(run.model, run.dataset)
     peaks, _ = DEVICES[run.device]
-    of_precision = "amp" if run.precision == "amp" else "fp32"
-    reached = np.where(deep, values[f"ratio_conv3d.{of_precision}"], 1.0) * peaks[run.precision]
-    reached *= values[f"efficiency_conv2d.{run.precision}"]
-    window = np.where(deep, 1.0, layers.kernel.prod(axis=1))
-    for width in (layers.channels * window, layers.filters):
-        reached *= width / (width + values["half_channels"])
+    tile = np.where(deep, TILE / 2, TILE)
+    summed = layers.channels * np.where(deep, 1.0, layers.kernel.prod(axis=1))
+    reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
+    reached = reached * summed / (summed + values["half_channels"])
+    reached *= layers.filters / (tile * np.ceil(layers.filters / tile))
     if run.precision == "fp32" and not run.note.startswith(PLAIN):
         threes = (layers.kernel[:, 1:] == 3).all(axis=1) & (layers.stride == 1).all(axis=1)
         suits = threes & layers.convolutions & ~deep & (layers.groups == 1)
@@ -271,8 +269,7 @@ def _error_by_share(made: Study, name: str) -> float:
     """The errors of the rows that an efficiency rules, as an error of the efficiency."""
     runs = [*made.runs, *made.checks]
     shares = -sensitivities(runs, made.values, name)
-    deep = np.array([find_layers(run.model, run.dataset)[2].any() for run in runs])
-    ruled = (shares > 0) & (deep == name.startswith("ratio_conv3d"))
+    ruled = shares > 0
     logs = np.concatenate([made.without_network, made.checked])[ruled]
     return float(np.sqrt(np.mean(logs**2)) / np.mean(shares[ruled]))
 

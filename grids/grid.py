@@ -119,7 +119,9 @@ class Grid:
         if self._has_placed:
             from grids.workloads import define_placements
 
-            plain["placements"] = define_placements(self.labels, self.fitting, self.workload)
+            plain["placements"] = define_placements(
+                self.labels, self.fitting, self.strategies, self.axes["batch"], self.workload
+            )
         return plain
 
     @property

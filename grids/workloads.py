@@ -1,21 +1,23 @@
 """Workloads: a model on a data set and a system, with what was measured of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
 from grids.convergence.entry import Convergence
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
+from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
 from grids.inputs.case import Workload
 from grids.inputs.find_placed import FoundGroups
+from grids.inputs.segments import list_segments
 from grids.inputs.values import Settings
 from grids.library import Model
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile
-from grids.placing.group import KnownGroups, PlacedGroup, Placements
+from grids.placing.group import PlacedGroup, Placements
 from grids.reading.errors import InputError
 from grids.spec import Spec
 
@@ -47,38 +49,52 @@ def make_workload(
 def place_workload(
     spec: Spec, model: str, dataset: str, workload: Workload, settings: Settings
 ) -> Workload:
-    """The workload with the groups that the spec has; where it has none, those a search finds.
+    """The workload with the groups that the spec has; those that it has not, a search finds.
 
     InputError: the spec's are of other layers.
     """
-    for each in spec.placements:
-        if (each.model, each.dataset, each.system) == (model, dataset, workload.system.name):
-            _expect_layers(each.groups.values(), len(workload.table), model)
-            return replace(workload, placed=KnownGroups(each.groups))
-    return replace(workload, placed=FoundGroups.from_workload(workload, settings))
+    known: dict[tuple[int, int], PlacedGroup] = {}
+    for entry in spec.placements:
+        if (entry.model, entry.dataset, entry.system) == (model, dataset, workload.system.name):
+            known = entry.list_groups()
+            _expect_layers(known.values(), len(workload.table), model)
+    return replace(workload, placed=FoundGroups(workload, settings, known))
 
 
 def define_placements(
     labels: Mapping[str, tuple[str, ...]],
     fitting: Iterable[tuple[int, int]],
+    strategies: Sequence[Strategy],
+    batches: Floats,
     find_workload: Callable[[int, int, int], Workload | None],
 ) -> list[dict[str, object]]:
     """The placed groups of a design space, found by now, as plain data.
 
     fitting: the positions of models and data sets that fit each other.
     """
+    cuts = {1}.union(*(_list_cuts(strategy, float(batches.max())) for strategy in strategies))
     placements = []
     for (model, dataset), system in product(fitting, range(len(labels["system"]))):
         workload = find_workload(model, dataset, system)
         assert workload is not None  # the samples fit
-        entry = Placements(
-            model=labels["model"][model],
-            dataset=labels["dataset"][dataset],
-            system=labels["system"][system],
-            groups={each: workload.placed.find(each) for each in workload.placed.sizes},
+        entry = Placements.from_groups(
+            labels["model"][model],
+            labels["dataset"][dataset],
+            labels["system"][system],
+            {
+                (devices, segments): workload.placed.find(devices, segments)
+                for devices, segments in product(workload.placed.sizes, sorted(cuts))
+            },
         )
-        placements.append(entry.model_dump(mode="json"))
+        placements.append(entry.model_dump(mode="json", exclude_defaults=True))
     return placements
+
+
+def _list_cuts(strategy: Strategy, batch: float) -> tuple[int, ...]:
+    """The numbers of segments that a strategy takes placed groups of."""
+    if strategy.group_strategy != "placement" or strategy.segments is None:
+        return ()
+    return list_segments(strategy, batch) if strategy.segments == "best" else (strategy.segments,)
 
 
 def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:

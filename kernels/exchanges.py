@@ -122,8 +122,8 @@ def ring_replicas(work: GroupWork, run: Run) -> Ring:
 
 
 def count_segments(work: GroupWork, run: Run) -> Cells:
-    """S, in which a pipeline of several stages goes backward; 1 of all other groups."""
-    several = xp.equal(work.pipelined, 1) & xp.greater(run.p2, 1)
+    """S, in which a pipeline or a placed group of several PEs goes backward; 1 of all others."""
+    several = xp.equal(work.segmented, 1) & xp.greater(run.p2, 1)
     return xp.where(several, run.segments, 1.0)
 
 

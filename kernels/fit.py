@@ -12,7 +12,7 @@ def find_limits(case: Case) -> Limits:
     """The flags of every cell; of what does not exist, too, which other flags forbid."""
     run = case.run
     memory, capacity = find_memory(case), case.pe.memory_capacity
-    return limits(case.work.pipelined, early(case.bounds, run, case.network), run, memory, capacity)
+    return limits(case.work.segmented, early(case.bounds, run, case.network), run, memory, capacity)
 
 
 @compiled(numpy=True)
@@ -20,4 +20,4 @@ def find_fit(case: Case) -> tuple[Limits, Cells]:
     """The flags of every cell and the memory that it needs [B], of each choice."""
     run, memory = case.run, find_memory(case)
     flags = early(case.bounds, run, case.network)
-    return limits(case.work.pipelined, flags, run, memory, case.pe.memory_capacity), memory
+    return limits(case.work.segmented, flags, run, memory, case.pe.memory_capacity), memory

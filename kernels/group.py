@@ -24,7 +24,7 @@ from kernels.arrays import (
 )
 from kernels.layers import Layers, LayerTimes
 from kernels.namespace import xp
-from kernels.touched import Touched, count_touched
+from kernels.touched import RowStates, Touched, count_touched
 
 
 @jax.tree_util.register_dataclass
@@ -46,10 +46,11 @@ class Bounds:
 class Placed:
     """Which PE of a placed group runs which layer, and the longest way through a step.
 
-    runs: 1 where a PE runs a layer, else 0. forward, backward: 1 where a layer's forward (backward)
-    pass is on the critical path. messages, items: start-ups that lie on it, and items a sample that
-    pass there, each as often as its link is slower than the node's. received: items a sample that
-    come to a PE from others, forward.
+    runs: 1 where a PE runs a layer, else 0. segments: S, into which a step is cut. forward,
+    backward: the part of the segments whose forward (backward) pass of a layer is on the critical
+    path. messages, items: start-ups that lie on it, and items a sample that pass there, each as
+    often as its link is slower than the node's. received: items a sample that come to a PE from
+    others, forward.
     """
 
     runs: PerDevice
@@ -58,6 +59,7 @@ class Placed:
     messages: Cells
     items: Cells
     received: OfDevice
+    segments: Cells = 1.0
 
 
 @jax.tree_util.register_dataclass
@@ -89,7 +91,7 @@ class GroupWork:
     halo_items, halo_exchanges; split_items: output of the last split layer; stage_items: largest
     output that passes from stage to stage; path_messages, path_items: what passes on a placed
     group's critical path. Marks, 1 or 0: replicated, each PE of a group of several
-    holds all weights; pipelined; by_filter, by_channel.
+    holds all weights; segmented, samples pass in segments; pipelined; by_filter, by_channel.
 
     Of the whole network, whatever the group: sample, items of one; undivided, weights that every
     PE of a group holds.
@@ -115,6 +117,7 @@ class GroupWork:
     path_items: Cells
     # Numbers and not static: strategies share compiled programs.
     replicated: Cells
+    segmented: Cells
     pipelined: Cells
     by_filter: Cells
     by_channel: Cells
@@ -124,6 +127,7 @@ class GroupWork:
     halo_stride: Cells
     logged: Cells
     touched: Touched | None = None  # where gradients have touched rows alone
+    row_states: RowStates | None = None  # in memory, likewise
 
 
 def total(values: PerLayer) -> Cells:
@@ -183,6 +187,7 @@ def whole_work(layers: Layers, times: LayerTimes) -> GroupWork:
         path_messages=nothing,
         path_items=nothing,
         replicated=nothing,
+        segmented=nothing,
         pipelined=nothing,
         by_filter=nothing,
         by_channel=nothing,

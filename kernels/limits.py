@@ -41,7 +41,7 @@ def early(bounds: Bounds, run: Run, network: Network) -> Early:
 
 
 def limits(
-    pipelined: Cells,
+    segmented: Cells,
     early: Early,
     run: Run,
     memory: Cells,
@@ -49,11 +49,11 @@ def limits(
 ) -> Limits:
     """All flags of every cell; of a group that does not divide p there is no more to say.
 
-    pipelined: 1 of a pipeline, whose segments have samples; memory [B], of which a PE has so much.
+    segmented: 1 where samples pass in segments; memory [B], of which a PE has so much.
     """
     flags = (
         early.group
-        | xp.where(xp.equal(pipelined, 1), early.segments, early.batch)
+        | xp.where(xp.equal(segmented, 1), early.segments, early.batch)
         # NaN is greater than nothing: memory that is not known is no verdict.
         | _flag(xp.greater(memory, memory_capacity), Limit.MEMORY)
         | _flag(xp.greater(run.global_batch, run.samples), Limit.BATCH_EXCEEDS_DATASET)

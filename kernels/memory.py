@@ -22,7 +22,7 @@ from kernels.namespace import xp
 from kernels.own_part import row_share, take_own_part
 from kernels.pipeline import at_starts, first_inputs, stage_maxima, stage_sums
 from kernels.placed import expect_placed, find_peaks, sum_devices
-from kernels.touched import find_rows, is_table
+from kernels.touched import RowStates, find_rows, is_table
 
 
 @jax.tree_util.register_dataclass
@@ -32,15 +32,15 @@ class Holding:
 
     kept [B a sample]: what the backward pass reads; peak [B a sample]: the most that is there in
     one pass, gradients and all; states [B]. entry [B a sample]: what comes in, from another stage,
-    or from the hosts. rows [B a sample]: states of the rows of tables that it looks up; None where
-    all states are whole.
+    or from the hosts. rows: states of the rows of tables that samples look up; None where all
+    states are whole.
     """
 
     kept: PerStage
     peak: PerStage
     entry: PerStage
     states: PerStage
-    rows: PerStage | None = None
+    rows: RowStates | None = None
 
 
 class Tensors(NamedTuple):
@@ -74,8 +74,7 @@ def hold_alive(work: GroupWork, division: Division) -> GroupWork:
     """The work with what is alive at the same time as its activations and parameters [B]."""
     holding = hold(division)
     if division.group != "pipeline":
-        activations = _add_rows(holding.peak, holding)
-        return replace(work, activations=activations, parameters=holding.states)
+        return _hold_activations(work, holding, holding.peak)
     recompute = division.options.recompute == "full"
     # A pipeline of one stage is not cut into segments.
     segments = xp.where(division.p2 > 1, division.segments, 1.0)
@@ -83,13 +82,13 @@ def hold_alive(work: GroupWork, division: Division) -> GroupWork:
     if recompute:  # a pipeline of one stage is cut into runs, as any other network
         alone = _mark_first(activations) * _hold_whole(division).peak
         activations = xp.where(division.p2 > 1, activations, alone)
-    activations = _add_rows(activations, holding)
-    return replace(work, activations=activations, parameters=holding.states)
+    return _hold_activations(work, holding, activations)
 
 
-def _add_rows(activations: PerStage, holding: Holding) -> PerStage:
-    """Bytes a sample, with the states of the rows that it looks up."""
-    return activations if holding.rows is None else activations + holding.rows
+def _hold_activations(work: GroupWork, holding: Holding, activations: PerStage) -> GroupWork:
+    return replace(
+        work, activations=activations, parameters=holding.states, row_states=holding.rows
+    )
 
 
 def _hold_segments(holding: Holding, segments: Cells, recompute: bool) -> PerStage:
@@ -108,7 +107,11 @@ def _hold_segments(holding: Holding, segments: Cells, recompute: bool) -> PerSta
 
 def find_memory(case: Case, work: GroupWork) -> Cells:
     """Bytes of the fullest PE of every cell."""
-    return find_fullest(work.activations, work.parameters, case.run.batch) + case.pe.reserved
+    batch, reserved = case.run.batch, case.pe.reserved
+    if work.row_states is None:
+        return find_fullest(work.activations, work.parameters, batch) + reserved
+    rows = hold_row_states(work.row_states, batch)
+    return xp.max(batch * work.activations + work.parameters + rows, axis=0) + reserved
 
 
 def _hold_whole(division: Division) -> Holding:
@@ -132,16 +135,21 @@ def _find_whole_peak(tensors: Tensors, recompute: Literal["none", "full"]) -> Pe
 
 
 def _hold_devices(division: Division) -> Holding:
-    """What each PE of a placed group holds: its layers', and all that it gets of others."""
+    """What each PE of a placed group holds: its layers', and all that it gets of others.
+
+    One segment goes backward at a time, and what the others read is kept, as in a pipeline.
+    """
     placed, tensors = expect_placed(division), _divide_tensors(division)
     received = division.delta * xp.asarray(placed.received)
+    kept = sum_devices(tensors.kept, placed.runs)
     peaks = find_peaks(tensors.kept, tensors.inputs + tensors.outputs, placed.runs)
+    part = 1 / xp.asarray(placed.segments)
     return Holding(
-        kept=sum_devices(tensors.kept, placed.runs),
-        peak=received + peaks,
+        kept=kept,
+        peak=(1 - part) * kept + received + part * peaks,
         entry=received,
         states=sum_devices(_find_states(division), placed.runs),
-        rows=_add_touched(division, partial(sum_devices, runs=placed.runs)),
+        rows=_sum_row_states(division, partial(sum_devices, runs=placed.runs)),
     )
 
 
@@ -158,7 +166,7 @@ def _hold_runs(division: Division, ends: Ends) -> Holding:
         peak=_find_peaks(tensors, ends),
         entry=first_inputs(tensors.inputs, ends),
         states=stage_sums(_find_states(division), ends),
-        rows=_add_touched(division, partial(stage_sums, ends=ends)),
+        rows=_sum_row_states(division, partial(stage_sums, ends=ends)),
     )
 
 
@@ -198,15 +206,25 @@ def _list_tensors(
     )
 
 
-def _add_touched(division: Division, add: Callable[[PerLayer], PerStage]) -> PerStage | None:
-    """States of the rows that a sample looks up [B], by stage; None where all states are whole.
+def hold_row_states(rows: RowStates, batch: Cells) -> PerStage:
+    """Bytes of the states of the rows that `batch` samples look up, at most all rows'."""
+    return xp.asarray(xp.minimum(batch * xp.asarray(rows.sample), rows.most))
+
+
+def _sum_row_states(division: Division, add: Callable[[PerLayer], PerStage]) -> RowStates | None:
+    """The states of looked-up rows by stage; None where all states are whole.
 
     add: sums values of layers over each stage.
     """
     rows = find_rows(division.layers)
     if rows is None:
         return None
-    return add((division.state_bytes - division.weight_bytes) * rows.looked_up)
+    of_row = division.state_bytes - division.weight_bytes
+    # Those of the drawn rows are there whatever the batch (`_find_states`).
+    others = xp.where(is_table(rows), _own_weights(division) - rows.drawn, 0.0)
+    return RowStates(
+        sample=add(of_row * rows.looked_up), most=add(of_row * xp.maximum(others, 0.0))
+    )
 
 
 def _find_states(division: Division) -> PerLayer:

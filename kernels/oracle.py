@@ -31,10 +31,10 @@ Tree = TypeVar("Tree")
 class Answer:
     """Terms [s an epoch], memory [B a PE], limit flags; what they hold for.
 
-    compute, communication: sums of terms. replicas: p1; group: p2; segments: S, 1 where nothing is
-    a pipeline; batch: b; global_batch: B; iterations: I, an epoch. spread: how far times may be
-    off; None where nobody asked. epochs: to the target; None where no law is
-    known. epochs_spread: of their logarithm. train_spread: of that of the time to the target.
+    compute, communication: sums of terms. replicas: p1; group: p2; segments: S, 1 where nothing
+    is cut into them; batch: b; global_batch: B; iterations: I, an epoch. spread: how far times may
+    be off; None where nobody asked. epochs: to the target; None where no law is known.
+    epochs_spread: of their logarithm. train_spread: of that of the time to the target.
     """
 
     terms: Terms
@@ -150,10 +150,10 @@ def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
         compute=times.compute,
         communication=times.communication,
         memory=needed,
-        limit=limits(work.pipelined, invariants.flags, run, needed, case.pe.memory_capacity),
+        limit=limits(work.segmented, invariants.flags, run, needed, case.pe.memory_capacity),
         replicas=run.p1,
         group=run.p2,
-        segments=xp.where(xp.equal(work.pipelined, 1), run.segments, 1.0),
+        segments=xp.where(xp.equal(work.segmented, 1), run.segments, 1.0),
         batch=run.batch,
         global_batch=run.global_batch,
         iterations=run.iterations(case.options.iterations),

@@ -32,6 +32,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         touched=count_touched(layers, layers.w, partial(stage_sums, ends=ends)),
         tensors=largest(xp.where(layers.w > 0, 1.0, 0.0), ends),
         stage_items=passed_on(layers.crossing, ends, division.p2),
+        segmented=xp.ones(()),
         pipelined=xp.ones(()),
     )
 

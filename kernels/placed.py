@@ -3,6 +3,8 @@
 Pal et al. 2019 (IEEE Micro 39(5), "Optimizing Multi-GPU Parallelization Strategies for Deep
 Learning Training"), model parallelism by placement. What each PE runs, and in which order, is found
 before (docs/placement.md): a step is then as long as its critical path, of layers and of messages.
+Of a step in S segments (micro-batches), some lie on it more often than others: those that fill the
+group and drain it, and all of the PE that is busy longest.
 """
 
 from dataclasses import replace
@@ -21,11 +23,13 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
     layers, placed = division.layers, expect_placed(division)
     # A third of what a pass takes whatever its batch is forward (docs/machine.md).
     passes = (placed.forward + 2 * placed.backward) / 3
+    segments = xp.asarray(placed.segments)
     return replace(
         whole_work(layers, times),
         forward_backward=total(placed.forward * times.forward + placed.backward * times.backward),
-        fixed=total(passes * times.fixed),
-        launches=_find_most(times.launches, placed),
+        # Each segment is a pass of its own: it pays what a pass takes, and is launched.
+        fixed=segments * total(passes * times.fixed),
+        launches=segments * _find_most(times.launches, placed),
         update=_find_most(times.update, placed),
         activations=sum_devices(2 * (layers.x + layers.y), placed.runs),
         parameters=sum_devices(2 * layers.w + layers.bias, placed.runs),
@@ -34,6 +38,7 @@ def work(division: Division, times: LayerTimes) -> GroupWork:
         tensors=_find_most(xp.where(layers.w > 0, 1.0, 0.0), placed),
         path_messages=xp.asarray(placed.messages),
         path_items=xp.asarray(placed.items),
+        segmented=xp.ones(()),
     )
 
 

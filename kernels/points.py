@@ -12,10 +12,12 @@ from typing import TypeVar
 import jax
 from jax import Array
 
-from kernels.arrays import AnyArray, Cells
+from kernels.arrays import AnyArray, Cells, PerStage
 from kernels.case import Case
 from kernels.division import Division
 from kernels.formulas import Work, reduce_work
+from kernels.group import GroupWork
+from kernels.memory import hold_row_states
 from kernels.namespace import xp
 from kernels.oracle import Answer, evaluate, take_best
 from kernels.places import set_parameters
@@ -93,9 +95,14 @@ def _keep_fullest(work: Work, batch: Cells) -> Work:
     """The work with the stage alone that is the fullest: the batch of each point is known."""
     both = xp.broadcast_arrays(work.activations, work.parameters, xp.asarray(batch)[None])
     activations, parameters, samples = both
-    fullest = xp.argmax(samples * activations + parameters, axis=0)[None]
-    return replace(
-        work,
-        activations=xp.take_along_axis(activations, fullest, axis=0),
-        parameters=xp.take_along_axis(parameters, fullest, axis=0),
-    )
+    held = samples * activations + parameters
+    rows = work.row_states if isinstance(work, GroupWork) else None
+    if rows is not None:
+        held = held + hold_row_states(rows, batch)
+    fullest = xp.argmax(held, axis=0)[None]
+
+    def take(values: PerStage) -> PerStage:
+        return xp.take_along_axis(xp.broadcast_to(values, xp.shape(held)), fullest, axis=0)
+
+    kept = replace(work, activations=take(activations), parameters=take(parameters))
+    return kept if rows is None else replace(kept, row_states=jax.tree.map(take, rows))

@@ -106,7 +106,9 @@ def pass_overhead(work: GroupWork, run: Run) -> Cells:
 
 def launch_wait(work: GroupWork, run: Run, software: Software) -> Cells:
     """What launching N layers takes beyond the device's own time, in each step of a pass."""
-    device = run.batch / count_segments(work, run) * work.forward_backward + work.fixed
+    # A step of a pipeline has one segment; the critical path of a placed group has all of them.
+    cut = xp.where(xp.equal(work.pipelined, 1), count_segments(work, run), 1.0)
+    device = run.batch / cut * work.forward_backward + work.fixed
     waiting = wait_for_launches(device, software.layer_overhead * work.launches)
     return xp.asarray(count_steps(work, run) * waiting)
 

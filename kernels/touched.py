@@ -32,6 +32,18 @@ class Touched:
     looked_up: PerStage
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class RowStates:
+    """Gradients and optimizer states of the rows that samples look up, of each stage's tables.
+
+    sample [B a sample]; most [B]: however many samples, since a table has no more rows.
+    """
+
+    sample: PerStage
+    most: PerStage
+
+
 def find_rows(layers: Layers) -> Rows | None:
     """The touched rows of a network's tables; None where all gradients are whole."""
     return None if layers.sequence is None else layers.sequence.rows

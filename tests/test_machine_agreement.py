@@ -44,7 +44,7 @@ STRATEGIES = {
     "pipeline": ("pipeline", "data+pipeline"),
     "filter": ("filter", "data+filter", "filter:split=all"),
     "channel": ("channel", "data+channel"),
-    "placement": ("placement", "data+placement"),
+    "placement": ("placement", "data+placement", "data+placement:segments=4"),
 }
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -65,6 +65,8 @@ parameters = st.fixed_dictionaries(
         "efficiency": st.floats(0.05, 1),
         "efficiency_conv2d": st.floats(0.05, 1),
         "half_channels": st.floats(0, 64),
+        "tile_filters": st.sampled_from((1, 3, 64, 128)),
+        "kernel_overlap": st.floats(0, 1),
         "window_fetch": st.floats(0.01, 2),
         "winograd": st.floats(1, 4),
         "elementwise_passes": st.floats(1, 8),
@@ -223,6 +225,8 @@ def make_machine(workload: Workload, settings: Settings) -> by_hand.Machine:
         efficiency=fixed.get("efficiency", 1.0),
         efficiencies={kind: value(name) for kind, name in KINDS_OF_PEAK.items()},
         half_channels=value("half_channels"),
+        tile_filters=value("tile_filters"),
+        kernel_overlap=value("kernel_overlap"),
         window_fetch=value("window_fetch"),
         winograd=value("winograd"),
         elementwise_passes=value("elementwise_passes"),
@@ -252,8 +256,9 @@ def slow_down(rows: list[Any], machine: by_hand.Machine, workload: Workload) -> 
     return replace(machine, slowdown=slowdown)
 
 
-def _list_marked(marks: tuple[bool, ...]) -> frozenset[int]:
-    return frozenset(n for n, marked in enumerate(marks) if marked)
+def _list_runs(counts: tuple[int, ...]) -> tuple[int, ...]:
+    """Layers, as often as they are counted."""
+    return tuple(n for n, count in enumerate(counts) for _ in range(count))
 
 
 def make_run(
@@ -267,7 +272,8 @@ def make_run(
     accumulate = int(fixed.get("accumulate", 1))
     batch = float(axes["batch"][0])
     several = strategy.group_strategy == "placement" and p2 > 1
-    placed = workload.placed.find(p2) if several else None
+    cut = strategy.segments if isinstance(strategy.segments, int) else 1
+    placed = workload.placed.find(p2, cut) if several else None
     return by_hand.Run(
         group=strategy.group_strategy,
         p1=p1,
@@ -275,11 +281,11 @@ def make_run(
         factors=tuple(factors),
         ends=tuple(np.asarray(placement.ends).reshape(len(placement.ends), -1)[:p2, 0].tolist()),
         devices=placed.device if placed else (),
-        forward=_list_marked(placed.forward) if placed else frozenset(),
-        backward=_list_marked(placed.backward) if placed else frozenset(),
+        forward=_list_runs(placed.forward) if placed else (),
+        backward=_list_runs(placed.backward) if placed else (),
         messages=placed.messages if placed else 0.0,
         items=placed.items if placed else 0.0,
-        segments=int(fixed.get("segments", 4)),
+        segments=cut if strategy.group_strategy == "placement" else int(fixed.get("segments", 4)),
         b=by_hand.samples_of_a_pass(batch, settings.scaling, accumulate, p1),
         accumulate=accumulate,
         samples=workload.samples,

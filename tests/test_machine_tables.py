@@ -39,6 +39,26 @@ def test_rows_of_more_samples_than_words_are_exchanged_as_the_whole_table():
     assert predict(True, pe=1)["terms"]["gradient_exchange"] == 0
 
 
+@pytest.mark.parametrize("strategy", ["data", "pipeline:segments=4"])
+def test_rows_of_more_samples_than_words_have_no_more_states_than_the_whole_table(strategy):
+    whole, sparse = (predict(each, strategy, batch=100_000) for each in (False, True))
+    assert sparse["memory"] == pytest.approx(whole["memory"])
+    assert sparse["memory_parts"] == pytest.approx(whole["memory_parts"])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_largest_batch_fits_and_one_more_does_not(sparse):
+    for capacity in ("2.5 GB", "3.5 GB", "16 GB"):
+        asked: dict[str, Any] = {"dataset": WORDS, "system": "dgx1-v100"}
+        asked["parameters"] = {"memory_capacity": capacity}
+        most = sweep.predict(make_model(sparse), "data", 4, 1, **asked)["largest_batch"]
+        fits = [
+            sweep.predict(make_model(sparse), "data", 4, batch, **asked)["feasible"]
+            for batch in (max(1, most), most + 1)
+        ]
+        assert fits == [most > 0, False]
+
+
 def test_big_lstm_fits_four_devices_of_16_gb_as_it_was_trained():
     """okuchaiev/f-lm: 256 sequences on each of four V100, in fp32."""
     asked: dict[str, Any] = {"dataset": "one-billion-words", "system": "dgx1-v100:precision=fp32"}

@@ -80,10 +80,10 @@ def test_steps_in_a_row_read_their_weights_again() -> None:
     # 3 x (72 r + 4) x 4 / 1000
     recurrent = replace(CONV, steps=5, reads=11 / 3)
     assert layer_pass(recurrent, MACHINE) == pytest.approx((138.24, 3.216))
-    # K = 2 x 3 x 3 = 18: 3 x 2304 / (100 x 0.5 x 18/21 x 4/7) = 282.24; as long as with three
-    # samples more, in two of three passes.
-    few = replace(MACHINE, half_channels=3.0)
-    assert layer_pass(recurrent, few) == pytest.approx((282.24, 3.216 + 2 * 282.24))
+    # 4 filters fill a sixth of a tile of 24: 6 x 138.24 = 829.44; as long as with 23/8 samples
+    # more, in two of three passes.
+    few = replace(MACHINE, tile_filters=24.0)
+    assert layer_pass(recurrent, few) == pytest.approx((829.44, 3.216 + 2 * 23 / 8 * 829.44 / 3))
     gates = replace(RELU, steps=5)
     assert layer_pass(gates, few) == pytest.approx((2.56, 0))
 
@@ -96,32 +96,50 @@ def test_efficiencies_multiply() -> None:
 
 
 def test_few_channels_reach_less_of_the_peak() -> None:
-    # Windows of 2 x 3 x 3 = 18 in and 4 out: 18/20 x 4/6 = 0.6; of 64 in and 10 out 64/66 x 10/12
+    # Windows of 2 x 3 x 3 = 18: 18/20; of 64 in 64/66
     narrow = replace(MACHINE, half_channels=2.0)
-    assert layer_pass(CONV, narrow) == pytest.approx((138.24 / 0.6, 0.912))
-    assert layer_pass(FC, narrow) == pytest.approx((153.6 * 66 * 12 / 640, 7.8))
+    assert layer_pass(CONV, narrow) == pytest.approx((138.24 / 0.9, 0.912))
+    assert layer_pass(FC, narrow) == pytest.approx((153.6 * 66 / 64, 7.8))
     assert layer_pass(RELU, narrow) == layer_pass(RELU, MACHINE)
     bound = replace(narrow, peak=1e9)  # by memory: no arithmetic is waited for
     assert layer_pass(CONV, bound) == pytest.approx((1.152, 0.912))
 
 
 def test_a_volumes_window_is_not_unrolled() -> None:
-    # 2/4 x 4/6 = 1/3, at all of the peak
+    # 2/4, at all of the peak
     deep = replace(CONV, kind="conv3d", kernel=(3, 3, 3))
     narrow = replace(MACHINE, half_channels=2.0)
-    assert layer_pass(deep, narrow)[0] == pytest.approx(3 * 138.24 / 2)
+    assert layer_pass(deep, narrow)[0] == pytest.approx(2 * 138.24 / 2)
 
 
-@pytest.mark.parametrize(
-    ("channels", "window", "filters"),
-    [(8, (1, 1, 1), 1e12), (2, (1, 2, 2), 1e12), (1, (1, 2, 4), 1e12), (1e12, (1, 3, 3), 8)],
-)
-def test_half_of_the_peak_with_half_channels(
-    channels: float, window: Triple, filters: float
-) -> None:
-    """Products that a kernel sums, C k_h k_w, or filters."""
+def test_tiles_are_computed_whole() -> None:
+    # 4 filters in tiles of 3 take as long as 6, in one of 128 as 128; 10 in tiles of 8 as 16
+    for tile, whole in ((1, 4), (2, 4), (3, 6), (4, 4), (128, 128)):
+        seconds, fixed = layer_pass(CONV, replace(MACHINE, tile_filters=tile))
+        assert (seconds, fixed) == pytest.approx((138.24 * whole / 4, 0.912))
+    eights = replace(MACHINE, tile_filters=8.0)
+    assert layer_pass(FC, eights)[0] == pytest.approx(153.6 * 16 / 10)
+    # Of volumes a tile has half as many: 4.
+    deep = replace(CONV, kind="conv3d", kernel=(3, 3, 3))
+    assert layer_pass(deep, eights) == layer_pass(deep, MACHINE)
+    assert layer_pass(RELU, eights) == layer_pass(RELU, MACHINE)
+
+
+def test_kernels_hide_a_part_of_the_shorter_of_arithmetic_and_traffic() -> None:
+    # 138.24 s of arithmetic, 1.152 s of traffic
+    for share, expected in ((0.0, 139.392), (0.5, 138.816), (1.0, 138.24)):
+        seconds, _ = layer_pass(CONV, replace(MACHINE, kernel_overlap=share))
+        assert seconds == pytest.approx(expected)
+    bound = replace(MACHINE, peak=1e5, kernel_overlap=0.0)  # 0.13824 s, and the traffic
+    assert layer_pass(CONV, bound)[0] == pytest.approx(1.29024)
+    assert layer_pass(RELU, bound) == layer_pass(RELU, MACHINE)
+
+
+@pytest.mark.parametrize(("channels", "window"), [(8, (1, 1, 1)), (2, (1, 2, 2)), (1, (1, 2, 4))])
+def test_half_of_the_peak_with_half_channels(channels: float, window: Triple) -> None:
+    """Products that a kernel sums: C k_h k_w."""
     narrow = replace(MACHINE, half_channels=8.0)
-    layer = replace(CONV, channels=channels, kernel=window, filters=filters)
+    layer = replace(CONV, channels=channels, kernel=window)
     assert layer_pass(layer, narrow)[0] == pytest.approx(2 * 138.24)
 
 
@@ -164,8 +182,8 @@ def test_a_group_leaves_the_channels(run: Run) -> None:
     assert (own.channels, own.filters) == (2, 4)
     result = terms(TOY, replace(MACHINE, half_channels=2.0), run)["forward_backward"]
     relu = 2.56 / 2 if run.group == "spatial" else 2.56
-    # 18/20 x 4/6 of the peak, as the whole layer
-    assert result == pytest.approx(2 * (138.24 / 2 / 0.6 + relu + 153.6 * 66 * 12 / 640))
+    # 18/20 of the peak, as the whole layer
+    assert result == pytest.approx(2 * (138.24 / 2 / 0.9 + relu + 153.6 * 66 / 64))
 
 
 @pytest.mark.parametrize(("optimizer", "moved"), [("none", 0), ("sgd", 20), ("adam", 28)])

@@ -122,15 +122,21 @@ def test_positions_of_a_sequence_are_launched_one_by_one() -> None:
 def test_a_placed_groups_fullest_device_launches() -> None:
     # conv | relu, fc (of four steps): 5 launches; all are on the critical path
     layers = (CONV, RELU, replace(FC, steps=4))
-    every = frozenset(range(3))
+    every = (0, 1, 2)
     run = Run(
         group="placement", p2=2, devices=(0, 1, 1), forward=every, backward=every, b=2.0, samples=8
     )
     result = terms(layers, launch(DEVICE / 5), run)
     assert result["launch_wait"] == pytest.approx(EQUAL * DEVICE)
-    forward = replace(run, backward=frozenset())  # a third of it
+    forward = replace(run, backward=())  # a third of it
     result = terms(layers, launch(DEVICE / 3 / 5), forward)
     assert result["launch_wait"] == pytest.approx(EQUAL * DEVICE / 3)
+    # In two segments all of them twice, each with half of the samples, and 10 launches.
+    twice = replace(run, segments=2, forward=2 * every, backward=2 * every)
+    fixed = terms(layers, launch(0.0), run)["pass_overhead"]
+    device = DEVICE + fixed
+    result = terms(layers, launch(device / 10), twice)
+    assert result["launch_wait"] == pytest.approx(EQUAL * device)
     alone = replace(run, p2=1, devices=(0, 0, 0))
     assert terms(layers, launch(DEVICE / 6), alone)["launch_wait"] == pytest.approx(EQUAL * DEVICE)
 

@@ -37,7 +37,7 @@ from reference_parts import Layer, Run, stages
 
 def assert_memory(run: Run, layers: Sequence[Layer] = TOY, **expected: float) -> None:
     """The parts of the fullest PE, beside what is reserved."""
-    everything = dict.fromkeys(SAMPLED, 0.0) | {"reserved": 1000.0} | expected
+    everything = dict.fromkeys(SAMPLED, 0.0) | {"rows": 0.0, "reserved": 1000.0} | expected
     everything["total"] = sum(everything.values())
     assert memory(layers, MACHINE, run) == pytest.approx(everything)
 
@@ -76,7 +76,7 @@ def test_pipeline() -> None:
     # conv, relu | fc; of 4 segments 3 wait: 400 3/4 + 912/4 and 32 3/4 + (32 + 296)/4 a sample
     assert_memory(PIPELINE, others=2 * 24, received=2 * 256, peak=2 * 82, states=7800)
     first = stage_memory(TOY, MACHINE, PIPELINE, range(2))
-    assert first == {"others": 300, "received": 0, "peak": 228, "rows": 0, "states": 912}
+    assert first == {"others": 300, "received": 0, "peak": 228, "states": 912}
 
 
 def test_the_fullest_stage_changes_with_the_batch() -> None:
@@ -134,7 +134,7 @@ def test_recompute_in_a_pipeline_keeps_a_segment() -> None:
     again = replace(PIPELINE, recompute=True)
     assert_memory(again, received=2 * 256, peak=2 * 82, states=7800)
     first = stage_memory(TOY, MACHINE, again, range(2))
-    assert first == {"others": 128 * 3 / 4, "received": 0, "peak": 228, "rows": 0, "states": 912}
+    assert first == {"others": 128 * 3 / 4, "received": 0, "peak": 228, "states": 912}
 
 
 def test_recompute_of_samples_that_nothing_kept_holds_more() -> None:

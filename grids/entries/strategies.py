@@ -25,7 +25,7 @@ MEANING = {
     "data+pipeline": "pipeline inside a replica, data across replicas",
     "data+filter": "filter inside a replica, data across replicas",
     "data+channel": "channel inside a replica, data across replicas",
-    "placement": "operators placed on PEs of a node, and messages between them",
+    "placement": "operators placed on PEs of a node, and messages between them; segments, if set",
     "data+placement": "placement inside a replica, data across replicas",
 }
 
@@ -45,7 +45,7 @@ LIMIT = {
     "data+pipeline": "p1 <= B, p2 as pipeline",
     "data+filter": "p1 <= B, p2 as filter",
     "data+channel": "p1 <= B, p2 as channel",
-    "placement": "p = 2 or 4 that divides a node; with the machine oracle",
+    "placement": "p = 2 or 4 that divides a node, S <= 16; with the machine oracle",
     "data+placement": "p1 <= B, p2 as placement",
 }
 
@@ -66,6 +66,9 @@ ALSO = {
     "is not modelled yet: 'data+filter' and 'data+channel' exchange after each layer",
 }
 
+# Of a placed group's step. More are not searched: all layers in 16 take seconds to search.
+MOST_SEGMENTS = 16
+
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
 
 Choice = Literal["group", "segments"]  # what may be left to each cell, in the order of choosing
@@ -79,7 +82,8 @@ class Strategy:
     """A group strategy, whether data parallelism goes across, and what the user fixed of it.
 
     group: PEs of a group, "best" for the fastest, None for a node's PEs (hybrids only). segments:
-    of a pipeline, "best" for the fastest power of two, None for the parameter of that name.
+    "best" for the fastest power of two; None: of a pipeline, for the parameter of that name, of a
+    placement, for a step that is not cut.
     dims: spatial dimensions to split, None for those with the least halo. layers: which layers are
     split, those of the oracle's conventions ("default") or "all" (s_l = 1 throughout).
     """
@@ -192,22 +196,35 @@ def _make_strategy(base: str, settings: dict[str, str], where: str) -> Strategy:
     layers, dims = settings.get("layers"), settings.get("split")
     if dims == "all":  # `split=all` is every layer, in the dimensions with the least halo
         layers, dims = "all", None
-    return Strategy(
+    strategy = Strategy(
         base,
         group=_read_choice("group", settings.get("group"), where),
         segments=_read_choice("segments", settings.get("segments"), where),
         dims=_read_dims(dims, where),
         layers=_read_layers(layers, where),
     )
+    _expect_segments(strategy, where)
+    return strategy
+
+
+def _expect_segments(strategy: Strategy, where: str) -> None:
+    """InputError: a placement in more segments than are searched."""
+    placed, segments = strategy.group_strategy == "placement", strategy.segments
+    if placed and isinstance(segments, int) and segments > MOST_SEGMENTS:
+        raise InputError(
+            f"segments: expected at most {MOST_SEGMENTS}, got {segments:,}",
+            where=where,
+            advice="operators are not placed for more; write 'segments=best' for the fastest",
+        )
 
 
 def _list_settings(strategy: Strategy) -> list[str]:
     """The keys that a user may set of a strategy."""
     group = ["group"] if strategy.hybrid else []
     match strategy.group_strategy:
-        case "pipeline":
+        case "pipeline" | "placement":
             return [*group, "segments"]
-        case "none" | "placement":
+        case "none":
             return group
     return [*group, "split", "layers"]
 

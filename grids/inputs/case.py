@@ -166,7 +166,8 @@ def _distinguish(
     """The groups of the distinct sizes, and where each cell's p2 is among these [cells]."""
     sizes, position = _find_distinct(_merge_sizes(strategy, workload, run), values.leading)
     options, alone = settings.options, np.ones((1,) * values.rank)
-    pipeline = strategy.group_strategy == "pipeline" and options.oracle == "machine"
+    placed = strategy.group_strategy == "placement"
+    cut = placed or (strategy.group_strategy == "pipeline" and options.oracle == "machine")
     precision = PRECISIONS[workload.system.precision]
     groups = Groups(
         table=workload.table,
@@ -177,10 +178,10 @@ def _distinguish(
         sizes=sizes,
         delta=np.asarray(run.delta),
         options=options,
-        segments=np.asarray(run.segments) if pipeline else alone,
+        segments=np.asarray(run.segments) if cut else alone,
         state_bytes=precision.count_state_bytes(options.optimizer) * alone,
         weight_bytes=precision.weight * alone,
-        placed=workload.placed if strategy.group_strategy == "placement" else NO_GROUPS,
+        placed=workload.placed if placed else NO_GROUPS,
     )
     return groups, position
 

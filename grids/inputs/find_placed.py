@@ -4,111 +4,121 @@ A search that gives the same answer each time, and not the exact program, which 
 network: of Inception-v3 on two PEs of a DGX-1 it finds 1.383, and the program 1.386.
 """
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
-from grids.entries.systems import Level, System
 from grids.graphs.from_models import make_graph
 from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
 from grids.inputs.case import Workload, build_groups
 from grids.inputs.divisors import divisors
+from grids.inputs.stage_placements import place_stages
 from grids.inputs.values import Settings
 from grids.placing.critical_path import CriticalPath, trace_path
 from grids.placing.group import MOST_DEVICES, PlacedGroup
-from grids.placing.problem import Edge, Placement, pose_problem
-from grids.placing.solve import search_plan
+from grids.placing.piped import Piped, unroll_graph
+from grids.placing.problem import Problem, pose_problem
+from grids.placing.schedule import Plan
+from grids.placing.solve import search_piped, search_plan
 from kernels.formulas import time_layers
 
-# Samples for which layers are placed: seconds and bytes a sample are the same for all, but launches
-# and start-ups weigh less the more there are.
+# Samples of a segment for which layers are placed: seconds and bytes a sample are the same for all,
+# but launches and start-ups weigh less the more there are.
 BATCH = 32
 
 
 @dataclass(eq=False)
 class FoundGroups:
-    """The groups of a model's layers on a system, each found when it is asked for, once."""
+    """The groups of a model's layers on a system, each searched when it is asked for, once.
 
-    graph: Graph
-    system: System
-    item_bytes: float
-    _found: dict[int, PlacedGroup] = field(default_factory=dict)
+    known: those that were searched before, by their devices and segments.
+    """
 
-    @classmethod
-    def from_workload(cls, workload: Workload, settings: Settings) -> "FoundGroups":
-        """Those of a model's layers, which take as long as they do on the system."""
-        item_bytes = float(PRECISIONS[workload.system.precision].item)
-        return cls(_make_graph(workload, settings, item_bytes), workload.system, item_bytes)
+    workload: Workload
+    settings: Settings
+    known: dict[tuple[int, int], PlacedGroup] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of devices that divide a node."""
-        most = min(len(self.graph), MOST_DEVICES)
-        return tuple(each for each in divisors(self.system.pes_per_node) if 1 < each <= most)
+        most = min(len(self.workload.table), MOST_DEVICES)
+        count = self.workload.system.pes_per_node
+        return tuple(devices for devices in divisors(count) if 1 < devices <= most)
 
-    def find(self, devices: int) -> PlacedGroup:
-        """The group of so many devices."""
-        if devices not in self._found:
-            links = link_devices(self.system, devices)
-            node = self.system.levels[0]
-            self._found[devices] = _place(self.graph, links, node, self.item_bytes)
-        return self._found[devices]
+    def find(self, devices: int, segments: int = 1) -> PlacedGroup:
+        """The group of so many devices, of a step in so many segments."""
+        if (devices, segments) not in self.known:
+            links = link_devices(self.workload.system, devices)
+            plan = self._search(links, segments)
+            self.known[devices, segments] = self._describe(plan, links, segments)
+        return self.known[devices, segments]
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph of the layers of one segment, as long as they take on the system."""
+        workload = self.workload
+        axes = {"pe": np.ones(1), "batch": np.full(1, float(BATCH))}
+        groups = build_groups(workload, Strategy("serial"), axes, self.settings)
+        times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
+        forward, backward, fixed = (
+            np.asarray(seconds).reshape(len(workload.table))
+            for seconds in (times.forward, times.backward, times.fixed)
+        )
+        return make_graph(
+            "",
+            workload.table,
+            BATCH * forward + fixed / 3,
+            BATCH * backward + 2 * fixed / 3,
+            batch=BATCH,
+            item_bytes=self._item_bytes,
+        )
+
+    @property
+    def _item_bytes(self) -> float:
+        return float(PRECISIONS[self.workload.system.precision].item)
+
+    def _search(self, links: Links, segments: int) -> Plan:
+        """The best plan that is met; of several segments, from placements of fewer of them."""
+        whole = pose_problem(self.graph, links)
+        if segments == 1:
+            return search_plan(whole)
+        fewer = {self.find(len(links), count).device for count in (1, segments // 2)}
+        piped = Piped(whole, self._unroll(links, segments))
+        return search_piped(piped, [*sorted(fewer), *place_stages(whole)])
+
+    def _unroll(self, links: Links, segments: int) -> Problem:
+        return pose_problem(unroll_graph([self.graph] * segments), links)
+
+    def _describe(self, plan: Plan, links: Links, segments: int) -> PlacedGroup:
+        """The group of a plan: how often layers and messages are on its critical path."""
+        problem, layers = self._unroll(links, segments), len(self.graph)
+        device = plan.placement * segments
+        forward, backward = (
+            trace_path(problem, durations, device, starts)
+            for durations, starts in zip(problem.durations.tolist(), plan.starts, strict=True)
+        )
+        messages = [
+            (problem.tensors[edge.tensor].bytes, (device[edge.maker], device[edge.taker]))
+            for edge in (*forward.messages, *backward.messages)
+        ]
+        node = self.workload.system.levels[0]
+        startups = sum(links.latency[way] for _, way in messages)
+        seconds = sum(size * links.seconds_per_byte[way] for size, way in messages)
+        return PlacedGroup(
+            device=plan.placement,
+            forward=_count_runs(forward, layers),
+            backward=_count_runs(backward, layers),
+            messages=float(startups / node.latency if node.latency else 0.0),
+            items=float(seconds * node.bandwidth) / (BATCH * self._item_bytes),
+        )
 
 
-def _make_graph(workload: Workload, settings: Settings, item_bytes: float) -> Graph:
-    """The graph of the layers, as long as they take on the system."""
-    axes = {"pe": np.ones(1), "batch": np.full(1, float(BATCH))}
-    groups = build_groups(workload, Strategy("serial"), axes, settings)
-    times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
-    forward, backward, fixed = (
-        np.asarray(each).reshape(len(workload.table))
-        for each in (times.forward, times.backward, times.fixed)
-    )
-    return make_graph(
-        "",
-        workload.table,
-        BATCH * forward + fixed / 3,
-        BATCH * backward + 2 * fixed / 3,
-        batch=BATCH,
-        item_bytes=item_bytes,
-    )
-
-
-def _place(graph: Graph, links: Links, node: Level, item_bytes: float) -> PlacedGroup:
-    """The best placement that is met, and its critical path."""
-    problem = pose_problem(graph, links)
-    plan = search_plan(problem)
-    device = plan.placement
-    forward, backward = (
-        trace_path(problem, durations, device, starts)
-        for durations, starts in zip(problem.durations.tolist(), plan.starts, strict=True)
-    )
-    messages, items = _weigh(graph, device, (*forward.messages, *backward.messages), links, node)
-    return PlacedGroup(
-        device=device,
-        forward=_mark(forward, len(graph)),
-        backward=_mark(backward, len(graph)),
-        messages=messages,
-        items=items / (BATCH * item_bytes),
-    )
-
-
-def _weigh(
-    graph: Graph, device: Placement, messages: Sequence[Edge], links: Links, node: Level
-) -> tuple[float, float]:
-    """Start-ups, and bytes, each as often as its link is slower than the node's."""
-    ways = [(device[each.maker], device[each.taker]) for each in messages]
-    sizes = [graph.tensors[each.tensor].bytes for each in messages]
-    startups = sum(links.latency[way] for way in ways) / node.latency if node.latency else 0.0
-    seconds = sum(size * links.seconds_per_byte[way] for size, way in zip(sizes, ways, strict=True))
-    return float(startups), float(seconds * node.bandwidth)
-
-
-def _mark(path: CriticalPath, operators: int) -> tuple[bool, ...]:
-    """Which operators are on it."""
-    on_path = set(path.operators)
-    return tuple(each in on_path for each in range(operators))
+def _count_runs(path: CriticalPath, layers: int) -> tuple[int, ...]:
+    """How many segments of each layer are on the path."""
+    runs = Counter(operator % layers for operator in path.operators)
+    return tuple(runs[layer] for layer in range(layers))

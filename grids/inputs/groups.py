@@ -46,9 +46,9 @@ class Groups:
 
     layers: those of the table, with how much slower than the roofline each is. delta: bytes an
     item. mask: the layers that are split, None for the strategy's own choice. segments,
-    state_bytes: of a pipeline, and of a weight, where memory depends on them; weight_bytes: of one
-    without its gradient and the optimizer's states. placed: groups whose layers were placed, if any
-    were.
+    state_bytes: of what is cut into them, and of a weight, where work or memory depends on them;
+    weight_bytes: of one without its gradient and the optimizer's states. placed: groups whose
+    layers were placed, if any were.
     """
 
     table: LayerTable
@@ -76,6 +76,7 @@ class Groups:
             self.options.cuts,
             self.placed,
             self.options.verbatim,
+            self.segments,
         )
 
     def divide(self, placement: Placement) -> Division:

@@ -72,6 +72,8 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
         convolution_3d=expect("efficiency_conv3d"),
         matrix_product=expect("efficiency_matmul"),
         half_channels=expect("half_channels"),
+        tile_filters=expect("tile_filters"),
+        kernel_overlap=expect("kernel_overlap"),
         window_fetch=expect("window_fetch"),
         winograd=expect("winograd"),
         elementwise_passes=expect("elementwise_passes"),

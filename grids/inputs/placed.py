@@ -10,33 +10,45 @@ from grids.models.layers import LayerTable
 from grids.placing.group import PlacedGroup, PlacedGroups
 from kernels.group import Placed
 
+Integers = NDArray[np.int64]
 
-def stack_placed(table: LayerTable, groups: PlacedGroups, p2: NDArray[np.int64]) -> Placed:
-    """The placed groups of `p2` PEs [cells]; where there is none, one PE runs all layers."""
-    sizes, at = np.unique(p2, return_inverse=True)
+
+def stack_placed(table: LayerTable, groups: PlacedGroups, p2: Integers, cuts: Integers) -> Placed:
+    """The placed groups of `p2` PEs [cells], of steps in so many segments [cells].
+
+    Where there is no such group, one PE runs all layers at once.
+    """
+    p2, cuts = np.broadcast_arrays(p2, cuts)
+    pairs, at = np.unique(np.stack([p2.ravel(), cuts.ravel()], axis=1), axis=0, return_inverse=True)
     alone = _place_alone(len(table))
-    chosen = [groups.find(size) if size in groups.sizes else alone for size in sizes.tolist()]
-    most = max(each.devices for each in chosen)
+    chosen = [
+        (groups.find(size, segments), segments) if size in groups.sizes else (alone, 1)
+        for size, segments in pairs.tolist()
+    ]
+    found = [group for group, _ in chosen]
+    most = max(group.devices for group in found)
+    segments = np.array([count for _, count in chosen], np.float64)
 
-    def spread(values: Sequence[object]) -> Floats:
-        """Values of each size [size, ...] as those of each cell [..., cells]."""
-        of_sizes: Floats = np.moveaxis(np.array(values, np.float64), 0, -1)
-        of_cells: Floats = of_sizes[..., at.reshape(p2.shape)]
+    def spread(values: Sequence[object] | Floats) -> Floats:
+        """Values of each pair [pair, ...] as those of each cell [..., cells]."""
+        of_pairs: Floats = np.moveaxis(np.array(values, np.float64), 0, -1)
+        of_cells: Floats = of_pairs[..., at.reshape(p2.shape)]
         return of_cells
 
     return Placed(
-        runs=spread([_mark_runs(each, most) for each in chosen]),
-        forward=spread([each.forward for each in chosen]),
-        backward=spread([each.backward for each in chosen]),
-        messages=spread([each.messages for each in chosen]),
-        items=spread([each.items for each in chosen]),
-        received=spread([count_received(table, each, most) for each in chosen]),
+        runs=spread([_mark_runs(group, most) for group in found]),
+        forward=spread([group.forward for group in found]) / spread(segments),
+        backward=spread([group.backward for group in found]) / spread(segments),
+        messages=spread([group.messages for group in found]),
+        items=spread([group.items for group in found]) / spread(segments),
+        received=spread([count_received(table, group, most) for group in found]),
+        segments=spread(segments),
     )
 
 
 def _place_alone(layers: int) -> PlacedGroup:
     """All layers on one device: every one of them is on the critical path."""
-    everywhere = (True,) * layers
+    everywhere = (1,) * layers
     return PlacedGroup(
         device=(0,) * layers, forward=everywhere, backward=everywhere, messages=0.0, items=0.0
     )

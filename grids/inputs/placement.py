@@ -23,6 +23,7 @@ from kernels.group import Bounds, Placement
 from kernels.options import Cuts
 
 Laid = tuple[Placement, Bounds]
+WHOLE = np.ones(())  # a step is not cut
 
 
 def place(
@@ -35,13 +36,14 @@ def place(
     cuts: Cuts = "output",
     groups: PlacedGroups = NO_GROUPS,
     verbatim: bool = False,
+    segments: Floats = WHOLE,
 ) -> Laid:
     """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
     where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
-    carries. groups: what was placed. verbatim: layers are counted and divided as Table III has
-    them, else as the experiments did.
+    carries. groups: what was placed; segments [cells]: of a step of theirs. verbatim: layers are
+    counted and divided as Table III has them, else as the experiments did.
     """
     match strategy.group_strategy:
         case "none":
@@ -55,7 +57,7 @@ def place(
             split = split_layers(strategy.layers, mask, table.divisible)
             return _place_channels(table, split, table.divisible_filters, p2)
         case "placement":
-            return _place_operators(table, groups, p2)
+            return _place_operators(table, groups, p2, segments)
         case "channel":
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
             # group either, though `split=all` splits it.
@@ -99,10 +101,10 @@ def _place_channels(table: LayerTable, split: NDArray[np.bool_], parts: Floats, 
     )
 
 
-def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats) -> Laid:
+def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats, segments: Floats) -> Laid:
     """Layers on the devices that were found for them; one device runs all."""
     known = np.isin(p2, [1, *groups.sizes])
-    placed = stack_placed(table, groups, p2.astype(np.int64))
+    placed = stack_placed(table, groups, p2.astype(np.int64), segments.astype(np.int64))
     laid = replace(_place_whole(table, p2), placed=placed)
     fits = p2 <= max(groups.sizes, default=1)
     return laid, replace(_make_bounds(fits), even=known, defined=known)

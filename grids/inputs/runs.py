@@ -5,8 +5,9 @@ import numpy as np
 from grids.entries.oracles import OracleName
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
-from grids.inputs.divisors import divisors, list_segments
+from grids.inputs.divisors import divisors
 from grids.inputs.machine import look_up_bytes
+from grids.inputs.segments import list_segments
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
 from kernels.network import Network, shared_links
@@ -42,9 +43,11 @@ def build_run(
 def _look_up_segments(strategy: Strategy, values: Values) -> Floats:
     # What a strategy says goes before an axis, as its group does: it is the more special.
     if strategy.segments is None:
-        return values.get("segments")
+        # A placed group's step is cut where its strategy says so alone.
+        at_once = strategy.group_strategy == "placement"
+        return np.ones((1,) * values.rank) if at_once else values.get("segments")
     if strategy.segments == "best":
-        return _align_segments(values)
+        return _align_segments(strategy, values)
     return np.full((1,) * values.rank, float(strategy.segments))
 
 
@@ -76,10 +79,10 @@ def _list_divisors(p: Floats) -> Floats:
     return table.T.reshape(most, *p.shape[1:])
 
 
-def _align_segments(values: Values) -> Floats:
+def _align_segments(strategy: Strategy, values: Values) -> Floats:
     """The numbers of segments to choose from, along the last dimension of choices."""
     # No replica has more samples than the largest batch, be that one replica's or all of them.
-    numbers = np.array(list_segments(float(values.get("batch").max())), float)
+    numbers = np.array(list_segments(strategy, float(values.get("batch").max())), float)
     return numbers.reshape(*[1] * (values.leading - 1), -1, *[1] * (values.rank - values.leading))
 
 

@@ -1,12 +1,15 @@
 """Stages: of a group's pipeline stages, those that may be the fullest, whatever the batch."""
 
 from dataclasses import replace
+from typing import Any
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.layers import Floats
 from kernels.formulas import Work
+from kernels.group import GroupWork
 
 Flags = NDArray[np.bool_]
 
@@ -17,6 +20,8 @@ STAGES = 4
 
 def fullest(work: Work, least: int) -> Work:
     """The work with these stages alone, `least` at least: in the second stage each costs time."""
+    if isinstance(work, GroupWork) and work.row_states is not None:
+        return _pad_stages(work, least)
     # A stage's memory is a line in the batch: activations are its slope, parameters its height at
     # 0. The fullest for some batch are the lines' upper envelope. Finding it compares triples; so a
     # first pass, which sorts, drops what another stage exceeds in both.
@@ -31,14 +36,25 @@ def fullest(work: Work, least: int) -> Work:
     return work
 
 
+def _pad_stages(work: GroupWork, least: int) -> GroupWork:
+    """All stages: states of rows grow with the batch up to a bound, which is no line."""
+    held = (work.activations, work.parameters, work.row_states)
+    activations, parameters, rows = jax.tree.map(lambda values: _pad(values, least), held)
+    return replace(work, activations=activations, parameters=parameters, row_states=rows)
+
+
+def _pad(stages: Any, least: int) -> Any:
+    """So many stages at least; one more is never wrong."""
+    more = [(0, max(0, least - len(stages))), *[(0, 0)] * (stages.ndim - 1)]
+    return np.pad(stages, more, "edge")
+
+
 def _take_first(kept: Flags, least: int) -> NDArray[np.int64]:
     """Positions of what is kept [stage, cells], as many as are kept in any cell; then others."""
     most = max(STAGES, kept.sum(axis=0).max())
-    # Cells keep different numbers of them: an array has as many as the one that keeps the most, and
-    # one stage more is never wrong.
-    chosen = np.argsort(~kept, axis=0, kind="stable")[:most]
-    more = [(0, max(0, least - len(chosen))), *[(0, 0)] * (chosen.ndim - 1)]
-    return np.pad(chosen, more, "edge")
+    # Cells keep different numbers of them: an array has as many as the one that keeps the most.
+    chosen: NDArray[np.int64] = _pad(np.argsort(~kept, axis=0, kind="stable")[:most], least)
+    return chosen
 
 
 def _find_not_exceeded(activations: Floats, parameters: Floats) -> Flags:

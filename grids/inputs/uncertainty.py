@@ -1,18 +1,12 @@
-"""Uncertainty of a case: fixed draws of what runs, or priors, leave open.
+"""Uncertainty of a case: draws of what runs, or priors, leave open.
 
-Draws are the points of one Sobol sequence and their opposites, as uncorrelated normal numbers of
-mean 0 and variance 1: the same for every cell, cube and process. Parameters that the user states
-are not drawn.
+Parameters that the user states are not drawn.
 """
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
-from pathlib import Path
 
 import numpy as np
-from scipy.special import ndtri
 
 from grids.entries.calibration import CalibrationFile, ModelError
 from grids.entries.parameters import PARAMETERS
@@ -20,52 +14,14 @@ from grids.entries.software import SOFTWARE
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
+from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.values import Values
 from grids.models.layers import Floats
 from kernels.draws import Uncertainty
 from kernels.software import Software
 
-# A spread is then known to a tenth of itself or better (tests/grids/inputs/test_uncertainty.py):
-# over eleven cells of all machines 6 % at worst, against 21 % of as many points without their
-# opposites, which were correlated. Each costs a cell as much as its times.
-DRAWS = 32
 NAMES = tuple(field.name for field in fields(Software))
 SERIAL = "serial"  # a model's time on one PE
-# The dimension of each name, whatever else is drawn. Append only: a moved name moves intervals.
-DIMENSIONS = (
-    "bucket",
-    "overlap",
-    "jitter",
-    "layer_overhead",
-    "rail",
-    "flow",
-    "node_reduce",
-    "node_collective",
-    "startup",
-    "assembly",
-    "part_overhead",
-    "halo_startup",
-    "packing",
-    "large_message",
-    "host_jitter",
-    SERIAL,
-    "gather_rate",
-    "log_open",
-)
-# Likewise of the model's own errors: of a strategy, of one it is compared with, and of epochs.
-ERROR_DIMENSIONS = (
-    "compute",
-    "gradients",
-    "exchange",
-    "rival_compute",
-    "rival_gradients",
-    "rival_exchange",
-    "fewest_epochs",
-    "critical_batch",
-)
-# [DRAWS / 2, dimension]: scipy.stats.qmc.Sobol(16, seed=0), and from the 17th on dimensions of
-# Sobol(48, seed=0): a file, since to import scipy.stats takes 0.6 s.
-POINTS = Path(__file__).with_name("sobol_points.csv")
 
 # Before any run of a machine: of published runs that no prior was fitted to (docs/accuracy.md).
 PRIOR_ERROR = ModelError(serial=0.06, group=0.2, reduce=0.2, exchange=0.3, unseen=0.0, distance=0.0)
@@ -73,7 +29,7 @@ KINDS = ("serial", "group", "reduce", "exchange")
 PROFILE_SPREAD = 0.1
 # More where a profile does not state its batch or precision: of one half to twice the batch.
 ASSUMED_SPREAD = 0.1
-ROOFLINE_SPREAD = 0.22
+ROOFLINE_SPREAD = 0.17
 
 
 @dataclass(frozen=True)
@@ -146,63 +102,6 @@ def build_uncertainty(
         exchange=errors["exchange"],
         widening=widening,
     )
-
-
-def draw_normals(names: Sequence[str]) -> Floats:
-    """Normal numbers [DRAWS, name] of mean 0 and variance 1, always the same of a name.
-
-    Uncorrelated among the first 16 dimensions, and among every 16 that follow. KeyError: a name
-    that has no dimension.
-    """
-    return _select_dimensions(_draw_dimensions(), DIMENSIONS, names)
-
-
-def draw_errors(names: Sequence[str]) -> Floats:
-    """Numbers [DRAWS, name] for a model's own errors, uncorrelated with `draw_normals`.
-
-    The same in a draw and in its opposite, where all others change their sign.
-    """
-    return _select_dimensions(_draw_error_dimensions(), ERROR_DIMENSIONS, names)
-
-
-@cache
-def _draw_dimensions() -> Floats:
-    return _make_uncorrelated(lambda points: np.concatenate([points, -points]), DRAWS // 2)
-
-
-@cache
-def _draw_error_dimensions() -> Floats:
-    def mirror(points: Floats) -> Floats:
-        half = np.concatenate([points[: DRAWS // 4], -points[: DRAWS // 4]])
-        return np.concatenate([half, half])
-
-    return _make_uncorrelated(mirror, DRAWS // 4)
-
-
-def _make_uncorrelated(mirror: Callable[[Floats], Floats], size: int) -> Floats:
-    """All dimensions [DRAWS, dimension], uncorrelated in blocks of `size`.
-
-    More cannot be uncorrelated: so many points are left beside those that mirror them.
-    """
-    normals = mirror(ndtri(np.loadtxt(POINTS, delimiter=",")))
-    starts = range(0, normals.shape[1], size)
-    return np.hstack([_remove_correlations(normals[:, n : n + size]) for n in starts])
-
-
-def _select_dimensions(drawn: Floats, dimensions: Sequence[str], names: Sequence[str]) -> Floats:
-    unknown = [name for name in names if name not in dimensions]
-    if unknown:
-        raise KeyError(f"no dimension of the draws: {', '.join(unknown)}; append it to them")
-    return drawn[:, [dimensions.index(name) for name in names]]
-
-
-def _remove_correlations(normals: Floats) -> Floats:
-    """The same numbers [draw, size] of mean 0, turned until they are uncorrelated."""
-    draws, size = normals.shape
-    assert np.linalg.matrix_rank(normals) == size  # more cannot be uncorrelated
-    variances, axes = np.linalg.eigh(normals.T @ normals / draws)
-    uncorrelated: Floats = normals @ (axes / np.sqrt(variances)) @ axes.T
-    return uncorrelated
 
 
 def _draw_parameters(unknown: Unknown, values: Values) -> dict[str, Floats]:

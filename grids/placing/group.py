@@ -7,25 +7,27 @@ from typing import Annotated, Protocol, Self
 from pydantic import Field, model_validator
 
 from grids.entries.entry import Name, Record
+from grids.entries.strategies import MOST_SEGMENTS
 
 # More are no faster: Inception-v3 on a DGX-1 gains 1.637 on 4, 1.636 on 8 (docs/placement.md).
 MOST_DEVICES = 4
 
 Device = Annotated[int, Field(ge=0, lt=MOST_DEVICES)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=MOST_SEGMENTS)]
 
 
 class PlacedGroup(Record):
     """A network's layers on the devices of one group (docs/placement.md).
 
-    device [G]: of each layer, from 0. forward, backward [G]: whether a layer's forward (backward)
-    pass is on the critical path. messages, items: start-ups that lie on it, and items a sample that
-    pass there, each as often as its link is slower than the node's.
+    device [G]: of each layer, from 0. forward, backward [G]: of how many segments a layer's forward
+    (backward) pass is on the critical path. messages, items: start-ups that lie on it, and items a
+    sample of one segment that pass there, each as often as its link is slower than the node's.
     """
 
     device: tuple[Device, ...]
-    forward: tuple[bool, ...]
-    backward: tuple[bool, ...]
+    forward: tuple[Count, ...]
+    backward: tuple[Count, ...]
     messages: Amount
     items: Amount
 
@@ -43,37 +45,66 @@ class PlacedGroup(Record):
 
 
 class PlacedGroups(Protocol):
-    """Groups of some numbers of devices, of which each may be found when it is asked for."""
+    """Groups of some numbers of devices, which may be searched when they are asked for."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many devices they have, ascending."""
 
-    def find(self, devices: int) -> PlacedGroup:
-        """The group of so many devices."""
+    def find(self, devices: int, segments: int = 1) -> PlacedGroup:
+        """The group of so many devices, of a step in so many segments."""
 
 
 @dataclass(frozen=True, eq=False)
 class KnownGroups:
-    """Groups that were found before."""
+    """Groups that were searched before, by their devices and segments."""
 
-    groups: Mapping[int, PlacedGroup] = field(default_factory=dict)
+    groups: Mapping[tuple[int, int], PlacedGroup] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        return tuple(sorted(self.groups))
+        return tuple(sorted({devices for devices, _ in self.groups}))
 
-    def find(self, devices: int) -> PlacedGroup:
-        return self.groups[devices]
+    def find(self, devices: int, segments: int = 1) -> PlacedGroup:
+        return self.groups[devices, segments]
 
 
 NO_GROUPS = KnownGroups()
 
 
+Devices = Annotated[int, Field(ge=2, le=MOST_DEVICES)]
+Segments = Annotated[int, Field(ge=2, le=MOST_SEGMENTS)]
+
+
 class Placements(Record):
-    """The placed groups of a model, a data set and a system, by their numbers of devices."""
+    """The placed groups of a model, a data set and a system, by their numbers of devices.
+
+    groups: of a step at once; in_segments: of one in so many segments.
+    """
 
     model: Name
     dataset: Name
     system: Name
-    groups: dict[Annotated[int, Field(ge=2, le=MOST_DEVICES)], PlacedGroup]
+    groups: dict[Devices, PlacedGroup]
+    in_segments: dict[Segments, dict[Devices, PlacedGroup]] = Field(default_factory=dict)
+
+    @classmethod
+    def from_groups(
+        cls, model: str, dataset: str, system: str, groups: Mapping[tuple[int, int], PlacedGroup]
+    ) -> Self:
+        """The entry of groups by their devices and segments."""
+        by_segments: dict[int, dict[int, PlacedGroup]] = {1: {}}
+        for (devices, segments), group in groups.items():
+            by_segments.setdefault(segments, {})[devices] = group
+        at_once = by_segments.pop(1)
+        return cls(
+            model=model, dataset=dataset, system=system, groups=at_once, in_segments=by_segments
+        )
+
+    def list_groups(self) -> dict[tuple[int, int], PlacedGroup]:
+        """All groups, by their devices and segments."""
+        return {
+            (devices, segments): group
+            for segments, groups in {1: self.groups, **self.in_segments}.items()
+            for devices, group in groups.items()
+        }

@@ -1,105 +1,122 @@
-"""HiGHS (Huangfu and Hall, Math. Prog. Comp. 10, 2018) through SciPy, in the time that is given.
+"""Mixed-integer programs, row by row, and HiGHS in a process of its own.
 
-HiGHS looks at its clock now and then, hears no Ctrl-C, and writes to stdout. So it runs in another
-process, which is ended when its time is over.
+HiGHS (Huangfu and Hall, Math. Prog. Comp. 10, 2018) through SciPy looks at its clock now and then,
+hears no Ctrl-C, and writes to stdout. So this file is also a script, which solves one program and
+is ended when its time is over. It imports nothing of paradl: it answers half a second after it was
+started.
 """
 
+import os
+import pickle
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from grids.placing import highs_process
-from grids.placing.rows import Floats, Rows
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
 
-# Of its time, what HiGHS is told: on a busy machine it took 1.3 s more than the 15 s it had.
+Floats = NDArray[np.float64]
+Clock = Callable[[], float]  # seconds that are left
+# The part of its time that HiGHS knows of: on a busy machine it took 1.3 s more than it had, of 15.
 TOLD = 0.85
 
-Clock = Callable[[], float]  # seconds that are left
+
+@dataclass
+class Rows:
+    """A program: minimise c v, with low <= A v <= high.
+
+    Variables are numbered as they come; a row maps them to their coefficients.
+    """
+
+    cost: list[float] = field(default_factory=list)
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    whole: list[int] = field(default_factory=list)
+    rows: list[tuple[dict[int, float], float, float]] = field(default_factory=list)
+
+    def add_variable(
+        self, low: float, high: float, *, cost: float = 0.0, whole: bool = False
+    ) -> int:
+        """The number of a further variable."""
+        for column, value in zip((self.cost, self.low, self.high), (cost, low, high), strict=True):
+            column.append(value)
+        self.whole.append(int(whole))
+        return len(self.cost) - 1
+
+    def add_flag(self) -> int:
+        """The number of a further variable that is 0 or 1."""
+        return self.add_variable(0, 1, whole=True)
+
+    def add_row(
+        self, terms: Mapping[int, float], low: float = -np.inf, high: float = np.inf
+    ) -> None:
+        """low <= the sum of the terms <= high."""
+        self.rows.append((dict(terms), low, high))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What HiGHS says. optimal: it has proven it; infeasible: that there is none.
+    """The answer of HiGHS: optimal where it is proven, infeasible where there is none.
 
     values: of the variables, None where it met none; bound: no solution costs less, None: unknown.
     """
 
-    optimal: bool
-    infeasible: bool
-    values: Floats | None
-    bound: float | None
+    optimal: bool = False
+    infeasible: bool = False
+    values: Floats | None = None
+    bound: float | None = None
 
 
-NOTHING = Solution(optimal=False, infeasible=False, values=None, bound=None)
-
-
-class Highs:
-    """A solver, as a context: its process is started when it is needed and ended with it."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop()
-
-    def solve(self, rows: Rows, limit: float) -> Solution:
-        """The solution within `limit` seconds."""
-        if limit <= 0:
-            return NOTHING
-        answer = self._ask(rows.as_arrays(), limit)
-        return NOTHING if answer is None else _read_answer(answer)
-
-    def _ask(self, program: dict[str, Any], limit: float) -> dict[str, Any] | None:
-        """The process' answer; None: it has not come in time."""
-        process = self._process or self._start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        timer = threading.Timer(limit, process.kill)
-        timer.start()
-        answer: dict[str, Any] | None
-        try:
-            highs_process.write_message(process.stdin, (program, TOLD * limit))
-            answer = highs_process.read_message(process.stdout)
-        except OSError:  # the process has been ended
-            answer = None
-        except BaseException:  # Ctrl-C
-            self._stop()
-            raise
-        finally:
-            timer.cancel()
-        if answer is None:
-            self._stop()
-        return answer
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", highs_process.__file__],
-            stdin=subprocess.PIPE,
+def solve_rows(rows: Rows, limit: float) -> Solution:
+    """The solution within `limit` seconds."""
+    if limit <= 0:
+        return Solution()
+    program = pickle.dumps((vars(rows), TOLD * limit))
+    try:
+        run = subprocess.run(
+            [sys.executable, "-P", __file__],
+            input=program,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for us
+            timeout=limit,
+            check=True,
+            start_new_session=True,  # Ctrl-C is for us, and `run` ends the process then
         )
-        return self._process
-
-    def _stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        return Solution()
+    return Solution(**pickle.loads(run.stdout))
 
 
-def _read_answer(answer: dict[str, Any]) -> Solution:
-    status = answer["status"]
-    return Solution(status == 0, status == 2, answer["values"], answer["bound"])
+def _solve(program: Mapping[str, Any], limit: float) -> dict[str, Any]:
+    """The fields of a solution."""
+    terms = [row for row, _, _ in program["rows"]]
+    low, high = (np.array([row[side] for row in program["rows"]]) for side in (1, 2))
+    rows = np.repeat(np.arange(len(terms)), [len(row) for row in terms])
+    columns = np.array([column for row in terms for column in row], np.int64)
+    values = np.array([value for row in terms for value in row.values()])
+    matrix = coo_array((values, (rows, columns)), (len(terms), len(program["cost"])))
+    answer = milp(
+        program["cost"],
+        integrality=program["whole"],
+        bounds=Bounds(program["low"], program["high"]),
+        constraints=LinearConstraint(matrix.tocsc(), low, high),
+        options={"time_limit": limit, "mip_rel_gap": 1e-7},
+    )
+    bound = getattr(answer, "mip_dual_bound", None)  # None where nothing has to be whole
+    return {
+        "optimal": answer.status == 0,
+        "infeasible": answer.status == 2,
+        "values": answer.x,
+        "bound": float(bound) if bound is not None and np.isfinite(bound) else None,
+    }
+
+
+if __name__ == "__main__":
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # HiGHS writes a line there now and then
+    answers.write(pickle.dumps(_solve(*pickle.load(sys.stdin.buffer))))
+    answers.close()

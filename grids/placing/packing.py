@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grids.placing.highs import Clock, Highs
+from grids.placing.highs import Clock, Rows, solve_rows
 from grids.placing.problem import Placement, Problem
-from grids.placing.rows import Rows
+from grids.placing.program import add_memory, place_operators, read_placement
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Packing:
     impossible: bool = False
 
 
-def pack(problem: Problem, highs: Highs, left: Clock) -> Packing:
+def pack(problem: Problem, left: Clock) -> Packing:
     """A placement that fits, whatever its time."""
     in_turn = _fill_in_turn(problem)
     if in_turn is not None:
@@ -26,23 +26,22 @@ def pack(problem: Problem, highs: Highs, left: Clock) -> Packing:
     if problem.held.sum() > problem.room * problem.devices:
         return Packing(None, impossible=True)
     rows = Rows()
-    x = add_placement(rows, problem)
-    number_devices(rows, x)
+    x = place_operators(rows, problem)
+    _number_devices(rows, x)
     add_memory(rows, x, problem)
-    solution = highs.solve(rows, left())
+    solution = solve_rows(rows, left())
     if solution.values is None:
         return Packing(None, solution.infeasible)
-    flags = np.array([solution.values[row] for row in x])
-    placement = tuple(np.argmax(flags, axis=1).tolist())
+    placement = read_placement(solution.values, x)
     return Packing(placement if problem.fits(placement) else None)
 
 
-def count_devices(problem: Problem, highs: Highs, left: Clock) -> int | None:
+def count_devices(problem: Problem, left: Clock) -> int | None:
     """The fewest devices that the graph fits; None: not known in the time that is left."""
     devices = max(1, math.ceil(float(problem.held.sum()) / problem.room))
     while True:
         delays = np.zeros((len(problem.tensors), devices, devices))
-        packing = pack(replace(problem, delays=delays), highs, left)
+        packing = pack(replace(problem, delays=delays), left)
         if packing.placement is not None:
             return devices
         if not packing.impossible:
@@ -50,34 +49,15 @@ def count_devices(problem: Problem, highs: Highs, left: Clock) -> int | None:
         devices += 1
 
 
-def add_placement(rows: Rows, problem: Problem) -> list[list[int]]:
-    """Flags, operators by devices: each operator is on one device."""
-    x = [[rows.add_flag() for _ in range(problem.devices)] for _ in range(problem.operators)]
-    for row in x:
-        rows.add_row(dict.fromkeys(row, 1.0), 1.0, 1.0)
-    return x
+def _number_devices(rows: Rows, x: list[list[int]]) -> None:
+    """Without links devices are alike: they are numbered in the order of their first operators.
 
-
-def number_devices(rows: Rows, x: list[list[int]]) -> None:
-    """Devices that are alike have numbers in the order in which operators first use them."""
-    for operator, row in enumerate(x):
-        for device in range(1, len(row)):
-            earlier = {x[each][device - 1]: -1.0 for each in range(operator)}
-            rows.add_row({row[device]: 1.0} | earlier, high=0.0)
-
-
-def add_memory(rows: Rows, x: list[list[int]], problem: Problem) -> None:
-    """What each device holds, and what it is sent, has room on it."""
-    for device in range(problem.devices):
-        held = (problem.held / problem.room).tolist()
-        terms = {row[device]: each for row, each in zip(x, held, strict=True)}
-        for tensor in problem.tensors:
-            sent = rows.add_variable(0.0, 1.0)
-            for taker in tensor.takers:
-                there = {x[taker][device]: -1.0, x[tensor.maker][device]: 1.0}
-                rows.add_row({sent: 1.0} | there, low=0.0)
-            terms[sent] = tensor.bytes / problem.room
-        rows.add_row(terms, high=1.0)
+    Otherwise it would be proven for each of their exchanges anew that nothing fits.
+    """
+    for operator, flags in enumerate(x):
+        for device in range(1, len(flags)):
+            earlier = {x[before][device - 1]: -1.0 for before in range(operator)}
+            rows.add_row({flags[device]: 1.0} | earlier, high=0.0)
 
 
 def _fill_in_turn(problem: Problem) -> Placement | None:

@@ -6,9 +6,10 @@ in both directions, a backward pass played in reverse is a forward pass with oth
 both passes are one problem, [2, n] durations on the same graph (docs/placement.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,18 @@ class Edge(NamedTuple):
     taker: int
     tensor: int
     delays: tuple[tuple[float, ...], ...]
+
+
+class Bounds(NamedTuple):
+    """Lower bounds of a step's time [s].
+
+    critical_path: the longest way of each pass, without messages. work: all of it over the devices.
+    proven: the largest that is proven, by these or by the program.
+    """
+
+    critical_path: float
+    work: float
+    proven: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +115,17 @@ class Problem:
                 bits[position] |= bits[edge.taker] | 1 << edge.taker
         return tuple(bits)
 
+    def count_rivals(self) -> int:
+        """Pairs of operators that could run at once: neither waits for the other."""
+        waiting = sum(mask.bit_count() for mask in self.before)
+        return self.operators * (self.operators - 1) // 2 - waiting
+
+    def list_rivals(self) -> Iterator[tuple[int, int]]:
+        """The pairs of operators that could run at once."""
+        for i, j in combinations(range(self.operators), 2):
+            if not self.before[j] >> i & 1:
+                yield i, j
+
     @cached_property
     def heads(self) -> Floats:
         """The earliest that each can begin, messages apart [s, passes by n]."""
@@ -119,6 +143,14 @@ class Problem:
             through = self.durations[:, edge.maker] + tails[:, edge.taker]
             tails[:, edge.maker] = np.maximum(tails[:, edge.maker], through)
         return tails
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The bounds that need no program; a pass takes at least the larger of both."""
+        paths = self.tails.max(axis=1)
+        work = self.durations.sum(axis=1) / self.devices
+        proven = sum(max(path, share) for path, share in zip(paths, work, strict=True))
+        return Bounds(float(paths.sum()), float(work.sum()), float(proven))
 
     @cached_property
     def edges_in_order(self) -> tuple[Edge, ...]:

@@ -1,36 +1,32 @@
 """The best placement that can be had in the time that is given, and how near it is proven to be.
 
-First a search, then bounds by the program; a large graph part by part. Whatever ends it, the time
-or Ctrl-C, the best that is known is the answer.
+First a search, then the program; whatever ends it, the time or Ctrl-C, the best that is known is
+the answer. Groups of a strategy are searched without a clock.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
+from grids.placing.packing import pack
+from grids.placing.parts import Parts
+from grids.placing.piped import Piped
+from grids.placing.problem import Bounds, Placement, Problem
+from grids.placing.program import improve_plan
+from grids.placing.schedule import Plan, plan_placement
+from grids.placing.search import search
 
-from grids.placing.bounds import Bounds, bound_step
-from grids.placing.cuts import list_parts, strip_sides
-from grids.placing.exact import Outcome, Plan, follow_starts, plan_placement, solve_exactly
-from grids.placing.highs import Highs
-from grids.placing.packing import Packing, pack
-from grids.placing.parts import ROUNDS as ROUNDS_OF_PARTS
-from grids.placing.parts import Joined, Parts
-from grids.placing.problem import Problem
-from grids.placing.search import list_first, search
-from grids.placing.symmetry import Symmetry
-
-# Operators that the program takes whole at once: of more, its bound hardly comes up in a minute.
-MOST_WHOLE = 40
-# Operators that it takes at all: of so many it has half a million entries.
-MOST_PROGRAM = 500
-# Of the time: until when parts are searched, and until when they are proven.
-SEARCHED, PROVEN = 0.25, 0.92
+# Of the time: until when parts, and all operators, are searched. The rest is the program's.
+PARTS, SEARCHED = 0.4, 0.6
 ROUNDS = 100
-
-FEW_ROUNDS = 6  # where nothing is proven
-ENDLESS = 1e9  # seconds
+# Rounds of parts, as far as time goes. On two devices 30, 300 and 2,000 make Inception-v3 1.457,
+# 1.464 and 1.465 times as fast.
+ROUNDS_OF_PARTS = (6, 60, 600, 6000)
+# Of a strategy's groups; and operators of all schedules together, of steps in micro-batches.
+FEW_ROUNDS, MOST_SCHEDULED = 6, 2_000_000
+# Pairs of operators that could run at once in the program: with Inception-v3's 3,309 HiGHS has no
+# bound after a minute, with GNMT's 273 the proof after 6 s.
+MOST_RIVALS = 1000
 
 Tell = Callable[[float | None, float], None]  # of the best step [s] and the bound [s]
 
@@ -49,152 +45,141 @@ class Answer:
 
 
 def solve(
-    problem: Problem, highs: Highs, time_limit: float, tell: Tell = lambda best, bound: None
+    piped: Piped,
+    time_limit: float,
+    first: Sequence[Placement] = (),
+    tell: Tell = lambda best, bound: None,
 ) -> Answer:
-    """The best placement within `time_limit` seconds; tell: called whenever more is known."""
-    solver = _Solver(problem, time_limit, highs, tell)
+    """The best placement within `time_limit` seconds; of several micro-batches by a search alone.
+
+    first: placements to begin with, too; tell: called whenever more is known.
+    """
+    solver = _Solver(piped, time_limit, tell)
     try:
-        solver.run()
+        solver.run(first)
     except KeyboardInterrupt:
         return replace(solver.answer(), interrupted=True)
     return solver.answer()
 
 
-def search_plan(problem: Problem, time_limit: float = ENDLESS) -> Plan:
-    """A good placement, without a proof and without looking at memory.
+def search_plan(problem: Problem) -> Plan:
+    """A good placement, without a proof and whatever the memory: the same one each time."""
+    alone = plan_placement(problem, (0,) * problem.operators)
+    plans = Parts(problem).search(FEW_ROUNDS, lambda: True)
+    return min([alone, *plans], key=lambda plan: plan.time)
 
-    The same one each time, where there is time enough for it.
+
+def search_piped(piped: Piped, first: Sequence[Placement]) -> Plan:
+    """A good placement of a step in micro-batches, whatever the memory: the same one each time.
+
+    first: placements to begin with.
     """
-    solver = _Solver(problem, time_limit, Highs(), lambda best, bound: None)  # HiGHS is not asked
-    solver.search()
-    assert solver.best is not None  # one device may hold all
-    return solver.best
+    # As many schedules for all, however many operators they have: no clock decides.
+    left = iter(range(MOST_SCHEDULED // piped.unrolled.operators))
+    best = search(
+        piped.whole,
+        {},
+        FEW_ROUNDS,
+        has_time=lambda: next(left, None) is not None,
+        first=first,
+        goal=piped.bounds.proven,
+        measure=lambda placement: piped.schedule(placement).time,
+    )
+    assert best is not None  # memory is not looked at
+    return piped.schedule(best[1])
 
 
 class _Solver:
-    """What is known so far."""
+    """The best plan and the bound so far."""
 
-    def __init__(self, problem: Problem, limit: float, highs: Highs, tell: Tell) -> None:
-        self.problem, self.highs, self._tell = problem, highs, tell
+    def __init__(self, piped: Piped, limit: float, tell: Tell) -> None:
+        self.piped, self._tell = piped, tell
         self.limit, self.end = limit, time.monotonic() + limit
-        self.symmetry = Symmetry(problem)
-        self.bounds = bound_step(problem)
-        self.bound = self.bounds.proven
+        self.bounds = piped.bounds
         self.best: Plan | None = None
         self.impossible = False
 
     def answer(self) -> Answer:
         """The best so far; a bound is never above what has been reached, but for rounding."""
-        bound = self.bound if self.best is None else min(self.bound, self.best.time)
+        bound = self.bounds.proven if self.best is None else min(self.bounds.proven, self.best.time)
         return Answer(self.best, self.bounds._replace(proven=bound), self.impossible)
 
-    def run(self) -> None:
-        """Search, prove, and search again with what was learnt."""
-        self._begin()
+    def run(self, first: Sequence[Placement]) -> None:
+        """Search from where there is room, and prove."""
+        self._begin(first)
         if self.impossible:
             return
-        if self.problem.operators > MOST_WHOLE:
-            self._solve_parts()
-            self._search(ROUNDS)
+        self._search_parts()
+        if self.piped.runs == 1 and self.piped.whole.count_rivals() <= MOST_RIVALS:
+            self._search(SEARCHED)
+            self._prove()
         else:
-            self._search(ROUNDS // 5)
-        # Of a larger one this is for what was left out: memory, and what is beside the core.
-        if not self._outcome.proven and self.problem.operators <= MOST_PROGRAM:
-            self._learn(
-                solve_exactly(self.problem, {}, self.symmetry, self.highs, self._left, self.best)
-            )
+            self._search()
 
-    def search(self) -> None:
-        """Search alone."""
-        self._offer(plan_placement(self.problem, (0,) * self.problem.operators))
-        if self.problem.operators > MOST_WHOLE:
-            self._search_parts(FEW_ROUNDS)
-        else:
-            self._search(FEW_ROUNDS)
-
-    def _begin(self) -> None:
+    def _begin(self, first: Sequence[Placement]) -> None:
         """All on one device, or where that does not fit, wherever there is room."""
-        alone = (0,) * self.problem.operators
-        packing = Packing(alone)
-        if not self.problem.fits(alone):
-            packing = pack(self.problem, self.highs, self._left)
-        self.impossible = packing.impossible
-        if packing.placement is not None:
-            self._offer(plan_placement(self.problem, packing.placement))
-        for placement in list_first(self.problem, {}):
-            self._offer(plan_placement(self.problem, placement))
+        whole = self.piped.whole
+        alone: Placement | None = (0,) * whole.operators
+        if not whole.fits((0,) * whole.operators):
+            packing = pack(whole, self._left)
+            alone, self.impossible = packing.placement, packing.impossible
+        for placement in (*first, *([alone] if alone is not None else [])):
+            self._measure(placement)
+
+    def _search_parts(self) -> None:
+        """Parts of a step at once, whose placement is a beginning for micro-batches."""
+        parts, at_once = Parts(self.piped.whole), self.piped.runs == 1
+        if at_once:
+            self._raise_bound(parts.bound)
+        for rounds in ROUNDS_OF_PARTS if at_once else (FEW_ROUNDS,):
+            if self._left(PARTS) <= 0 or self._proven:
+                return
+            for plan in parts.search(rounds, lambda: self._left(PARTS) > 0):
+                if at_once:
+                    self._offer(plan)
+                else:
+                    self._measure(plan.placement)
+
+    def _search(self, until: float = 1.0) -> None:
+        """Moves on the whole graph, from the best that is known."""
+        search(
+            self.piped.whole,
+            {},
+            ROUNDS,
+            has_time=lambda: self._left(until) > 0,
+            first=[] if self.best is None else [self.best.placement],
+            goal=self.bounds.proven,
+            measure=self._measure,
+        )
+
+    def _prove(self) -> None:
+        """The program's bound, and its plan where that is better."""
+        if self.best is not None and not self._proven:
+            proof = improve_plan(self.piped.whole, self.best, self._left)
+            self._offer(proof.plan)
+            self._raise_bound(proof.bound)
 
     @property
-    def _outcome(self) -> Outcome:
-        return Outcome(self.best, self.bound)
+    def _proven(self) -> bool:
+        return self.best is not None and self.best.time <= self.bounds.proven
 
     def _left(self, until: float = 1.0) -> float:
         """Seconds until a part of the time is over."""
         return self.end - self.limit * (1.0 - until) - time.monotonic()
 
-    def _solve_parts(self) -> None:
-        """A graph that can be cut, part by part."""
-        core, parts = self._search_parts(ROUNDS_OF_PARTS)
-
-        def learn() -> None:
-            self._offer_joined(core, parts.join())
-            self._raise_bound(parts.bound)
-
-        parts.prove(lambda: self._left(PROVEN), learn)
-        learn()
-
-    def _search_parts(self, rounds: int) -> tuple[tuple[int, ...], Parts]:
-        """The operators that can be cut, and their parts; memory is looked at when they join."""
-        free = replace(self.problem, room=np.inf)
-        core = strip_sides(free)
-        whole = tuple(range(self.problem.operators))
-        # What is beside the core is left out only where the core can be cut for it.
-        if len(list_parts(free.take_part(core))) <= len(list_parts(free)):
-            core = whole
-        parts = Parts(free.take_part(core), self.symmetry, self.highs)
-        parts.search(lambda: self._left(SEARCHED), rounds)
-        self._offer_joined(core, parts.join())
-        self._raise_bound(parts.bound)
-        return core, parts
-
-    def _offer_joined(self, core: tuple[int, ...], joined: Joined) -> None:
-        """Plans of a placement of the core, with what is beside it on each device in turn."""
-        starts = np.zeros_like(self.problem.durations)
-        starts[:, list(core)] = joined.starts
-        for device in range(self.problem.devices):
-            devices = np.full(self.problem.operators, device)
-            devices[list(core)] = joined.placement
-            placement = tuple(devices.tolist())
-            self._offer(plan_placement(self.problem, placement))
-            self._offer(follow_starts(self.problem, placement, starts))
-
-    def _search(self, rounds: int) -> None:
-        """Moves on the whole graph, from the best that is known."""
-        first = [] if self.best is None else [self.best.placement]
-        answer = search(
-            self.problem,
-            {},
-            rounds,
-            has_time=lambda: self._left() > 0,
-            first=first,
-            goal=self.bound,
-        )
-        if answer is not None:
-            self._offer(plan_placement(self.problem, answer[1]))
+    def _measure(self, placement: Placement) -> float:
+        """A step's time [s]; the best of those that fit is kept, whatever ends the search."""
+        plan = self.piped.schedule(placement)
+        self._offer(plan)
+        return plan.time
 
     def _offer(self, plan: Plan) -> None:
-        if not self.problem.fits(plan.placement):
-            return
-        if self.best is None or plan.time < self.best.time:
+        better = self.best is None or plan.time < self.best.time
+        if better and self.piped.whole.fits(plan.placement):
             self.best = plan
-            self._tell(plan.time, self.bound)
+            self._tell(plan.time, self.bounds.proven)
 
     def _raise_bound(self, bound: float) -> None:
-        if bound > self.bound:
-            self.bound = bound
+        if bound > self.bounds.proven:
+            self.bounds = self.bounds._replace(proven=bound)
             self._tell(None if self.best is None else self.best.time, bound)
-
-    def _learn(self, outcome: Outcome) -> None:
-        if outcome.plan is not None:
-            self._offer(outcome.plan)
-        self._raise_bound(outcome.bound)

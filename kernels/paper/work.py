@@ -44,6 +44,11 @@ class TableWork:
     replicated: Cells
     pipelined: Cells
 
+    @property
+    def segmented(self) -> Cells:
+        """1 where samples pass in segments."""
+        return self.pipelined
+
 
 def reduce_table(division: Division, times: LayerTimes) -> TableWork:
     """The work of a group by Table III: its rows, one a group strategy."""

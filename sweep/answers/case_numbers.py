@@ -59,6 +59,8 @@ def _list_machine_parameters(case: Case) -> dict[str, float | None]:
         "efficiency_conv3d": number(pe.convolution_3d),
         "efficiency_matmul": number(pe.matrix_product),
         "half_channels": number(pe.half_channels),
+        "tile_filters": number(pe.tile_filters),
+        "kernel_overlap": number(pe.kernel_overlap),
         "window_fetch": number(pe.window_fetch),
         "winograd": number(pe.winograd),
         "elementwise_passes": number(pe.elementwise_passes),

@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """`replicas` p1, `group_size` p2, `segment_count` of a pipeline, `global_batch` B of a row.
+    """`replicas` p1, `group_size` p2, `segment_count` of what is cut, `global_batch` B of a row.
 
     chosen: of `best` the group and the segments, where they are known; else they are found.
     """
@@ -30,11 +30,11 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     settled = strategy.settle(chosen or {})
     group = _find_group(grid, settled, row, index)
     replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
-    pipeline = settled.group_strategy == "pipeline"
+    cut = settled.group_strategy == "pipeline" or settled.segments is not None
     return {
         "replicas": replicas,
         "group_size": group,
-        "segment_count": _find_segments(grid, settled, row) if pipeline else None,
+        "segment_count": _find_segments(grid, settled, row) if cut else None,
         "global_batch": _count_samples(grid, row, replicas),
     }
 
@@ -57,7 +57,7 @@ def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
 
 
 def _find_segments(grid: Grid, strategy: Strategy, row: Row) -> int:
-    """Segments of a pipeline."""
+    """Segments of a pipeline, or of a placement that names them."""
     if isinstance(strategy.segments, int):
         return strategy.segments
     return int(_read_value(grid, row, "segments") or DEFAULTS["segments"])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grids.convergence.entry import Convergence
-from grids.inputs.uncertainty import draw_errors
+from grids.inputs.draws import draw_normals
 from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.convergence import count_epochs
@@ -20,7 +20,7 @@ from kernels.terms import list_terms
 from kernels.uncertainty import Errors
 
 PARTS = (*list_terms("compute"), *list_terms("communication"))
-# Dimensions of the model's own errors: of computing, gradients and all other exchanges.
+# Draws of the model's own errors: of computing, gradients and all other exchanges.
 OWN = ("compute", "gradients", "exchange")
 RIVALS = ("rival_compute", "rival_gradients", "rival_exchange")
 EPOCHS = ("fewest_epochs", "critical_batch")
@@ -47,8 +47,8 @@ def draw_both_times(case: Case) -> tuple[Floats, Floats]:
 
 
 def _add_errors(answer: Answer, own: Errors, errors: Sequence[str]) -> dict[str, Floats]:
-    """The terms of each draw with the model's own errors, from the dimensions `errors`."""
-    normals = draw_errors(errors).T
+    """The terms of each draw with the model's own errors, drawn by the names `errors`."""
+    normals = draw_normals(errors).T
     spreads = (own.computing, own.reducing, own.exchanging)
     computing, reducing, exchanging = (
         np.exp(own.widening * each * column) for each, column in zip(spreads, normals, strict=True)
@@ -68,7 +68,7 @@ def _add_terms(terms: dict[str, Floats]) -> Floats:
 
 def draw_epochs(convergence: Convergence, batches: Floats) -> Floats:
     """Epochs to the target by global batch, over those that are expected [cells, draw]."""
-    laws = convergence.draw_laws(draw_errors(EPOCHS))
+    laws = convergence.draw_laws(draw_normals(EPOCHS))
     drawn: Floats = count_epochs(laws, batches[..., None])
     expected: Floats = count_epochs(convergence.law, batches[..., None])
     return drawn / expected

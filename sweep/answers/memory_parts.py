@@ -11,6 +11,7 @@ from grids.grid import Grid
 from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.formulas import find_unit
+from kernels.group import GroupWork
 from kernels.touched import Touched
 from sweep.answers.numbers import number
 
@@ -25,14 +26,18 @@ def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]
         unit * _of_stages(case.work.parameters),
     )
     batch = number(case.run.batch)
-    fullest = int(np.argmax(batch * activations + parameters))
+    rows, all_rows = _list_row_states(case, np.zeros_like(parameters))
+    fullest = int(np.argmax(batch * activations + parameters + np.minimum(batch * rows, all_rows)))
     room = number(case.pe.memory_capacity) - reserved - parameters
-    bounding = activations > 0
-    most = min((room[bounding] / activations[bounding]).tolist(), default=math.inf)
+    # While samples look up more rows, and once they look up all of them.
+    some, every = _divide(room, activations + rows), _divide(room - all_rows, activations)
+    most = np.where(room < all_rows, some, np.maximum(some, every)).min()
     held, states = float(batch * activations[fullest]), float(parameters[fullest])
-    parts = {"activations": held} | _part_states(grid, system, states)
+    parts = {"activations": held}
     if grid.spec.oracle == "machine" and case.machine_work.touched is not None:
-        parts = _part_touched(grid, system, case.machine_work.touched, (held, states), batch)
+        parts |= _part_touched(grid, system, case.machine_work.touched, states, batch)
+    else:
+        parts |= _part_states(grid, system, states)
     return {
         "memory_parts": parts | {"reserved": reserved},
         "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,
@@ -43,11 +48,25 @@ def _of_stages(values: Any) -> Floats:
     return np.asarray(values, float).reshape(np.shape(values)[0], -1)[:, 0]
 
 
+def _list_row_states(case: Case, nothing: Floats) -> tuple[Floats, Floats]:
+    """States of the rows that a sample looks up, and of all rows, by stage [B]."""
+    states = case.work.row_states if isinstance(case.work, GroupWork) else None
+    if states is None:
+        return nothing, nothing
+    return _of_stages(states.sample), _of_stages(states.most)
+
+
+def _divide(room: Floats, held: Floats) -> Floats:
+    """Samples of so many bytes that fit; of no bytes, any number."""
+    return np.where(held > 0, room / np.where(held > 0, held, 1.0), np.inf)
+
+
 def _part_touched(
-    grid: Grid, system: int, touched: Touched, bytes_held: tuple[float, float], batch: float
+    grid: Grid, system: int, touched: Touched, states: float, batch: float
 ) -> dict[str, float]:
-    """The parts where gradients have touched rows alone; of `bytes_held`, those of a sample are in
-    the first, with activations, and the others in the second.
+    """The parts of the states where gradients have touched rows alone.
+
+    states [B]: what is there whatever the batch.
     """
     precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
     of_weight, of_state = precision.weight, precision.count_state_bytes(optimizer)
@@ -55,14 +74,13 @@ def _part_touched(
     whole, tables, biases, drawn, looked_up = (
         _of_stages(getattr(touched, each.name)) for each in fields(touched)
     )
-    held, states = bytes_held
-    tables, rows = tables + biases, drawn + batch * looked_up
+    tables = tables + biases
+    rows = np.minimum(tables, drawn + batch * looked_up)
     # The fullest stage is the one that comes nearest: what it lacks are the others' few biases.
     left = states - (of_state * whole + of_weight * tables + of_row * drawn)
     stage = int(np.argmin(np.abs(left)))
     dense = whole[stage] + left[stage] / of_state
     return {
-        "activations": held - float(of_row * batch * looked_up[stage]),
         "weights": float(of_weight * (dense + tables[stage])),
         "gradients": float(precision.gradient * (dense + rows[stage])),
         "optimizer": float(OPTIMIZER_BYTES[optimizer] * (dense + rows[stage])),

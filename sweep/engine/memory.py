@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
-from grids.inputs.divisors import divisors, list_segments
+from grids.inputs.divisors import divisors
 from grids.inputs.groups import SIZES
+from grids.inputs.segments import list_segments
 from grids.outputs import list_sloped
 from kernels.statistics import STATISTICS
 from kernels.tiles import TILE_CELLS
@@ -130,7 +131,7 @@ def _count_choices(grid: Grid, strategy: Strategy) -> int:
 def _count_segments(grid: Grid, strategy: Strategy) -> int:
     """How many numbers of segments each cell may choose from."""
     chosen = strategy.segments == "best"
-    return len(list_segments(float(grid.axes["batch"].max()))) if chosen else 1
+    return len(list_segments(strategy, float(grid.axes["batch"].max()))) if chosen else 1
 
 
 def _estimate_pipelines(grid: Grid, plan: Plan) -> int:

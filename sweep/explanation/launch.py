@@ -55,15 +55,14 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
     """The processes of a configuration, how ranks form groups, and what each of them is fed.
 
     groups: of the case, with what was chosen. world_size [ranks]; nodes from 0; local_batch:
-    samples a replica in one pass; micro_batch: of a pipeline's segment.
+    samples a replica in one pass; micro_batch: of one of its segments.
     """
     system, p, p2 = grid.systems[0], predicted["pe"], predicted["group"]
     per_node = min(p, system.pes_per_node)
     nodes = math.ceil(p / per_node)
     strategy = groups.strategy
-    pipelined = strategy.group_strategy == "pipeline" and p2 > 1
-    segments, passes = (predicted["segments"] if pipelined else 1), predicted["parameters"]
-    accumulate = int(passes["accumulate"])
+    segments = predicted["segments"] if p2 > 1 else 1
+    accumulate = int(predicted["parameters"]["accumulate"])
     return {
         "command": f"torchrun --nnodes={nodes} --nproc-per-node={per_node} train.py",
         "world_size": p,

@@ -112,11 +112,7 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
     if group == "pipeline" and p2 > 1:
         return _write_stage(groups, b, predicted["segments"], recompute)
     if group == "placement":
-        at = _find_fullest(groups, b)
-        return (
-            f"b (received + peak), of device {at.position + 1}",
-            f"{b:g} x ({at.entry:.10g} B + {at.peak - at.entry:.10g} B)",
-        )
+        return _write_device(groups, b, predicted["segments"] if p2 > 1 else 1)
     if recompute:
         sample = predicted["memory_parts"]["activations"] / b
         return (
@@ -128,6 +124,21 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
     return (
         f"b (what layers up to {name} keep + (|x|+|y|) a there, the gradients), the peak",
         f"{b:g} x ({kept:.10g} B + {gradients:.10g} B)",
+    )
+
+
+def _write_device(groups: Groups, b: float, segments: float) -> Formula:
+    """The fullest device of a placed group, all of whose segments are there."""
+    at = _find_fullest(groups, b)
+    device = f"of device {at.position + 1}"
+    if segments == 1:
+        numbers = f"{b:g} x ({at.entry:.10g} B + {at.peak - at.entry:.10g} B)"
+        return f"b (received + peak), {device}", numbers
+    peak = segments * (at.peak - at.entry - (1 - 1 / segments) * at.kept)
+    return (
+        f"b (kept (1-1/S) + received + peak/S), {device}",
+        f"{b:g} x ({at.kept:.10g} B x (1-1/{segments:g}) + {at.entry:.10g} B"
+        f" + {peak:.10g} B / {segments:g})",
     )
 
 

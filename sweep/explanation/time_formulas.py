@@ -78,10 +78,16 @@ MACHINE = {
 
 # Of groups whose operators are placed (docs/placement.md).
 PLACED = {
-    "forward_backward": Formula("b sum s_l of the critical path", "{b:g} x {work:.6g} s"),
-    "pass_overhead": Formula("sum f_l of the critical path", "{fixed:.6g} s"),
+    "forward_backward": Formula(
+        "b/S sum n_l s_l, n_l segments of layer l on the critical path", "{b:g} x {work:.6g} s"
+    ),
+    "pass_overhead": Formula("sum n_l f_l of the critical path", "{fixed:.6g} s"),
+    "launch_wait": Formula(
+        "(X^4 + (S G_o o)^4)^(1/4) - X, X = the two above",
+        "{launches:g} x {layer_overhead:.4g} s to launch, {seconds:.6g} s",
+    ),
     "point_to_point": Formula(
-        "n alpha + b a y beta, n messages and y items a sample on the critical path",
+        "n alpha + b/S a y beta, n messages and y items a sample on the critical path",
         "{path_messages:g} x {group_latency:.4g} s + {path_bytes:.6g} B"
         " / {group_bandwidth:.4g} B/s",
     ),

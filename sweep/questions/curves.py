@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import DEFAULTS, PARAMETERS
 from grids.grid import Index
-from grids.inputs.uncertainty import DRAWS
+from grids.inputs.draws import DRAWS
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from kernels.case import Case

@@ -147,7 +147,7 @@ def _list_values(case: Case, predicted: Row) -> dict[str, float]:
     number = {
         name: float(np.sum(np.asarray(getattr(work, name))))
         for name in work.__dataclass_fields__
-        if name != "touched"
+        if name not in ("touched", "row_states")
     }
     # Weights that each PE of a group holds are reduced over all PEs, parts of weights over
     # replicas.

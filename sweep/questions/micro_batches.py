@@ -3,15 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from grids.graphs.graph import MOST_OPERATORS, Graph
 from grids.graphs.links import Links
-from grids.inputs.partition import stage_ends
-from grids.models.layers import MOST_LAYERS
 from grids.placing.piped import Piped, divide_graph, unroll_graph
-from grids.placing.problem import Placement, Problem, pose_problem
+from grids.placing.problem import pose_problem
 from grids.reading.errors import InputError, shorten
 from sweep.questions.timed_graph import Asked
 
@@ -113,34 +108,3 @@ def _list_graphs(asked: Asked, division: Division, ask: Callable[[int], Asked]) 
         return [of_size[size] for size in division.samples]
     of_share = {share: divide_graph(asked.graph, share) for share in {*division.shares}}
     return [of_share[share] for share in division.shares]
-
-
-def place_stages(problem: Problem) -> list[Placement]:
-    """Contiguous stages of operators, balanced as a `pipeline`'s, on 2 devices and more.
-
-    Each stage is on the device next to the last one's, of those that are free.
-    """
-    most = min(problem.devices, problem.operators)
-    if most < 2 or problem.operators > MOST_LAYERS:
-        return []
-    devices = _line_up(problem.delays.sum(axis=0))
-    ends = stage_ends(problem.durations.sum(axis=0), np.arange(2, most + 1), _cross(problem))
-    stages = (ends[:, None] <= np.arange(problem.operators)[:, None]).sum(axis=0).T
-    return [tuple(devices[stage] for stage in row) for row in stages.tolist()]
-
-
-def _cross(problem: Problem) -> NDArray[np.float64]:
-    """Bytes that a cut behind each operator carries [n]."""
-    carried = np.zeros(problem.operators)
-    for tensor in problem.tensors:
-        carried[tensor.maker : max(tensor.takers)] += tensor.bytes
-    return carried
-
-
-def _line_up(delays: NDArray[np.float64]) -> list[int]:
-    """Devices from the first on, each the nearest of those that are left."""
-    line, left = [0], [*range(1, len(delays))]
-    while left:
-        left.remove(nearest := min(left, key=lambda each: (delays[line[-1], each], each)))
-        line.append(nearest)
-    return line

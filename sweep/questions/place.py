@@ -9,10 +9,9 @@ from typing import Any
 from grids.entries.precision import Optimizer
 from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
+from grids.inputs.stage_placements import place_stages
 from grids.library import find
-from grids.placing.highs import Highs
 from grids.placing.packing import count_devices
-from grids.placing.piped import solve_piped
 from grids.placing.problem import Problem
 from grids.placing.solve import Answer, Tell, solve
 from grids.reading.errors import InputError, shorten
@@ -21,7 +20,6 @@ from sweep.questions.micro_batches import (
     Posed,
     Sizes,
     divide_samples,
-    place_stages,
     pose_piped,
 )
 from sweep.questions.timed_graph import Asked, choose_graph
@@ -77,19 +75,12 @@ def place(
         "times": asked.times,
         "source": list(asked.graph.source),
     }
-    with Highs() as highs:
-        answer = _solve(posed, highs, time_limit, tell)
-        if answer.plan is None:
-            return head | _explain_failure(posed.piped.whole, highs, answer, time_limit)
-    return head | _describe(asked.graph, posed, links, answer)
-
-
-def _solve(posed: Posed, highs: Highs, limit: float, tell: Tell) -> Answer:
-    """The best placement; of several micro-batches by a search alone."""
     piped = posed.piped
-    if piped.runs == 1:
-        return solve(piped.whole, highs, limit, tell)
-    return solve_piped(piped, highs, limit, place_stages(piped.whole), tell)
+    stages = place_stages(piped.whole) if piped.runs > 1 else []
+    answer = solve(piped, time_limit, stages, tell)
+    if answer.plan is None:
+        return head | _explain_failure(piped.whole, answer, time_limit)
+    return head | _describe(asked.graph, posed, links, answer)
 
 
 def _expect_limit(limit: float) -> None:
@@ -117,7 +108,7 @@ def _expect_problem(graph: Graph, problem: Problem) -> None:
         )
 
 
-def _explain_failure(problem: Problem, highs: Highs, answer: Answer, limit: float) -> Row:
+def _explain_failure(problem: Problem, answer: Answer, limit: float) -> Row:
     """That memory does not do, and what would. RunError: neither is known."""
     if not answer.impossible:
         reason = "interrupted" if answer.interrupted else f"out of time after {limit:g} s"
@@ -125,13 +116,13 @@ def _explain_failure(problem: Problem, highs: Highs, answer: Answer, limit: floa
             f"{reason}: no placement is known that fits the devices' memory, and it is not proven "
             "that none does; allow more time, or more devices"
         )
-    return {"feasible": False, "smallest_devices": _count_within(problem, highs, limit)}
+    return {"feasible": False, "smallest_devices": _count_within(problem, limit)}
 
 
-def _count_within(problem: Problem, highs: Highs, limit: float) -> int | None:
+def _count_within(problem: Problem, limit: float) -> int | None:
     """The fewest devices that the graph fits; None: not known after as much time again."""
     end = time.monotonic() + limit
-    return count_devices(problem, highs, lambda: end - time.monotonic())
+    return count_devices(problem, lambda: end - time.monotonic())
 
 
 def _describe(whole: Graph, posed: Posed, links: Links, answer: Answer) -> Row:

@@ -128,8 +128,8 @@ def _hold_touched_rows(
     """
     states, alone = bytes_held
     item = sample / (graph.batch or 1)
-    touched = item * table.drawn + sample * table.looked_up
     whole = item * (table.w + table.bias)
+    touched = np.minimum(whole, item * table.drawn + sample * table.looked_up)
     counted = (alone * whole + (states - alone) * touched) / states
     operators = (
         replace(each, weights=float(counted[n])) if table.looked_up[n] else each

@@ -25,8 +25,9 @@ def by_hand(run: priors.Run, window_fetch: float) -> float:
         if kind in ("conv", "fc"):
             reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
             _, height, width = layers.kernel[at]
-            for size in (layers.channels[at] * height * width, layers.filters[at]):
-                reached *= size / (size + values["half_channels"])
+            summed = layers.channels[at] * height * width
+            reached *= summed / (summed + values["half_channels"])
+            reached *= layers.filters[at] / 128 / math.ceil(layers.filters[at] / 128)
             square = height == width == 3 and max(layers.stride[at]) == 1
             if run.precision == "fp32" and square and layers.groups[at] == 1:
                 reached *= values["winograd"]
@@ -34,7 +35,7 @@ def by_hand(run: priors.Run, window_fetch: float) -> float:
             if layers.groups[at] > 1:
                 filters = layers.filters[at] / layers.groups[at]
                 fetched = layers.flops[at] / (2 * filters) * item / (window_fetch * bandwidth)
-            device += run.samples * 3 * max(layers.flops[at] / reached, moved, fetched)
+            device += run.samples * 3 * max(layers.flops[at] / reached + moved, fetched)
         else:
             device += run.samples * values["elementwise_passes"] * moved
         weights = layers.w[at] + layers.bias[at]

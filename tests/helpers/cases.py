@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ KINDS = (
 )
 CONVOLUTIONS = ("conv", "transposed_conv")
 SEQUENTIAL = ("linear", "relu")  # of which a recurrent layer has both
+# Of a placed group's step.
+SEGMENTS = (1, 4)
 # Few sizes, so that few programs are compiled.
 LAYER_COUNTS = (1, 7)
 
@@ -134,13 +137,14 @@ def graphs(draw: st.DrawFn, table: LayerTable) -> LayerTable:
 
 @st.composite
 def placed_groups(draw: st.DrawFn, layers: int) -> KnownGroups:
-    """Layers anywhere on two and on three devices, any of them on the critical path."""
-    marks = st.lists(st.booleans(), min_size=layers, max_size=layers).map(tuple)
+    """Layers anywhere on two and on three devices, any segments of them on the critical path."""
     groups = {}
-    for devices in range(2, min(4, layers + 1)):
+    for devices, segments in product(range(2, min(4, layers + 1)), SEGMENTS):
+        runs = st.integers(0, segments)
+        marks = st.lists(runs, min_size=layers, max_size=layers).map(tuple)
         others = st.integers(0, devices - 1)
         rest = draw(st.lists(others, min_size=layers - devices, max_size=layers - devices))
-        groups[devices] = PlacedGroup(
+        groups[devices, segments] = PlacedGroup(
             device=(*range(devices), *rest),  # each has a layer
             forward=draw(marks),
             backward=draw(marks),

@@ -155,7 +155,7 @@ def placed_messages(machine: Machine, run: Run) -> float:
     if run.p2 == 1:
         return 0.0
     alpha, beta = path(machine, run.p, run.p2, 1)
-    return run.messages * alpha + run.b * machine.a * run.items * beta
+    return run.messages * alpha + run.b / run.segments * machine.a * run.items * beta
 
 
 # Gradients.
@@ -221,7 +221,8 @@ def gradient_window(layers: Sequence[Layer], machine: Machine, run: Run) -> floa
     free = machine.overlap * computing(layers, machine, run)
     free -= halo_exchange(layers, machine, run).hidden
     started = 1 - 1 / gradient_messages(layers, machine, run)
-    return started * max(0.0, backward * free) / (run.segments if run.piped else 1)
+    segments = run.segments if run.piped or run.placed else 1
+    return started * max(0.0, backward * free) / segments
 
 
 def gradient_exchange(layers: Sequence[Layer], machine: Machine, run: Run) -> Exchange:

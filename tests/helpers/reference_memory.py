@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from reference_parts import Layer, Machine, Run, Values, own_part, stages
 
-SAMPLED = ("others", "received", "peak", "rows")
+SAMPLED = ("others", "received", "peak")
+BOUNDLESS = 2.0**60  # samples
 
 
 def checkpointed_runs(count: int) -> list[range]:
@@ -67,10 +68,17 @@ def received_bytes(layers: Sequence[Layer], machine: Machine, run: Run, device: 
 def device_memory(
     layers: Sequence[Layer], machine: Machine, run: Run, stage: Sequence[int]
 ) -> Values:
-    """A device of a placed group: its own layers as they stand, and what it gets of others."""
-    received = received_bytes(layers, machine, run, run.devices[stage[0]])
+    """A device of a placed group: its own layers as they stand, and what it gets of others.
+
+    One segment goes backward, the others wait, and all are received.
+    """
+    kept = sum(kept_bytes(layers[i], machine) for i in stage)
     peak = peak_bytes([layers[i] for i in stage], machine)
-    return {"others": 0.0, "received": received, "peak": peak}
+    return {
+        "others": kept * (1 - 1 / run.segments),
+        "received": received_bytes(layers, machine, run, run.devices[stage[0]]),
+        "peak": peak / run.segments,
+    }
 
 
 def stage_memory(
@@ -82,15 +90,20 @@ def stage_memory(
     held = parts if run.group == "spatial" else [layers[i] for i in stage]
     if run.piped:
         sampled = segments_memory(held, machine, run, first=stage[0] == 0)
-    elif run.group == "placement" and run.p2 > 1:
+    elif run.placed:
         sampled = device_memory(layers, machine, run, stage)
     else:
         sampled = network_memory(held, machine, run)
     states = machine.state_bytes[run.optimizer]
-    return sampled | {
-        "rows": (states - machine.weight_bytes) * sum(layer.looked_up for layer in parts),
-        "states": sum(layer_states(layer, machine, states) for layer in parts),
-    }
+    return sampled | {"states": sum(layer_states(layer, machine, states) for layer in parts)}
+
+
+def row_states(layers: Sequence[Layer], machine: Machine, run: Run, stage: Sequence[int]) -> float:
+    """Of the rows that b samples look up, or of all rows where these are fewer."""
+    tables = [part for i in stage if (part := own_part(layers[i], run)).looked_up]
+    looked_up = run.b * sum(layer.looked_up for layer in tables)
+    others = sum(max(0.0, layer.w + layer.bias - layer.drawn) for layer in tables)
+    return (machine.state_bytes[run.optimizer] - machine.weight_bytes) * min(looked_up, others)
 
 
 def layer_states(layer: Layer, machine: Machine, states: float) -> float:
@@ -107,6 +120,7 @@ def memory(layers: Sequence[Layer], machine: Machine, run: Run) -> Values:
     for stage in stages(layers, run):
         held = stage_memory(layers, machine, run, stage)
         held |= {name: run.b * held[name] for name in SAMPLED}
+        held["rows"] = row_states(layers, machine, run, stage)
         held["reserved"] = machine.reserved
         pes.append(held | {"total": sum(held.values())})
     return max(pes, key=lambda held: held["total"])
@@ -118,19 +132,23 @@ def exceeds_memory(layers: Sequence[Layer], machine: Machine, run: Run) -> bool:
 
 
 def largest_batch(layers: Sequence[Layer], machine: Machine, run: Run, capacity: float) -> float:
-    """The largest whole b that fits: each stage is affine in b; 0 where none does."""
+    """The largest whole b that fits: each stage is affine in b, up to all rows of its tables.
+
+    0 where none does.
+    """
     fitting = [math.inf]
     for stage in stages(layers, run):
         held = stage_memory(layers, machine, run, stage)
         room = capacity - machine.reserved - held["states"]
         slope = sum(held[name] for name in SAMPLED)
+        row = row_states(layers, machine, replace(run, b=1.0), stage)
+        rows = row_states(layers, machine, replace(run, b=BOUNDLESS), stage)
         if room < 0:
             return 0.0
-        fitting.append(room // slope if slope else math.inf)
+        some = room // (slope + row) if slope + row else math.inf
+        every = (room - rows) // slope if slope else math.inf
+        fitting.append(max(some, every) if rows <= room else some)
     return min(fitting)
-
-
-BOUNDLESS = 2.0**60
 
 
 def search_largest_batch(

@@ -66,6 +66,8 @@ class Machine(Network):
     efficiency: float = 1.0
     efficiencies: Mapping[str, float] = field(default_factory=dict)  # by kind, 1 where not named
     half_channels: float = 0.0
+    tile_filters: float = 1.0
+    kernel_overlap: float = 1.0
     window_fetch: float = math.inf  # of the memory bandwidth
     winograd: float = 1.0  # times fewer multiplications
     elementwise_passes: float = 1.0
@@ -105,7 +107,8 @@ class Run:
     """What is asked; a pipeline's stages stop before the layers of `ends`, the last at G.
 
     Of a placed group: the device of each layer, the layers whose forward and backward passes are on
-    the critical path, and the messages and items a sample that pass there.
+    the critical path, once for each segment that is, the messages that pass there, and their items
+    a sample of a segment.
     """
 
     group: Literal["none", "spatial", "filter", "channel", "pipeline", "placement"] = "none"
@@ -114,8 +117,8 @@ class Run:
     factors: Triple = POINT  # p2 = pd ph pw
     ends: tuple[int, ...] = ()
     devices: tuple[int, ...] = ()
-    forward: frozenset[int] = frozenset()
-    backward: frozenset[int] = frozenset()
+    forward: tuple[int, ...] = ()
+    backward: tuple[int, ...] = ()
     messages: float = 0.0
     items: float = 0.0
     segments: int = 1
@@ -144,6 +147,11 @@ class Run:
         """Whether there are several stages: one alone is not cut into segments."""
         return self.group == "pipeline" and self.p2 > 1
 
+    @property
+    def placed(self) -> bool:
+        """Whether layers are on several devices."""
+        return self.group == "placement" and self.p2 > 1
+
 
 def samples_of_a_pass(batch: float, scaling: str, accumulate: int, p1: int) -> float:
     """b: `batch` itself under weak scaling, B / (A p1) under strong scaling."""
@@ -154,10 +162,12 @@ def samples_of_a_pass(batch: float, scaling: str, accumulate: int, p1: int) -> f
 
 
 def width_efficiency(layer: Layer, machine: Machine) -> float:
-    """g_l: half for each of K_l and N_l that is `half_channels`, all of it for many."""
-    half = machine.half_channels
+    """g_l: half where K_l is `half_channels`, and the filled part of N_l's tiles."""
     window = layer.kernel[1] * layer.kernel[2] if layer.kind == "conv2d" else 1
-    return math.prod(n / (n + half) for n in (layer.channels * window, layer.filters))
+    summed = layer.channels * window
+    tile = machine.tile_filters / (2 if layer.kind == "conv3d" else 1)
+    filled = layer.filters / (math.ceil(layer.filters / tile) * tile)
+    return summed / (summed + machine.half_channels) * filled
 
 
 def winograd_factor(layer: Layer, machine: Machine) -> float:
@@ -188,10 +198,11 @@ def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
     if layer.kind == "other":
         s = machine.elementwise_passes * traffic
     else:
-        s = 3 * max(product_seconds(layer, machine), traffic, fetch_seconds(layer, machine))
+        shorter, longer = sorted((product_seconds(layer, machine), traffic))
+        s = 3 * max(longer + (1 - machine.kernel_overlap) * shorter, fetch_seconds(layer, machine))
     f = 3 * (layer.reads * layer.w + layer.bias) * machine.a / machine.memory_bandwidth
     if layer.steps > 1 and layer.kind != "other":
-        f += 2 * machine.half_channels * product_seconds(layer, machine)
+        f += 2 * (machine.tile_filters - 1) / 8 * product_seconds(layer, machine)
     return machine.slowdown * s, machine.slowdown * f
 
 
@@ -294,27 +305,35 @@ def balanced_ends(layers: Sequence[Layer], machine: Machine, p2: int) -> tuple[i
 
 def stages(layers: Sequence[Layer], run: Run) -> Sequence[Sequence[int]]:
     """The layers of each stage, or device; all of them where they share one PE."""
-    if run.group == "placement" and run.p2 > 1:
+    if run.placed:
         return [[i for i, own in enumerate(run.devices) if own == d] for d in range(run.p2)]
     ends = run.ends if run.piped else (len(layers),)
     return [range(start, end) for start, end in zip((0, *ends[:-1]), ends, strict=True)]
 
 
 def path_pass(layers: Sequence[Layer], machine: Machine, run: Run) -> tuple[float, float]:
-    """s and f of the slowest stage; of a placed group, of its critical path: a third is forward."""
+    """s and f of the slowest stage; of a placed group, of its critical path: a third is forward.
+
+    A segment on this path has a part of the samples, and pays f whole.
+    """
     passes = [group_pass(layer, machine, run) for layer in layers]
-    if run.group == "placement" and run.p2 > 1:
-        parts = [(i in run.forward) / 3 + 2 * (i in run.backward) / 3 for i in range(len(layers))]
-        weighed = [(part * s, part * f) for part, (s, f) in zip(parts, passes, strict=True)]
-        return sum(s for s, _ in weighed), sum(f for _, f in weighed)
+    if run.placed:
+        s = f = 0.0
+        for part, on_path in ((1 / 3, run.forward), (2 / 3, run.backward)):
+            s += sum(part * passes[i][0] / run.segments for i in on_path)
+            f += sum(part * passes[i][1] for i in on_path)
+        return s, f
     s, f = (max(sum(passes[i][k] for i in stage) for stage in stages(layers, run)) for k in (0, 1))
     return s, f
 
 
 def launches(layers: Sequence[Layer], run: Run) -> float:
-    """L, a pass: of the stage or device that has most, whatever the group has of each layer."""
+    """L, a pass: of the stage or device that has most, whatever the group has of each layer.
+
+    A device launches each of a step's segments by itself.
+    """
     most = max(sum(layers[i].steps for i in stage) for stage in stages(layers, run))
-    return recomputed(run) * most
+    return recomputed(run) * most * (run.segments if run.placed else 1)
 
 
 def expected_largest(count: float) -> float:

@@ -86,7 +86,7 @@ def test_a_pass_reads_weights_once() -> None:
 
 
 def test_kinds_reach_their_own_part_of_the_peak() -> None:
-    """Half for convolutions, a quarter for products; fewer with few channels.
+    """Half for convolutions, a quarter for products; fewer where few products are summed.
 
     A convolution sums its channels' windows of 3 x 3.
     """
@@ -95,16 +95,34 @@ def test_kinds_reach_their_own_part_of_the_peak() -> None:
         time_layers(LAYERS, pe, DELTA, A_PASS).forward, [2 * 23.04, 2 * 92.16, 4 * 25.6]
     )
     few = replace(pe, half_channels=4.0)
-    filled = np.array([18 / 22 * 4 / 8, 36 / 40 * 8 / 12, 128 / 132 * 10 / 14])
+    filled = np.array([18 / 22, 36 / 40, 128 / 132])
     np.testing.assert_allclose(
         time_layers(LAYERS, few, DELTA, A_PASS).forward, [46.08, 184.32, 102.4] / filled
     )
 
 
+def test_the_last_tile_is_computed_whole() -> None:
+    """4, 8 and 10 filters in tiles of 8, of volumes in tiles of 4."""
+    tiled = replace(PROCESSOR, tile_filters=8.0)
+    times = time_layers(LAYERS, tiled, DELTA, A_PASS).forward
+    np.testing.assert_allclose(times, [23.04 * 2, 92.16, 25.6 * 1.6])
+    deep = replace(LAYERS, volumetric=np.array([1.0, 1, 0]))
+    times = time_layers(deep, tiled, DELTA, A_PASS).forward
+    np.testing.assert_allclose(times, [23.04, 92.16, 25.6 * 1.6])
+
+
+def test_kernels_hide_a_part_of_the_shorter_of_arithmetic_and_traffic() -> None:
+    traffic = 4 * np.array([96, 192, 138]) / 1000
+    for share in (0.0, 0.3, 1.0):
+        pe = replace(PROCESSOR, kernel_overlap=share)
+        times = time_layers(LAYERS, pe, DELTA, A_PASS).forward
+        np.testing.assert_allclose(times, [23.04, 92.16, 25.6] + (1 - share) * traffic)
+
+
 def test_volumes_do_not_unroll_their_windows() -> None:
     few = replace(PROCESSOR, half_channels=4.0)
     deep = replace(LAYERS, volumetric=np.array([1.0, 1, 0]))
-    filled = np.array([2 / 6 * 4 / 8, 4 / 8 * 8 / 12, 128 / 132 * 10 / 14])
+    filled = np.array([2 / 6, 4 / 8, 128 / 132])
     np.testing.assert_allclose(
         time_layers(deep, few, DELTA, A_PASS).forward, np.array([23.04, 92.16, 25.6]) / filled
     )
@@ -219,19 +237,19 @@ def test_steps_in_a_row_start_one_by_one_and_read_their_weights() -> None:
 
 def test_a_step_of_few_samples_leaves_tiles_empty() -> None:
     layers = replace(LAYERS, sequence=SEQUENCE)
-    half = replace(PROCESSOR, half_channels=3.0)
+    tiled = replace(PROCESSOR, tile_filters=25.0)
     full = time_layers(layers, PROCESSOR, DELTA, A_PASS)
-    less = time_layers(layers, half, DELTA, A_PASS)
-    # Forward and for the gradients of what came in, b samples take as long as b + 3.
+    less = time_layers(layers, tiled, DELTA, A_PASS)
+    # Forward and for the gradients of what came in, b samples take as long as b + 24/8.
     longer = np.asarray(less.fixed) - np.asarray(full.fixed)
     np.testing.assert_allclose(longer, [2 * 3 * np.asarray(less.forward)[0], 0, 0])
 
 
 def test_steps_of_elementwise_layers_have_no_tiles() -> None:
     layers = replace(LAYERS, sequence=SEQUENCE, elementwise=np.array([1.0, 0, 0]))
-    half = replace(PROCESSOR, half_channels=3.0)
+    tiled = replace(PROCESSOR, tile_filters=25.0)
     full = time_layers(layers, PROCESSOR, DELTA, A_PASS).fixed
-    np.testing.assert_array_equal(time_layers(layers, half, DELTA, A_PASS).fixed, full)
+    np.testing.assert_array_equal(time_layers(layers, tiled, DELTA, A_PASS).fixed, full)
 
 
 def test_a_sequence_of_nothing_is_none() -> None:

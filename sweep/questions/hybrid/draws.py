@@ -1,20 +1,18 @@
 """Joint draws of what is not known of the machine, of its oracle and of the law of epochs.
 
-Points of one Sobol sequence, the same for every question: what all contenders share moves them
-together, and ratios are known better than times. The first draw, number 0, is what is expected.
+The same for every question: what all contenders share moves them together, and ratios are known
+better than times. The first draw, number 0, is what is expected.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import qmc
 
+from grids.inputs.draws import draw_normals
 from grids.models.layers import Floats
 
-# p10 is the 26th smallest. Eight neighbours share one of the machine's 32 draws
-# (grids/inputs/uncertainty.py): eight points in a row are spread out in each dimension.
+# p10 is the 26th smallest. Eight neighbours share one of the machine's 32 draws.
 COUNT = 256
 # As many whatever is asked: one hybrid more moves no other's interval.
 MOST_CONTENDERS = 14
@@ -37,8 +35,10 @@ class Draws:
 
 def make_draws() -> Draws:
     """The draws of all questions."""
-    points = qmc.Sobol(3 + MOST_CONTENDERS, seed=0).random(COUNT)
-    normals = np.concatenate([np.zeros((1, points.shape[1])), ndtri(points)])
+    contenders = [f"contender {number}" for number in range(MOST_CONTENDERS)]
+    names = ("fewest_epochs", "critical_batch", "stays", *contenders)
+    drawn = draw_normals(names, COUNT)
+    normals = np.concatenate([np.zeros((1, len(names))), drawn])
     # Nothing tells one form from the other: each has half of the draws.
     return Draws(laws=normals[:, :2], stays=normals[:, 2] > 0, errors=normals[:, 3:])
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from grids.convergence.entry import STATED_ERROR, Convergence
-from grids.inputs.uncertainty import draw_normals
+from grids.inputs.draws import draw_normals
 from kernels.convergence import count_epochs, spread_epochs
 
 STATED = {

@@ -4,14 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jax.tree_util import tree_leaves
 
 from grids.graphs.links import link_devices
 from grids.grid import Grid
 from grids.inputs.find_placed import BATCH
+from grids.placing.piped import unroll_graph
 from grids.placing.problem import pose_problem
+from grids.placing.schedule import schedule_step
 from grids.placing.solve import search_plan
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
+from kernels.flags import Limit
 from kernels.oracle import answer_case
 
 BRANCH = {"conv": {"filters": 256, "kernel": 3, "padding": "same"}}
@@ -91,7 +95,114 @@ def test_what_a_store_has_is_not_searched_again() -> None:
     again = Grid.from_definition(grid.definition())
     assert time_steps(again, 0).tolist() == pytest.approx(time_steps(grid, 0).tolist(), nan_ok=True)
     known: Any = again.workload(0, 0, 0)
-    assert known.placed.groups.keys() == {2, 4}
+    assert known.placed.known.keys() == {(2, 1), (4, 1)}
+
+
+def test_a_store_has_groups_of_all_segments_that_are_asked_for() -> None:
+    grid = make_segments("placement:segments=best", "placement:segments=3", batch=[4])
+    known: Any = Grid.from_definition(grid.definition()).workload(0, 0, 0)
+    assert {segments for _, segments in known.placed.known} == {1, 2, 3, 4}
+    assert known.placed.known == {at: ask_group(grid, *at) for at in known.placed.known}
+
+
+def make_segments(*strategies: str, model: dict[str, Any] = CHAIN, batch: Any = BATCH) -> Grid:
+    """A chain's placements in segments, on one PE and on two."""
+    axes = {
+        "model": [model],
+        "dataset": ["cifar10"],
+        "system": ["abci:precision=fp32"],
+        "strategy": strategies,
+        "pe": [1, 2],
+        "batch": batch,
+    }
+    return make_grid(axes=axes)
+
+
+def ask_group(grid: Grid, devices: int, segments: int) -> Any:
+    workload = grid.workload(0, 0, 0)
+    assert workload is not None
+    return workload.placed.find(devices, segments)
+
+
+def answer_cells(grid: Grid, strategy: int) -> Any:
+    case = grid.case((0, 0, 0, strategy))
+    assert case is not None
+    return answer_case(case)
+
+
+@pytest.mark.parametrize("segments", [2, 3, 8])
+@pytest.mark.parametrize("model", [CHAIN, TWINS])
+def test_a_step_in_segments_takes_as_long_as_its_schedule(
+    model: dict[str, Any], segments: int
+) -> None:
+    """What the kernels add up of the path is the schedule of all segments, operator by operator."""
+    batch = segments * BATCH
+    grid = make_segments(f"placement:segments={segments}", model=model, batch=[batch])
+    workload = grid.workload(0, 0, 0)
+    assert workload is not None
+    groups: Any = workload.placed
+    problem = pose_problem(
+        unroll_graph([groups.graph] * segments), link_devices(workload.system, 2)
+    )
+    device = groups.find(2, segments).device
+    _, lengths = schedule_step(problem, device * segments, segments)
+    terms = answer_cells(grid, 0).terms
+    epoch = terms.forward_backward + terms.pass_overhead + terms.point_to_point
+    seconds = np.broadcast_to(np.asarray(epoch) / (50_000 / batch), (2, 1))[:, 0]
+    assert seconds[1] == pytest.approx(sum(lengths), rel=1e-9)
+
+
+def test_segments_fill_a_chains_devices() -> None:
+    even = CHAIN | {"name": "even", "layers": [*[BRANCH] * 6, "flatten", {"fc": "targets"}]}
+    strategies = "placement", "placement:segments=4", "serial"
+    grid = make_segments(*strategies, model=even, batch=[4096])
+    at_once, cut, serial = (np.asarray(answer_cells(grid, n).compute)[:, 0] for n in range(3))
+    assert at_once[1] == pytest.approx(serial[0], rel=0.1)  # of which updates are halved
+    assert 1.2 < serial[0] / cut[1] < 2
+
+
+def test_one_segment_is_the_step_at_once_to_the_last_bit() -> None:
+    grid = make_segments("placement", "placement:segments=1", model=TWINS, batch=[1, 32, 96])
+    at_once, cut = (answer_cells(grid, n) for n in range(2))
+    for one, other in zip(tree_leaves(at_once), tree_leaves(cut), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_one_pe_is_not_cut() -> None:
+    grid = make_segments("placement:segments=8", "serial", batch=[2, 64])
+    cut, serial = (answer_cells(grid, n) for n in range(2))
+    for name in ("compute", "communication", "memory", "limit"):
+        one, other = (np.broadcast_to(getattr(each, name), (2, 2))[0] for each in (cut, serial))
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_segment_has_a_sample_at_least_and_all_as_many() -> None:
+    grid = make_segments("placement:segments=8", batch=[4, 12, 16])
+    flags = np.broadcast_to(answer_cells(grid, 0).limit, (2, 3))[1]
+    assert [Limit.BATCH_TOO_SMALL & int(each) > 0 for each in flags] == [True, False, False]
+    assert [Limit.UNEVEN & int(each) > 0 for each in flags] == [True, True, False]
+
+
+def test_the_best_number_of_segments_is_as_fast_as_any() -> None:
+    numbers = (1, 2, 4, 8, 16)
+    fixed = [f"placement:segments={each}" for each in numbers]
+    grid = make_segments("placement:segments=best", *fixed, batch=[64])
+    best, *others = (answer_cells(grid, n) for n in range(6))
+    times = [float(np.asarray(each.epoch_time)[1, 0]) for each in others]
+    assert float(np.asarray(best.epoch_time)[1, 0]) == min(times)
+    assert numbers[times.index(min(times))] == np.broadcast_to(best.segments, (2, 1))[1, 0]
+
+
+def test_memory_holds_all_segments() -> None:
+    """Of a chain in two stages: what both keep stays, gradients are those of one segment."""
+    grid = make_segments("placement:segments=2", "placement:segments=16", batch=[4096])
+    few, many = (np.broadcast_to(answer_cells(grid, n).memory, (2, 1))[1, 0] for n in range(2))
+    assert 0.5 * few < many < few
+
+
+def test_more_segments_than_are_searched_are_refused() -> None:
+    with pytest.raises(InputError, match="segments: expected at most 16, got 17"):
+        make_segments("placement:segments=17")
 
 
 def test_placements_of_other_layers_are_refused() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from grids.inputs.divisors import list_segments
+from grids.entries.strategies import Strategy
+from grids.inputs.segments import list_segments
 
 
 @pytest.mark.parametrize(
@@ -16,4 +17,8 @@ from grids.inputs.divisors import list_segments
     ],
 )
 def test_powers_of_two_up_to_a_sample_each(batch: float, numbers: tuple[int, ...]) -> None:
-    assert list_segments(batch) == numbers
+    assert list_segments(Strategy("pipeline"), batch) == numbers
+
+
+def test_placed_groups_have_sixteen_at_most() -> None:
+    assert list_segments(Strategy("placement"), 1e6) == (1, 2, 4, 8, 16)

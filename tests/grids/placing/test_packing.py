@@ -23,36 +23,36 @@ def pose(held: list[float], devices: int, room: float, size: float = 0.0) -> Pro
     )
 
 
-def test_what_fits_in_turn(highs):
-    assert pack(pose([2, 2, 2, 2], 2, 4), highs, left).placement == (0, 0, 1, 1)
+def test_what_fits_in_turn():
+    assert pack(pose([2, 2, 2, 2], 2, 4), left).placement == (0, 0, 1, 1)
 
 
-def test_what_fits_only_out_of_turn(highs):
-    packing = pack(pose([3, 2, 2, 1], 2, 4), highs, left)
+def test_what_fits_only_out_of_turn():
+    packing = pack(pose([3, 2, 2, 1], 2, 4), left)
     assert packing.placement is not None
     assert packing.placement[0] == packing.placement[3] != packing.placement[1]
 
 
-def test_what_fits_but_for_what_is_sent(highs):
+def test_what_fits_but_for_what_is_sent():
     # Wherever the chain is cut, the tensor is on both devices.
-    assert pack(pose([2, 2], 2, 2, size=1.0), highs, left).impossible
-    assert pack(pose([2, 2], 2, 3, size=1.0), highs, left).placement == (0, 1)
+    assert pack(pose([2, 2], 2, 2, size=1.0), left).impossible
+    assert pack(pose([2, 2], 2, 3, size=1.0), left).placement == (0, 1)
 
 
 @pytest.mark.parametrize(
     ("held", "room", "devices"),
     [([2, 2, 2], 2, 3), ([3, 3, 3], 5, 3), ([3, 2, 2, 1], 4, 2), ([1], 1, 1)],
 )
-def test_the_fewest_devices(held, room, devices, highs):
-    assert count_devices(pose(held, 1, room), highs, left) == devices
+def test_the_fewest_devices(held, room, devices):
+    assert count_devices(pose(held, 1, room), left) == devices
 
 
-def test_out_of_time_it_is_not_known(highs):
+def test_out_of_time_it_is_not_known():
     # `float()` is 0.0: no time is left.
-    packing = pack(pose([3, 2, 2, 1], 2, 4), highs, float)
+    packing = pack(pose([3, 2, 2, 1], 2, 4), float)
     assert packing.placement is None
     assert not packing.impossible
-    assert count_devices(pose([3, 2, 2, 1], 2, 4), highs, float) is None
+    assert count_devices(pose([3, 2, 2, 1], 2, 4), float) is None
 
 
 def test_memory_is_what_operators_hold_and_what_they_are_sent_once():

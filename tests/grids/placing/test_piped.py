@@ -10,9 +10,10 @@ from placement_toys import draw_graph, draw_links, join_devices, unpack, wire
 from reference_placement import brute_force, replay_micro_batches
 
 from grids.graphs.graph import NamedTensor, Operator, link_operators
-from grids.placing.piped import Piped, divide_graph, solve_piped, unroll_graph
+from grids.placing.piped import Piped, divide_graph, unroll_graph
 from grids.placing.problem import pose_problem
 from grids.placing.schedule import time_step
+from grids.placing.solve import solve
 
 LIMIT = 30.0  # [s]; none of these needs a tenth of it
 
@@ -34,14 +35,14 @@ def pose(graph, links, shares, room=math.inf):
 
 
 @pytest.mark.parametrize(("devices", "segments"), list(itertools.product([1, 2, 3], [1, 2, 4, 8])))
-def test_equal_stages_and_free_links_are_a_pipeline_to_the_last_bit(devices, segments, highs):
+def test_equal_stages_and_free_links_are_a_pipeline_to_the_last_bit(devices, segments):
     # ParaDL, Table III: (p2 + S - 1) / S times the largest stage, of both passes.
     graph = make_chain([1.0, 2.0, 1.0] * devices)
     stages = tuple(n // 3 for n in range(3 * devices))
     piped, _ = pose(graph, join_devices(devices), [1 / segments] * segments)
     expected = (devices + segments - 1) / segments * (4.0 + 8.0)
     assert piped.schedule(stages).time == expected
-    answer = solve_piped(piped, highs, LIMIT, [stages])
+    answer = solve(piped, LIMIT, [stages])
     assert answer.plan is not None
     assert answer.bounds.proven <= answer.plan.time <= expected
 
@@ -75,7 +76,7 @@ def test_a_time_is_that_of_a_replay(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_bounds_hold_for_every_placement_and_order(seed, highs):
+def test_bounds_hold_for_every_placement_and_order(seed):
     chance = random.Random(seed)
     graph, links = draw_graph(chance, 3), draw_links(chance, 2)
     piped, graphs = pose(graph, links, chance.choice([[0.5, 0.5], [0.25, 0.75]]))
@@ -83,7 +84,7 @@ def test_bounds_hold_for_every_placement_and_order(seed, highs):
     least = brute_force(
         forward, backward, tensors, 2, wire(links), lambda placed: placed[:3] == placed[3:]
     )
-    answer = solve_piped(piped, highs, LIMIT)
+    answer = solve(piped, LIMIT)
     assert answer.plan is not None
     assert least is not None
     assert answer.bounds.proven <= least * (1 + 1e-12)
@@ -92,10 +93,10 @@ def test_bounds_hold_for_every_placement_and_order(seed, highs):
     assert least * (1 - 1e-12) <= answer.plan.time <= 1.2 * least
 
 
-def test_an_operator_runs_its_micro_batches_one_by_one(highs):
+def test_an_operator_runs_its_micro_batches_one_by_one():
     # Fill 1/4, four times 1/2 on the second device, and 1/4 behind it; twice that on the way back.
     piped, _ = pose(make_chain([1.0, 2.0, 1.0]), join_devices(3), [0.25] * 4)
-    answer = solve_piped(piped, highs, LIMIT)
+    answer = solve(piped, LIMIT)
     assert answer.plan is not None
     assert answer.bounds.critical_path == answer.plan.time == 2.5 + 5.0
 
@@ -112,25 +113,25 @@ def test_unequal_micro_batches_help_where_stages_are_unequal():
     assert time(0.75, 0.25) == 3 * 3.75
 
 
-def test_memory_holds_all_micro_batches(highs):
+def test_memory_holds_all_micro_batches():
     # Four operators keep 4 B each, whatever the micro-batches: three of them fit a device.
     graph, links = make_chain([1.0, 1.0, 1.0, 1.0]), join_devices(2)
     piped, graphs = pose(graph, links, [0.5, 0.5], room=12.0)
     assert sum(each.kept for each in graphs[0].operators) == 8.0
-    answer = solve_piped(piped, highs, LIMIT)
+    answer = solve(piped, LIMIT)
     assert answer.plan is not None
     assert piped.whole.fits(answer.plan.placement)
-    assert not solve_piped(pose(graph, links, [0.5, 0.5], room=7.0)[0], highs, LIMIT).plan
-    assert solve_piped(pose(graph, links, [0.5, 0.5], room=7.0)[0], highs, LIMIT).impossible
+    assert not solve(pose(graph, links, [0.5, 0.5], room=7.0)[0], LIMIT).plan
+    assert solve(pose(graph, links, [0.5, 0.5], room=7.0)[0], LIMIT).impossible
 
 
-def test_ctrl_c_keeps_the_best_so_far(highs):
+def test_ctrl_c_keeps_the_best_so_far():
     piped, _ = pose(make_chain([1.0, 1.0]), join_devices(2), [0.5, 0.5])
 
     def interrupt(best, bound):
         raise KeyboardInterrupt
 
-    answer = solve_piped(piped, highs, LIMIT, [(0, 1)], interrupt)
+    answer = solve(piped, LIMIT, [(0, 1)], interrupt)
     assert answer.interrupted
     assert answer.plan is not None
     assert answer.plan.time == 1.5 * 3.0

@@ -6,7 +6,6 @@ import pytest
 from placement_toys import diamond, draw_graph, draw_links, join_devices
 from reference_placement import list_orders, play_order
 
-from grids.placing.bounds import bound_step
 from grids.placing.problem import pose_problem
 from grids.placing.schedule import find_length, follow_order, rank_operators, schedule_pass
 
@@ -24,7 +23,7 @@ def test_a_diamond_by_hand():
     problem = pose_problem(diamond(), join_devices(2, 0.5))
     assert schedule_pass(problem, PASS, (0, 0, 0, 0))[1] == 8.0
     assert schedule_pass(problem, PASS, (0, 0, 1, 0)) == ([0.0, 1.0, 1.5, 5.0], 6.0)
-    assert bound_step(problem) == (10.0, 8.0, 10.0)
+    assert problem.bounds == (10.0, 8.0, 10.0)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 
 from grids.entries.parameters import PARAMETERS
-from grids.inputs.uncertainty import (
-    DIMENSIONS,
-    DRAWS,
-    ERROR_DIMENSIONS,
-    NAMES,
-    PRIOR_ERROR,
-    draw_errors,
-    draw_normals,
-)
+from grids.inputs.draws import DRAWS, draw_normals
+from grids.inputs.uncertainty import NAMES, PRIOR_ERROR
 from kernels.oracle import answer_case
 from sweep.answers.draws import (
     OWN,
@@ -68,7 +61,7 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
     device = slower * sum(terms[name] for name in COMPUTED) / iterations
     launching = float(np.ravel(asked.software.layer_overhead * asked.machine_work.launches)[0])
     terms["launch_wait"] = iterations * ((device**4 + launching**4) ** 0.25 - device)
-    computing, reducing, exchanging = draw_errors(OWN)[number]
+    computing, reducing, exchanging = draw_normals(OWN)[number]
     drawn = draw_terms(case)
     for name in PARTS:
         expected = terms[name]
@@ -84,15 +77,6 @@ def test_a_draw_is_a_prediction_of_moved_parameters(case, number):
 def test_rivals_have_errors_of_their_own():
     # Nothing is communicated on one PE: all of the time has the error of computing.
     times = draw_both_times(read_grid(1).case((0, 0, 0, 0)))
-    rival, own = (draw_errors(names)[:, 0] for names in (RIVALS, OWN))
+    rival, own = (draw_normals(names)[:, 0] for names in (RIVALS, OWN))
     expected = PRIOR_ERROR.serial * (rival - own)
     assert np.log(times[1] / times[0]).ravel() == pytest.approx(expected)
-
-
-def test_errors_are_uncorrelated_with_all_else():
-    normals, errors = draw_normals(DIMENSIONS), draw_errors(ERROR_DIMENSIONS)
-    assert errors.T @ errors / DRAWS == pytest.approx(np.eye(len(ERROR_DIMENSIONS)), abs=1e-12)
-    assert errors.T @ normals == pytest.approx(
-        np.zeros((errors.shape[1], normals.shape[1])), abs=1e-12
-    )
-    assert errors.mean(axis=0) == pytest.approx(0, abs=1e-12)

@@ -62,7 +62,7 @@ def test_it_is_the_first_that_is_allowed(strategy, pe, batch, settings, expected
 
 @pytest.mark.parametrize(
     ("strategy", "batch", "settings"),
-    [("pipeline", 1024, {"recompute": "full"}), ("data+pipeline", 640, {})],
+    [("pipeline", 1536, {"recompute": "full"}), ("data+pipeline", 768, {})],
 )
 def test_any_segments_will_do_for_the_best(strategy, batch, settings) -> None:
     """Of many segments fewer PEs hold a batch."""

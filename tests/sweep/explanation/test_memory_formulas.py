@@ -60,10 +60,10 @@ def test_activations_peak_at_the_layer_they_name():
     assert row["bytes"] == pytest.approx(32 * most[name])
 
 
-def test_placed_operators_fill_the_fullest_device():
-    told = sweep.explain(
-        "alexnet", "data+placement:group=2", 4, 16, dataset="imagenet", system="dgx1-v100"
-    )
+@pytest.mark.parametrize("segments", [1, 4])
+def test_placed_operators_fill_the_fullest_device(segments):
+    strategy = f"data+placement:group=2,segments={segments}"
+    told = sweep.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
     row = told["memory_formulas"][0]
     assert re.search(r"of device [12]$", row["formula"])
     assert evaluate(row["numbers"]) == pytest.approx(row["bytes"], rel=1e-7)

@@ -1,7 +1,7 @@
 import pytest
 
 import sweep
-from grids.inputs.uncertainty import DRAWS
+from grids.inputs.draws import DRAWS
 from sweep.answers.draws import PARTS, draw_terms
 from sweep.answers.row_cases import build_row_case
 from sweep.cells.design_space import Options, make_grid

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sweep
-from grids.inputs.uncertainty import DRAWS
+from grids.inputs.draws import DRAWS
 from grids.reading.errors import InputError
 from sweep.answers.draws import draw_both_times
 from sweep.cells.design_space import Options, make_grid

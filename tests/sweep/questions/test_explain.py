@@ -155,3 +155,15 @@ def test_the_best_segments_are_explained():
 def test_what_does_not_fit_has_nothing_to_explain():
     found = sweep.explain("alexnet", "data", 8, 64, dataset="cosmoflow-128")
     assert found["formulas"] == found["layers"] == []
+
+
+@pytest.mark.parametrize("segments", [1, 4])
+def test_a_placed_group_is_explained_in_segments(segments):
+    strategy = f"data+placement:group=2,segments={segments}"
+    told = sweep.explain("alexnet", strategy, 4, 16, dataset="imagenet", system="dgx1-v100")
+    assert told["segments"] == segments
+    assert told["launch"]["micro_batches"] == segments
+    assert told["launch"]["micro_batch"] == 16 / segments
+    for row in told["formulas"]:
+        assert evaluated(row["numbers"]) == pytest.approx(row["seconds_per_iteration"], rel=1e-3)
+    assert sum(row["part"] for row in told["formulas"]) == pytest.approx(1)

@@ -7,7 +7,7 @@ import pytest
 
 import sweep
 from grids.entries.strategies import Strategy
-from grids.inputs.uncertainty import DRAWS
+from grids.inputs.draws import DRAWS
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
 from sweep.answers.draws import draw_times

@@ -4,14 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from placement_toys import diamond, join_devices
 
 import sweep
-from grids.graphs.links import link_devices
-from grids.library import find
-from grids.placing.problem import pose_problem
 from grids.reading.errors import InputError
-from sweep.questions.micro_batches import divide_samples, place_stages
+from sweep.questions.micro_batches import divide_samples
 
 CHAIN = """name: chain
 batch: 32
@@ -62,16 +58,6 @@ def test_what_divides_nothing_is_refused(asked, batch, message):
         divide_samples(asked, batch)
     assert str(error.value).startswith("micro_batches: ")
     assert message in str(error.value)
-
-
-def test_stages_are_balanced_and_their_devices_next_to_each_other():
-    problem = pose_problem(diamond(branch=2.0), join_devices(3))
-    assert place_stages(problem) == [(0, 0, 1, 1), (0, 0, 1, 2)]
-    assert place_stages(pose_problem(diamond(), join_devices(1))) == []
-    # PEs 0 to 3 of a DGX-1: two links join 0 and 3, 1 and 2, 2 and 3; from 0 on that is 3, 2, 1.
-    links = link_devices(find("system", "dgx1-v100", Path()), 4)
-    assert links.pes == (0, 1, 2, 3)
-    assert place_stages(pose_problem(diamond(), links))[-1] == (0, 3, 2, 1)
 
 
 def test_a_chain_by_hand(chain):

@@ -1,0 +1,40 @@
+"""Placements in stages: contiguous operators on each device, balanced as a `pipeline`'s."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.inputs.partition import stage_ends
+from grids.models.layers import MOST_LAYERS
+from grids.placing.problem import Placement, Problem
+
+
+def place_stages(problem: Problem) -> list[Placement]:
+    """Contiguous stages of operators, balanced as a `pipeline`'s, on 2 devices and more.
+
+    Each stage is on the device next to the last one's, of those that are free.
+    """
+    most = min(problem.devices, problem.operators)
+    if most < 2 or problem.operators > MOST_LAYERS:
+        return []
+    devices = _line_up(problem.delays.sum(axis=0))
+    ends = stage_ends(problem.durations.sum(axis=0), np.arange(2, most + 1), _cross(problem))
+    stages = (ends[:, None] <= np.arange(problem.operators)[:, None]).sum(axis=0).T
+    return [tuple(devices[stage] for stage in row) for row in stages.tolist()]
+
+
+def _cross(problem: Problem) -> NDArray[np.float64]:
+    """Bytes that a cut behind each operator carries [n]."""
+    carried = np.zeros(problem.operators)
+    for tensor in problem.tensors:
+        carried[tensor.maker : max(tensor.takers)] += tensor.bytes
+    return carried
+
+
+def _line_up(delays: NDArray[np.float64]) -> list[int]:
+    """Devices from the first on, each the nearest of those that are left."""
+    line, left = [0], [*range(1, len(delays))]
+    while left:
+        nearest = min(left, key=lambda device: (delays[line[-1], device], device))
+        left.remove(nearest)
+        line.append(nearest)
+    return line
