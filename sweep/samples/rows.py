@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -20,6 +21,8 @@ from sweep.samples.space import Problem, Space
 from sweep.samples.tables import make_tables
 
 Columns = dict[str, NDArray[Any]]
+# The chunks of a problem share its tables.
+_keep_tables = lru_cache(maxsize=2)(make_tables)
 # Slices that are evaluated at once: beyond it programs are no faster (docs/surrogates.md).
 CHUNK = 4096
 
@@ -67,7 +70,7 @@ def list_chunks(space: Space, rows: int) -> list[Chunk]:
 def make_rows(space: Space, chunk: Chunk, request: Request) -> Columns:
     """All columns of a chunk's rows, slice after slice, in each of them strategy after strategy."""
     problem, seed = chunk.problem, request.seed
-    tables = make_tables(space, problem, seed)
+    tables = _keep_tables(space, problem, seed)
     drawn = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
     draw, origin = move_to_edges(space, drawn, problem, (seed, chunk.first), request.shares)
     parts = [

@@ -21,7 +21,7 @@ from sweep.samples.edges import is_feasible
 from sweep.samples.features import FEATURES, describe_problem, describe_slices
 from sweep.samples.rows import CHUNK
 from sweep.samples.space import Problem, Source, Space, read_space
-from sweep.samples.tables import Tables, tabulate_problem
+from sweep.samples.tables import Tables, make_tables
 
 # Stripes whose rows take turns, so that a batch has rows of several problems and strategies.
 STRIPES = 16
@@ -99,7 +99,7 @@ class Stream(Iterator[Batch]):
         """Draw and answer the rows of one problem under one strategy."""
         space = self._space
         if problem not in self._tables:
-            self._tables[problem] = tabulate_problem(space, problem, 0)
+            self._tables[problem] = make_tables(space, problem, 0)
         tables = self._tables[problem]
         sizes = len(tables.shape) + len(space.drawn), self._stripe
         draw = place_slices(space, tables, self._rng.random(sizes))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 from scipy.stats import qmc
@@ -39,14 +39,8 @@ class Tables:
         return max(1, *(values.size for values in self.machines.values())) if self.machines else 1
 
 
-@lru_cache(maxsize=2)  # the chunks of a problem share them
 def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
     """The tables of one problem; its machines are the same for the same seed."""
-    return tabulate_problem(space, problem, seed)
-
-
-def tabulate_problem(space: Space, problem: Problem, seed: int) -> Tables:
-    """The same, for a caller that keeps them."""
     axes = {name: values for name, values in space.tabled.items() if name not in space.drawn}
     rng = np.random.default_rng([seed, *problem])
     machines = _draw_machines(space, rng) if space.shares_machines else {}
