@@ -108,7 +108,8 @@ class Samples:
             facts = described[name]
             return {"long_name": facts["meaning"], "units": facts["units"], "role": facts["role"]}
 
-        variables = {name: ("row", frame[name].to_numpy(), describe(name)) for name in frame}
+        names = map(str, frame.columns)
+        variables = {name: ("row", frame[name].to_numpy(), describe(name)) for name in names}
         return xr.Dataset(variables, attrs={"paradl_spec": json.dumps(self.facts["spec"])})
 
     def open_files(self) -> "pads.Dataset":

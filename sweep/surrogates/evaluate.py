@@ -91,7 +91,7 @@ def _list_methods(surrogate: Surrogate, train: Rows | None) -> dict[str, Method]
 
     def rank(rows: Rows) -> Answers:
         ranked = rows.frame["strategy"].map(ranks).fillna(len(ranks) + 1.0)
-        return Answers(ranked.to_numpy(np.float64), np.ones(len(rows), bool))
+        return Answers(np.asarray(ranked, np.float64), np.ones(len(rows), bool))
 
     return methods | {"neighbour": look_up, HABIT: rank}
 
