@@ -1,7 +1,7 @@
 """Export: the cells of a cube as one file, or as a folder of them, that needs no paradl to read."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
@@ -134,7 +134,7 @@ def _write_table(
 ) -> int:
     """Write rows; returns how many. InputError: the cube has no cells."""
     from sweep.exports import tables  # late: pyarrow need not be there
-    from sweep.exports.columns import make_schema, name_column
+    from sweep.exports.columns import make_schema, name_axis
     from sweep.exports.rows import make_batches
 
     names = list_variables(source)
@@ -146,11 +146,17 @@ def _write_table(
     dims, scaling = locate_slice(source, selection), read_grid_of(source).spec.scaling
     schema = make_schema(list(dims), names, scaling, marked=undefined)
     schema = schema.with_metadata(_describe_cube(source, schema))
-    batches = make_batches(read_parts(source, names, selection, misfits=undefined), schema)
+
+    def read(more: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+        parts = read_parts(source, names, {**selection, **more}, misfits=undefined)
+        return make_batches(parts, schema)
+
     if path.suffix == ".csv":
-        return tables.write_csv(path, batches, schema)
-    labels = dict.fromkeys(map(name_column, partition_by))
-    return tables.write_parquet(path, batches, schema, list(labels))
+        return tables.write_csv(path, read({}, schema), schema)
+    if not partition_by:
+        return tables.write_parquet(path, read({}, schema), schema)
+    labels = {axis: dims[axis].tolist() for axis in dict.fromkeys(map(name_axis, partition_by))}
+    return tables.write_partitions(path, read, schema, labels)
 
 
 def _describe_cube(source: "Cube | xr.Dataset", schema: "pa.Schema") -> dict[str, str]:

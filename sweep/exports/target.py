@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 from grids.reading.errors import InputError
 from sweep.errors import RunError
 
-PART = "cells-{i}.parquet"  # files in the folders of a partitioned table
+PART = "cells.parquet"  # the file in each folder of a partitioned table
 
 
 def is_partitioned(folder: Path) -> bool:
@@ -20,7 +20,7 @@ def is_partitioned(folder: Path) -> bool:
     if folder.is_symlink():
         return False
     return all(
-        bool(re.fullmatch(PART.replace("-{i}", r"(-\d+)?"), path.name))
+        path.name == PART
         if path.is_file()
         else "=" in path.name and not path.is_symlink() and path.is_dir()
         for path in folder.rglob("*")
