@@ -65,7 +65,7 @@ def main() -> None:
     except InputError as error:
         end(name_option(str(error)), BAD_INPUT)
     except RunError as error:
-        end(str(error), FAILED)
+        end(name_option(str(error)), FAILED)
     except BrokenPipeError:  # whoever read our output has seen enough
         # Python flushes once more as it ends: into nothing, and so in silence.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
