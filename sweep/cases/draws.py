@@ -1,18 +1,8 @@
-<<<<<<< HEAD:sweep/cases/draws.py
 """Draws: answers for each draw of what is not known of a machine and a model.
 
 Thirty-two draws, the same for every cell. The model's own error is drawn, too: one number each for
 compute, gradients and all other exchanges, so that a slowdown of one PE and many alike does not
 count. Where two strategies are compared, each has errors of its own.
-=======
-"""Draws: an answer with each draw of what is not known of a machine and a model.
-
-For what is no time and has no spread of its own: shares of a time, which PE count is the fastest,
-which bandwidth a goal takes. The draws, thirty-two and the same for every cell, stand along the
-last dimension. The model's own error is drawn, too: one number for
-computing, gradients and all other exchanges each, so that what slows one PE and many alike does not
-count. Of two strategies that are compared the second's errors are others than the first's.
->>>>>>> hg:sweep/answers/draws.py
 """
 
 from collections.abc import Sequence

@@ -215,9 +215,13 @@ class SpaceOptions:
                 where="--set" if name == "settings" else f"--{name}",
                 advice="leave it out, or ask without a store: --model and others",
             )
-    named = [f"{name}={given[name]}" for name in AXES if given[name] is not None]
-    selection: Selection = parse_selection([*(given["sel"] or []), *named])
-from sweep.cli.commands import NOTHING_FEASIBLE, end
+        named = [f"{name}={value}" for name, value in self._list_given(AXES).items()]
+        selection: Selection = parse_selection([*(self.sel or []), *named])
+        if self.nearest:
+            selection = take_nearest(store, selection)
+        with _advise_nearest():
+            expect_values(store, selection)
+        return Subject(store, selection, store, self.max_global_batch, self.quiet)
 
     def _read_space(self, objective: str | None) -> Subject:
         """A design space; what is not given is searched."""
