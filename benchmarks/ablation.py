@@ -18,10 +18,15 @@ from grids.entries.calibration import CALIBRATED
 from grids.models.layers import Floats
 from grids.names import CATALOGUE
 from kernels.software import Software
-from sweep.calibration.accuracy import rate_schemes
 from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out, predict_fitted
 from sweep.calibration.fit import FREEDOM
-from sweep.calibration.model_error import DEFAULT, Residuals, find_model_error, find_residuals
+from sweep.calibration.model_error import (
+    DEFAULT,
+    Residuals,
+    find_model_error,
+    find_residuals,
+    rate_schemes,
+)
 from sweep.calibration.observations import Observations, observe
 from sweep.calibration.posterior import calibrate_machine
 from sweep.measured.runs import PARTS, read_runs
@@ -101,9 +106,7 @@ def leave_all_out(
     observations: Observations, schemes: Collection[str], frozen: Mapping[str, float]
 ) -> Left:
     """All runs that the schemes leave out, by calibrations with some parameters frozen."""
-    left = leave_out(observations, schemes, frozen)
-    assert left is not None  # there are enough runs
-    residuals = find_residuals(observations, left)
+    residuals = find_residuals(observations, leave_out(observations, schemes, frozen))
     error = find_model_error(residuals)
     every = np.ones(len(observations), bool)
     fitted = calibrate_machine(observations, every, DEFAULT, frozen=frozen)
@@ -154,6 +157,6 @@ def _compare(what: str, whole: Left, without: Left) -> Row:
 def _write(left: Left) -> str:
     """Accuracies of each scheme."""
     return "; ".join(
-        f"{scheme} {'/'.join(f'{100 * each[part]:.1f}' for part in PARTS)}"
-        for scheme, each in left.accuracy.items()
+        f"{scheme} {'/'.join(f'{100 * rated[part]:.1f}' for part in PARTS)}"
+        for scheme, rated in left.accuracy.items()
     )

@@ -11,8 +11,9 @@ from random import Random
 
 from benchmarks.mutations import mutate, mutate_part
 from grids.library import find
-from grids.models.layerconfig import read_layers
+from grids.models.architecture import Architecture
 from grids.models.netfile import read_net
+from grids.models.netlines import read_layers
 from grids.names import CATALOGUE, Kind, list_names
 from grids.reading.errors import InputError
 from grids.reading.yamlfile import load
@@ -67,11 +68,11 @@ def make_cases(seed: int, count: int) -> Iterator[Case]:
 
 def list_readers() -> dict[str, Reader]:
     """How a file is read, by the name of the folder that it stands in, or by its ending."""
-    table = read_net(AUTHORS / "RESNET50_ImageNet_profall.net_sc").layers
+    names = read_net(AUTHORS / "RESNET50_ImageNet_profall.net_sc").layers.names
     kinds: tuple[Kind, ...] = ("model", "dataset", "system", "calibration")
     return {
         "examples": read_spec,
-        ".lc": partial(read_layers, table=table),
+        ".lc": partial(read_layers, names=names),
         "paradl": read_net,
         "measured": read_runs,
         "families": _read_family,
@@ -85,10 +86,10 @@ def _read_entry(kind: Kind, path: Path) -> object:
 
 def _read_family(path: Path) -> object:
     """A network of a family's file, with the settings of one of the catalogue's models."""
-    models = (find("model", name, Path()).definition() for name in list_names("model"))
-    families = (model["family"] for model in models if "family" in model)
-    settings = next(each for each in families if each["name"] == path.stem)
-    family = {**settings, "name": str(path)}
+    models = (find("model", name, Path()) for name in list_names("model"))
+    families = [each.family for each in models if isinstance(each, Architecture) and each.family]
+    settings = next(each.model_dump() for each in families if each.name == path.stem)
+    family = settings | {"name": str(path)}
     return find("model", {"name": "net", "rank": 2, "family": family}, path.parent)
 
 

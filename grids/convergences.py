@@ -1,4 +1,4 @@
-"""Which law of epochs each model and data set of a spec has."""
+"""Laws of epochs for the models and data sets of a spec."""
 
 import os
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def look_up_convergences(
 ) -> dict[Pair, Convergence]:
     """The law of each model and data set that has one.
 
-    InputError: a file or an entry of which no pair has any, a target that nobody measured.
+    InputError where a file or an entry is of no pair, or nobody measured the target.
     """
     if references == ("none",):
         return {}
@@ -50,12 +50,12 @@ def look_up_convergences(
 
 
 def _explain_none(pairs: list[tuple[str, Dataset]], references: tuple[Reference, ...]) -> str:
-    """Why no pair has epochs; of one pair, in the catalogue's words."""
+    """The reason why no pair has epochs; for a single pair, the catalogue's reason."""
     if len(pairs) == 1 and references == ("auto",):
         [(model, data)] = pairs
         return explain_missing(model, data.name)
-    asked = ", ".join(f"{model} on {data.name}" for model, data in pairs)
-    return f"no epochs are known of {shorten(asked)}"
+    names = ", ".join(f"{model} on {data.name}" for model, data in pairs)
+    return f"the epochs of {shorten(names)} are not known"
 
 
 def _look_up(
@@ -65,7 +65,7 @@ def _look_up(
         shipped = {
             (model, data.name): find_convergence(model, data.name, target) for model, data in pairs
         }
-        return {pair: each for pair, each in shipped.items() if each is not None}
+        return {pair: law for pair, law in shipped.items() if law is not None}
     if isinstance(reference, str) and reference.endswith(".csv"):
         # No shell has been here to expand "~"; an absolute path leaves `base` aside.
         return _fit_file(base / os.path.expanduser(reference), target, pairs)
@@ -85,11 +85,11 @@ def _look_up(
 def _fit_file(
     path: Path, target: str | None, pairs: list[tuple[str, Dataset]]
 ) -> dict[Pair, Convergence]:
-    """The laws of a file's series, one of each pair that it has any of."""
+    """The laws of a file's series, one for each pair that it has a series of."""
     series = read_points(path)
-    known = {(each.model, each.dataset) for each in series}
+    known = {(candidate.model, candidate.dataset) for candidate in series}
     return {
         (model, data.name): fit(pick_series(series, path, model, data.name, target), data.samples)
         for model, data in pairs
-        if any(model == own and is_same_data(data.name, measured) for own, measured in known)
+        if any(model == name and is_same_data(data.name, measured) for name, measured in known)
     }

@@ -1,4 +1,4 @@
-"""Finding models, data sets, systems, calibrations: by name, or in a file of the user's.
+"""Look-up of models, data sets, systems and calibrations: by name, or in a user's file.
 
 A name with a slash, or one that ends like a file (.yaml, .yml, .net...), is a path; a mapping is an
 entry written out, as `definition()` gives it. Behind a system's name or path may stand settings:
@@ -21,8 +21,8 @@ from grids.entries.entry import Entry
 from grids.entries.systems import System, read_settings
 from grids.modelfile import read_architecture
 from grids.models.architecture import Architecture
-from grids.models.layerconfig import read_layers
 from grids.models.netfile import NetModel, read_net
+from grids.models.netlines import read_layers
 from grids.names import CATALOGUE, Kind, check_name, is_net, is_path, list_names, split_reference
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.yamlfile import Source, explain_error, load
@@ -39,7 +39,7 @@ ENTRIES: dict[Kind, type[Entry]] = {
 }
 
 
-# Who names a kind gets an entry of its type.
+# The type of the entry follows from the kind.
 @overload
 def find(kind: Literal["model"], reference: Reference, base: Path) -> Model: ...
 @overload
@@ -89,8 +89,8 @@ def _load(kind: Kind, path: Path) -> Entry:
 
 
 def _read_definition(kind: Kind, definition: dict[str, object], base: Path) -> Entry | NetModel:
-    """The entry that a mapping defines, or the file that it names."""
-    # Keys that no entry has: "net" is the text of a file of ParaDL's, as stores keep it.
+    """The entry that a mapping defines, or that is in the file it names."""
+    # No entry has these keys. "net" is the text of a .net file, as stores keep it.
     if kind == "model" and "net" in definition:
         return NetModel.from_definition(definition)
     if kind == "model" and "file" in definition:
@@ -112,14 +112,14 @@ def _read_split_model(definition: dict[str, object], base: Path) -> Model:
     model = find("model", str(file), base)
     if layers is None:
         return model
-    # A .lc file lists the lines of one model file: of a catalogue's steps it knows nothing.
+    # A .lc file lists the lines of one .net file; a model in steps has none.
     if not isinstance(model, NetModel):
         raise InputError(
             f"layers: expected a model file of ParaDL's (.net...), got {shorten(file)}",
             advice="catalogue models take the strategy's own choice, or 'split=all'",
         )
     path = base / os.path.expanduser(str(layers))
-    return replace(model, mask=read_layers(path, model.layers))
+    return replace(model, mask=read_layers(path, model.layers.names))
 
 
 def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -> Entry:

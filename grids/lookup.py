@@ -19,6 +19,9 @@ from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import KeyPath
 from grids.spec import Reference, Spec
 
+# What two files' data sets of one name have to share.
+SAMPLES = ("shape", "samples", "targets")
+
 Where = Callable[[KeyPath], str]
 References = tuple[Reference, ...]
 
@@ -80,8 +83,8 @@ def look_up_calibrations(
             where=where(("calibration",)),
             advice="write 'oracle: machine', or 'calibration: none'",
         )
-    for each in calibrations:
-        _expect_machine(each, systems, where)
+    for calibration in calibrations:
+        _expect_machine(calibration, systems, where)
     _refuse_rivals(calibrations, where)
     return _match(tuple(calibrations), systems)
 
@@ -96,22 +99,23 @@ def _match(
     calibrations: tuple[CalibrationFile, ...], systems: tuple[System, ...]
 ) -> dict[str, CalibrationFile]:
     pairs = product(systems, calibrations)
-    return {system.name: each for system, each in pairs if each.belongs_to(system)}
+    return {
+        system.name: calibration for system, calibration in pairs if calibration.belongs_to(system)
+    }
 
 
 def _expect_machine(
     calibration: CalibrationFile, systems: tuple[System, ...], where: Where
 ) -> None:
-    """InputError: the runs were of another machine, precision or software."""
-    if any(calibration.belongs_to(each) for each in systems):
+    """InputError where it was fitted to another machine, precision or software."""
+    if any(calibration.belongs_to(system) for system in systems):
         return
-    machine = f"{calibration.system}:precision={calibration.precision}"
-    asked = ", ".join(
-        f"{each.machine}:precision={each.precision},software={each.software}" for each in systems
+    got = ", ".join(
+        f"{system.machine}:precision={system.precision},software={system.software}"
+        for system in systems
     )
     raise InputError(
-        f"{shorten(calibration.name)} calibrates {machine},software={calibration.software}, "
-        f"got {shorten(asked)}",
+        f"{shorten(calibration.name)} calibrates {calibration.machine}, got {shorten(got)}",
         where=where(("calibration",)),
         advice="another machine's factors make predictions worse than none: "
         "write 'calibration: auto', or 'none'",
@@ -119,23 +123,23 @@ def _expect_machine(
 
 
 def _refuse_rivals(calibrations: list[CalibrationFile], where: Where) -> None:
-    """InputError: two calibrations of one machine, precision and software."""
+    """InputError for two calibrations of one machine, precision and software."""
     owners: dict[tuple[str, ...], str] = {}
-    for each in calibrations:
-        owner = (each.system, each.precision, each.software)
+    for calibration in calibrations:
+        owner = (calibration.system, calibration.precision, calibration.software)
         if owner in owners:
             raise InputError(
-                f"{shorten(owners[owner])} and {shorten(each.name)} calibrate the same machine, "
-                f"{shorten(each.system)} in {each.precision} with software {each.software}",
+                f"{shorten(owners[owner])} and {shorten(calibration.name)} calibrate the same "
+                f"machine, {calibration.machine}",
                 where=where(("calibration",)),
                 advice="keep one",
             )
-        owners[owner] = each.name
+        owners[owner] = calibration.name
 
 
 def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, ...]:
     """The datasets that model files bring."""
-    # A catalogue's model takes any samples of its rank: which ones is for the user to say.
+    # A model of the catalogue takes any samples of its rank: the user has to name them.
     for model in models:
         if model.own_dataset is None:
             raise InputError(
@@ -143,20 +147,20 @@ def collect_datasets(models: tuple[Model, ...], where: Where) -> tuple[Dataset, 
                 where=where(("axes", "dataset")),
                 advice="name one, such as 'dataset: imagenet'",
             )
-    # By name: the authors' files for VGG16, AlexNet and ResNet-50 bring one ImageNet, and tell of
-    # different sources.
-    own: dict[str, Dataset] = {}
-    for each in filter(None, (model.own_dataset for model in models)):
-        known = own.get(each.name, each)
-        if (known.shape, known.samples, known.targets) != (each.shape, each.samples, each.targets):
+    # By name: the authors' files for VGG16, AlexNet and ResNet-50 bring one ImageNet, each with
+    # its own source.
+    by_name: dict[str, Dataset] = {}
+    for dataset in filter(None, (model.own_dataset for model in models)):
+        known = by_name.get(dataset.name, dataset)
+        if any(getattr(known, key) != getattr(dataset, key) for key in SAMPLES):
             raise InputError(
-                f"two of the models' files bring a data set {shorten(each.name)}, "
+                f"two of the models' files bring a data set {shorten(dataset.name)}, "
                 "of different samples",
                 where=where(("axes", "model")),
                 advice="sweep over them one by one, or name the data set",
             )
-        own[each.name] = each
-    return tuple(own.values())
+        by_name[dataset.name] = dataset
+    return tuple(by_name.values())
 
 
 def refuse_ranges(spec: Spec, where: Where) -> None:
@@ -172,7 +176,7 @@ def refuse_ranges(spec: Spec, where: Where) -> None:
 def refuse_twins(labels: tuple[str, ...], where: str) -> None:
     """InputError for a label that stands twice: in the cube it would be two cells of one name."""
     # Quadratic, of at most the 1,000 labels that an axis may have.
-    twice = next((each for each in labels if labels.count(each) > 1), None)
+    twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise InputError(f"{twice!r} stands twice", where=where, advice="keep one")
 
@@ -185,8 +189,8 @@ def check_self_contained(spec: Spec) -> None:
     for key in ("calibration", "convergence"):
         if (entries := getattr(spec, key)) != ("none",):
             references[key] = entries
-    for key, each in references.items():
-        for reference in each:
+    for key, listed in references.items():
+        for reference in listed:
             if isinstance(reference, str) or "file" in reference or _names_file(reference):
                 raise InputError(
                     f"expected a whole definition, as sweeps write it, got {shorten(reference)}",

@@ -5,6 +5,7 @@ user's, `family: {name: ./my_family.yaml, ...}`, whose layers the model takes wi
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,12 @@ from grids.reading.errors import InputError
 from grids.reading.yamlfile import KeyPath, Locate, Place, Source, explain_error, load
 
 TEMPLATE_KEYS = ("settings", "words")
+# In a message on a plain file: what only layers of such a file have.
+TEMPLATE_WORDS = re.compile(r"\$|'(?:if|set)'|\.(?:if|set|index):")
+TEMPLATE_ADVICE = (
+    "expressions, 'if', 'set' and 'index' take 'settings' at the top of the file, if only "
+    "'settings: {}'"
+)
 
 
 class TemplateFile(Architecture):
@@ -46,18 +53,23 @@ def read_architecture(data: Mapping[str, object], source: Source, base: Path) ->
     """
     family = data.get("family")
     if isinstance(family, Mapping) and is_path(str(family.get("name"))):
-        path = base / os.path.expanduser(str(family["name"]))
         given = {key: value for key, value in family.items() if key != "name"}
-        document = load(path)
+        document = load(base / os.path.expanduser(str(family["name"])))
         rest = {key: value for key, value in data.items() if key != "family"}
-        if "layers" in rest:
+        if "layers" in data:
             raise InputError(
                 "expected either 'layers' or 'family', got both", where=Place(source, ()).text
             )
         return _write_out(document.data, document, given, rest, source)
     if any(key in data for key in TEMPLATE_KEYS):
-        return _write_out(data, source, {}, data, source)
-    return _validate(data, source)
+        rest = {key: value for key, value in data.items() if key not in TEMPLATE_KEYS}
+        return _write_out(data, source, {}, rest, source)
+    try:
+        return _validate(data, source)
+    except InputError as error:
+        if TEMPLATE_WORDS.search(str(error)):
+            raise InputError(f"{error}\n{TEMPLATE_ADVICE}") from None
+        raise
 
 
 def _write_out(
@@ -67,27 +79,27 @@ def _write_out(
     rest: Mapping[str, object],
     source: Source,
 ) -> Architecture:
-    """The architecture with the template's layers, and all else from `rest`."""
+    """The architecture with the layers of a template from `origin`, and `rest` from `source`."""
     keys = {key: template[key] for key in (*TEMPLATE_KEYS, "layers") if key in template}
     try:
         form = Template.model_validate(keys)
     except ValidationError as error:
         raise explain_error(error, origin, TemplateFile) from None
 
-    def locate_in_template(keypath: KeyPath) -> str:
+    def locate_key(keypath: KeyPath) -> str:
+        # A family's settings stand in the file that names the family.
         if origin is not source and keypath[:1] == ("settings",):
             return Place(source, ("family", *keypath[1:])).text
         return Place(origin, keypath).text
 
-    written = form.write(given, locate_in_template)
-    plain = {key: value for key, value in rest.items() if key not in TEMPLATE_KEYS}
+    written = form.write(given, locate_key)
 
     def locate(keypath: KeyPath) -> Place:
         if keypath[:1] == ("layers",):
             return Place(origin, written.find_origin(keypath))
         return Place(source, keypath)
 
-    return _validate(plain | {"layers": written.layers}, locate)
+    return _validate({**rest, "layers": written.layers}, locate)
 
 
 def _validate(data: Mapping[str, object], source: Source | Locate) -> Architecture:

@@ -1,6 +1,6 @@
-"""Names of the catalogue, and how a reference to it, or to a file, is told from a slip.
+"""Names of the catalogue, and references to entries or files.
 
-Apart from what reads entries: a name is refused before anything slow is imported.
+This module imports nothing that reads entries, so that a wrong name is refused before slow imports.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ CATALOGUE = Path(__file__).parent / "catalogue"
 
 Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
 
-# Where it is written how to make an entry of one's own.
+# Guides to entries of one's own.
 GUIDES: dict[Kind, str] = {"model": "docs/your-model.md", "system": "docs/your-machine.md"}
 
 # Models as frameworks save them.
@@ -30,7 +30,7 @@ def list_names(kind: Kind) -> tuple[str, ...]:
 
 
 def check_name(kind: Kind, reference: str) -> None:
-    """Refuse a reference that is no path and none of the catalogue's names."""
+    """InputError for a reference that is neither a path nor a name of the catalogue."""
     name, settings = split_reference(reference) if kind == "system" else (reference, None)
     if settings is not None:
         check_name(kind, name)
@@ -42,14 +42,14 @@ def check_name(kind: Kind, reference: str) -> None:
 
 
 def _advise(kind: Kind, name: str) -> str:
-    """What to write in the place of an unknown name."""
+    """Advice on an unknown name."""
     guide = GUIDES.get(kind)
     own = f"; or write a file of your own, such as ./mine.yaml ({guide})" if guide else ""
     return f"{suggest_name(name, list_names(kind))}{own}"
 
 
 def _refuse_foreign(reference: str) -> None:
-    """Refuse a model file of a framework, by its ending."""
+    """InputError for a framework's model file, known by its ending."""
     ending = Path(reference).suffix.casefold()
     if ending in FOREIGN:
         raise InputError(
@@ -69,7 +69,7 @@ def split_reference(reference: str) -> tuple[str, str | None]:
 def split_labels(text: str) -> list[str]:
     """The names of `abci,dgx-h100:precision=amp,software=ddp`, whose settings have commas too."""
     names: list[str] = []
-    for part in (each.strip() for each in text.split(",")):
+    for part in (part.strip() for part in text.split(",")):
         # A setting of the name before it: names have no equals signs but behind a colon.
         if names and "=" in part and ":" not in part:
             names[-1] += f",{part}"
@@ -81,7 +81,7 @@ def split_labels(text: str) -> list[str]:
 def is_path(reference: str) -> bool:
     """Whether a reference is a file rather than a name."""
     path = Path(reference)
-    # Never by what lies there: a file that is called as a model would take the catalogue's place.
+    # By the text alone: a file named like a model would hide the catalogue's.
     return "/" in reference or path.suffix in (".yaml", ".yml") or is_net(path)
 
 

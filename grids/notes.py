@@ -1,10 +1,10 @@
-"""Notes on a design space: what is odd or not used, said before anything runs."""
+"""Notes on a design space, before anything runs: oddities, unused keys, layers left unsplit."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grids.convergence.entry import Convergence
-from grids.divisible import list_whole
+from grids.divisible import list_unsplit
 from grids.entries.datasets import Dataset
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
@@ -25,8 +25,8 @@ def list_notes(
 ) -> list[str]:
     """Notes on what a spec names, a line each; fitting: layers of pairs by position."""
     return [
-        *(text for each in (*models, *laws.values()) for text in each.warnings),
-        *list_whole(models, fitting, strategies),
+        *(text for entry in (*models, *laws.values()) for text in entry.warnings),
+        *list_unsplit(models, fitting, strategies),
         *list_unused(models, datasets, systems, laws, spec),
         *list_unused_choices(strategies, spec),
     ]
@@ -35,12 +35,12 @@ def list_notes(
 def list_misfits(
     labels: Mapping[str, Sequence[str]], find_misfit: Callable[[int, int], str | None]
 ) -> Iterator[str]:
-    """Why each data set is incompatible with a model that none of them fits.
+    """Notes on models that take the samples of none of the data sets.
 
-    find_misfit: why the samples of a position of a data set do not fit that of a model.
+    find_misfit: the reason why a data set does not fit a model, by their positions.
     """
     for model, name in enumerate(labels["model"]):
         reasons = {dataset: find_misfit(model, at) for at, dataset in enumerate(labels["dataset"])}
         if all(reason is not None for reason in reasons.values()):
             for dataset, reason in reasons.items():
-                yield f"{name} x {dataset}: incompatible: {reason}"
+                yield f"{name} does not take the samples of {dataset}: {reason}"

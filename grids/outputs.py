@@ -1,4 +1,4 @@
-"""Outputs: what a spec may ask a sweep to keep of each answer, by name.
+"""Outputs: the parts of an answer that a spec may ask a sweep to keep, by name.
 
 Three kinds: variables of the answer; percentiles of its times; elasticities, d log y / d log x of
 times and memory in every continuous parameter, whether it is an axis or not.
@@ -12,7 +12,7 @@ from grids.reading.errors import shorten, suggest_name
 from kernels.percentiles import PERCENTILES
 from kernels.stored import ELASTIC, ELASTICITY, STORED, name_elasticity, split_elasticity
 
-# Percentiles of times, which the machine oracle alone knows.
+# Percentiles of times, which only the machine oracle has.
 TIMES = ("comp_time", "comm_time", "epoch_time", "train_time")
 INTERVALS = {f"{time}_p{percent}": (time, percent) for time in TIMES for percent in PERCENTILES}
 ELASTICITIES = {
@@ -22,7 +22,7 @@ ELASTICITIES = {
 }
 MAIN_OUTPUTS = ("comp_time", "comm_time", "memory", "limit")
 OUTPUTS = tuple(STORED)
-# What a law of epochs is needed for.
+# Outputs that need a law of epochs.
 TRAINING = ("epochs", "train_time")
 
 
@@ -48,29 +48,29 @@ def _suggest_output(name: str) -> str:
 
 
 def list_trained(names: Iterable[str]) -> list[str]:
-    """The outputs that a law of epochs is needed for, of these."""
+    """Those of the outputs that need a law of epochs."""
     return [name for name in names if _find_target(name) in TRAINING]
 
 
 def _find_target(name: str) -> str:
-    """What an output is a number of: itself, or what it is a percentile or an elasticity of."""
+    """The variable of an output: itself, or the one it is a percentile or an elasticity of."""
     if name in INTERVALS:
         return INTERVALS[name][0]
     return ELASTICITIES[name][0] if name in ELASTICITIES else name
 
 
 def list_unknown(names: Iterable[str], oracle: OracleName) -> list[tuple[str, str]]:
-    """Elasticities in parameters that an oracle does not know, with the parameters, of these."""
-    asked = [(name, ELASTICITIES[name][1]) for name in names if name in ELASTICITIES]
-    return [each for each in asked if PARAMETERS[each[1]].oracle not in (None, oracle)]
+    """Elasticities among these in parameters that an oracle does not have, with the parameters."""
+    pairs = [(name, ELASTICITIES[name][1]) for name in names if name in ELASTICITIES]
+    return [pair for pair in pairs if PARAMETERS[pair[1]].oracle not in (None, oracle)]
 
 
 def list_sloped(names: Iterable[str]) -> tuple[str, ...]:
-    """The parameters that elasticities are in, of these outputs; in one order."""
-    asked = {ELASTICITIES[name][1] for name in names if name in ELASTICITIES}
-    return tuple(each for each in CONTINUOUS if each in asked)
+    """The parameters of the elasticities among these outputs, in the order of CONTINUOUS."""
+    sloped = {ELASTICITIES[name][1] for name in names if name in ELASTICITIES}
+    return tuple(parameter for parameter in CONTINUOUS if parameter in sloped)
 
 
 def list_layered(names: Iterable[str]) -> tuple[str, ...]:
-    """Of these parameters, those that layers depend on."""
-    return tuple(each for each in list_sloped(names) if PARAMETERS[each].layered)
+    """Those of the parameters of elasticities that layers depend on."""
+    return tuple(parameter for parameter in list_sloped(names) if PARAMETERS[parameter].layered)

@@ -1,7 +1,7 @@
 """Ranges: axes whose values are drawn, between two ends, and not listed.
 
-`{uniform: [a, b]}` and `{loguniform: [a, b]}`: as many values as somebody samples. A grid has no
-such axis: its cells are of listed values.
+`{uniform: [a, b]}` and `{loguniform: [a, b]}`: a sample draws as many values as it needs. A grid
+has no such axis: its cells have listed values.
 """
 
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ LAWS: tuple[Law, ...] = get_args(Law)
 
 @dataclass(frozen=True)
 class Range:
-    """Values from `low` to `high` in SI units, whose value, or its logarithm, is as likely
-    everywhere; whole ones, of counts.
+    """Values from `low` to `high` in SI units, uniform in the value or in its logarithm; whole
+    numbers for counts.
 
     >>> Range("loguniform", 1.0, 100.0).read_quantiles(np.array([0.5]))
     array([10.])
@@ -34,8 +34,8 @@ class Range:
     form: object = field(default=None, compare=False)
 
     def read_quantiles(self, parts: Floats) -> Floats:
-        """The values below which such parts of them lie, in [0, 1)."""
-        # Of counts each has the same room: half a count beyond either end.
+        """The values of quantiles in [0, 1)."""
+        # Counts are equally likely with half a count more at either end.
         low, high = (self.low - 0.5, self.high + 0.5) if self.whole else (self.low, self.high)
         if self.law == "loguniform":
             values = np.exp(np.log(low) + parts * (np.log(high) - np.log(low)))
@@ -47,7 +47,7 @@ class Range:
 
 
 def is_range(form: object) -> bool:
-    """Whether a user's form is a range, be it well written or not."""
+    """Whether a user's form is meant as a range, whether or not it is a right one."""
     return isinstance(form, dict) and len(form) == 1 and next(iter(form)) in LAWS
 
 

@@ -28,7 +28,7 @@ from grids.entries.strategies import TABLE_III, is_placed, parse_strategy
 from grids.outputs import INTERVALS, MAIN_OUTPUTS, check_outputs, list_trained, list_unknown
 from grids.placing.group import Placements
 from grids.ranges import Range
-from grids.reading.errors import shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import Document, explain_error, load
 
 
@@ -123,7 +123,7 @@ def _read_parameters(value: object) -> object:
         if name in FOLLOWS:
             raise ValueError(f"{name!r} follows from other parameters; set {FOLLOWS[name]}")
         if name not in FREE:
-            raise ValueError(f"unknown parameter {shorten(name)}; {suggest_name(str(name), FREE)}")
+            raise InputError.unknown("parameter", name, FREE)
     return {name: PARAMETERS[name].read(each, name) for name, each in value.items()}
 
 

@@ -1,6 +1,5 @@
-"""What files state and the oracle does not use, said before anything runs."""
+"""Notes on keys of files that the oracle does not use, before anything runs."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -18,7 +17,7 @@ from grids.models.profiles import USUAL_BATCH
 from grids.reading.errors import shorten
 from grids.spec import Spec
 
-# Keys of a system that one oracle alone uses, and what the other one has in their place.
+# Keys of a system that only one oracle uses, and what to write for the other one.
 PAPER_KEYS = {
     "pe.efficiency": "state efficiency_conv2d, efficiency_conv3d, efficiency_matmul with --set or "
     "under 'parameters', or a profile in the model's file",
@@ -41,7 +40,7 @@ def list_unused(
     laws: Mapping[Any, Convergence],
     spec: Spec,
 ) -> list[str]:
-    """Keys of users' files that the spec's oracle does not use; times of layers that it cannot."""
+    """Notes on keys, and on measured times, in users' files that the spec's oracle does not use."""
     keys = [
         *_list_keys(systems, spec.oracle),
         *_list_meshes(systems, spec),
@@ -54,11 +53,17 @@ def list_unused(
 
 
 def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[str]:
-    """A group, or segments, that is stated and that no strategy takes."""
+    """Notes on a group, or segments, that no strategy of the spec takes."""
     takers = {
-        "group": (any(each.hybrid and each.group is None for each in strategies), "hybrid"),
+        "group": (
+            any(strategy.hybrid and strategy.group is None for strategy in strategies),
+            "hybrid",
+        ),
         "segments": (
-            any(each.group_strategy == "pipeline" and each.segments is None for each in strategies),
+            any(
+                strategy.group_strategy == "pipeline" and strategy.segments is None
+                for strategy in strategies
+            ),
             "pipeline",
         ),
     }
@@ -68,7 +73,7 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
 
 
 def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
-    """Keys that the users' own systems state, and that only the other oracle uses."""
+    """Notes on keys of users' systems that only the other oracle uses."""
     keys = PAPER_KEYS if oracle == "machine" else MACHINE_KEYS
     return [
         f"system {shorten(system.name)}: {key} is not used by 'oracle: {oracle}': {instead}"
@@ -81,7 +86,7 @@ def _list_keys(systems: Sequence[System], oracle: OracleName) -> list[str]:
 
 def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
     """Meshes of nodes, where no strategy places operators on devices."""
-    if any("placement" in str(each) for each in spec.axes.strategy):
+    if any("placement" in str(strategy) for strategy in spec.axes.strategy):
         return
     for system in dict.fromkeys(systems):
         if not _is_catalogued(system) and system.mesh is not None:
@@ -92,7 +97,7 @@ def _list_meshes(systems: Sequence[System], spec: Spec) -> Iterator[str]:
 
 
 def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Iterator[str]:
-    """Users' data sets whose number of targets is no model's number of outputs."""
+    """Notes on users' data sets whose number of targets no model reads."""
     if any(isinstance(model, Architecture) and _reads_targets(model) for model in models):
         return
     brought = [model.own_dataset for model in models]
@@ -106,11 +111,12 @@ def _list_targets(models: Sequence[Model], datasets: Sequence[Dataset]) -> Itera
 
 
 def _reads_targets(model: Architecture) -> bool:
-    return '"targets"' in json.dumps(model.definition())
+    """Whether a layer has as many outputs as the data set has targets."""
+    return "='targets'" in repr(model.steps)
 
 
 def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
-    """Users' laws of epochs under another optimizer than the one whose update is counted."""
+    """Notes on users' laws of epochs under another optimizer than the spec's."""
     if spec.convergence == ("auto",):
         return
     for law in {law.name: law for law in laws}.values():
@@ -122,7 +128,7 @@ def _list_optimizers(laws: Iterable[Convergence], spec: Spec) -> Iterator[str]:
 
 
 def _list_net_times(models: Sequence[Model]) -> Iterator[str]:
-    """Times of layers in the authors' files, which say neither batch nor precision."""
+    """Notes on times of layers in .net files, which have neither batch nor precision."""
     for model in models:
         if isinstance(model, NetModel) and model.layers.seconds is not None:
             yield (
@@ -132,14 +138,14 @@ def _list_net_times(models: Sequence[Model]) -> Iterator[str]:
 
 
 def _list_profiles(models: Sequence[Model], systems: Sequence[System]) -> list[str]:
-    """Profiles on the systems' devices that the machine oracle cannot use, or not as they stand."""
+    """Notes on profiles that the machine oracle cannot use, or completes."""
     pairs = product((model for model in models if isinstance(model, Architecture)), systems)
     texts = (text for model, system in pairs for text in _describe_profiles(model, system))
     return list(dict.fromkeys(texts))
 
 
 def _is_catalogued(system: System) -> bool:
-    """Whether the machine is the catalogue's, in whatever precision and software."""
+    """Whether the machine is the catalogue's, in any precision and with any software."""
     known = find_catalogued("system", system.machine)
     settings = {"name", "precision", "software"}
     return isinstance(known, System) and (
@@ -148,26 +154,26 @@ def _is_catalogued(system: System) -> bool:
 
 
 def _states(system: System, key: str) -> bool:
-    """Whether the file states it, and nothing that is so anyway."""
+    """Whether the file states the key, with another value than the default."""
     entry: Record | tuple[Record, ...] = system
     *parts, name = key.split(".")
     for part in parts:
         entry = getattr(entry, part)
     return any(
-        name in each.model_fields_set
-        and getattr(each, name) != type(each).model_fields[name].default
-        for each in (entry if isinstance(entry, tuple) else (entry,))
+        name in record.model_fields_set
+        and getattr(record, name) != type(record).model_fields[name].default
+        for record in (entry if isinstance(entry, tuple) else (entry,))
     )
 
 
 def _describe_profiles(model: Architecture, system: System) -> Iterator[str]:
     of_device = model.profiles_on(system.pe.device)
     where = f"model {shorten(model.name)}: its profile on {shorten(system.pe.device)}"
-    usable = [each for each in of_device if each.precision in (None, system.precision)]
+    usable = [profile for profile in of_device if profile.precision in (None, system.precision)]
     if of_device and not usable:
         taken = ", ".join(dict.fromkeys(str(profile.precision) for profile in of_device))
         yield f"{where} is not used: it was taken in {taken}, the system is in {system.precision}"
-    if usable and all(each.missing for each in usable):
+    if usable and all(profile.missing for profile in usable):
         assumed = {"batch": str(USUAL_BATCH), "precision": system.precision}
         written = ", ".join(f"{name}: {assumed[name]}" for name in usable[0].missing)
         yield f"{where} is taken as of '{written}': write how it was taken beside its seconds"

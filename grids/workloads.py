@@ -1,4 +1,4 @@
-"""Workloads: a model on a data set and a system, with what was measured of them."""
+"""Workloads: a model on a data set and a system, with their measured times."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,12 +31,12 @@ def make_workload(
     calibration: CalibrationFile | None,
     law: Convergence | None,
 ) -> Workload:
-    """A model's layers with their measured times, and what runs on the machine tell."""
+    """A model's layers with their measured times and the machine's calibration."""
     seconds = _look_up_seconds(spec, model, data, system)
     profile = None if seconds is None else find_profile(spec, model, data, system)
     calibrated = None
     if calibration is not None:
-        # Of a model that no run tells of, a profile is surer than the roofline.
+        # For a model that did not run, a profile is surer than the roofline.
         measured, kinds = seconds is not None, table.multipliers
         calibrated = Calibrated(
             calibration, model.name, data.name, measured, kinds, model.fingerprint
@@ -49,9 +49,9 @@ def make_workload(
 def place_workload(
     spec: Spec, model: str, dataset: str, workload: Workload, settings: Settings
 ) -> Workload:
-    """The workload with the groups that the spec has; those that it has not, a search finds.
+    """The workload with the spec's placed groups; a search finds those that it lacks.
 
-    InputError: the spec's are of other layers.
+    InputError where the spec's groups have other layers.
     """
     known: dict[tuple[int, int], PlacedGroup] = {}
     for entry in spec.placements:
@@ -68,7 +68,7 @@ def define_placements(
     batches: Floats,
     find_workload: Callable[[int, int, int], Workload | None],
 ) -> list[dict[str, object]]:
-    """The placed groups of a design space, found by now, as plain data.
+    """The placed groups of a design space that are known by now, as plain data.
 
     fitting: the positions of models and data sets that fit each other.
     """
@@ -98,7 +98,7 @@ def _list_cuts(strategy: Strategy, batch: float) -> tuple[int, ...]:
 
 
 def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> None:
-    """InputError for a group of a network of another length."""
+    """InputError for a group of a network with another number of layers."""
     for group in groups:
         if len(group.device) != layers:
             raise InputError(
@@ -109,7 +109,7 @@ def _expect_layers(groups: Iterable[PlacedGroup], layers: int, model: str) -> No
 
 
 def find_profile(spec: Spec, model: Model, data: Dataset, system: System) -> Profile | None:
-    """The measurement that the machine oracle takes, None where it takes none."""
+    """The measurement that the machine oracle takes; None where it takes none."""
     if spec.times != "measured" or spec.oracle == "paper":
         return None
     return model.profile(data, system.pe.device, system.precision)

@@ -17,10 +17,10 @@ from kernels.oracle import Answer
 from kernels.outputs import read_output
 from kernels.points import Points, evaluate_points, settle_points, take_points
 
-# What is differentiated, as attributes of an answer; an epoch's time is the sum of the first two.
+# Targets with slopes, as attributes of an answer; an epoch's time is the sum of the first two.
 TARGETS = {"comp_time": "compute", "comm_time": "communication", "memory": "memory"}
 EPOCH = "epoch_time"
-# By the names of columns: targets, limits, and what the oracle chose where a strategy left it.
+# Columns of every row: targets, limits, and the counts that the oracle chose.
 ANSWERS = (EPOCH, *TARGETS, "limit", "replicas", "group_size", "segment_count", "global_batch")
 
 # Outputs, and percentiles of them, that a law of epochs is needed for.
@@ -40,8 +40,7 @@ def label_points(
 ) -> Labels:
     """Answers [point] by name, elasticities [point] by target and parameter, marks of kinks.
 
-    rows, values: as `kernels.points.take_points` has them, which may also be rows with several
-    points each; results are of the same dimensions. parameters: in which there are slopes.
+    rows, values: as `kernels.points.take_points` has them. parameters: in which there are slopes.
     outputs: a cube's variables that are answers, too: percentiles, epochs, the time to the target.
     marked: whether points near a kink are looked for; else none is marked.
     """
@@ -84,8 +83,8 @@ def _find_labels(
     """The labels of points that leave nothing to choose."""
     shape = points.shape
     answers = {
-        name: xp.broadcast_to(each, shape)
-        for name, each in _list_answers(evaluate_points(points), outputs).items()
+        name: xp.broadcast_to(answer, shape)
+        for name, answer in _list_answers(evaluate_points(points), outputs).items()
     }
     if not parameters:
         return answers, {}, xp.zeros(shape, bool)

@@ -1,8 +1,8 @@
 """Points: configurations one by one, and not on a grid, each with values of its own.
 
-Cells have one dimension, that of the points, or two: rows, and the points of each. What is discrete
-is looked up in a table, whose cells are all PE counts (and groups, segments) of one model, data
-set, system and strategy; continuous parameters take each point's values (`kernels.places`).
+Cells have one dimension, that of the points. What is discrete is looked up in a table, whose cells
+are all PE counts (and groups, segments) of one model, data set, system and strategy; continuous
+parameters take each point's values (`kernels.places`).
 """
 
 from collections.abc import Mapping
@@ -44,24 +44,15 @@ class Points:
 
 
 def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> Points:
-    """The points at `rows` of a table, with values of parameters, by name.
-
-    rows, values: [point] each; or [row, 1] and [row, point]: several points of a row, whose
-    numbers are then looked up, and what follows from them alone computed, once.
-    """
-    alone = (1,) * xp.ndim(rows)
+    """The points at `rows` [point] of a table, with values [point] of parameters, by name."""
 
     def take(leaf: AnyArray) -> Array:
         whole = xp.asarray(leaf)
         # The last dimension is that of the cells; of size 1, and of constants, there is one value.
-        if whole.ndim == 0:
-            return whole
-        return (
-            whole.reshape(*whole.shape[:-1], *alone) if whole.shape[-1] == 1 else whole[..., rows]
-        )
+        return whole if whole.ndim == 0 or whole.shape[-1] == 1 else whole[..., rows]
 
     taken: Points = jax.tree.map(take, table)
-    # Of a table of one row, too, there are as many points as were asked for.
+    # A table of one row gives as many points, too.
     shape = xp.broadcast_shapes(xp.shape(rows), *map(xp.shape, values.values()))
     # Dimensions of choices stand in front of those of the points.
     choices = (1,) * len(taken.case.choices)
@@ -85,8 +76,8 @@ def reduce_points(points: Points) -> Points:
     case, division = points.case, points.division
     if division is None:
         return points
-    asked = replace(division, pe=case.pe, p2=case.run.p2, delta=case.run.delta)
-    work = _keep_fullest(reduce_work(asked), case.run.batch)
+    division = replace(division, pe=case.pe, p2=case.run.p2, delta=case.run.delta)
+    work = _keep_fullest(reduce_work(division), case.run.batch)
     return Points(replace(case, work=work))
 
 
@@ -95,8 +86,8 @@ def settle_points(points: Points) -> Points:
     if not points.case.choices:
         return points
     # Spreads choose nothing, and take 32 times as long as the times.
-    asked = replace(reduce_points(points).case, uncertainty=None)
-    best = take_best(asked, points)
+    case = replace(reduce_points(points).case, uncertainty=None)
+    best = take_best(case, points)
     return replace(best, case=replace(best.case, choices=()))
 
 

@@ -93,12 +93,15 @@ def quantile(time: Cells, sigma: Cells, percent: int) -> Cells:
 
 @compiled(numpy=True)
 def percentiles(time: Cells, sigma: Cells) -> dict[int, Cells]:
-    """All of them, by their percent, for who is outside of compiled programs."""
+    """All percentiles, by their percent, for callers outside of compiled programs."""
     return {percent: quantile(time, sigma, percent) for percent in PERCENTILES}
 
 
 def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
-    """Of the logarithms of the three times, over all draws; now: where no parameter is moved."""
+    """Variances of the logarithms of the three times over all draws.
+
+    now: the times where no parameter is moved.
+    """
     uncertainty = case.uncertainty
     assert uncertainty is not None
 
@@ -111,14 +114,14 @@ def _find_variances(case: Case, now: Times) -> tuple[Cells, Cells, Cells]:
 
     def add(number: AnyArray | int, sums: list[Sums]) -> list[Sums]:
         drawn = list_times(*take_item(draws, number))
-        off = [xp.log(each / at) for each, at in zip(drawn, centre, strict=True)]
+        off = [xp.log(time / at) for time, at in zip(drawn, centre, strict=True)]
         # Three arrays: stacked to one, each cell took thirteen times as long.
         return [
-            (first + each, second + each * each)
-            for each, (first, second) in zip(off, sums, strict=True)
+            (first + log, second + log * log)
+            for log, (first, second) in zip(off, sums, strict=True)
         ]
 
-    nothing: list[Sums] = [(xp.zeros_like(each), xp.zeros_like(each)) for each in centre]
+    nothing: list[Sums] = [(xp.zeros_like(time), xp.zeros_like(time)) for time in centre]
     sums = repeat(count, add, nothing)
     compute, communication, total = (
         xp.maximum(second / count - xp.square(first / count), 0.0) for first, second in sums
@@ -133,14 +136,14 @@ def _find_variances_at_once(case: Case, now: Times) -> tuple[Cells, Cells, Cells
     """
     drawn, centre = _list_times(time_iteration(add_draws(case))), _list_times(now)
     compute, communication, total = (
-        xp.var(xp.log(each / at[..., None]), axis=-1)
-        for each, at in zip(drawn, centre, strict=True)
+        xp.var(xp.log(time / at[..., None]), axis=-1)
+        for time, at in zip(drawn, centre, strict=True)
     )
     return compute, communication, total
 
 
 def _list_times(times: Times) -> list[AnyArray]:
-    """Of computing, communicating and in all [s], none of them nothing."""
+    """Compute, communication and total time [s], each clamped above zero."""
     parts = (times.compute, times.communication, times.compute + times.communication)
     return [xp.maximum(xp.asarray(part), NOTHING) for part in parts]
 

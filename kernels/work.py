@@ -5,7 +5,7 @@ For the machine oracle; Table III has its own (`kernels.paper.work`).
 
 from functools import partial
 
-from kernels.arrays import PerLayer, PerStage
+from kernels.arrays import Cells, PerLayer, PerStage
 from kernels.compiled import compiled
 from kernels.compute import layer_times
 from kernels.division import Division
@@ -67,6 +67,6 @@ def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
     return own.tensors, find_states(division, own)
 
 
-def _find_most(values: PerStage) -> PerLayer:
+def _find_most(values: PerStage) -> Cells:
     """Of the PE that has the most."""
     return xp.max(values, axis=0)

@@ -14,35 +14,36 @@ from typing import TYPE_CHECKING, Any
 from sweep.attach import attach
 
 if TYPE_CHECKING:
-    from grids.reading.errors import InputError
-    from sweep.calibration.calibrate import calibrate
-    from sweep.cells.memory_cube import compute_space
-    from sweep.engine.run import open_dataset, run
-    from sweep.errors import RunError
-    from sweep.exports.export import export
-    from sweep.measured.compare import compare
-    from sweep.questions.best import best
-    from sweep.questions.bottleneck import bottleneck
-    from sweep.questions.crossovers import crossovers
-    from sweep.questions.diff import diff
-    from sweep.questions.explain import explain
-    from sweep.questions.grad import grad
-    from sweep.questions.hybrid.question import hybrid
-    from sweep.questions.limits import limits
-    from sweep.questions.needs import needs
-    from sweep.questions.pareto import pareto
-    from sweep.questions.place import place
-    from sweep.questions.predict import predict
-    from sweep.questions.provision import provision
-    from sweep.questions.regret import regret
-    from sweep.questions.sensitivity import sensitivity
-    from sweep.samples.read import open_samples
-    from sweep.samples.sample import sample
-    from sweep.samples.stream import batches
-    from sweep.surrogates.evaluate import evaluate_surrogate
-    from sweep.surrogates.predict import predict_surrogate
-    from sweep.surrogates.surrogate import load_surrogate
-    from sweep.surrogates.train import train_surrogate
+    from grids.reading.errors import InputError as InputError
+    from sweep.calibration.calibrate import calibrate as calibrate
+    from sweep.cells.memory_cube import compute_space as compute_space
+    from sweep.engine.run import open_dataset as open_dataset
+    from sweep.engine.run import run as run
+    from sweep.errors import RunError as RunError
+    from sweep.exports.export import export as export
+    from sweep.measured.compare import compare as compare
+    from sweep.questions.best import best as best
+    from sweep.questions.bottleneck import bottleneck as bottleneck
+    from sweep.questions.crossovers import crossovers as crossovers
+    from sweep.questions.diff import diff as diff
+    from sweep.questions.explain import explain as explain
+    from sweep.questions.grad import grad as grad
+    from sweep.questions.hybrid.question import hybrid as hybrid
+    from sweep.questions.limits import limits as limits
+    from sweep.questions.needs import needs as needs
+    from sweep.questions.pareto import pareto as pareto
+    from sweep.questions.place import place as place
+    from sweep.questions.predict import predict as predict
+    from sweep.questions.provision import provision as provision
+    from sweep.questions.regret import regret as regret
+    from sweep.questions.sensitivity import sensitivity as sensitivity
+    from sweep.samples.read import open_samples as open_samples
+    from sweep.samples.sample import sample as sample
+    from sweep.samples.stream import batches as batches
+    from sweep.surrogates.evaluate import evaluate_surrogate as evaluate_surrogate
+    from sweep.surrogates.predict import predict_surrogate as predict_surrogate
+    from sweep.surrogates.surrogate import load_surrogate as load_surrogate
+    from sweep.surrogates.train import train_surrogate as train_surrogate
 
 # The imports above are for type checkers and never run; this table is what runs. To import JAX,
 # xarray and Zarr takes 949 ms, `paradl --help` 66 ms in all (`python -m benchmarks startup`,
@@ -80,38 +81,7 @@ _HOMES = {
     "train_surrogate": "sweep.surrogates.train",
 }
 
-__all__ = [
-    "InputError",
-    "RunError",
-    "batches",
-    "best",
-    "bottleneck",
-    "calibrate",
-    "compare",
-    "compute_space",
-    "crossovers",
-    "diff",
-    "evaluate_surrogate",
-    "explain",
-    "export",
-    "grad",
-    "hybrid",
-    "limits",
-    "load_surrogate",
-    "needs",
-    "open_dataset",
-    "open_samples",
-    "pareto",
-    "place",
-    "predict",
-    "predict_surrogate",
-    "provision",
-    "regret",
-    "run",
-    "sample",
-    "sensitivity",
-    "train_surrogate",
-]
+__all__ = sorted(_HOMES)
 
 
 attach()  # `ds.paradl` of every Dataset

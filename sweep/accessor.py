@@ -50,7 +50,7 @@ class Accessor(Paradl):
         return name_array(self._restore_order(hours), "pe_hours")
 
     def cost(self, price: float | Mapping[str, float]) -> xr.DataArray:
-        """What an epoch costs; price: of a PE-hour, of all systems or by their names."""
+        """The cost of an epoch; price: of a PE-hour, of all systems or by their names."""
         systems = self._get("system")
         prices = systems.copy(data=look_up_prices(np.asarray(systems.values), price)).drop_attrs()
         money = self._restore_order(self.pe_hours * prices)

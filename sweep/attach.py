@@ -32,7 +32,7 @@ def register(xarray: ModuleType) -> None:
 
 
 def _open(dataset: Any) -> Any:
-    """What follows from a cube, and all questions about it: see `sweep.accessor.Accessor`."""
+    """The accessor of a Dataset: see `sweep.accessor.Accessor`."""
     return import_module("sweep.accessor").Accessor(dataset)
 
 

@@ -1,4 +1,4 @@
-"""What can stop a run that was rightly asked for."""
+"""Errors that stop a run, although its input is right."""
 
 
 class RunError(RuntimeError):
@@ -6,4 +6,4 @@ class RunError(RuntimeError):
 
 
 class NothingFeasibleError(RunError):
-    """Of all that was asked about, nothing is feasible: there is nothing to show."""
+    """Nothing in the question is feasible: there is nothing to show."""

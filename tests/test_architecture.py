@@ -62,6 +62,7 @@ FLOORS = (
     "sweep.engine",
     "sweep.cells",
     "sweep.answers",
+    "sweep.cases",
     "sweep.explanation",
     "sweep.questions",
     "sweep.exports",

@@ -17,7 +17,7 @@ from grids.spec import Spec
 from kernels.arrays import Cells
 from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.filter_channel import exchanged
+from kernels.group import mark_exchanged
 from kernels.library_collectives import gather_costs, reduce_costs, time_fastest
 from kernels.namespace import xp
 from kernels.rings import Ring
@@ -71,12 +71,12 @@ def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
     run, network = case.run, case.network
     ring = Ring(run.p2, xp.ones(()), run.p)
     gathers, reductions = (costs(network, ring, "auto") for costs in (gather_costs, reduce_costs))
-    by_channel = xp.asarray(case.machine_work.by_channel)
+    reduces = "channel" in case.machine_work.sent
 
     def time(messages: Cells, items: Cells) -> Cells:
         m = run.batch * run.delta * items
         gather = time_fastest(gathers, m, messages)
-        other = xp.where(by_channel == 1, time_fastest(reductions, m, messages), gather)
+        other = time_fastest(reductions, m, messages) if reduces else gather
         return xp.where(xp.greater(messages, 0), gather + other, 0.0)
 
     return time
@@ -84,8 +84,8 @@ def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
 
 @compiled(numpy=True)
 def time_classes(case: Case) -> Cells:
-    time, work = make_timer(case), case.machine_work
-    pairs = zip(work.gathers, work.gathered, strict=True)
+    time, (sent,) = make_timer(case), case.machine_work.sent.values()
+    pairs = zip(sent.messages, sent.items, strict=True)
     return xp.asarray(reduce(xp.add, (time(count, items) for count, items in pairs)))
 
 
@@ -103,7 +103,7 @@ def compare(model: str, system: str, group: str) -> Floats:
     assert groups is not None
     placement, _ = groups.place()
     # A table's layers that are split are the same for all sizes.
-    split = exchanged(np.asarray(placement.split))
+    split = mark_exchanged(np.asarray(placement.split))
     sizes = np.asarray(groups.layers.y * split)
     sizes = sizes[sizes.reshape(len(sizes), -1).max(axis=1) > 0]
     return np.asarray(time_classes(case)) / np.asarray(time_messages(case, sizes))

@@ -73,15 +73,6 @@ def vary(case: Case, values: dict[str, Any]) -> Case:
     )
 
 
-def take_padded(*asked: Any) -> Case:
-    """The case, where no layer's items are gathered as where two sizes are: one program for all."""
-    case = take_case(*asked)
-    if len(case.work.gathers):
-        return case
-    none = np.zeros((2, 1, 1))
-    return replace(case, work=replace(case.work, gathers=none, gathered=none))
-
-
 def list_values(case: Case) -> dict[str, Any]:
     """The numbers as they are."""
     network, software = case.network, case.software
@@ -115,7 +106,7 @@ def test_derivatives_are_finite(strategy, system, pe) -> None:
     """Also where a machine has fewer levels than the kernels, whose others are without bound; and
     in a group alone, without buckets, and where two algorithms are as fast as each other.
     """
-    case = take_padded(system, strategy, pe, "vgg16")
+    case = take_case(system, strategy, pe, "vgg16")
     slopes = differentiate(case, list_values(case))
     for name, slope in slopes.items():
         assert np.isfinite(slope).all(), name
@@ -144,7 +135,7 @@ def test_a_derivative_at_a_kink_is_one_of_its_sides() -> None:
     assert 0 < overlap < 1
     whole = 4.0 * float(np.sum(take_case(*asked).work.gradient))
     for name, value, batch in (("overlap", overlap, 256), ("bucket", whole, 32)):
-        case = take_padded(*asked, batch)
+        case = take_case(*asked, batch)
         values = list_values(case)
         values[name] = np.full_like(values[name], value)
         least, most = find_sides(case, values, name, 1e-4)

@@ -10,8 +10,8 @@ from grids.reading.errors import InputError, shorten, suggest_name
 
 EPOCHS = Path(__file__).parents[1] / "catalogue" / "measured" / "epochs.csv"
 
-# The data sets of the catalogue whose samples are those of measured ones, whatever the size of
-# their images. MLPerf's CosmoFlow is of 128^3 alone.
+# Measured data sets with the samples of the catalogue's, whatever the size of the images. MLPerf's
+# CosmoFlow has 128^3 alone.
 MEASURED_AS = {
     "imagenet": "imagenet",
     "imagenet-226": "imagenet",
@@ -21,41 +21,41 @@ MEASURED_AS = {
 
 
 def find_convergence(model: str, dataset: str, target: str | None = None) -> Convergence | None:
-    """The law of the longest measured series of a model and data set, None where there is none.
+    """The law of the longest measured series of a model and data set; None where there is none.
 
-    target: None takes the longest whatever its target; InputError: one that nobody measured.
+    target: None takes the longest of all targets. InputError where nobody measured the target.
     """
     ours = [
-        each
-        for each in _read_catalogue()
-        if len(each.points) > 1  # a law needs two
-        and each.model == model
-        and is_same_data(dataset, each.dataset)
+        series
+        for series in _read_catalogue()
+        if len(series.points) > 1  # a law needs two
+        and series.model == model
+        and is_same_data(dataset, series.dataset)
     ]
-    targets = {each.target for each in ours}
+    targets = {series.target for series in ours}
     if targets and target is not None and target not in targets:
         raise InputError(
             f"unknown target {shorten(target)} of {shorten(model)} on {shorten(dataset)}",
             advice=suggest_name(target, targets),
         )
-    matches = [each for each in ours if target in (None, each.target)]
+    matches = [series for series in ours if target in (None, series.target)]
     # The first of several as long.
-    return _fit(max(matches, key=lambda each: len(each.points))) if matches else None
+    return _fit(max(matches, key=lambda series: len(series.points))) if matches else None
 
 
 def explain_missing(model: str, dataset: str) -> str:
-    """Why the catalogue has no law of a pair: nothing was measured, or one batch alone."""
+    """The reason why a pair has no law: nothing was measured, or one batch alone."""
     alone = [
         point.global_batch
-        for each in _read_catalogue()
-        if each.model == model and is_same_data(dataset, each.dataset)
-        for point in each.points
+        for series in _read_catalogue()
+        if series.model == model and is_same_data(dataset, series.dataset)
+        for point in series.points
     ]
     if not alone:
-        return f"no epochs of {shorten(model)} on {shorten(dataset)} are known"
+        return f"the epochs of {shorten(model)} on {shorten(dataset)} are not known"
     return (
-        f"no law follows from epochs of {shorten(model)} on {shorten(dataset)} at one global "
-        f"batch, {alone[0]:,}"
+        f"no law follows from the epochs of {shorten(model)} on {shorten(dataset)}, known at one "
+        f"global batch, {alone[0]:,}"
     )
 
 

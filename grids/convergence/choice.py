@@ -1,4 +1,4 @@
-"""The choice among the series of a file: one of a model, a data set and a target, or a refusal."""
+"""The choice of one series of a file by model, data set and target."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,11 +11,11 @@ from grids.reading.errors import InputError, shorten
 def pick_series(
     series: Iterable[Series], path: Path, model: str, dataset: str | None, target: str | None
 ) -> Series:
-    """The only one that the names choose of the series that `path` holds."""
+    """The only series of `path` with these names; InputError where there are several, or none."""
     ours = _pick("model", model, series, path)
     if dataset is not None:
         measured = MEASURED_AS.get(dataset, dataset)
-        named = any(each.dataset == dataset for each in ours)
+        named = any(candidate.dataset == dataset for candidate in ours)
         ours = _pick("dataset", dataset if named else measured, ours, path)
     if target is not None:
         ours = _pick("target", target, ours, path)
@@ -31,9 +31,9 @@ def pick_series(
 def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[Series, ...]:
     """The series of that model, dataset or target; InputError where there are none."""
     listed = tuple(series)
-    matches = tuple(each for each in listed if getattr(each, kind) == name)
+    matches = tuple(candidate for candidate in listed if getattr(candidate, kind) == name)
     if not matches:
-        names = {str(getattr(each, kind)) for each in listed}
+        names = {str(getattr(candidate, kind)) for candidate in listed}
         raise InputError.unknown(kind, name, names, where=str(path))
     return matches
 
@@ -41,7 +41,7 @@ def _pick(kind: str, name: str, series: Iterable[Series], path: Path) -> tuple[S
 def _tell_apart(series: tuple[Series, ...]) -> str:
     """Advice: the first label by which several series differ, and its values."""
     for kind, option in (("target", "target"), ("dataset", "data set")):
-        names = sorted({getattr(each, kind) for each in series})
+        names = sorted({getattr(candidate, kind) for candidate in series})
         if len(names) > 1:
             return f"choose a {option}: {', '.join(map(shorten, names[:5]))}"
     return "keep the rows of one source and optimizer"

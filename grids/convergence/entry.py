@@ -1,7 +1,7 @@
 """An entry of convergence: how many epochs a model needs on a data set, by global batch.
 
-Measured points and the law that was fitted to them (grids/convergence/fit.py), or a law that
-somebody states. Its definition makes the same law again, without a fit.
+Measured points and the law fitted to them (grids/convergence/fit.py), or a law that somebody
+states. Its definition makes the same law again, without a fit.
 """
 
 from typing import Annotated, Self
@@ -13,8 +13,8 @@ from grids.entries.entry import Count, Entry, Name, Record, refuse_bool
 from grids.models.layers import Floats
 from kernels.convergence import Law
 
-# Of a stated law: runs at up to twice the largest batch of a fit lie so far from it (root mean
-# square of 21, `python -m benchmarks convergence`).
+# Error of a stated law: runs at up to twice the largest batch of a fit are as far from it (root
+# mean square of 21, `python -m benchmarks convergence`).
 STATED_ERROR = 0.1
 
 Positive = Annotated[float, BeforeValidator(refuse_bool), Field(gt=0, allow_inf_nan=False)]
@@ -59,7 +59,7 @@ class Convergence(Entry):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """The entry, if its points rise in batch and its (co)variances are of something."""
+        """The entry, if its points rise in batch and its covariance is possible."""
         batches = [point.global_batch for point in self.points]
         if batches != sorted(set(batches)):
             raise ValueError("points: expected each global_batch once, in rising order")
@@ -94,7 +94,7 @@ class Convergence(Entry):
         return self.points[-1].global_batch if self.points else None
 
     def is_extrapolated(self, global_batch: int) -> bool:
-        """Whether a batch lies outside the measured ones, if any are stated."""
+        """Whether a batch lies outside the measured ones; false without points."""
         return bool(self.points) and not (
             self.points[0].global_batch <= global_batch <= self.points[-1].global_batch
         )

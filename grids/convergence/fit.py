@@ -1,4 +1,4 @@
-"""From a measured series to its entry: steps become epochs, and the law is fitted."""
+"""The entry of a measured series: steps become epochs, and a law is fitted."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -101,11 +101,11 @@ def _check_error(law: Law, series: Series) -> None:
 
 
 def _find_limit(series: Series) -> int | None:
-    """The largest batch that converged below the smallest that did not; None: all converged."""
+    """The largest batch that converged below the smallest that did not; None where all did."""
     failed = [point for point in series.points if not point.converged]
     if not failed:
         return None
-    below = [each for each in series.points if each.global_batch < failed[0].global_batch]
+    below = [point for point in series.points if point.global_batch < failed[0].global_batch]
     if not below:
         raise InputError(
             f"epochs: expected a smaller batch that reaches {shorten(series.target)} than "
@@ -117,7 +117,7 @@ def _find_limit(series: Series) -> int | None:
 
 
 def _warn_of_falls(points: Sequence[Point]) -> tuple[str, ...]:
-    """What is to be known of epochs that fall with the batch."""
+    """Warnings of epochs that fall with the batch."""
     return tuple(
         f"epochs fall from {low.epochs:g} at {low.global_batch:,} to {high.epochs:g} at "
         f"{high.global_batch:,}: noise, or another schedule; the law rises"
@@ -127,7 +127,7 @@ def _warn_of_falls(points: Sequence[Point]) -> tuple[str, ...]:
 
 
 def _warn_of_limit(points: Sequence[Point], limit: int | None) -> tuple[str, ...]:
-    """What is to be known of batches that converge beyond one that never does."""
+    """A warning where a batch converges beyond one that never does."""
     largest = points[-1].global_batch
     if limit is None or largest == limit:
         return ()

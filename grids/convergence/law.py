@@ -1,7 +1,8 @@
-"""The fit of a law of convergence: E_min and B_c, and how far they may be off.
+"""The fit of a law of convergence: E_min and B_c, and their uncertainty.
 
-Given B_c, ln E_min is a mean and the error of the runs a sample's variance: one unknown is left,
-whose posterior is added up on a grid. No start to choose, no local minimum, the same every time.
+Given B_c, ln E_min is a mean, and the error of the runs is a sample's variance: one unknown is
+left, and its posterior is summed on a grid. No start to choose, no local minimum, the same every
+time.
 The form and the prior were chosen by leaving large batches out (docs/convergence.md).
 """
 
@@ -15,15 +16,15 @@ from kernels.convergence import Law
 
 @dataclass(frozen=True)
 class Prior:
-    """What is held of any series before it is seen."""
+    """Beliefs about any series before it is measured."""
 
     ratio: float  # mean of ln(critical batch / largest measured one)
     spread: float  # of it
     error: float  # spread of runs about their law
-    count: float  # as many runs of a series tell as much of its error
+    count: float  # number of runs that say as much about the error as this prior does
 
 
-# People measure up to where epochs rise: critical batches are e times the largest measured one,
+# People measure up to where epochs rise: the critical batch is e times the largest measured one,
 # within a factor of 4.5 either way, and runs scatter by 5 %.
 PRIOR = Prior(ratio=1.0, spread=1.5, error=0.05, count=3)
 STEP = 0.01  # of ln B_c

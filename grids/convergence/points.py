@@ -41,7 +41,7 @@ class MeasuredPoint:
 
 @dataclass(frozen=True)
 class Series:
-    """Rows that one law may tie: of one source, model, data set, target and optimizer.
+    """Rows that one law may fit: of one source, model, data set, target and optimizer.
 
     The points rise in their global batches.
     """
@@ -58,7 +58,7 @@ def read_points(path: Path) -> tuple[Series, ...]:
     """The series of a file, in the order of their first rows; InputError tells what is wrong."""
     groups: dict[tuple[str, str, str, str, str], list[MeasuredPoint]] = defaultdict(list)
     for where, record in read_records(path, REQUIRED, OPTIONAL):
-        model, dataset, target = (_parse_name(record, each, where) for each in REQUIRED[:3])
+        model, dataset, target = (_parse_name(record, column, where) for column in REQUIRED[:3])
         source, optimizer = record.get("source", ""), record.get("optimizer", "")
         groups[source, model, dataset, target, optimizer].append(_parse_point(where, record))
     if not groups:

@@ -1,7 +1,7 @@
 """Measured epochs as a table: straight lines between the points, instead of the law.
 
-Inside the measured batches they miss a point that is left out by less than the law does
-(docs/convergence.md), and meet a measured one. Apart from the entry, which needs none of it.
+Between measured batches they miss a left-out point by less than the law does (docs/convergence.md),
+and they meet the measured ones.
 """
 
 import numpy as np

@@ -1,1 +1,1 @@
-"""What a design space names: parameters, data sets, machines, strategies, calibrations."""
+"""Entries that a design space names: parameters, data sets, machines, strategies, calibrations."""

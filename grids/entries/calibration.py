@@ -1,7 +1,7 @@
 """Calibrations: what measured runs of a machine tell, in the catalogue or a user's file.
 
-The parameters are rows of grids/entries/parameters.py, with the value and spread that runs leave of
-their priors. A calibration belongs to its machine, precision and software. `paradl calibrate`
+The parameters are rows of grids/entries/parameters.py; runs narrow their priors to a value and a
+spread. A calibration belongs to its machine, precision and software. `paradl calibrate`
 writes such files.
 """
 
@@ -31,8 +31,8 @@ Above0 = Annotated[float, Field(ge=1e-15, le=1e15)]
 Correlation = Annotated[float, Field(ge=-1.001, le=1.001)]
 Figure = Annotated[float, Field(allow_inf_nan=False)]
 
-# The parameters that runs are asked about. The others keep their priors: runs of ABCI tell nothing
-# of them (docs/accuracy.md, What each parameter adds).
+# The parameters that a calibration fits. The others keep their priors: runs of ABCI say nothing
+# about them (docs/accuracy.md, What each parameter adds).
 CALIBRATED = (
     "layer_overhead",
     "rail",
@@ -47,9 +47,9 @@ CALIBRATED = (
     "gather_rate",
     "log_open",
 )
-# Those that earlier versions asked about.
+# Parameters that earlier versions fitted.
 FORMER = ("layer_wait", "jitter", "node_reduce")
-# Those of a path through host memory, which few machines have.
+# Parameters of a path through host memory, which few machines have.
 STAGED = ("halo_startup", "packing", "large_message", "host_jitter", "gather_rate")
 # A time of 0 s has no logarithm.
 LEAST = 1e-9
@@ -69,10 +69,10 @@ class LogPrior:
 def list_priors(
     precision: PrecisionName, software: SoftwareName, staged: bool = True
 ) -> dict[str, LogPrior]:
-    """What is known before any run of the parameters that runs are asked about, by name.
+    """The priors of the parameters that a calibration fits, by name.
 
-    Those that the software settles are left out; so are those of the host path of a machine that
-    has none, where `staged` is false.
+    Without those that the software settles, and, where `staged` is false, without those of a path
+    through host memory, which the machine does not have.
     """
     known = SOFTWARE[software]
     priors = {}
@@ -97,14 +97,14 @@ class Parameter(Record):
 
 
 class SerialTime(Record):
-    """Time on one PE: of what the model's profile, or the roofline, says."""
+    """Time on one PE, relative to the model's profile or the roofline."""
 
     factor: Above0
     spread: Spread
 
 
 class ModelError(Record):
-    """Spread of the logarithm of what remains unexplained, of runs like those that were fitted."""
+    """Spread of the logarithm of the unexplained rest, of runs like those that were fitted."""
 
     serial: Spread = Field(description="Compute of whole models.")
     group: Spread = Field(description="Compute of divided models.")
@@ -187,7 +187,7 @@ class CalibrationFile(Entry):
     @model_validator(mode="before")
     @classmethod
     def _refuse_table(cls, data: object) -> object:
-        """The data, if it is of the machine oracle: Table III takes no calibration any more."""
+        """The data, if they are of the machine oracle: Table III takes no calibration any more."""
         if isinstance(data, dict) and data.get("oracle", "paper") == "paper":
             raise ValueError(
                 "expected 'oracle: machine': calibrations of Table III are of paradl up to 0.2; "
@@ -206,7 +206,7 @@ class CalibrationFile(Entry):
                 )
             if name not in CALIBRATED:
                 raise InputError.unknown("parameter", name, CALIBRATED)
-        # No default stands in: what nobody measured is a prior, and says so by its spread.
+        # No defaults: a parameter that nobody measured is a prior, and its spread says so.
         needed = list_priors(self.precision, self.software, staged=False)
         missing = [name for name in needed if name not in self.parameters]
         if missing:
@@ -226,24 +226,29 @@ class CalibrationFile(Entry):
         correlations = np.eye(size)
         for row, values in enumerate(self.correlation):
             correlations[row, : row + 1] = correlations[: row + 1, row] = values
-        spreads = np.array([each.spread for each in self.parameters.values()])
+        spreads = np.array([parameter.spread for parameter in self.parameters.values()])
         return np.asarray(correlations * spreads * spreads[:, None])
 
+    @property
+    def machine(self) -> str:
+        """The machine with its settings, as systems are named."""
+        return f"{self.system}:precision={self.precision},software={self.software}"
+
     def belongs_to(self, system: System) -> bool:
-        """Whether its runs were of this machine, in this precision and with this software."""
+        """Whether it was fitted to this machine, in this precision and with this software."""
         own = (self.system, self.precision, self.software)
         return own == (system.machine, system.precision, system.software)
 
     def serial_time(self, model: str, measured: bool) -> SerialTime:
-        """How a model's time on one PE differs from its profile's, or the roofline's."""
+        """A model's time on one PE, relative to its profile or the roofline."""
         return self.serial.get(model, self.unseen_time(measured))
 
     def unseen_time(self, measured: bool) -> SerialTime:
-        """The same of a model that no run tells of: what the machine's other models have."""
+        """The same for a model that did not run: the factor of the machine's other models."""
         if measured:
             return SerialTime(factor=self.profile_factor, spread=self.profile_spread)
         return SerialTime(factor=self.roofline_factor, spread=self.roofline_spread)
 
     def has_other(self, model: str, architecture: str) -> bool:
-        """Whether another network of this name ran."""
+        """Whether a network of this name ran, but another one."""
         return self.architectures.get(model, architecture) != architecture

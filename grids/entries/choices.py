@@ -1,7 +1,7 @@
 """Choices of formula: the keys of a spec that take one of a few words, and which one by default.
 
-One table: a key that is added here is a key of every spec. What it changes reads it from there: the
-kernels' options (grids/grid.py), the layers' times, the meaning of the axis `batch`.
+One table: a key that is added here is a key of every spec. Its readers take it from there: the
+kernels' options (grids/formulas.py), the layers' times, the meaning of the axis `batch`.
 """
 
 from typing import Literal
@@ -11,7 +11,7 @@ from grids.entries.oracles import OracleName
 
 
 class Choices(Record):
-    """Which formulas."""
+    """The keys of a spec that choose formulas."""
 
     # Table III verbatim, or the machine as it is (grids/entries/oracles.py).
     oracle: OracleName = "machine"
@@ -25,12 +25,12 @@ class Choices(Record):
     # Of Table III alone, and gradients whose weights a group replicates: one ring of p, or inside
     # the groups first.
     allreduce: Literal["ring", "hierarchical"] = "ring"
-    # Of Table III alone. table: its sums, halos and bounds as they are written; authors: the layers
-    # that their tool and their experiments split and count (docs/oracle.md).
+    # Of Table III alone. table: its sums, halos and bounds as written; authors: the layers that the
+    # authors' tool and experiments split and count (docs/oracle.md).
     conventions: Literal["table", "authors"] = "table"
     # I = D/B an epoch, or rounded up, as loaders do that keep the last, smaller batch.
     iterations: Literal["exact", "ceil"] = "exact"
-    # Whose weight update is counted, and whose states are in memory.
+    # The optimizer whose weight update takes time, and whose states take memory.
     optimizer: Literal["sgd", "adam", "none"] = "sgd"
     # Whether layers run forward again in the backward pass, so that less is kept. No formula of
     # Table III.

@@ -1,7 +1,7 @@
-"""What every entry of the catalogue is: a named, sourced, frozen record that can be written down.
+"""Entries of the catalogue: named, sourced, frozen records that can be written down.
 
-`definition()` is all of it as plain data. A store keeps it, so that a sweep can be resumed where
-the user's files are not.
+`definition()` is the whole entry as plain data. A store keeps it, so that a sweep can be resumed
+without the user's files.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,14 +16,14 @@ MOST_NAME = 200  # characters: a name is a label of the cube, and stands in mess
 
 
 class Record(pydantic.BaseModel):
-    """A frozen part of an entry that knows all of its keys."""
+    """A frozen part of an entry; unknown keys are refused."""
 
-    # A misspelt key would leave a default in silence. Frozen, since networks are keys of caches.
+    # A misspelt key would silently leave a default. Frozen: networks are keys of caches.
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def refuse_bool(value: object) -> object:
-    """The value, but no bool: Python takes True for 1; a user who writes it made a mistake."""
+    """The value; ValueError for a bool, which Python takes for 0 or 1."""
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {shorten(value)}")
     return value
@@ -81,9 +81,9 @@ class Entry(Record):
 
 
 def define_once(entries: Mapping[Any, Entry]) -> list[dict[str, object]]:
-    """Each of the entries once, as plain data."""
-    once = {id(each): each for each in entries.values()}
-    return [each.definition() for each in once.values()]
+    """The entries as plain data, each of them once."""
+    once = {id(entry): entry for entry in entries.values()}
+    return [entry.definition() for entry in once.values()]
 
 
 def split_settings(text: str, where: str, example: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A mesh: which PEs of a node have links between them, where no switch joins them all."""
+"""Meshes: links between the PEs of a node that has no switch."""
 
 from typing import Annotated, Self
 
@@ -30,7 +30,7 @@ class Mesh(Record):
 
     @model_validator(mode="after")
     def _check_links(self) -> Self:
-        """The mesh, if its links go both ways, and somehow from each PE to each."""
+        """The mesh, if its links go both ways and connect all PEs."""
         count = len(self.links)
         for here, row in enumerate(self.links):
             if len(row) != count:

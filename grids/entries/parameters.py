@@ -8,7 +8,7 @@ that is not given keeps the system's (or the strategy's) own value.
 from grids.entries.machine_parameters import MACHINE
 from grids.entries.quantity import ABOVE_ZERO, BANDWIDTH, CAPACITY, LATENCY, MOST, SPEED, Parameter
 
-# What a clock can have told: beyond it a time is a slip of the pen, and sums of it overflow.
+# Times that a clock can measure: beyond, a time is a slip, and sums of it overflow.
 SECONDS = Parameter("this", "s", "a measured time", 1e-12, 1e9)
 
 _ALL = (
@@ -131,7 +131,7 @@ _ALL = (
     ),
 )
 
-# What `predict` prints of a configuration that follows from parameters: what to set in its place.
+# Derived numbers that `predict` prints, and the parameters to set in their place.
 FOLLOWS = {
     "group_latency": "intra_latency or inter_latency",
     "group_bandwidth": "intra_bandwidth or inter_bandwidth",
@@ -144,13 +144,13 @@ FOLLOWS = {
 
 PARAMETERS = {parameter.name: parameter for parameter in _ALL}
 
-# By one fact each, so that who asks for it names no parameter.
-DEFAULTS = {each.name: each.default for each in _ALL if each.default is not None}
-LAYERED = tuple(each.name for each in _ALL if each.layered)
-FREE = tuple(each.name for each in _ALL if each.free)
-GIVEN = tuple(each.name for each in _ALL if not each.chosen)
-# Counts that decide how layers are laid out; bytes an item are a choice of precision, at which
-# layers were measured, too: no small change of them is felt as such.
+# Subsets by one property, so that callers name no parameter.
+DEFAULTS = {row.name: row.default for row in _ALL if row.default is not None}
+LAYERED = tuple(row.name for row in _ALL if row.layered)
+FREE = tuple(row.name for row in _ALL if row.free)
+GIVEN = tuple(row.name for row in _ALL if not row.chosen)
+# Counts that decide how layers are laid out, and bytes an item, which belong to a precision: no
+# derivative is taken in them.
 DISCRETE = ("pe", "group", "segments", "max_global_batch", "delta")
-# What derivatives are taken in; `kernels.places` has where each stands.
-CONTINUOUS = tuple(each.name for each in _ALL if each.name not in DISCRETE)
+# Parameters that derivatives are taken in; `kernels.places` has their places in a case.
+CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)

@@ -1,7 +1,7 @@
-"""Quantities: what a number of a machine or a spec is, and how it is read and written.
+"""Quantities: the numbers of a machine or a spec, and how they are read and written.
 
 A `Parameter` is a row of grids/entries/parameters.py; a `Scale` knows the usual size of a machine's
-quantity, a `Prior` what is known of a parameter that nobody measured.
+quantity, a `Prior` the spread of a parameter that nobody measured.
 """
 
 import math
@@ -25,9 +25,9 @@ MOST = 2.0**40
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of a machine's quantity, from `low` to `high`, by which a forgotten unit is noticed.
+    """The usual size of a machine's quantity, from `low` to `high`: outside, a unit was forgotten.
 
-    `inter_bandwidth: 25` means 25 GB/s, and would be read as 25 B/s; "25 B/s" is meant as written.
+    `inter_bandwidth: 25` means 25 GB/s and would be read as 25 B/s; "25 B/s" is taken as written.
     """
 
     noun: str
@@ -37,10 +37,10 @@ class Scale:
     customary: str  # the unit that people think in
 
     def read(self, value: object, where: str = "") -> float:
-        """The value in SI units; one without a unit must be of the quantity's size, or 0."""
+        """The value in SI units; without a unit it must be of the usual size, or 0."""
         number = parse_quantity(value, self.unit, where)
         if number > 0 and not self.low <= number <= self.high and not has_unit(value):
-            # A small number lacks the customary unit; of a large one there is no guess.
+            # A small number probably lacks the customary unit; for a large one there is no guess.
             meant = f"{number:g} {self.customary}" if number < 1e5 else EXAMPLES[self.unit]
             raise InputError(
                 f"{number:g} {self.unit} is not a plausible {self.noun}",
@@ -55,7 +55,7 @@ class Scale:
         return number if usual else f"{number!r} {self.unit}"
 
 
-LATENCY = Scale("latency", "s", 0, 1, "us")  # [9 us to 3 ms]; here it is the high one that tells
+LATENCY = Scale("latency", "s", 0, 1, "us")  # [9 us to 3 ms]; here only the high end shows a slip
 BANDWIDTH = Scale("bandwidth", "B/s", 1e6, 1e18, "GB/s")  # [12.5 GB/s to 3.35 TB/s]
 SPEED = Scale("speed", "FLOP/s", 1e9, 1e21, "TFLOP/s")  # [15.7 to 67 TFLOP/s]
 CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")  # [16 to 80 GB]
@@ -63,7 +63,7 @@ CAPACITY = Scale("memory", "B", 1e6, 1e18, "GB")  # [16 to 80 GB]
 
 @dataclass(frozen=True)
 class Prior:
-    """What is known of a parameter before any run of a machine.
+    """Knowledge of a parameter before any run of a machine.
 
     median, and spread: standard deviation of the logarithm, 0.7 for a factor of two; by precision.
     """
@@ -74,7 +74,7 @@ class Prior:
 
 
 def same_in_all(median: float, spread: float, source: str) -> Prior:
-    """The prior of what a precision does not change."""
+    """The prior of a parameter that does not depend on the precision."""
     return Prior(dict.fromkeys(PRECISIONS, median), dict.fromkeys(PRECISIONS, spread), source)
 
 
@@ -82,12 +82,12 @@ def same_in_all(median: float, spread: float, source: str) -> Prior:
 class Parameter:
     """A number with its unit and bounds.
 
-    whole: a count. scale: its usual size, where one without a unit is suspect. default: its value
-    where neither system nor strategy says anything. layered: what layers take, or how they are
-    split, depends on it, so that they are reduced anew for each of its values. free: it may also be
-    fixed; else it is an axis of every cube. chosen: a user chooses it for each training; else it is
-    given, as a machine's bandwidth is. oracle: the only one that knows it, None: both do.
-    prior: of a machine that nobody measured, by the system's precision.
+    whole: a count. scale: its usual size, for values without a unit. default: its value where
+    neither system nor strategy states one. layered: the layers' times or their split depend on it,
+    so that they are reduced anew for each of its values. free: a spec may fix it; else it is an
+    axis of every cube. chosen: users choose it for each training; else it is a property, as a
+    machine's bandwidth. oracle: the only one that has it; None: both. prior: for a machine that
+    nobody measured, by the system's precision.
     """
 
     name: str

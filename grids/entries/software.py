@@ -18,8 +18,8 @@ SoftwareName = Literal["plain", "ddp"]
 class Software:
     """A way of sending gradients.
 
-    parameters: values in the place of their priors' medians. settled: those among them of which
-    nothing is left to draw.
+    parameters: values that replace medians of priors. settled: parameters among them that are
+    certain.
     """
 
     meaning: str

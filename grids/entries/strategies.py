@@ -25,7 +25,7 @@ MEANING = {
     "data+pipeline": "pipeline inside a replica, data across replicas",
     "data+filter": "filter inside a replica, data across replicas",
     "data+channel": "channel inside a replica, data across replicas",
-    "placement": "operators placed on PEs of a node, and messages between them; segments, if set",
+    "placement": "operators on PEs of a node, messages between them; in segments",
     "data+placement": "placement inside a replica, data across replicas",
 }
 

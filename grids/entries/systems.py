@@ -22,18 +22,18 @@ from grids.reading.units import parse_quantity
 
 MOST_LEVELS = 16
 
-# What `NAME:key=value` may set of a system, and labels say behind its name, in this order.
+# Keys that `NAME:key=value` may set, in the order of labels.
 SETTINGS = ("precision", "software")
 
 
 def _serialise_with(scale: Scale) -> PlainSerializer:
-    """As `scale` reads it, where a definition is plain data."""
+    """The serialiser that writes a quantity in JSON as `scale` reads it."""
     return PlainSerializer(scale.write, when_used="json")
 
 
 Positive = Field(gt=0.0)
 Number = BeforeValidator(partial(parse_quantity, unit="1", where=""))
-# With the scale itself, by which a quantity's unit is known.
+# Annotated with the scale, from which grids/entries/yamltext.py takes the unit.
 Seconds = Annotated[
     float, LATENCY, BeforeValidator(LATENCY.read), _serialise_with(LATENCY), Field(ge=0.0)
 ]
@@ -59,7 +59,7 @@ class TensorPeaks(Record):
 
 
 class ProcessingElement(Record):
-    """One PE: what a layer's time and a replica's memory are held against."""
+    """One PE: its speed and its memory."""
 
     name: Name = Field(description="The PE as people call it. From: nvidia-smi -L.")
     # Any system with this device shares the profiles of models.
@@ -97,7 +97,7 @@ class Level(Link):
 
     name: Name = Field(description="what it is called")
     pes: Count = Field(description="PEs that it spans")
-    # What leaves a node are its links: of the node it is 1.
+    # Of the node itself it is 1: its links are what leaves it.
     oversubscription: Contended = Field(
         default=1.0,
         description="what its nodes' links carry over what its own links to the next level carry",
@@ -176,7 +176,7 @@ class System(Entry):
     def peak(self) -> float:
         """Peak of a PE in the system's precision [FLOP/s]."""
         peak = _find_peak(self.pe, self.precision)
-        assert peak is not None  # else there were no such system
+        assert peak is not None  # `_check_precision` refuses such a system
         return peak
 
     @property
@@ -195,12 +195,14 @@ class System(Entry):
         return {key: value for key, value in super().definition().items() if key not in unstated}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The machine with other settings than its own, which its name then says.
+        """The machine with these settings, which its name then states.
 
-        Its own settings, asked for, change nothing: one machine has one label. ValidationError:
-        it cannot be so.
+        Settings that it already has change nothing: one machine has one label. ValidationError
+        where the machine cannot have them.
         """
-        others = {key: each for key, each in settings.items() if each != getattr(self, key)}
+        others = {
+            key: setting for key, setting in settings.items() if setting != getattr(self, key)
+        }
         if not others:
             return self
         machine, stated = self._split_name()
@@ -211,9 +213,9 @@ class System(Entry):
         )
 
     def _split_name(self) -> tuple[str, dict[str, str]]:
-        """The machine, and the settings that the name says."""
+        """The machine, and the settings that its name states."""
         machine, colon, label = self.name.rpartition(":")
-        settings = [each.partition("=") for each in label.split(",")]
+        settings = [part.partition("=") for part in label.split(",")]
         if not colon or any(key not in SETTINGS for key, _, _ in settings):
             return self.name, {}
         return machine, {key: value for key, _, value in settings}
@@ -254,13 +256,13 @@ class System(Entry):
     @model_validator(mode="after")
     def _check_precision(self) -> Self:
         """The system, if its PEs have a peak in its precision, and its name no other settings."""
-        asked, stated = self.precision, self._split_name()[1]
-        if _find_peak(self.pe, asked) is None:
+        wanted, stated = self.precision, self._split_name()[1]
+        if _find_peak(self.pe, wanted) is None:
             raise ValueError(
-                f"precision: {format_text(self.pe.name)} has no peak for {asked}, only for "
-                f"{', '.join(each for each in PRECISIONS if _find_peak(self.pe, each))}; "
-                f"where it has one, write 'tensor_peaks: {{{asked}: ... TFLOP/s}}' under 'pe': "
-                f"its dense peak in {PRECISIONS[asked].peak}"
+                f"precision: {format_text(self.pe.name)} has no peak for {wanted}, only for "
+                f"{', '.join(name for name in PRECISIONS if _find_peak(self.pe, name))}; "
+                f"where it has one, write 'tensor_peaks: {{{wanted}: ... TFLOP/s}}' under 'pe': "
+                f"its dense peak in {PRECISIONS[wanted].peak}"
             )
         for key, value in stated.items():
             if value != getattr(self, key):
@@ -272,7 +274,7 @@ class System(Entry):
 
 
 def _find_peak(pe: ProcessingElement, precision: PrecisionName) -> float | None:
-    """Peak of a PE [FLOP/s], None where it has none in this precision."""
+    """Peak of a PE [FLOP/s]; None where it has none in this precision."""
     if precision == "fp32":
         return pe.peak_flops
     peak: float | None = getattr(pe.tensor_peaks, precision, None)

@@ -1,4 +1,4 @@
-"""Entries as YAML text: what a file of the entry looks like, an explanation above each key."""
+"""Entries as YAML text with comments, which reads back as the same entry."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -58,7 +58,7 @@ def _list_keys(form: type[Record]) -> list[str]:
 
 
 def _explain_field(field: FieldInfo) -> list[str]:
-    """What a key means; of a record on one line, what its parts mean, too."""
+    """The meaning of a key; for a record on one line, the meanings of its parts, too."""
     form = None if _fills_lines(field) else _find_part(field, _is_record)
     parts = {key: form.model_fields[key].description for key in _list_keys(form)} if form else {}
     explained = [f"  {key}: {text}" for key, text in parts.items() if text]
@@ -77,7 +77,7 @@ def _write_value(key: str, field: FieldInfo, value: Any, notes: Notes) -> list[s
         return [f"{key}:", *(_write_item(name, part, notes) for name, part in value.items())]
     readable = _make_readable(field, value)
     if isinstance(readable, list) and readable:
-        return [f"{key}:", *(f"  - {_write_flow(each)}" for each in readable)]
+        return [f"{key}:", *(f"  - {_write_flow(item)}" for item in readable)]
     return [f"{key}: {_write_flow(readable)}"]
 
 
@@ -87,12 +87,12 @@ def _write_item(name: str, value: object, notes: Notes) -> str:
 
 
 def _fills_lines(field: FieldInfo) -> bool:
-    """Whether a key's value is a record with each part in a line of its own."""
+    """Whether a key's value is a record that is written in several lines."""
     return field.is_required() and _is_record(field.annotation)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what our reader, unlike YAML 1.1, would take for a number."""
+    """Quotes texts that our reader, unlike YAML 1.1, would take for a number."""
 
 
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
@@ -111,7 +111,7 @@ def _make_readable(field: FieldInfo, value: Any) -> Any:
     """The value with units on quantities, in as many digits as it takes to read it back."""
     form, scale = _find_part(field, _is_record), _find_part(field, _is_scale)
     if isinstance(value, list):
-        return [_make_readable(field, each) for each in value]
+        return [_make_readable(field, item) for item in value]
     if isinstance(value, Mapping):
         known = [key for key in _list_keys(form) if key in value]
         return {key: _make_readable(form.model_fields[key], value[key]) for key in known}
@@ -120,7 +120,7 @@ def _make_readable(field: FieldInfo, value: Any) -> Any:
 
 def _write_exactly(number: float, unit: str) -> str:
     """A quantity as `format_quantity` writes it, but with all of its digits."""
-    size, prefix = next((each for each in PREFIXES if number >= each[0]), (1.0, ""))
+    size, prefix = next((step for step in PREFIXES if number >= step[0]), (1.0, ""))
     scaled = (Decimal(repr(number)) / Decimal(repr(size))).normalize()
     usual = number == 0 or size <= number < 1e6 * size
     return f"{scaled:f} {prefix}{unit}" if usual else f"{number!r} {unit}"
@@ -141,7 +141,9 @@ def _is_scale(part: object) -> bool:
 def _find_part(field: FieldInfo, is_wanted: Callable[[object], bool]) -> Any:
     """The first part of a field's type that is wanted, None where there is none."""
     parts = (field.annotation, *field.metadata)
-    return next((part for each in parts for part in _walk(each) if is_wanted(part)), None)
+    return next(
+        (part for annotation in parts for part in _walk(annotation) if is_wanted(part)), None
+    )
 
 
 def _walk(annotation: object) -> Iterator[object]:

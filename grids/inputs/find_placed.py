@@ -6,12 +6,13 @@ network: of Inception-v3 on two PEs of a DGX-1 it finds 1.383, and the program 1
 
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
+from grids.entries.systems import System
 from grids.graphs.from_models import make_graph
 from grids.graphs.graph import Graph
 from grids.graphs.links import Links, link_devices
@@ -27,6 +28,8 @@ from grids.placing.schedule import Plan
 from grids.placing.solve import search_piped, search_plan
 from kernels.formulas import time_layers
 
+# Plans that a process keeps.
+KEPT = 64
 # Samples of a segment for which layers are placed: seconds and bytes a sample are the same for all,
 # but launches and start-ups weigh less the more there are.
 BATCH = 32
@@ -53,9 +56,8 @@ class FoundGroups:
     def find(self, devices: int, segments: int = 1) -> PlacedGroup:
         """The group of so many devices, of a step in so many segments."""
         if (devices, segments) not in self.known:
-            links = link_devices(self.workload.system, devices)
-            plan = self._search(links, segments)
-            self.known[devices, segments] = self._describe(plan, links, segments)
+            plan = search_devices(self.graph, self.workload.system, devices, segments)
+            self.known[devices, segments] = self._describe(plan, devices, segments)
         return self.known[devices, segments]
 
     @cached_property
@@ -82,21 +84,10 @@ class FoundGroups:
     def _item_bytes(self) -> float:
         return float(PRECISIONS[self.workload.system.precision].item)
 
-    def _search(self, links: Links, segments: int) -> Plan:
-        """The best plan that is met; of several segments, from placements of fewer of them."""
-        whole = pose_problem(self.graph, links)
-        if segments == 1:
-            return search_plan(whole)
-        fewer = {self.find(len(links), count).device for count in (1, segments // 2)}
-        piped = Piped(whole, self._unroll(links, segments))
-        return search_piped(piped, [*sorted(fewer), *place_stages(whole)])
-
-    def _unroll(self, links: Links, segments: int) -> Problem:
-        return pose_problem(unroll_graph([self.graph] * segments), links)
-
-    def _describe(self, plan: Plan, links: Links, segments: int) -> PlacedGroup:
+    def _describe(self, plan: Plan, devices: int, segments: int) -> PlacedGroup:
         """The group of a plan: how often layers and messages are on its critical path."""
-        problem, layers = self._unroll(links, segments), len(self.graph)
+        links = link_devices(self.workload.system, devices)
+        problem, layers = _unroll(self.graph, links, segments), len(self.graph)
         device = plan.placement * segments
         forward, backward = (
             trace_path(problem, durations, device, starts)
@@ -116,6 +107,25 @@ class FoundGroups:
             messages=float(startups / node.latency if node.latency else 0.0),
             items=float(seconds * node.bandwidth) / (BATCH * self._item_bytes),
         )
+
+
+# A question makes several grids of one configuration: what is the same for them is searched once.
+@lru_cache(maxsize=KEPT)
+def search_devices(graph: Graph, system: System, devices: int, segments: int) -> Plan:
+    """The best plan that is met; of several segments, from placements of fewer of them."""
+    links = link_devices(system, devices)
+    whole = pose_problem(graph, links)
+    if segments == 1:
+        return search_plan(whole)
+    counts = (1, segments // 2)
+    fewer = {search_devices(graph, system, devices, count).placement for count in counts}
+    piped = Piped(whole, _unroll(graph, links, segments))
+    return search_piped(piped, [*sorted(fewer), *place_stages(whole)])
+
+
+def _unroll(graph: Graph, links: Links, segments: int) -> Problem:
+    """The problem of all segments, one after another, without memory."""
+    return pose_problem(unroll_graph([graph] * segments), links)
 
 
 def _count_runs(path: CriticalPath, layers: int) -> tuple[int, ...]:

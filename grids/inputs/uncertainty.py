@@ -34,9 +34,9 @@ ROOFLINE_SPREAD = 0.17
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is not known of a model on a machine. calibrated: None where nothing was measured.
+    """A model on a machine, and what was measured of it. calibrated: None where nothing was.
 
-    of_sequences: whether its products are those of sequences, of which images per second say
+    of_sequences: whether its products are those of sequences, about which images per second say
     nothing. assumed: whether its profile leaves open how it was taken.
     """
 
@@ -53,7 +53,7 @@ class Unknown:
 
     @property
     def serial_spread(self) -> float:
-        """Of the logarithm of the model's time on one PE."""
+        """Spread of the logarithm of the model's time on one PE."""
         if self.calibrated is None:
             return self.prior_spread
         if self.calibrated.has_run:

@@ -40,22 +40,23 @@ class Architecture(Entry):
     rank: Literal[1, 2, 3]
     layers: Annotated[Steps, Field(min_length=1)] | None = None
     family: Family | None = None
-    # For each of them the layers are inferred once more.
+    # Few: reading the file infers the layers once for each.
     profiles: Annotated[tuple[Profile, ...], Field(max_length=16)] = ()
     customary: str | None = None  # the data set for which its size is usually quoted
-    # The first ones, which spatial groups divide; behind them the parts are gathered. None: all.
+    # How many of the first layers spatial groups divide; the parts are gathered behind them. None:
+    # all.
     spatial_layers: Count | None = None
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
-        """The architecture, if it says its steps in one way."""
+        """The architecture, if it has either layers or a family."""
         if (self.layers is None) == (self.family is None):
             raise ValueError("expected either 'layers' or 'family', got both or neither")
         return self
 
     @model_validator(mode="after")
     def _check_profiles(self) -> Self:
-        """The architecture, if every shape that was measured fits it."""
+        """The architecture, if the measured shapes fit it."""
         for index, profile in enumerate(self.profiles):
             try:
                 # Whether a shape fits depends on no number of targets.
@@ -66,12 +67,12 @@ class Architecture(Entry):
 
     @property
     def steps(self) -> Steps:
-        """The network's steps, as they are written or as its family writes them."""
+        """The network's steps: its layers, or those of its family."""
         return self.layers or (self.family.write_steps() if self.family else ())
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the network itself: the same whatever its title, source and profiles say."""
+        """A digest of the network itself: title, source and profiles do not change it."""
         network = self.model_dump(
             mode="json", include={"rank", "layers", "family", "spatial_layers"}, exclude_none=True
         )
@@ -79,7 +80,7 @@ class Architecture(Entry):
 
     @property
     def own_dataset(self) -> Dataset | None:
-        """An architecture brings no data set of its own; a file of ParaDL's does."""
+        """None: a file of ParaDL's brings a data set, an architecture does not."""
         return None
 
     def table(self, dataset: Dataset) -> LayerTable:
@@ -89,26 +90,26 @@ class Architecture(Entry):
     def layers_for(self, shape: tuple[int, ...], targets: int) -> LayerTable:
         """The layers for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
         if len(shape) - 1 != self.rank:
-            raise ShapeError(f"{self.name} takes {_tell_misfit(self.rank, len(shape) - 1)}")
+            raise ShapeError(f"{self.name} takes {_describe_misfit(self.rank, len(shape) - 1)}")
         return _infer_once(self, shape, targets)
 
     def profile(
         self, dataset: Dataset, device: str, precision: PrecisionName | None = None
     ) -> Profile | None:
-        """The measurement that comes nearest to the data set's samples.
+        """The measurement nearest to the data set's samples.
 
-        With a precision, of those alone that were taken in it or do not state theirs.
+        precision: only measurements in it, or of no stated precision; None: all.
         """
         return find_nearest_profile(self.profiles, device, dataset.shape, precision)
 
     def profiles_on(self, device: str) -> tuple[Profile, ...]:
         """The measurements on a device."""
-        return tuple(each for each in self.profiles if each.device == device)
+        return tuple(profile for profile in self.profiles if profile.device == device)
 
     def seconds(
         self, dataset: Dataset, device: str, precision: PrecisionName | None = None
     ) -> Floats | None:
-        """Measured FW_l + BW_l a sample [G] on a device, None where it was not measured."""
+        """Measured FW_l + BW_l a sample [G] on a device; None where nobody measured it."""
         profile = self.profile(dataset, device, precision)
         if profile is None:
             return None
@@ -118,24 +119,24 @@ class Architecture(Entry):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Nothing is odd about what was validated; a file of ParaDL's may be."""
+        """None: what is odd about an architecture is refused; files of ParaDL's have warnings."""
         return ()
 
     @property
     def mask(self) -> None:
-        """Each strategy chooses the layers it splits; a file of ParaDL's may say which."""
+        """None: strategies choose the layers that they split; a file of ParaDL's may list them."""
         return None
 
 
-def _tell_misfit(rank: int, got: int) -> str:
-    """What samples of another rank should have been, in words."""
+def _describe_misfit(rank: int, got: int) -> str:
+    """The samples that fit, and those that came."""
     if rank == 1:
         return f"sequences, [C, length], got samples of {got} spatial dimensions"
     return f"samples of {rank} spatial dimensions, got {got}"
 
 
-@lru_cache(maxsize=256)  # a measured time is spread over the layers of each sweep's every part
+@lru_cache(maxsize=256)  # every part of a sweep spreads measured times over the layers
 def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
-    """The layers of a model for one shape, kept for who asks again."""
+    """The layers of a model for one shape, kept for the next caller."""
     table = infer_layers(model.name, model.steps, shape, targets)
     return replace(table, spatial_layers=model.spatial_layers)

@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from grids.entries.entry import Count, Name
 from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Own, Passage, Stream
+from grids.models.tensors import Counts, Passage, Stream
 from grids.reading.errors import InputError, ShapeError
 
 
@@ -92,18 +92,20 @@ class Attention(BuildingSettings):
         """A sum of each query with each key, of which a vector makes a score."""
         query = _project(site, f"{name}.query", x, width, bias=False)
         key = _project(site, f"{name}.key", memory, width, bias=False)
-        asked, read = x.tensor.extents[0], memory.tensor.extents[0]
-        pairs = make_sequence(asked, read * width)
-        own = Own(biases=width if self.normalise else 0, besides=key.tensor.items)
-        total = site.add(f"{name}.sum", "add", Passage(query.tensor, pairs, own=own), query, key)
+        queries, keys = x.tensor.extents[0], memory.tensor.extents[0]
+        pairs = make_sequence(queries, keys * width)
+        counts = Counts(biases=width if self.normalise else 0, besides=key.tensor.items)
+        total = site.add(
+            f"{name}.sum", "add", Passage(query.tensor, pairs, counts=counts), query, key
+        )
         hidden = site.add(f"{name}.tanh", "tanh", _keep_sizes(total), total)
-        own = Own(
+        counts = Counts(
             weights=width,
             biases=int(self.normalise),  # the length of v
             flops=2 * pairs.items,
             width=(width, 1),
         )
-        passage = Passage(pairs, make_sequence(asked, read), own=own)
+        passage = Passage(pairs, make_sequence(queries, keys), counts=counts)
         scores = site.add(f"{name}.scores", "matmul", passage, hidden)
         weights = site.add(f"{name}.softmax", "softmax", _keep_sizes(scores), scores)
         return _collect(site, f"{name}.context", weights, memory, heads=1)
@@ -121,25 +123,29 @@ def _keep_sizes(x: Stream) -> Passage:
 
 def _compare(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Stream:
     """T x S scores a head: each position's features with those of each position of `other`."""
-    asked, features = expect_sequence(name, x.tensor)
-    read, theirs = expect_sequence(name, other.tensor)
-    if features != theirs:
+    queries, features = expect_sequence(name, x.tensor)
+    keys, others = expect_sequence(name, other.tensor)
+    if features != others:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor}: features differ")
     depth = _split_heads(name, features, heads)
-    own = Own(flops=2 * asked * read * features, width=(depth, read), besides=other.tensor.items)
-    passage = Passage(x.tensor, make_sequence(asked, heads * read), own=own)
+    counts = Counts(
+        flops=2 * queries * keys * features, width=(depth, keys), besides=other.tensor.items
+    )
+    passage = Passage(x.tensor, make_sequence(queries, heads * keys), counts=counts)
     return site.add(name, "matmul", passage, x, other)
 
 
 def _collect(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Stream:
     """T x d a head: the features of the positions of `other`, in the measure of T x S weights."""
-    asked, scores = expect_sequence(name, x.tensor)
-    read, features = expect_sequence(name, other.tensor)
-    if scores != heads * read:
+    queries, scores = expect_sequence(name, x.tensor)
+    keys, features = expect_sequence(name, other.tensor)
+    if scores != heads * keys:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor} in {heads} heads")
     depth = _split_heads(name, features, heads)
-    own = Own(flops=2 * asked * read * features, width=(read, depth), besides=other.tensor.items)
-    passage = Passage(x.tensor, make_sequence(asked, features), own=own)
+    counts = Counts(
+        flops=2 * queries * keys * features, width=(keys, depth), besides=other.tensor.items
+    )
+    passage = Passage(x.tensor, make_sequence(queries, features), counts=counts)
     return site.add(name, "matmul", passage, x, other)
 
 

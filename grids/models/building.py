@@ -1,4 +1,4 @@
-"""Steps that build their layers themselves, of one tensor or of several that the network has."""
+"""Steps that build several layers, or layers that read several tensors."""
 
 from abc import abstractmethod
 from typing import Protocol
@@ -9,20 +9,20 @@ from grids.reading.errors import InputError
 
 
 class Site(Protocol):
-    """Where layers are built: the network as far as it stands. `targets`: outputs to learn."""
+    """The network as far as it is built. `targets`: outputs to learn."""
 
     @property
     def targets(self) -> int: ...
 
     def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
-        """What comes out of a new layer of a kind that reads `inputs`."""
+        """The output of a new layer of a kind that reads `inputs`."""
         ...
 
     def look_up(self, name: str, reference: str) -> Stream:
-        """What an earlier step gives that the step `name` refers to; InputError: there is none."""
+        """The output of an earlier step, which `name` refers to; InputError where there is none."""
         ...
 
-    def tell_weights(self, x: Stream) -> tuple[str | None, int]:
+    def find_table(self, x: Stream) -> tuple[str | None, int]:
         """The kind of the layer that made a tensor, and its weights; None, 0: the sample."""
         ...
 
@@ -32,7 +32,7 @@ class BuildingSettings(Settings):
 
     @abstractmethod
     def build(self, name: str, x: Stream, site: Site) -> Stream:
-        """What comes out of the step's layers, which are built; InputError, ShapeError: misfits."""
+        """Build the layers and return their output; InputError, ShapeError: they do not fit."""
 
 
 def expect_sequence(name: str, x: Tensor) -> tuple[int, int]:

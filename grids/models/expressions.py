@@ -120,7 +120,7 @@ def _evaluate(node: ast.expr, names: Names) -> Any:
         case ast.Attribute(value, attr):
             return _take_key(_evaluate(value, names), attr)
         case ast.Call(ast.Name(id=function), arguments, []) if function in _FUNCTIONS:
-            return _FUNCTIONS[function](*(_evaluate(each, names) for each in arguments))
+            return _FUNCTIONS[function](*(_evaluate(argument, names) for argument in arguments))
     raise ValueError(f"{type(node).__name__} is no arithmetic of numbers")
 
 
@@ -154,7 +154,7 @@ def _compute(operation: ast.operator, left: object, right: object) -> int | floa
 
 
 def _take_key(value: object, key: str) -> object:
-    """What a mapping has behind a key: `stage.filters`."""
+    """The value of a mapping's key: `stage.filters`."""
     if not isinstance(value, dict) or key not in value:
         raise ValueError(f"{shorten(value)} has no {key}")
     return value[key]

@@ -55,7 +55,10 @@ class Family(Record):
         """The name with all settings, those by default too."""
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             return value
-        name, given = value["name"], {key: each for key, each in value.items() if key != "name"}
+        name, given = (
+            value["name"],
+            {key: setting for key, setting in value.items() if key != "name"},
+        )
         if name not in list_families():
             raise InputError.unknown("family", name, list_families())
         return {"name": name} | fill_settings(load_family(name).settings, given, {}, _join_keys)
@@ -77,7 +80,7 @@ class Family(Record):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Each of the catalogue's families with its settings; a file's, with any."""
+        """The catalogue's families with their settings; a file's family with any settings."""
         file = {"properties": {"name": {"type": "string", "pattern": r"/|\.ya?ml$"}}}
         forms = [_describe(name, load_family(name)) for name in list_families()]
         return {"type": "object", "required": ["name"], "anyOf": [*forms, file]}

@@ -1,4 +1,4 @@
-"""How a sample flows through a network: what follows from which layer reads which.
+"""The flow of a sample through a network: what crosses a cut, what is kept, how deep it is.
 
 Layers stand in an order in which a sample meets them, and read layers before them: `inputs` has the
 positions of the layers that made what each of them reads, -1 for the sample.
@@ -53,7 +53,7 @@ def find_depth(inputs: Sequence[Sequence[int]], multiplying: Flags) -> int:
     """
     depths = [0] * (len(inputs) + 1)  # the sample's stands last
     for layer, positions in enumerate(inputs):
-        depths[layer] = max(depths[each] for each in positions) + int(multiplying[layer])
+        depths[layer] = max(depths[position] for position in positions) + int(multiplying[layer])
     assert depths[SAMPLE] == 0
     return max(depths)
 

@@ -20,6 +20,11 @@ Names = Mapping[str, object]
 Where = Callable[[KeyPath], str]
 
 
+def go_below(where: Where, *keys: str | int) -> Where:
+    """How messages call the places below these keys."""
+    return lambda path: where((*keys, *path))
+
+
 def fill_settings(form: Form, given: object, names: Names, where: Where) -> dict[str, object]:
     """The given settings, with defaults for the others; InputError: unknown, or missing.
 
@@ -39,13 +44,11 @@ def _fill_one(
 ) -> object:
     """One setting: as it is given, or by default."""
 
-    def below(path: KeyPath) -> str:
-        return where((key, *path))
-
     if key in given:
-        return _fill_items(form, given[key], below) if isinstance(form, list) else given[key]
+        items = isinstance(form, list)
+        return _fill_items(form, given[key], go_below(where, key)) if items else given[key]
     if is_required(form):
-        raise InputError("this key is missing", where=below(()))
+        raise InputError("this key is missing", where=where((key,)))
     return fill_in(form, names) if isinstance(form, str) else form
 
 
@@ -56,8 +59,8 @@ def _fill_items(form: list[Any], given: object, where: Where) -> object:
     if not isinstance(given, list):
         raise InputError(f"expected a list, got {shorten(given)}", where=where(()))
     return [
-        fill_settings(form[0], item, {}, lambda path, at=at: where((at, *path)))
-        for at, item in enumerate(given)
+        fill_settings(form[0], item, {}, go_below(where, position))
+        for position, item in enumerate(given)
     ]
 
 

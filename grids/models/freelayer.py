@@ -1,7 +1,7 @@
-"""A layer of which only its counts are known: `free: {flops: 2e9, weights: 1e6, outputs: 512}`.
+"""A layer given by its counts: `free: {flops: 2e9, weights: 1e6, outputs: 512}`.
 
-For what has no word of its own. Nothing is known of its inside, so that no group can split it: by
-every group but a pipeline each PE runs all of it.
+For layers without a word of their own. Their inside is not known, so that no group can split them:
+in every group but a pipeline each PE runs all of it.
 """
 
 from typing import Annotated
@@ -19,10 +19,10 @@ OutputSizes = Annotated[tuple[Count, ...], Field(min_length=1, max_length=4), Ta
 
 
 class Free(LayerSettings):
-    """Operations forward, a sample; weights; items that it reads and makes, a sample.
+    """Forward operations a sample, weights, and items in and out a sample.
 
-    inputs: those that come in, where nothing is said. outputs: their number, or C x extents; the
-    sizes of what comes in, where nothing is said.
+    inputs: all items that come in, unless given. outputs: their number, or C x extents; the sizes
+    that come in, unless given.
     """
 
     flops: Amount
@@ -34,11 +34,11 @@ class Free(LayerSettings):
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         y = self._find_output(layer, x, targets)
         inputs = float(x.items) if self.inputs is None else self.inputs
-        counts = Counts(inputs, self.weights, self.biases, self.flops)
+        counts = Counts(inputs=inputs, weights=self.weights, biases=self.biases, flops=self.flops)
         return Passage(x, y, counts=counts)
 
     def _find_output(self, layer: str, x: Tensor, targets: int) -> Tensor:
-        """What goes out, of the rank of what comes in."""
+        """The output, of the input's rank."""
         if self.outputs is None:
             return x
         if self.outputs == "targets" or isinstance(self.outputs, int):

@@ -1,11 +1,11 @@
-"""Kinds of layers: how each computes, what it holds, and how a group may split it.
+"""Kinds of layers: how they compute, what they keep, and how a group may split them.
 
 All that the oracle knows of a kind stands in its class here; the words of steps, the names in
-ParaDL's files and the flags of the layer table follow from `KINDS`. A kind that is element-wise is
-a row of `KINDS`; one that computes otherwise is a class, too; one with settings of its own has them
-in grids/models/steps.py. A further fact of kinds is an attribute of `Kind`, with the value of
-element-wise layers, and of the classes that differ. What is kept for the backward pass follows from
-three of them in grids/models/flow.py.
+ParaDL's files and the flags of the layer table follow from `KINDS`. An element-wise kind is a row
+of `KINDS`; one that computes otherwise is a class, too; one with settings has them in
+grids/models/steps.py. A further fact about kinds is an attribute of `Kind` with the value of
+element-wise layers, set again by classes that differ. grids/models/flow.py derives from three of
+them what is kept for the backward pass.
 """
 
 import math
@@ -17,7 +17,7 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of layer; as it stands, one that computes each item from the items in its place.
+    """A kind of layer; by default element-wise: each item comes from the items in its place.
 
     steps: the words that make such a layer in an architecture, none where a larger step ends in
     one. prefixes: how the names of such layers begin in ParaDL's files.
@@ -31,28 +31,28 @@ class Kind:
     multiplies: ClassVar[bool] = False
     # A kernel slides over the extents: a spatial group may split them, with a halo if K > 1.
     windowed: ClassVar[bool] = False
-    # Groups split its filters or channels, unless they are told otherwise.
+    # Groups split its filters or channels by default.
     divides: ClassVar[bool] = False
-    # Its kernel slides over what goes out: it makes several rows of one.
+    # Its kernel slides over the output: it makes several rows of one.
     spreads: ClassVar[bool] = False
-    # Nothing but its counts is known: no group splits it.
+    # Only its counts are known: no group splits it.
     opaque: ClassVar[bool] = False
     # It takes all items that come in as channels of one item each.
     flattens: ClassVar[bool] = False
-    # Its backward pass reads what came in.
+    # Its backward pass reads its input.
     keeps_input: ClassVar[bool] = False
-    # Its backward pass reads what went out. Computed in place, where nobody else needs the input.
+    # Its backward pass reads its output. It runs in place where nothing else needs the input.
     keeps_output: ClassVar[bool] = False
-    # What else its backward pass reads, whatever the precision [bytes an output item].
+    # Other bytes that its backward pass reads, in any precision [bytes an output item].
     remembered: ClassVar[int] = 0
-    # And in the precision of tensors [items an output item].
+    # Other items, in the precision of tensors [items an output item].
     carried: ClassVar[int] = 0
-    # Why no group can split its filters or channels, where none can.
+    # The reason why no group can split its filters or channels; empty where groups can.
     whole: ClassVar[str] = ""
 
     @property
     def elementwise(self) -> bool:
-        """Whether each item comes from the items in its place, and a step has nothing to set."""
+        """Whether each item comes from the items in its place."""
         return not self.multiplies and not self.windowed
 
     @property
@@ -68,7 +68,7 @@ class Kind:
         """|bi|, where the layer has biases at all."""
         return 0
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         """Forward operations a sample, of |w| weights, F x extents out (`y`; of a kind that
         spreads, C x extents in) and a kernel K.
 
@@ -82,7 +82,7 @@ class Pooling(Kind):
 
     windowed = True
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return math.prod(y) * math.prod(kernel)
 
 
@@ -105,13 +105,13 @@ class Normalisation(Kind):
 
 
 class Activation(Kind):
-    """A function whose slope follows from its value: ReLU's is 1 where it gave more than 0."""
+    """A function whose slope follows from its value: ReLU's is 1 where the output is above 0."""
 
     keeps_output = True
 
 
 class CurvedActivation(Kind):
-    """A function whose slope follows from its argument alone: GELU's values have two arguments."""
+    """A function whose slope takes its argument: two arguments give GELU the same value."""
 
     keeps_input = True
 
@@ -123,15 +123,15 @@ class Product(Kind):
 
 
 class Dropout(Kind):
-    """Items passed on or not, which is remembered: a byte an item."""
+    """Items that are passed on or dropped; a byte an item remembers which."""
 
-    # Not in place, as frameworks have it by default: behind a ReLU, whose backward pass reads its
+    # Not in place, as by default in frameworks: behind a ReLU, whose backward pass reads its
     # output, it could not be.
     remembered = 1
 
 
 class Multiplying(Kind):
-    """F filters with weights for all of C channels by K."""
+    """A product with weights: F filters of C channels by K."""
 
     multiplies = True
     keeps_input = True
@@ -144,76 +144,76 @@ class Multiplying(Kind):
 
 
 class FullyConnected(Multiplying):
-    """A matrix times one column of all items: each weight is used once."""
+    """A matrix times a column of all items: each weight is used once."""
 
     flattens = True
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return 2 * weights
 
 
 class Convolution(Multiplying):
-    """Each weight is used once for each position of the kernel."""
+    """A convolution: a weight is used once for each position of the kernel."""
 
     windowed = True
     divides = True
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return 2 * weights * math.prod(y[1:])
 
 
 class TransposedConvolution(Convolution):
-    """Each weight is used once for each position of what comes in."""
+    """A transposed convolution: a weight is used once for each position of the input."""
 
     spreads = True
 
 
 class FreeLayer(Multiplying):
-    """As its author counts it; it runs as matrix products do."""
+    """A layer with its author's counts; it runs as matrix products do."""
 
     opaque = True
 
 
 class Linear(Multiplying):
-    """Each weight is used once for each position: filters are columns of the matrix, channels rows.
+    """A matrix for each position: filters are its columns, channels its rows.
 
-    One matrix after the other is gathered, as convolutions are: of two in a row, Megatron-LM
-    (Shoeybi et al. 2019) would exchange once.
+    The output of every matrix is gathered, as that of convolutions is; Megatron-LM (Shoeybi et al.
+    2019) exchanges once for two in a row.
     """
 
     divides = True
 
-    def count_operations(self, weights: int, y: Sizes, kernel: Sizes) -> int:
+    def count_operations(self, weights: float, y: Sizes, kernel: Sizes) -> float:
         return 2 * weights * math.prod(y[1:])
 
 
 class MatrixProduct(Kind):
-    """A product of two tensors, or with a vector; steps say how many operations it has."""
+    """A product of two tensors, or with a vector; its step counts the operations."""
 
     multiplies = True
     keeps_input = True
-    whole = "both of its matrices are tensors, which are there whole"
+    whole = "both of its matrices are tensors, which every PE holds whole"
 
 
 class Recurrent(Kind):
-    """A matrix that multiplies what it gave at the position before.
+    """A matrix that multiplies its own output at the position before.
 
-    Its own products are in grids/models/recurrent.py. The gradients of its weights read what went
-    out, and the sums that come in need none.
+    grids/models/recurrent.py counts its products. The gradients of its weights read the output; the
+    sums that come in need not be kept.
     """
 
     multiplies = True
     keeps_output = True
-    whole = "each position reads all units of the one before, a gather a step"
+    whole = "each position reads all units of the one before, which would take a gather a step"
 
 
 class Gates(Kind):
-    """From sums to units, with a state that is carried from position to position, and kept."""
+    """Gates: units from sums, with a state that is carried from position to position, and kept."""
 
     keeps_input = True
     keeps_output = True
     carried = 1
-    whole = "each position reads all units of the one before, a gather a step"
+    whole = "each position reads all units of the one before, which would take a gather a step"
 
 
 class Softmax(Activation):
@@ -226,18 +226,18 @@ class Embedding(Kind):
     """Rows of a table."""
 
     keeps_input = True
-    whole = "each row of its table is looked up whole"
+    whole = "rows of its table are looked up whole"
 
 
 class SampledSoftmax(Kind):
-    """Scores of classes that are drawn."""
+    """Scores of drawn classes."""
 
     multiplies = True
     keeps_input = True
     whole = "classes are drawn from the whole table"
 
 
-# Where an activation's value says what its slope is: each is monotonous.
+# Monotonous activations: the value says what the slope is.
 BY_VALUE = ("relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "hardsigmoid", "hardtanh")
 BY_ARGUMENT = ("gelu", "silu", "mish", "hardswish")
 

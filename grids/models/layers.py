@@ -27,7 +27,7 @@ DIMENSIONS = 3  # d, h, w
 MOST_LAYERS = 5_000
 MOST_COUNT = 1e18
 
-# In words, what a layer may have too much of.
+# What each bounded column counts.
 COUNTED = {"x": "input items", "y": "output items", "w": "weights", "flops": "operations"}
 
 
@@ -55,8 +55,8 @@ class Layer:
     # chain, as in ParaDL's files, which reads the layer before it.
     inputs: tuple[int, ...] | None = None
     steps: float = 1.0  # products that wait for each other, as a recurrent layer's of each position
-    reads: float = 1.0  # how often its weights cross the memory, of once in each of three passes
-    # Of a table whose gradient has touched rows alone: weights that a sample looks up, and that are
+    reads: float = 1.0  # how often its weights cross the memory; 1: once in each of three passes
+    # Of a table whose gradient has only touched rows: weights that a sample looks up, and weights
     # drawn once a pass.
     looked_up: float = 0.0
     drawn: float = 0.0
@@ -99,9 +99,9 @@ class LayerTable:
         """The table of at least one layer, with measured seconds [G] where there are some."""
         _expect_countable(layers)
         columns = {
-            each.name: np.array([getattr(layer, each.name) for layer in layers], np.float64)
-            for each in fields(Layer)
-            if each.name not in ("name", "kind", "inputs")
+            field.name: np.array([getattr(layer, field.name) for layer in layers], np.float64)
+            for field in fields(Layer)
+            if field.name not in ("name", "kind", "inputs")
         }
         return cls(
             names=tuple(layer.name for layer in layers),
@@ -125,21 +125,21 @@ class LayerTable:
         """Multiply-accumulates a sample, forward: of convolutions and fully connected layers."""
         return float(self.flops[self.multiplying].sum()) / 2.0
 
-    # Columns that follow from others are kept: a search for spatial factors makes kernel inputs of
-    # a table for every size of a group, a data set of it on every machine.
+    # Derived columns are cached: a search for spatial factors makes kernel inputs of a table for
+    # every size of a group, a data set of samples on every machine.
     @cached_property
     def kept_items(self) -> Floats:
-        """Items a sample that the backward pass reads of each layer [G]: what precision scales."""
+        """Items a sample that the backward pass reads of each layer [G]."""
         return count_kept_items(self._kinds, self.inputs, self._sample, self.y)
 
     @cached_property
     def kept_bytes(self) -> Floats:
-        """Bytes a sample that each layer remembers besides [G]: the same in every precision."""
+        """Other bytes a sample that each layer keeps [G], the same in every precision."""
         return count_kept_bytes(self._kinds, self.y)
 
     @cached_property
     def crossing(self) -> Floats:
-        """Items a sample that cross a cut behind each layer [G]: shortcuts, too."""
+        """Items a sample that cross a cut behind each layer [G], shortcuts included."""
         return count_crossing(self.inputs, self._sample, self.y)
 
     @property
@@ -154,22 +154,22 @@ class LayerTable:
 
     @property
     def _kinds(self) -> list[Kind]:
-        """What is known of each layer's kind."""
+        """The kind of each layer."""
         return [KINDS[kind] for kind in self.kinds]
 
     @cached_property
     def multiplying(self) -> Flags:
-        """Which layers multiply by weights [G]; the others take as long as their traffic."""
+        """Mask of layers that multiply by weights [G]; the others take as long as their traffic."""
         return np.array([kind.multiplies for kind in self._kinds])
 
     @cached_property
     def windowed(self) -> Flags:
-        """Over which layers a kernel slides [G]: those that a spatial group may split."""
+        """Mask of layers with a sliding kernel [G]: those that a spatial group may split."""
         return np.array([kind.windowed for kind in self._kinds])
 
     @cached_property
     def split_in_space(self) -> Flags:
-        """Those of them that the experiments' spatial groups split [G]: of the first layers."""
+        """Mask of layers that the experiments' spatial groups split [G]: the first ones."""
         first = np.arange(len(self)) < (self.spatial_layers or len(self))
         return np.logical_and(self.windowed, first)
 
@@ -185,17 +185,17 @@ class LayerTable:
 
     @cached_property
     def convolutions(self) -> Flags:
-        """Which layers are convolutions [G]: those whose filters or channels a group may split."""
+        """Mask of convolutions [G], whose filters or channels a group may split."""
         return np.array([kind.convolves for kind in self._kinds])
 
     @property
     def of_sequences(self) -> bool:
-        """Whether it has products that sequences alone have: linear, recurrent, of two tensors."""
+        """Whether it has products of sequences: linear, recurrent, or of two tensors."""
         return bool(self.sequence_products.any())
 
     @cached_property
     def sequence_products(self) -> Flags:
-        """Which layers are products that sequences alone have [G]."""
+        """Mask of products of sequences [G]: linear, recurrent, or of two tensors."""
         return np.array(
             [
                 kind.multiplies and not kind.windowed and bool(kind.whole or kind.divides)
@@ -205,54 +205,54 @@ class LayerTable:
 
     @property
     def sequential(self) -> bool:
-        """Whether a layer has steps in a row, or reads its weights more or less than once."""
+        """Whether a layer has steps in a row, or does not read its weights once a pass."""
         return bool((self.steps != 1).any() or (self.reads != 1).any()) or self.sparse
 
     @property
     def sparse(self) -> bool:
-        """Whether the gradient of a table has those rows alone that a pass looks up."""
+        """Whether a table's gradient has only the rows that a pass looks up."""
         return bool((self.looked_up > 0).any())
 
     @cached_property
     def divisible(self) -> Flags:
-        """Of which layers groups split filters or channels, unless they are told otherwise [G]."""
+        """Mask of layers whose filters or channels groups split by default [G]."""
         return np.array([kind.divides for kind in self._kinds])
 
     @cached_property
     def divisible_filters(self) -> Floats:
-        """Into how many parts filters may fall [G]: one, where nothing is known of the inside."""
+        """Largest number of parts for the filters [G]; 1 where only counts are known."""
         opaque = np.array([kind.opaque for kind in self._kinds])
         return np.where(opaque, 1.0, self.filters)
 
     @cached_property
     def divisible_channels(self) -> Floats:
-        """Into how many parts the channels of a filter may fall [G]: those of its group."""
+        """Largest number of parts for the channels that a filter reads [G]: those of its group."""
         opaque = np.array([kind.opaque for kind in self._kinds])
         return np.where(opaque, 1.0, self.channels / self.groups)
 
     @property
     def volumetric(self) -> bool:
-        """Whether samples have a depth: convolutions are three-dimensional then."""
+        """Whether samples have a depth, so that convolutions are three-dimensional."""
         return bool((self.extents_x[:, 0] > 1).any())
 
     @property
     def multipliers(self) -> tuple[str, ...]:
-        """What multiplies by weights, each with an efficiency of its own, in alphabetical order."""
+        """The kinds of products, each with its own efficiency, in alphabetical order."""
         convolution = "conv3d" if self.volumetric else "conv2d"
         some = [kind for kind in self._kinds if kind.multiplies]
         return tuple(sorted({convolution if kind.convolves else "matmul" for kind in some}))
 
 
 def _list_inputs(position: int, layer: Layer) -> tuple[int, ...]:
-    """The positions of what a layer reads: of layers before it, or the sample."""
+    """The positions of the layers that a layer reads, -1 for the sample."""
     inputs = (position - 1,) if layer.inputs is None else layer.inputs
     assert inputs
-    assert all(-1 <= each < position for each in inputs)
+    assert all(-1 <= read < position for read in inputs)
     return inputs
 
 
 def pad_dimensions(sizes: tuple[float, ...]) -> tuple[float, float, float]:
-    """Sizes along d, h, w, with 1 for the dimensions that a network of fewer has not."""
+    """Sizes along d, h, w, with 1 for missing dimensions."""
     d, h, w = (1,) * (DIMENSIONS - len(sizes)) + sizes
     return d, h, w
 

@@ -7,8 +7,8 @@
     RELU|64x226x226|64x64x0x0|64x226x226|0      NAME|x|w|y|seconds a sample; '#' starts a comment
 
 x and y are C x extents, w is C x F x kernel. A time on the first layer alone is that of the whole
-network, forward and backward, and is spread over the layers by their FLOPs. What does not fit is
-warned about by line; what cannot be read is refused.
+network, forward and backward, and is spread over the layers by their FLOPs. Sizes that do not fit
+are warned about by line; a line that cannot be read is refused.
 """
 
 import math
@@ -28,9 +28,10 @@ from grids.models.layers import MOST_LAYERS, Floats, Layer, LayerTable, pad_dime
 from grids.models.netlines import (
     HEADERS,
     Line,
+    list_lines,
     read_header,
     read_line,
-    read_rows,
+    split_fields,
 )
 from grids.models.profiles import Profile
 from grids.models.tensors import format_sizes
@@ -64,7 +65,7 @@ class NetModel:
 
     @property
     def source(self) -> tuple[str, ...]:
-        """Where the model comes from."""
+        """The model file."""
         return (f"the model file {self.name}",)
 
     @property
@@ -126,7 +127,8 @@ def parse_net(text: str, name: str, where: str) -> NetModel:
     if not name.isprintable() or len(name) > MOST_NAME:
         raise InputError(f"no name for a model: {shorten(name)}", advice="rename the file")
     # Not read to its end: a file of a million short lines would take 700 MB.
-    rows = list(islice(read_rows(text, where), MOST_ROWS + 1))
+    lines_read = islice(list_lines(text, where), MOST_ROWS + 1)
+    rows = [(at, split_fields(line)) for at, line in lines_read]
     if len(rows) > MOST_ROWS:
         raise InputError(f"expected at most {MOST_LAYERS:,} layers", where=where)
     title, samples, shape = read_header(rows, where)
@@ -161,7 +163,7 @@ def _chain_inputs(lines: list[Line], shape: Sizes) -> list[Line]:
 
 
 def _list_warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
-    """What is odd about the file, line by line."""
+    """Warnings of oddities, line by line."""
     for before, line in zip(written, lines, strict=True):
         if before.x != line.x:
             yield (
@@ -172,7 +174,7 @@ def _list_warnings(written: list[Line], lines: list[Line]) -> Iterator[str]:
 
 
 def _list_oddities(line: Line) -> Iterator[str]:
-    """What is strange about a line that can be read."""
+    """Oddities of a line that can be read."""
     kind = line.kind
     # Element-wise lines have w = CxF with extents of 0, as in 64x64x0x0: C and F are told, and no
     # weights, not even those of a batch normalisation. Poolings have 0x0xK.

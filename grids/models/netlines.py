@@ -1,20 +1,31 @@
-"""Lines of ParaDL's model files: headers and layers, read one by one (grids/models/netfile.py)."""
+"""Lines of ParaDL's files: headers and layers of networks (.net), and which layers are split (.lc).
+
+    NAME|x|w|y|seconds          a layer of a network (grids/models/netfile.py)
+    NAME|1, INDEX NAME |1       a layer that a strategy splits; 0: every PE runs it whole
+
+The lines of a .lc file stand in the order of the network's layers. '#' starts a comment.
+"""
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from grids.entries.entry import MOST_NAME
 from grids.entries.parameters import SECONDS
 from grids.models.kinds import KIND_OF_PREFIX, Kind, Sizes
 from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.textfile import read_text
 
 HEADERS = ("Dataset", "Input", "Model")
 FIELDS = 5  # NAME|x|w|y|seconds
 
 # Nine digits a size: an extent beyond that is a slip of the pen, not a tensor.
 SIZES = re.compile(r" *[0-9]{1,9} *(?:x *[0-9]{1,9} *)*")
+
+# Both of the authors' forms: "CONV1|1" (AlexNet, CosmoFlow) and "0 CONV_1 |1" (VGG16, ResNet-50).
+SPLIT = re.compile(r"(?:(?P<index>[0-9]{1,9})\s+)?(?P<name>[^|\s]+)\s*\|\s*(?P<flag>[01])\s*\|?")
 
 
 @dataclass(frozen=True)
@@ -40,13 +51,18 @@ class Line:
         return self.w[2:] if self.kind.windowed else tuple(1 for _ in self.w[2:])
 
 
-def read_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
-    """The fields of every line that has some, with its place."""
+def list_lines(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """The lines that are not empty, without comments, with their places."""
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.partition("#")[0].strip()  # also behind fields: "|0# Fully connected|0"
         if content:
-            # What stands behind the fields stays in one piece: it may be a million bars.
-            yield f"{where}:{number}", [each.strip() for each in content.split("|", FIELDS)]
+            yield f"{where}:{number}", content
+
+
+def split_fields(line: str) -> list[str]:
+    """The fields of a line of a .net file."""
+    # The rest behind the fields stays in one piece: it may be a million bars.
+    return [field.strip() for field in line.split("|", FIELDS)]
 
 
 def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int, Sizes]:
@@ -74,7 +90,7 @@ def read_header(rows: list[tuple[str, list[str]]], where: str) -> tuple[str, int
 
 def read_line(where: str, fields: list[str], rank: int) -> Line:
     """The layer that the fields describe; `rank` is the number of its spatial dimensions."""
-    if len(fields) < FIELDS or any(each.strip("| ") for each in fields[FIELDS:]):
+    if len(fields) < FIELDS or any(field.strip("| ") for field in fields[FIELDS:]):
         raise InputError(
             f"expected NAME|x|w|y|seconds, got {shorten('|'.join(fields))}",
             where=where,
@@ -129,3 +145,37 @@ def _read_seconds(where: str, text: str) -> float:
     if not (seconds == 0 or SECONDS.low <= seconds <= SECONDS.high):
         raise InputError(f"expected seconds a sample, got {shorten(text)}", where=where)
     return seconds
+
+
+def read_layers(path: Path, names: Sequence[str]) -> tuple[bool, ...]:
+    """The layers that a .lc file splits, as flags; names: of the network's layers."""
+    lines = list(list_lines(read_text(path), str(path)))
+    if len(lines) != len(names):
+        raise InputError(
+            f"expected {len(names)} layers, as the model has, got {len(lines)}",
+            where=str(path),
+            advice="write one line a layer of the model",
+        )
+    return tuple(
+        _read_flag(where, content, index, names[index])
+        for index, (where, content) in enumerate(lines)
+    )
+
+
+def _read_flag(where: str, content: str, index: int, name: str) -> bool:
+    """Whether the line splits its layer; InputError where the model has another one there."""
+    match = SPLIT.fullmatch(content)
+    if match is None:
+        raise InputError(
+            f"expected NAME|1 or NAME|0, got {shorten(content)}",
+            where=where,
+            advice="1 splits the layer",
+        )
+    # Counted from 0, unlike lines. Names repeat (RELU), so that a lost line shows in the next name.
+    if match["name"].casefold() != name.casefold() or int(match["index"] or index) != index:
+        raise InputError(
+            f"expected layer {index}, {shorten(name)}, got {shorten(content)}",
+            where=where,
+            advice="list the layers in the order of the model",
+        )
+    return match["flag"] == "1"

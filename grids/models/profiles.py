@@ -14,15 +14,15 @@ from grids.entries.entry import Count, Name, Record, Sources
 from grids.entries.parameters import SECONDS
 from grids.entries.precision import AnyPrecision, PrecisionName
 
-# Samples of a pass whose profile does not state them: those of ParaDL's experiments.
+# Samples of a pass where a profile does not state them: usual in ParaDL's experiments.
 USUAL_BATCH = 32
 
 
 class Profile(Record):
     """Seconds per sample, forward and backward, on a device, for one sample shape.
 
-    batch, precision: with which it was taken. The machine oracle takes USUAL_BATCH and the
-    system's precision for what is not stated, with a wider spread.
+    batch, precision: conditions of the measurement. Where they are not stated, the machine oracle
+    takes USUAL_BATCH and the system's precision, with a wider spread.
     """
 
     device: Name
@@ -34,7 +34,7 @@ class Profile(Record):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What it does not state of how it was taken."""
+        """The conditions that it does not state, of batch and precision."""
         return tuple(name for name in ("batch", "precision") if getattr(self, name) is None)
 
     @property
@@ -51,30 +51,30 @@ def find_nearest_profile(
 ) -> Profile | None:
     """The profile of this device for `shape`, or else for the shape with the nearest items.
 
-    Its seconds are then to be scaled by the FLOPs of the two shapes. With a precision, of those
-    alone that were taken in it or do not state theirs; those that state all come first.
+    The caller scales its seconds by the FLOPs of the two shapes. precision: only profiles in it, or
+    of no stated precision; those that state all conditions come first.
     """
     items = math.prod(shape)
     fitting = [
-        each
-        for each in profiles
-        if each.device == device and precision in (None, each.precision or precision)
+        profile
+        for profile in profiles
+        if profile.device == device and precision in (None, profile.precision or precision)
     ]
-    # By ratio: half the items are as near as twice as many. Of CosmoFlow 512^3 and 256^3 were
-    # measured, and their times are in the ratio of 8.0 that their items have.
+    # By ratio: half the items are as near as twice as many. CosmoFlow was measured at 512^3 and
+    # 256^3, and the times have the ratio of 8.0 that the items have.
     return min(
         fitting,
-        key=lambda each: (
-            precision is not None and bool(each.missing),
-            each.shape != shape,
-            abs(math.log(math.prod(each.shape) / items)),
+        key=lambda profile: (
+            precision is not None and bool(profile.missing),
+            profile.shape != shape,
+            abs(math.log(math.prod(profile.shape) / items)),
         ),
         default=None,
     )
 
 
 def describe_profile(profile: Profile) -> str:
-    """How and where a profile was taken, in words."""
+    """A profile in words: device, shape, batch, precision and source."""
     shape = " x ".join(map(str, profile.shape))
     batch = f"{profile.pass_batch} samples" + (" (assumed)" if profile.batch is None else "")
     precision = profile.precision or "precision not stated"

@@ -24,7 +24,7 @@ from pydantic import BeforeValidator, Field
 
 from grids.entries.entry import Count, refuse_bool
 from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Own, Passage, Stream
+from grids.models.tensors import Counts, Passage, Stream
 
 GATES = 4
 
@@ -61,22 +61,22 @@ class Lstm(BuildingSettings):
         passage = Passage(x.tensor, gates, bias=self.biases > 0)
         y = site.add(f"{name}.input", "linear", passage, x)
         biases = sums if self.biases == 2 else 0
-        own = _step_through(length, (fed_back, sums), biases)
-        y = site.add(f"{name}.recurrent", "recurrent", Passage(gates, gates, own=own), y)
+        counts = _step_through(length, (fed_back, sums), biases)
+        y = site.add(f"{name}.recurrent", "recurrent", Passage(gates, gates, counts=counts), y)
         cell = make_sequence(length, units)
-        passage = Passage(gates, cell, own=Own(steps=length))
+        passage = Passage(gates, cell, counts=Counts(steps=length))
         y = site.add(f"{name}.gates", "gates", passage, y)
         if self.projection is None:
             return y
-        own = _step_through(length, (units, fed_back), biases=0)
-        passage = Passage(cell, make_sequence(length, fed_back), own=own)
+        counts = _step_through(length, (units, fed_back), biases=0)
+        passage = Passage(cell, make_sequence(length, fed_back), counts=counts)
         return site.add(f"{name}.projection", "recurrent", passage, y)
 
 
-def _step_through(length: int, width: tuple[int, int], biases: int) -> Own:
-    """What a matrix counts that multiplies one position after the other."""
+def _step_through(length: int, width: tuple[int, int], biases: int) -> Counts:
+    """Counts of a matrix that multiplies one position after the other."""
     weights = width[0] * width[1]
-    return Own(
+    return Counts(
         weights=weights,
         biases=biases,
         flops=2 * weights * length,

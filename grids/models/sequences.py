@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 from grids.entries.entry import Count
 from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
 from grids.models.settings import LayerSettings
-from grids.models.tensors import Own, Passage, Stream, Tensor
+from grids.models.tensors import Counts, Passage, Stream, Tensor
 
 
 class Linear(LayerSettings):
@@ -40,7 +40,7 @@ class ClassToken(LayerSettings):
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         positions, features = expect_sequence(layer, x)
-        return Passage(x, make_sequence(positions + 1, features), own=Own(weights=features))
+        return Passage(x, make_sequence(positions + 1, features), counts=Counts(weights=features))
 
 
 class Positions(LayerSettings):
@@ -48,7 +48,7 @@ class Positions(LayerSettings):
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         expect_sequence(layer, x)
-        return Passage(x, x, own=Own(weights=x.items))
+        return Passage(x, x, counts=Counts(weights=x.items))
 
 
 class ToSequence(BuildingSettings):

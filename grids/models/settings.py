@@ -1,4 +1,4 @@
-"""What stands behind a step's word: the base of all settings, and sizes as files write them."""
+"""Settings behind a step's word: their base class, and sizes as files write them."""
 
 from abc import abstractmethod
 from typing import Annotated, Any, ClassVar, Literal
@@ -25,14 +25,14 @@ def _list_one(value: object) -> object:
 
 
 def _describe(least: int) -> WithJsonSchema:
-    """The JSON schema of one size or a list of them, which validators do not tell."""
+    """The JSON schema of one size or a list of sizes, which pydantic cannot see in validators."""
     one = {"type": "integer", "minimum": least}
     return WithJsonSchema(
         {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 3}]}
     )
 
 
-# How many of them fit is known when a sample is there (`tensors.size_dimensions`).
+# Whether their number fits is known when a sample is there (`tensors.size_dimensions`).
 A_DIMENSION_EACH = Field(min_length=1, max_length=3)
 Sizes = Annotated[
     tuple[Count, ...], A_DIMENSION_EACH, BeforeValidator(_list_one), _describe(least=1)
@@ -46,14 +46,14 @@ Paddings = Annotated[
 
 
 def _name_form(value: object) -> str:
-    """Which form of a setting a value has."""
+    """The form that a value has: a word, a list or a number."""
     if isinstance(value, str):
         return WORD
     return LIST if isinstance(value, list | tuple) else NUMBER
 
 
-# Only the form that was meant is tried: a value that is wrong is wrong once, not once a form.
-# Messages leave parts of a place with brackets out, as those that pydantic itself adds.
+# Only the form of the value is tried, so that a wrong value gives one message and not one a form.
+# Messages leave out the parts of a place that have brackets, as pydantic adds them, too.
 WORD, NUMBER, LIST = "[word]", "[number]", "[list]"
 BY_FORM = Discriminator(_name_form)
 Number = Annotated[Count, Tag(NUMBER)]
@@ -71,7 +71,7 @@ class Settings(Record):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """All settings; or the bare one, or none, where no other has to be there."""
+        """All settings; or the bare one, or none, where no other is required."""
         reference = handler(schema)
         record = handler.resolve_ref_schema(reference)
         forms, needed = [dict(record)], set(record.get("required", ()))
@@ -94,4 +94,4 @@ class LayerSettings(Settings):
 
     @abstractmethod
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        """The way of `x` through the layer; ShapeError, InputError: it does not fit `layer`."""
+        """The way of `x` through the layer; ShapeError, InputError where it does not fit."""

@@ -18,7 +18,7 @@ from grids.models.kinds import KINDS, Kind
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.settings import LayerSettings
 from grids.models.steps import Concat, Flatten, Multiply, Read, Repeat, Residual, Side, Step, Steps
-from grids.models.tensors import Counts, Own, Passage, Stream, Tensor
+from grids.models.tensors import Counts, Passage, Stream, Tensor
 from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
 # Repetitions inside repetitions soon are more than there is time for; views make no layers.
@@ -47,7 +47,7 @@ def _refuse_twins(layers: list[Layer]) -> None:
 
 
 def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
-    """Each step with its full name: its own, or its word and a number within the sequence."""
+    """The steps with their full names: a given name, or the word and a number in the sequence."""
     numbers = Counter[str]()
     for step in steps:
         numbers[step.word] += 1  # named ones count, too: a name for one renames no other
@@ -56,7 +56,7 @@ def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
 
 @dataclass
 class _Walk:
-    """Collects layers in the order in which a sample meets them, and what each step gives."""
+    """Collects layers in the order in which a sample meets them, and the output of each step."""
 
     targets: int
     outputs: dict[str, Stream]
@@ -64,7 +64,7 @@ class _Walk:
     steps: int = 0
 
     def follow(self, scope: str, steps: Steps, x: Stream) -> Stream:
-        """What comes out of the steps, one after the other."""
+        """The output of the steps, one after the other."""
         self.steps += 1 + len(steps)
         if self.steps > MOST_STEPS:
             raise InputError(f"expected at most {MOST_STEPS:,} steps, repetitions counted")
@@ -73,7 +73,7 @@ class _Walk:
         return x
 
     def look_up(self, name: str, reference: str) -> Stream:
-        """What an earlier step gives that the step `name` refers to."""
+        """The output of the earlier step that the step `name` refers to."""
         scope = name
         while scope:
             scope = scope.rpartition(".")[0]
@@ -87,7 +87,7 @@ class _Walk:
         )
 
     def _take(self, name: str, step: Step, x: Stream) -> Stream:
-        """What comes out of one step."""
+        """The output of one step."""
         settings = step.settings
         match settings:
             case LayerSettings():
@@ -110,7 +110,7 @@ class _Walk:
             case Concat():
                 return self._take_concat(name, settings, x)
             case Side():
-                # What a head gives goes to a loss of its own, and no further.
+                # The output of a head goes to a loss of its own, and no further.
                 self.follow(f"{name}.", settings.layers, x)
                 return x
         assert isinstance(settings, Flatten)
@@ -131,7 +131,7 @@ class _Walk:
         gate = self.follow(f"{name}.", product.gate, x)
         body = self.follow(f"{name}.body.", product.body, x)
         y = _broadcast(f"{name}.multiply", body.tensor, gate.tensor)
-        counts = Counts(body.tensor.items + gate.tensor.items, 0, 0, flops=y.items)
+        counts = Counts(inputs=body.tensor.items + gate.tensor.items)
         return self.add(f"{name}.multiply", "multiply", Passage(y, y, counts=counts), body, gate)
 
     def _take_concat(self, name: str, concat: Concat, x: Stream) -> Stream:
@@ -141,23 +141,23 @@ class _Walk:
             for number, branch in enumerate(concat.branches, start=1)
         ]
         tensors = [end.tensor for end in ends]
-        if len({each.extents for each in tensors}) > 1:
-            extents = ", ".join(str(each) for each in tensors)
+        if len({tensor.extents for tensor in tensors}) > 1:
+            extents = ", ".join(str(tensor) for tensor in tensors)
             raise ShapeError(f"{name}.concat: the branches give extents that differ: {extents}")
-        y = Tensor(sum(each.channels for each in tensors), tensors[0].extents)
+        y = Tensor(sum(tensor.channels for tensor in tensors), tensors[0].extents)
         # A copy, which reads what it writes.
         return self.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
-    def tell_weights(self, x: Stream) -> tuple[str | None, int]:
-        """The kind of the layer that made a tensor, and its weights; None, 0: the sample."""
+    def find_table(self, x: Stream) -> tuple[str | None, int]:
+        """The kind of the layer that made a tensor, and its weights; None, 0 for the sample."""
         if x.maker == SAMPLE:
             return None, 0
         maker = self.layers[x.maker]
         return maker.kind, int(maker.w)
 
     def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
-        """What comes out of a layer, which joins the collection."""
-        makers = tuple(each.maker for each in inputs)
+        """The output of a layer, which joins the collection."""
+        makers = tuple(stream.maker for stream in inputs)
         self.layers.append(_make_layer(name, KINDS[kind], passage, makers))
         return Stream(passage.y, maker=len(self.layers) - 1)
 
@@ -183,19 +183,19 @@ def _broadcast(name: str, body: Tensor, gate: Tensor) -> Tensor:
 
 def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]) -> Layer:
     """One row of the table, of a layer and what passes through it, made by layers before it."""
-    # Of what is opaque no rows are known: as of a fully connected layer, all items are channels.
-    x, y = (each.flat if kind.opaque else each for each in (passage.x, passage.y))
-    own = passage.own or Own()
-    counts = passage.counts or _count(kind, passage, own)
-    channels, filters = own.width or (x.channels, y.channels)
+    # The rows of an opaque layer are not known: all items are channels.
+    x, y = (tensor.flat if kind.opaque else tensor for tensor in (passage.x, passage.y))
+    counts = passage.counts or Counts()
+    inputs, weights, biases, flops = _count(kind, passage, counts)
+    channels, filters = counts.width or (x.channels, y.channels)
     return Layer(
         name=name,
         kind=kind.name,
-        x=counts.inputs,
+        x=inputs,
         y=y.items,
-        w=counts.weights,
-        bias=counts.biases,
-        flops=counts.flops,
+        w=weights,
+        bias=biases,
+        flops=flops,
         channels=channels,
         filters=filters,
         extents_x=pad_dimensions(x.rows),
@@ -204,23 +204,25 @@ def _make_layer(name: str, kind: Kind, passage: Passage, makers: tuple[int, ...]
         stride=pad_dimensions(passage.stride),
         groups=passage.groups,
         inputs=makers,
-        steps=own.steps,
-        reads=own.reads,
-        looked_up=own.looked_up,
-        drawn=own.drawn,
+        steps=counts.steps,
+        reads=counts.reads,
+        looked_up=counts.looked_up,
+        drawn=counts.drawn,
     )
 
 
-def _count(kind: Kind, passage: Passage, own: Own) -> Counts:
-    """What the kind counts of what passes through a layer, or the layer by itself."""
+def _count(kind: Kind, passage: Passage, counts: Counts) -> tuple[float, float, float, float]:
+    """Items in, weights, biases and operations: those that the layer sets, or its kind's."""
     x, y, kernel = passage.x, passage.y, passage.kernel
-    weights, biases, flops = own.weights, own.biases, own.flops
+    inputs, weights, biases, flops = counts.inputs, counts.weights, counts.biases, counts.flops
+    if inputs is None:
+        inputs = passage.inputs * x.items + counts.besides
     if weights is None:
-        # A filter has weights for the channels of its own group alone.
+        # A filter has weights only for the channels of its group.
         weights = kind.count_weights(x.channels // passage.groups, y.channels, kernel)
     if biases is None:
         biases = kind.count_biases(y.channels) if passage.bias else 0
     if flops is None:
         places = x if kind.spreads else y
         flops = kind.count_operations(weights, places.sizes, kernel)
-    return Counts(passage.inputs * x.items + own.besides, weights, biases, flops)
+    return inputs, weights, biases, flops

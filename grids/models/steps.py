@@ -58,7 +58,7 @@ from grids.reading.errors import shorten
 
 
 class Fc(LayerSettings):
-    """A fully connected layer, of all items that come in."""
+    """A fully connected layer: a matrix for all items that come in."""
 
     bare: ClassVar[str] = "outputs"
 
@@ -71,7 +71,7 @@ class Fc(LayerSettings):
 
 
 class Plain(LayerSettings):
-    """A layer with nothing to set, which keeps the sizes of what comes in."""
+    """A layer without settings, whose output has the sizes of its input."""
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
         return Passage(x, x)
@@ -93,7 +93,7 @@ class Residual(Settings):
 class Multiply(Settings):
     """A gate and a body from the same input, multiplied; no body: the input itself.
 
-    What has one channel, or an extent of 1, where the other has more, counts for all of them.
+    One channel, or an extent of 1, is broadcast to those of the other.
     """
 
     bare: ClassVar[str] = "gate"
@@ -111,7 +111,7 @@ class Concat(Settings):
 
 
 class Read(Settings):
-    """What an earlier step gives, or the sample: a view of it, from which the steps go on."""
+    """The output of an earlier step, or the sample: a view, from which the steps go on."""
 
     bare: ClassVar[str] = "step"
 
@@ -119,7 +119,7 @@ class Read(Settings):
 
 
 class Repeat(Settings):
-    """Layers several times, one after the other, each time with weights of their own."""
+    """Layers several times in a row, with new weights each time."""
 
     layers: "Steps"
     times: Annotated[Count, Field(le=1000)]
@@ -137,10 +137,10 @@ AnyStep = TypeVar("AnyStep", bound=Record)
 
 
 def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
-    """The form with every word of an element-wise kind as a plain layer, if it has none yet."""
-    # As a decorator, type checkers take the class for the one that is written below.
-    own = form.model_fields
-    words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise and word not in own]
+    """The form with each word of an element-wise kind as a plain layer, unless it has settings."""
+    # As a decorator, so that type checkers see the class that is written below.
+    known = form.model_fields
+    words = [word for word, kind in KIND_OF_STEP.items() if kind.elementwise and word not in known]
     plain: dict[str, Any] = dict.fromkeys(words, (Plain | None, None))
     return create_model(
         form.__name__, __base__=form, __module__=form.__module__, __doc__=form.__doc__, **plain
@@ -148,15 +148,15 @@ def _add_plain_words(form: type[AnyStep]) -> type[AnyStep]:
 
 
 def _drop_default(word: JsonSchemaValue) -> JsonSchemaValue:
-    """The schema of a word's settings; that a step has not the word is no value of it."""
+    """The schema of a word's settings, without the None of steps that have another word."""
     settings, _ = word["anyOf"]
     return dict(settings)
 
 
 def _has_required(word: FieldInfo) -> bool:
-    """Whether a step has to say anything beside the word."""
+    """Whether the word has a required setting."""
     (settings, _) = get_args(word.annotation)
-    return any(each.is_required() for each in settings.model_fields.values())
+    return any(field.is_required() for field in settings.model_fields.values())
 
 
 @_add_plain_words
@@ -197,7 +197,7 @@ class Step(Record):
         step = handler.resolve_ref_schema(reference)
         mapping = {
             **step,
-            "properties": {word: _drop_default(each) for word, each in step["properties"].items()},
+            "properties": {word: _drop_default(form) for word, form in step["properties"].items()},
             "minProperties": 1,
             "maxProperties": 1,
         }
@@ -229,7 +229,7 @@ class Step(Record):
 
     @property
     def settings(self) -> Settings:
-        """What stands behind the word."""
+        """The settings behind the word."""
         settings = getattr(self, self.word)
         assert isinstance(settings, Settings)
         return settings

@@ -33,7 +33,7 @@ from pydantic import Field
 
 from grids.entries.entry import Record
 from grids.models.expressions import fill_in
-from grids.models.forms import Form, Where, fill_settings, refuse_unknown
+from grids.models.forms import Form, Where, fill_settings, go_below, refuse_unknown
 from grids.reading.errors import InputError, shorten
 from grids.reading.plainyaml import DEEPEST
 from grids.reading.yamlfile import KeyPath
@@ -59,7 +59,7 @@ class Template(Record):
 
     def write(self, given: Mapping[str, object], where: Where) -> "Written":
         """The plain steps for these settings; InputError begins with `where` of its place."""
-        settings = fill_settings(self.settings, given, {}, lambda path: where(("settings", *path)))
+        settings = fill_settings(self.settings, given, {}, go_below(where, "settings"))
         writer = _Writer(self.words, settings, where)
         try:
             layers = writer.write_list(self.layers, _Spot({**settings}, ("layers",), ("layers",)))
@@ -86,7 +86,7 @@ class Written:
 
 
 class _Spot(NamedTuple):
-    """What expressions know, what is read there, and where it is written to."""
+    """A place in the template: the names it knows, its key path, and where its text is written."""
 
     names: dict[str, object]
     source: KeyPath
@@ -117,23 +117,23 @@ class _Writer:
         self._extend(written, items, spot)
         return written
 
-    def _extend(self, written: list[object], items: Sequence[object], spot: _Spot) -> None:
+    def _extend(self, written: list[object], items: Sequence[Any], spot: _Spot) -> None:
         for position, item in enumerate(items):
             here = spot.read(position)
             self._count(here)
             match item:
                 case {"if": _}:
                     self._choose(written, item, here)
-                case {"set": dict(values)} if len(item) == 1:
+                case {"set": dict(values), **others} if not others:
                     for key, value in values.items():
                         spot.names[key] = self._write(value, here.read("set", key))
-                case {"repeat": {"index": _} as settings} if len(item) == 1:
+                case {"repeat": {"index": _} as settings, **others} if not others:
                     self._repeat(written, settings, here.read("repeat"))
                 case str(word) if word in self.words:
-                    self._spell(written, word, {}, here)
-                case dict() if len(item) == 1 and next(iter(item)) in self.words:
-                    [(word, given)] = item.items()
-                    self._spell(written, word, given, here.read(word))
+                    self._expand(written, word, {}, here)
+                case dict(step) if len(step) == 1 and next(iter(step)) in self.words:
+                    [(word, given)] = step.items()
+                    self._expand(written, word, given, here.read(word))
                 case _:
                     here = here._replace(target=(*spot.target, len(written)))
                     self.origins[here.target] = here.source
@@ -141,7 +141,9 @@ class _Writer:
 
     def _choose(self, written: list[object], choice: Mapping[str, object], spot: _Spot) -> None:
         """The steps of `then`, or of `else`."""
-        refuse_unknown(choice, {"if": None, "then": None, "else": None}, self._below(spot))
+        refuse_unknown(
+            choice, {"if": None, "then": None, "else": None}, go_below(self.where, *spot.source)
+        )
         holds = self._write(choice["if"], spot.read("if"))
         if not isinstance(holds, bool):
             raise InputError(
@@ -155,7 +157,7 @@ class _Writer:
     def _repeat(self, written: list[object], given: Mapping[str, object], spot: _Spot) -> None:
         """Layers several times, with the number of the repetition under a name."""
         form: Form = {"times": "required", "layers": "required", "index": "required"}
-        repeat = fill_settings(form, given, {}, self._below(spot))
+        repeat = fill_settings(form, given, {}, go_below(self.where, *spot.source))
         times = self._write(repeat["times"], spot.read("times"))
         if type(times) is not int or not 0 <= times <= MOST_TIMES:
             raise InputError(
@@ -168,13 +170,13 @@ class _Writer:
             spot.names[str(repeat["index"])] = number
             self._extend_from(written, repeat["layers"], spot.read("layers"))
 
-    def _spell(self, written: list[object], word: str, given: object, spot: _Spot) -> None:
+    def _expand(self, written: list[object], word: str, given: object, spot: _Spot) -> None:
         """The layers of a word of the file's own."""
         form, layers = self.words[word].settings, self.words[word].layers
         filled = self._write(given, spot)
         if not isinstance(filled, Mapping):  # a bare value is the first setting
             filled = {next(iter(form), "name"): filled}
-        names = fill_settings(form, filled, self.settings, self._below(spot))
+        names = fill_settings(form, filled, self.settings, go_below(self.where, *spot.source))
         within = _Spot({**self.settings, **names}, ("words", word, "layers"), spot.target)
         self._extend(written, layers, within)
 
@@ -207,15 +209,11 @@ class _Writer:
             raise InputError(str(error), where=self.where(spot.source)) from None
 
     def _copy(self, value: object, spot: _Spot) -> object:
-        """What an expression gave, each part of which counts."""
+        """A copy of an expression's value, whose parts count."""
         self._count(spot)
         if isinstance(value, dict):
             return {key: self._copy(part, spot) for key, part in value.items()}
         return [self._copy(part, spot) for part in value] if isinstance(value, list) else value
-
-    def _below(self, spot: _Spot) -> Where:
-        """Where the keys of a mapping stand."""
-        return lambda path: self.where((*spot.source, *path))
 
     def _count(self, spot: _Spot) -> None:
         """InputError: more values than a network has, or deeper inside each other."""

@@ -1,4 +1,4 @@
-"""What flows between layers, what a layer makes of it, and what sliding a window over it gives.
+"""Tensors between layers, their way through a layer, and the extents that a window makes of them.
 
 A tensor of one extent is a sequence: as many positions, of as many features as it has channels.
 
@@ -38,7 +38,7 @@ class Tensor:
 
     @property
     def is_sequence(self) -> bool:
-        """Whether it has one extent alone, its length: then channels are features of a position."""
+        """Whether its only extent is a length; channels are then the features of a position."""
         return len(self.extents) == 1
 
     @property
@@ -56,24 +56,14 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What a layer counts, where its kind does not: items in and operations a sample, weights."""
-
-    inputs: float
-    weights: float
-    biases: float
-    flops: float
-
-
-@dataclass(frozen=True)
 class Passage:
     """A sample's way through one layer: what comes in, what goes out, what slides over it.
 
-    stride: from one place of it to the next, in rows of x for each of y; below 1 where a transposed
-    convolution makes several of one. inputs: how many tensors of x's sizes come in together. bias:
+    stride: rows of x between one row of y and the next; below 1 where a transposed convolution
+    makes several rows of one. inputs: number of tensors of x's sizes that come in together. bias:
     whether the layer adds biases, if its kind has any. span: rows from the first to the last item
-    of a dilated kernel, where they are not side by side. groups: into which channels and filters
-    fall. counts: where they do not follow from the rest; own: where some of them do not.
+    of a dilated kernel; None: its extent. groups: number of groups that channels and filters fall
+    into. counts: those that do not follow from the rules of its kind.
     """
 
     x: Tensor
@@ -84,24 +74,25 @@ class Passage:
     bias: bool = True
     span: Sizes | None = None
     groups: int = 1
-    counts: Counts | None = None
-    own: "Own | None" = None
+    counts: "Counts | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Own:
-    """What a layer counts by itself; None: as its kind does, from channels, filters and kernel.
+class Counts:
+    """Counts that a layer sets itself; None: those of its kind, from channels, filters and kernel.
 
-    width: channels and filters of its matrix, where they are not those of its tensors. besides:
-    items that come in besides x. steps: products that wait for each other, each with a start-up.
-    reads: how often its weights cross the memory, of once in each of three passes (forward, and two
-    gradients). looked_up, drawn: weights of those rows of a table that a sample looks up, and that
-    are drawn once a pass, where gradients have no others; 0: gradients are whole.
+    inputs, flops: a sample. width: channels and filters of its matrix, where its tensors have
+    others. besides: items that come in besides x. steps: products that wait for each other, each
+    with a start-up. reads: how often its weights cross the memory, relative to once in each of
+    three passes (forward, and two gradients). looked_up, drawn: weights in the rows of a table that
+    a sample looks up, and in those drawn once a pass, where gradients have no other rows; 0:
+    gradients are whole.
     """
 
-    weights: int | None = None
-    biases: int | None = None
-    flops: int | None = None
+    inputs: float | None = None
+    weights: float | None = None
+    biases: float | None = None
+    flops: float | None = None
     width: tuple[int, int] | None = None
     besides: int = 0
     steps: int = 1
@@ -126,16 +117,16 @@ def slide(
     padding: Sizes | Literal["same"],
     ceil: bool = False,
 ) -> Sizes:
-    """The extents that a kernel gives which slides over `x`; ShapeError where it does not fit."""
+    """The extents that a kernel sliding over `x` gives; ShapeError where it does not fit."""
     strides = size_dimensions(name, "stride", stride, x)
     if padding == "same":
-        # Of both sides together: an even kernel has one more on one of them.
-        paddings = tuple(each - 1 for each in kernel)
+        # Both sides together: an even kernel has one row more on one side.
+        paddings = tuple(size - 1 for size in kernel)
     else:
-        paddings = tuple(2 * each for each in size_dimensions(name, "padding", padding, x))
+        paddings = tuple(2 * size for size in size_dimensions(name, "padding", padding, x))
     extents = tuple(
-        _count_windows(*each, ceil)
-        for each in zip(x.extents, kernel, strides, paddings, strict=True)
+        _count_windows(*dimension, ceil)
+        for dimension in zip(x.extents, kernel, strides, paddings, strict=True)
     )
     if min(extents) < 1:
         raise ShapeError(f"{name}: a window of {format_sizes(kernel)} does not fit an input of {x}")
@@ -143,9 +134,9 @@ def slide(
 
 
 def spread(name: str, x: Tensor, span: Sizes, stride: Sizes, padding: Sizes, more: Sizes) -> Sizes:
-    """The extents that a transposed convolution gives, `more` rows on one side; ShapeError: none.
+    """The extents that a transposed convolution gives; ShapeError where nothing is left.
 
-    The other way round than `slide`: of all extents that it makes x of, the least, and `more`.
+    The inverse of `slide`: the smallest extents of which it makes x, and `more` rows on one side.
     """
     cut, added = (
         size_dimensions(name, what, sizes, x)
@@ -170,11 +161,11 @@ def spread(name: str, x: Tensor, span: Sizes, stride: Sizes, padding: Sizes, mor
 def _count_windows(extent: int, kernel: int, stride: int, padding: int, ceil: bool) -> int:
     """Windows along one dimension; with `ceil`, the last may hang over the edge."""
     room = extent + padding - kernel
-    # Less room than none rounds down to no window, and `slide` refuses it.
+    # Negative room rounds down to no window, and `slide` refuses it.
     if not ceil or room < 0:
         return room // stride + 1
     windows = math.ceil(room / stride) + 1
-    # A window that would begin behind the input and its left padding has nothing to see.
+    # A window that would begin behind the input and its left padding is dropped.
     return windows - 1 if (windows - 1) * stride >= extent + padding // 2 else windows
 
 
@@ -192,4 +183,4 @@ def size_dimensions(name: str, setting: str, given: Sizes, x: Tensor) -> Sizes:
 
 def format_sizes(sizes: Sizes) -> str:
     """Sizes as ParaDL's files write them: (3, 226, 226) as 3x226x226."""
-    return "x".join(str(each) for each in sizes)
+    return "x".join(str(size) for size in sizes)

@@ -1,13 +1,12 @@
-"""Tables of words: a vector for each is looked up, or compared with what a network says.
+"""Tables of words: looked up by number, or compared with what a network says.
 
     layers:
       - embedding: {vocabulary: 32320, features: 1024, name: source}
       - embedding: {vocabulary: 32320, features: 1024, row: 2, shares: source}
       - sampled_softmax: {classes: targets, samples: 8192}
 
-A pass reads those rows of a table alone that it looks up. The gradient is as large as the table, as
-PyTorch has it by default, and is written whole; `sparse: true` has its touched rows alone, as
-TensorFlow's.
+A pass reads only the rows that it looks up. By default the gradient is as large as the table and
+written whole, as in PyTorch; with `sparse: true` it has only the touched rows, as in TensorFlow.
 """
 
 import math
@@ -15,7 +14,7 @@ from typing import Literal
 
 from grids.entries.entry import Count, Name
 from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Own, Passage, Stream
+from grids.models.tensors import Counts, Passage, Stream
 from grids.reading.errors import InputError, shorten
 
 # Of the three times that weights cross the memory in a pass, the one of the gradient.
@@ -27,7 +26,7 @@ class Embedding(BuildingSettings):
 
     row: which of a sample's numbers of each position, where it has several; 1 is the first. shares:
     the earlier embedding whose table it is. shards: equal parts the table is stored in, the last
-    of which is filled up. sparse: whether the gradient has the rows alone that were looked up.
+    of which is filled up. sparse: whether the gradient has only the rows that were looked up.
     """
 
     vocabulary: Count | Literal["targets"]
@@ -46,14 +45,14 @@ class Embedding(BuildingSettings):
             _expect_table(name, self.shares, weights, site)
             weights = 0
         y = make_sequence(length, self.features)
-        own = Own(weights=weights, reads=GRADIENT)
+        counts = Counts(weights=weights, reads=GRADIENT)
         if self.sparse:
-            own = Own(weights=weights, reads=0.0, looked_up=length * self.features)
-        passage = Passage(x.tensor, y, own=own)
+            counts = Counts(weights=weights, reads=0.0, looked_up=length * self.features)
+        passage = Passage(x.tensor, y, counts=counts)
         return site.add(name, "embedding", passage, x)
 
     def _choose_row(self, name: str, numbers: int) -> None:
-        """InputError where it is open which numbers are looked up, or where they are not there."""
+        """InputError where it is open which number is looked up, or there is no such number."""
         if (self.row or 1) <= numbers and (self.row is not None or numbers == 1):
             return
         raise InputError(
@@ -87,7 +86,7 @@ class SampledSoftmax(BuildingSettings):
             )
         rows = _fill_shards(classes, self.shards)
         scored = self.samples + 1  # and the right one
-        own = Own(
+        counts = Counts(
             weights=rows * features,
             biases=classes if self.bias else 0,
             flops=2 * length * features * scored,
@@ -97,7 +96,7 @@ class SampledSoftmax(BuildingSettings):
             looked_up=length * features if self.sparse else 0,
             drawn=self.samples * features if self.sparse else 0,
         )
-        passage = Passage(x.tensor, make_sequence(length, scored), own=own)
+        passage = Passage(x.tensor, make_sequence(length, scored), counts=counts)
         scores = site.add(f"{name}.scores", "sampled_softmax", passage, x)
         passage = Passage(scores.tensor, scores.tensor)
         return site.add(f"{name}.softmax", "softmax", passage, scores)
@@ -109,12 +108,12 @@ def _fill_shards(rows: int, shards: int) -> int:
 
 
 def _expect_table(name: str, reference: str, weights: int, site: Site) -> None:
-    """InputError: what is shared is no table of so many weights."""
-    kind, theirs = site.tell_weights(site.look_up(name, reference))
-    if kind != "embedding" or theirs != weights:
+    """InputError where the shared table has another size, or is none."""
+    kind, shared = site.find_table(site.look_up(name, reference))
+    if kind != "embedding" or shared != weights:
         raise InputError(
             f"shares: expected an embedding of {weights} weights, got {shorten(reference)}, "
-            f"{'the sample' if kind is None else kind} of {theirs}",
+            f"{'the sample' if kind is None else kind} of {shared}",
             where=f"layer {name}",
             advice="name the first embedding of the table, of the same vocabulary and features",
         )

@@ -2,7 +2,7 @@
 
 A window of K items a dilation apart spans K' = dilation (K - 1) + 1. With stride S and P items of
 padding in all it turns an extent X into floor((X + P - K') / S) + 1; a transposed convolution goes
-the other way, and turns X into (X - 1) S + K' - P, and some rows more where it is told so.
+the other way, and turns X into (X - 1) S + K' - P, plus `output_padding` rows.
 """
 
 import math
@@ -17,12 +17,12 @@ from grids.reading.errors import InputError
 EachChannel = Annotated[Literal["channels"], Tag(WORD)]  # a group for each
 
 
-class _Convolving(LayerSettings):
-    """What convolutions of both ways have: filters, in groups that see their own channels alone.
+class _ConvolutionSettings(LayerSettings):
+    """The settings that both directions of a convolution share.
 
     filters: their number, or as many as the data set has targets. A group reads C/groups channels
-    and makes filters/groups of the outputs; as many groups as channels (`groups: channels`) are a
-    depthwise convolution.
+    and makes filters/groups of the outputs; with as many groups as channels (`groups: channels`)
+    the convolution is depthwise.
     """
 
     bare: ClassVar[str] = "filters"
@@ -52,12 +52,12 @@ class _Convolving(LayerSettings):
 
 
 def _advise_on_groups(divisor: int) -> str:
-    """Which numbers of groups divide both channels and filters."""
+    """The numbers of groups that divide both channels and filters."""
     largest = f"their largest common divisor is {divisor}"
     return "the only common divisor is 1" if divisor == 1 else largest
 
 
-class Conv(_Convolving):
+class Conv(_ConvolutionSettings):
     """A convolution."""
 
     padding: Paddings | Literal["same"] = (0,)
@@ -72,11 +72,11 @@ class Conv(_Convolving):
         return Passage(x, y, kernel, stride, bias=self.bias, span=span, groups=groups)
 
 
-class TransposedConv(_Convolving):
-    """A transposed convolution, which gives a stride's rows for each that comes in."""
+class TransposedConv(_ConvolutionSettings):
+    """A transposed convolution: `stride` rows go out for each row that comes in."""
 
     padding: Paddings = (0,)
-    # Rows on one side more: of 2 extents that a strided convolution makes one, the larger.
+    # More rows on one side: two extents become one by a strided convolution; this takes the larger.
     output_padding: Paddings = (0,)
 
     def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
@@ -86,7 +86,7 @@ class TransposedConv(_Convolving):
         stride = size_dimensions(layer, "stride", self.stride, x)
         span = _span(layer, kernel, self.dilation, x)
         extents = spread(layer, x, span, stride, self.padding, self.output_padding)
-        back = tuple(1 / each for each in stride)
+        back = tuple(1 / rows for rows in stride)
         y = Tensor(filters, extents)
         return Passage(x, y, kernel, back, bias=self.bias, span=span, groups=groups)
 
@@ -98,12 +98,12 @@ def _span(layer: str, kernel: Sizes, dilation: Sizes, x: Tensor) -> Sizes:
 
 
 class Pool(LayerSettings):
-    """The largest, or the mean, of each window."""
+    """A pooling: the largest, or the mean, of each window."""
 
     bare: ClassVar[str] = "kernel"
 
     kernel: Sizes
-    stride: Sizes | None = None  # without one, windows stand side by side
+    stride: Sizes | None = None  # None: the kernel, so that windows stand side by side
     padding: Paddings | Literal["same"] = (0,)
     # Whether a last window may hang over the edge: in the authors' VGG16 113 is pooled to 57.
     ceil: bool = False

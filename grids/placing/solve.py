@@ -20,10 +20,13 @@ from grids.placing.search import search
 PARTS, SEARCHED = 0.4, 0.6
 ROUNDS = 100
 # Rounds of parts, as far as time goes. On two devices 30, 300 and 2,000 make Inception-v3 1.457,
-# 1.464 and 1.465 times as fast.
+# 1.464 and 1.465 times as fast, on an idle machine.
 ROUNDS_OF_PARTS = (6, 60, 600, 6000)
-# Of a strategy's groups; and operators of all schedules together, of steps in micro-batches.
-FEW_ROUNDS, MOST_SCHEDULED = 6, 2_000_000
+# Of a strategy's groups: of a step at once, and of one in micro-batches.
+FEW_ROUNDS, ROUNDS_PIPED = 6, 30
+# Operators in all schedules of one such search, 2 to 5 s. Of Inception-v3 on two devices in two
+# micro-batches half as many find 1.595, these 1.611, twice as many 1.617.
+MOST_SCHEDULED = 1_000_000
 # Pairs of operators that could run at once in the program: with Inception-v3's 3,309 HiGHS has no
 # bound after a minute, with GNMT's 273 the proof after 6 s.
 MOST_RIVALS = 1000
@@ -79,7 +82,7 @@ def search_piped(piped: Piped, first: Sequence[Placement]) -> Plan:
     best = search(
         piped.whole,
         {},
-        FEW_ROUNDS,
+        ROUNDS_PIPED,
         has_time=lambda: next(left, None) is not None,
         first=first,
         goal=piped.bounds.proven,

@@ -1,4 +1,4 @@
-"""Tables of the user's as CSV: each row by the names of its columns, with its place in the file."""
+"""Users' tables as CSV: rows by the names of their columns, with their places in the file."""
 
 import csv
 import io
@@ -15,10 +15,10 @@ Record = dict[str, str]
 def read_records(
     path: Path, required: Sequence[str], optional: Sequence[str] | None
 ) -> Iterator[tuple[str, Record]]:
-    """Each row's place, "file:line", and its fields by column; blank lines are none.
+    """The rows of a table: their places, "file:line", and their fields by column.
 
-    A column that is neither required nor optional is refused: a misspelt one would go unread. With
-    None all others are optional, as of a file that other programs write to.
+    Blank lines are skipped. A column that is neither required nor optional is refused: a misspelt
+    one would go unread. optional: None allows all other columns, as other programs write them.
     """
     rows = _read_rows(path)
     where, names = next(rows, (str(path), []))
@@ -42,7 +42,7 @@ def _read_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
         for fields in lines:
             # A quoted field may span lines: a row begins behind the last one's end.
             first, before = before + 1, lines.line_num
-            stripped = [each.strip() for each in fields]
+            stripped = [field.strip() for field in fields]
             if any(stripped):
                 yield f"{path}:{first}", stripped
     except csv.Error as error:
@@ -57,12 +57,12 @@ def _check_header(
     if optional is not None:
         _refuse_unknown(names, where, (*required, *optional))
     counts = Counter(filter(None, names))
-    twice = next((each for each, count in counts.items() if count > 1), None)
+    twice = next((column for column, count in counts.items() if count > 1), None)
     if twice is not None:
         raise InputError(
             f"the column {shorten(twice)} stands twice", where=where, advice="keep one"
         )
-    missing = next((each for each in required if each not in names), None)
+    missing = next((column for column in required if column not in names), None)
     if missing is not None:
         raise _report_missing(missing, names, where, required, is_open=optional is None)
 
@@ -79,7 +79,7 @@ def _refuse_other_separators(names: Sequence[str], where: str) -> None:
 
 
 def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> None:
-    unknown = next((each for each in names if each not in known), None)
+    unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         raise InputError.unknown("column", unknown, known, where=where)
 
@@ -87,7 +87,7 @@ def _refuse_unknown(names: Sequence[str], where: str, known: Sequence[str]) -> N
 def _report_missing(
     missing: str, names: Sequence[str], where: str, required: Sequence[str], *, is_open: bool
 ) -> InputError:
-    """What to say of a column that is missing; `is_open`: others may stand there, misspelt ones."""
+    """The error of a missing column; `is_open`: other columns may be misspelt ones."""
     problem, renames = f"the column {missing} is missing", ""
     if is_open and not names:
         problem = "expected a line of column names, got an empty file"
@@ -98,8 +98,8 @@ def _report_missing(
 
 
 def _advise_renames(names: Sequence[str], required: Sequence[str]) -> str:
-    """Which columns to rename, where some mean those that are missing."""
-    lacking = [each for each in required if each not in names]
+    """Advice on columns to rename, whose names are near to missing ones."""
+    lacking = [column for column in required if column not in names]
     meant = {name: find_meant(name, lacking) for name in names if name and name not in required}
     renames = [
         # A column of milliseconds is near to one of seconds by its name alone.

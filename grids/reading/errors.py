@@ -1,9 +1,9 @@
-"""The errors of the border: one clear message instead of a traceback.
+"""Errors of input: one clear message instead of a traceback.
 
-An `InputError` is the user's to mend, so its text says where, what and what to do. A `ShapeError`
-is an answer rather than a fault: a sweep crosses every model with every dataset and marks the
-pairs that do not fit. Whatever the input, a message is short: a value of the user's enters it
-through `shorten`.
+An `InputError` is for the user to mend: its text says where, what, and what to do. A `ShapeError`
+is an answer rather than a fault: a sweep crosses every model with every data set and marks the
+pairs that do not fit. Messages are short whatever the input: users' values enter them through
+`shorten`.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,7 +16,7 @@ from grids.reading.synonyms import find_synonym
 MOST_TEXT = 900  # characters of a message
 MOST_VALUE = 80  # characters of a value in a message
 MOST_NAMES = 500  # characters of the known names in a message
-NAMES_BESIDE_HINT = 20  # where more are known, a hint stands alone: its reader would not find it
+NAMES_BESIDE_HINT = 20  # where more are known, a hint stands alone, or nobody would find it
 NAMES_COMPARED = 1000  # comparing is quadratic, and an axis may have a million values
 
 
@@ -58,18 +58,18 @@ class _Short(Repr):
 
 
 def shorten(value: object) -> str:
-    """A value of the user's as it stands in a message, at most MOST_VALUE characters."""
+    """A user's value as it stands in a message, at most MOST_VALUE characters."""
     return _cut_middle(_Short().repr(value), MOST_VALUE)
 
 
 def format_text(text: object) -> str:
-    """A text of the user's without quotes, where it is short and on one line."""
+    """A user's text without quotes, where it is short and on one line."""
     usual = isinstance(text, str) and text.isprintable() and len(text) <= MOST_VALUE
     return str(text) if usual else shorten(text)
 
 
 def suggest_name(name: str, names: Iterable[str]) -> str:
-    """Advice on an unknown name: the one that is probably meant, and those that are known."""
+    """Advice on an unknown name: the one that is probably meant, and the known ones."""
     listed = sorted(islice(names, NAMES_COMPARED))
     meant = find_meant(name, listed)
     known = f"known: {_cut_end(', '.join(listed), MOST_NAMES) or 'none'}"
@@ -80,14 +80,14 @@ def suggest_name(name: str, names: Iterable[str]) -> str:
 
 
 def find_meant(name: str, names: Collection[str]) -> str | None:
-    """The one of `names` that an unknown name probably means, None where there is none."""
+    """The one of `names` that an unknown name probably means; None where there is none."""
     synonym = find_synonym(name, names)
     if synonym is not None:
         return synonym
-    # By their digits numbers are no neighbours: 200 is no slip of 2000.
+    # Numbers are not near by their digits: 200 is no slip of 2000.
     if _is_number(name):
         return None
-    folded = {each.casefold(): each for each in names}
+    folded = {name.casefold(): name for name in names}
     close = get_close_matches(name[:MOST_VALUE].casefold(), folded, n=1)
     return folded[close[0]] if close else None
 

@@ -1,9 +1,9 @@
 """Plain YAML: mappings with names for keys, lists, texts, numbers; nothing that can harm.
 
-YAML itself reads "1e9" as a text (its version 1.1, which PyYAML follows, wants a dot and a sign)
-and takes the last of two equal keys in silence: here the first is a number and the second is
-refused. So are tags, keys that are no names, characters that are no text, and aliases that stand
-for more than anybody would write out (600 bytes of them can fill any memory).
+YAML 1.1, which PyYAML follows, reads "1e9" as a text (it wants a dot and a sign) and silently takes
+the last of two equal keys. Here 1e9 is a number, and equal keys are refused. So are tags, keys that
+are no names, control characters, and aliases that stand for more than anybody would write out (600
+bytes of them can fill any memory).
 """
 
 import re
@@ -36,7 +36,7 @@ def read_nodes(text: str) -> tuple[yaml.Node | None, object]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which 1e9 is a number, and what is not plain an error."""
+    """Safe YAML in which 1e9 is a number; all that is not plain is an error."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -45,8 +45,8 @@ class _Loader(yaml.SafeLoader):
         self._sizes: dict[yaml.Node, int] = {}  # the same of each part that is complete
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """The next node; an error where it is not plain, or the document grows too large."""
-        parser: Any = self  # whose stubs say nothing of events
+        """The next node; an error where it is not plain or the document is too large."""
+        parser: Any = self  # the stubs have no events
         event, before = parser.peek_event(), self._nodes
         if getattr(event, "tag", None) is not None:
             raise _make_error("expected a plain value, got a tag", event.start_mark)
@@ -68,7 +68,7 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(
         self, node: yaml.MappingNode, deep: bool = False
     ) -> dict[Hashable, object]:
-        """The mapping, in which each key is a name and stands once."""
+        """The mapping; an error where a key is no name or stands twice."""
         names: set[str] = set()
         for key, _ in node.value:
             if key.tag not in NAMES:

@@ -1,11 +1,11 @@
-"""What others call the names of this project: `bandwidth` is `inter_bandwidth` here.
+"""Synonyms: other people's words for this project's names, as `bandwidth` for `inter_bandwidth`.
 
-Only for messages: no synonym is accepted in the place of a name.
+Only for messages: no synonym is accepted in place of a name.
 """
 
 from collections.abc import Collection
 
-# By the name in use here; several may share a word, and the first that is known there is meant.
+# By our name. Where several share a word, the first one that is known in that place is meant.
 SYNONYMS = {
     # Parameters of a machine.
     "inter_bandwidth": (
@@ -49,7 +49,7 @@ SYNONYMS = {
 
 
 def find_synonym(word: str, names: Collection[str]) -> str | None:
-    """The one of `names` that others call `word`, None where there is none."""
+    """The one of `names` that `word` is a synonym of; None where there is none."""
     folded = word.casefold().replace("-", "_")
     meant = (name for name, words in SYNONYMS.items() if folded in words and name in names)
     return next(meant, None)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from grids.reading.errors import InputError
 
-# A table of 40,000 measured runs is as large. The most hostile text of this size that we
-# know takes 0.9 s and 230 MB.
+# As large as a table of 40,000 measured runs. The most hostile text of this size that we know takes
+# 0.9 s and 230 MB.
 MOST_BYTES = 4 * 2**20
 
 
@@ -30,7 +30,7 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 
 
 def _read_bytes(path: Path, most: int) -> bytes:
-    """What the file holds. A pipe would be waited for, and a device may have no end."""
+    """The bytes of a regular file: a pipe would block, and a device may have no end."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"

@@ -47,7 +47,7 @@ DEFINITIONS = (
     "flop_per_second = flop / second = FLOPS = flops",
 )
 
-# What a right quantity looks like, by the unit that is kept inside.
+# A well-written quantity for each unit that is used inside.
 EXAMPLES = {
     "B/s": "12.5 GB/s",
     "s": "40.31 us",
@@ -56,7 +56,7 @@ EXAMPLES = {
     "1": "1",
 }
 
-# What a person reads a quantity in.
+# Prefixes for people.
 PREFIXES = (
     *((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
     *((1e-3, "m"), (1e-6, "u"), (1e-9, "n")),
@@ -74,7 +74,7 @@ MOST_TEXT = 400
 def parse_quantity(value: object, unit: str, where: str, example: str | None = None) -> float:
     """The value in `unit` ("B/s", "s", "B", "FLOP/s" or "1"); a bare number is in it already.
 
-    example: one that is as large as those that are asked for.
+    example: a value of the usual size, for the message.
     """
     if isinstance(value, str):
         number = _read_quantity(value, unit)
@@ -101,7 +101,7 @@ def parse_quantity(value: object, unit: str, where: str, example: str | None = N
 
 
 def has_unit(value: object) -> bool:
-    """Whether a quantity that `parse` can read says its unit."""
+    """Whether a quantity states its unit."""
     match = QUANTITY.fullmatch(value) if isinstance(value, str) else None
     return match is not None and match["unit"] is not None
 
@@ -136,7 +136,7 @@ def _multiply(number: str, factor: Decimal) -> float:
 
 @lru_cache(maxsize=1024)  # a list of 30,000 quantities has few units
 def _find_factor(suffix: str, unit: str) -> Decimal | None:
-    """How many `unit` one `suffix` is; None where it is no unit or has another dimension."""
+    """The size of `suffix` in `unit`; None where it is no unit or has another dimension."""
     import pint
 
     try:
@@ -160,5 +160,5 @@ def _load_registry() -> "pint.UnitRegistry[Decimal]":
 
 def format_quantity(value: float, unit: str, digits: int = 4) -> str:
     """A quantity as a person reads it: 16e9, "B" as "16 GB"; 9e-6, "s" as "9 us"."""
-    size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), (1.0, ""))
+    size, prefix = next((step for step in PREFIXES if abs(value) >= step[0]), (1.0, ""))
     return f"{value / size:.{digits}g} {prefix}{unit}"

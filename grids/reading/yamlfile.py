@@ -1,7 +1,7 @@
-"""YAML files, with the line numbers that a good error message needs.
+"""YAML files with line numbers, and messages about mistakes in them.
 
-What is read, and what is refused, is in `plainyaml.py`; here are documents, and what pydantic finds
-wrong with them.
+`plainyaml.py` decides what is read and what is refused; here are documents, and the mistakes that
+pydantic finds in them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Document:
-    """The mapping that a YAML file holds, and where in the file each part of it stands."""
+    """The mapping that a YAML file holds, and the lines of its parts."""
 
     path: Path
     data: dict[str, object]
@@ -74,7 +74,7 @@ Locate = Callable[[KeyPath], Place]
 
 
 def _find_child(node: yaml.Node, part: str | int) -> tuple[yaml.Mark | None, yaml.Node]:
-    """Where `part` of a node begins; (None, node) where it has no such part."""
+    """The mark at which `part` of a node begins, and its node; (None, node) where there is none."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == str(part):
@@ -118,7 +118,7 @@ def explain_error(
     source: Source | Locate,
     model: type[pydantic.BaseModel] | None = None,
 ) -> InputError:
-    """The error of what is wrong with the user's input, one "file:line: key: message" a line.
+    """The error that lists mistakes of the user's input, "file:line: key: message" a line.
 
     `model` is what was validated; with it, a misspelt key gets the nearest one that exists. Data
     that were written out of a file have a `source` that locates their keys in it.
@@ -126,10 +126,10 @@ def explain_error(
     locate = source if callable(source) else lambda keypath: Place(source, keypath)
     errors = _drop_echoes(error.errors(include_url=False, include_context=False))
     # A block that is repeated is wrong in one place.
-    by_place = {locate(each["loc"]).text: each for each in reversed(errors)}
+    by_place = {locate(mistake["loc"]).text: mistake for mistake in reversed(errors)}
     lines = [
-        ": ".join(filter(None, (place, _write_message(each, model))))
-        for place, each in reversed(by_place.items())
+        ": ".join(filter(None, (place, _write_message(mistake, model))))
+        for place, mistake in reversed(by_place.items())
     ]
     shown = lines[:ERRORS_SHOWN]
     while sum(map(len, shown)) > MOST_TEXT and len(shown) > 1:
@@ -142,12 +142,16 @@ def explain_error(
 def _drop_echoes(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The errors, but for lists that are too short only because an entry of theirs is wrong."""
     # pydantic leaves a wrong entry out, and then finds none in the list.
-    wrong = {each["loc"][:end] for each in errors for end in range(len(each["loc"]))}
-    return [each for each in errors if each["type"] != "too_short" or each["loc"] not in wrong]
+    wrong = {mistake["loc"][:end] for mistake in errors for end in range(len(mistake["loc"]))}
+    return [
+        mistake
+        for mistake in errors
+        if mistake["type"] != "too_short" or mistake["loc"] not in wrong
+    ]
 
 
 def _write_message(error: Mapping[str, Any], model: type[pydantic.BaseModel] | None) -> str:
-    """What is wrong with one value, in words of ours where pydantic's need its manual."""
+    """A message on one value, in our words where pydantic's need its manual."""
     # pydantic's prefix of what our own validators raise.
     text = str(error["msg"]).removeprefix("Value error, ")
     match error["type"]:
@@ -195,4 +199,4 @@ def _find_model(annotation: object) -> type[pydantic.BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         return annotation
     models = (_find_model(part) for part in get_args(annotation))
-    return next((each for each in models if each is not None), None)
+    return next((model for model in models if model is not None), None)

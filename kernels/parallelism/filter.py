@@ -98,12 +98,10 @@ class Filter(Parallelism):
 
     def list_exchanges(self, sent: Gathered, case: Case, paths: Paths) -> tuple[Exchange, ...]:
         """Collectives of each layer, which the next one waits for."""
-        layers = Exchange("layer_collectives", self._time_layers(case, paths))
-        return (layers, *self.list_logs(sent, case))
-
-    def list_logs(self, sent: Gathered, case: Case) -> tuple[Exchange, ...]:
-        """Log files of the layers' exchanges."""
-        return (open_logs(sent.logged, case, self.find_degree(case)),)
+        return (
+            Exchange("layer_collectives", self._time_layers(case, paths)),
+            open_logs(sent.logged, case, self.find_degree(case)),
+        )
 
     def _time_layers(self, case: Case, paths: Paths) -> Cells:
         """Each class of sizes takes its fastest algorithm."""

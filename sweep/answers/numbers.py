@@ -39,8 +39,6 @@ def name_range(name: str, values: NDArray[Any]) -> dict[str, Any]:
 
 
 def pick_range(name: str, values: NDArray[Any], write: Callable[[float], Any]) -> dict[str, Any]:
-    """The same with ends that are draws themselves, each as `write` has it: some may be infinite,
-    and counts are whole.
-    """
+    """The range of draws that may be infinite, or whole: its ends are draws, written by `write`."""
     ends = np.quantile(values, SHARES, method="inverted_cdf")
     return dict(zip(name_percentiles(name), map(write, ends.tolist()), strict=True))

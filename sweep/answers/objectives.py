@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal, get_args
 
 from grids.grid import Grid
@@ -55,7 +54,7 @@ class Aim:
 def check_price(price: object) -> None:
     """InputError: a price that is no number above 0."""
     for value in price.values() if isinstance(price, Mapping) else [price]:
-        if value is not None and not (isinstance(value, Real) and 0 < value < math.inf):
+        if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
             raise InputError(f"expected a price above 0, got {shorten(value)}", where="price")
 
 

@@ -1,4 +1,4 @@
-"""Precision and software of systems that an answer compares: times of others are not alike."""
+"""Precision and software of the systems in an answer, whose times compare only where equal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from sweep.cells.memory_cube import SYSTEM_SETTINGS
 
 Row = dict[str, Any]
 
-# Keys whose value may be a system, and what its precision and software are called there.
+# Keys whose value may be a system, and the keys of its precision and software.
 PLACES = {
     "system": SYSTEM_SETTINGS,
     "worst_at": ("worst_precision", "worst_software"),
@@ -19,28 +19,28 @@ PLACES = {
 
 
 def add_software(systems: Sequence[System], rows: list[Row]) -> list[Row]:
-    """The rows of an answer, of several systems with the precision and software of each.
+    """The rows of an answer; with several systems the precision and software stand behind each.
 
-    Behind the system's name; `worst_at`, where it is a system, has its own behind it.
+    So they do behind `worst_at`, where it is a system.
     """
     if len(systems) < 2:
         return rows
-    settings = {each.name: (each.precision, each.software) for each in systems}
+    settings = {system.name: (system.precision, system.software) for system in systems}
     return [_add_settings(row, settings) for row in rows]
 
 
 def add_columns(systems: Sequence[System], labels: Columns) -> Columns:
-    """The same of columns."""
+    """The columns of an answer with the same additions."""
     if len(systems) < 2:
         return labels
     known: dict[str, dict[str, str]] = {
-        name: {each.name: getattr(each, name) for each in systems} for name in SYSTEM_SETTINGS
+        name: {system.name: getattr(system, name) for system in systems} for name in SYSTEM_SETTINGS
     }
     items: Columns = {}
     for key, values in labels.items():
         items[key] = values
         for name in PLACES.get(key, ()):
-            items[name] = np.array([known[name][each] for each in values.tolist()], object)
+            items[name] = np.array([known[name][system] for system in values.tolist()], object)
     return items
 
 

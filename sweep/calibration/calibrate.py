@@ -6,9 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from grids.entries.calibration import CalibrationFile
-from sweep.calibration.accuracy import rate_schemes
-from sweep.calibration.cross_validation import FITTED, join_predictions, leave_out, predict_fitted
-from sweep.calibration.model_error import DEFAULT, find_model_error, find_residuals
+from sweep.calibration.cross_validation import FITTED, leave_out, predict_fitted
+from sweep.calibration.model_error import (
+    DEFAULT,
+    find_model_error,
+    find_residuals,
+    rate_schemes,
+)
 from sweep.calibration.observations import Observations, observe
 from sweep.calibration.posterior import calibrate_machine
 from sweep.engine.compile_cache import keep_programs
@@ -26,11 +30,10 @@ def calibrate(
     keep_programs()
     observations = observe(read_runs(Path(path)), system)
     file = calibrate_machine(observations, np.ones(len(observations), bool), DEFAULT)
-    left = leave_out(observations) if cross_validation else None
-    predicted = join_predictions(predict_fitted(observations, file), left)
-    residuals = find_residuals(observations, predicted)
+    left = leave_out(observations) if cross_validation else []
+    residuals = find_residuals(observations, [*predict_fitted(observations, file), *left])
     of_left = residuals.select(residuals.schemes != FITTED)
-    error = DEFAULT if left is None else find_model_error(of_left)
+    error = find_model_error(of_left) if left else DEFAULT
     return file.model_copy(
         update={
             "title": f"{file.name}, calibrated from {len(observations)} measured runs",

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import jax
 import numpy as np
@@ -41,27 +40,19 @@ UNSEEN = ModelError(serial=1, group=1, reduce=1, exchange=1, unseen=1, distance=
 DISTANT = UNSEEN.model_copy(update={"unseen": 0, "distance": 1})
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Predicted:
-    """Runs [..., run], each with a calibration, such as one that did not see it.
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A run, predicted by a calibration that did not see it. row: which run.
 
     case: its uncertainty has errors of 1, not widened. unseen, away: what `ModelError`'s widen
     these by.
     """
 
+    scheme: str
+    row: int
     case: Case
     unseen: Cells
     away: Cells
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """The runs that each scheme left out, one scheme after the other. rows: which runs."""
-
-    schemes: NDArray[np.str_]
-    rows: NDArray[np.int64]
-    predicted: Predicted
 
 
 def list_folds(observations: Observations) -> dict[str, list[Mask]]:
@@ -77,7 +68,7 @@ def list_folds(observations: Observations) -> dict[str, list[Mask]]:
     return {
         name: kept
         for name, folds in folds_of.items()
-        if (kept := [each for each in folds if each.any() and not each.all()])
+        if (kept := [fold for fold in folds if fold.any() and not fold.all()])
     }
 
 
@@ -85,97 +76,70 @@ def leave_out(
     observations: Observations,
     schemes: Collection[str] = (*SCHEMES, LARGEST, ALL_BUT_ONE),
     frozen: Mapping[str, float] = {},
-) -> LeftOut | None:
-    """Predictions of all that these schemes leave out; None where runs are too few for any.
+) -> list[Prediction]:
+    """Predictions of all that these schemes leave out; none where runs are too few for any.
 
     frozen: as `fit` takes them.
     """
-    listed = list_folds(observations).items()
-    folds = [(name, held) for name, some in listed if name in schemes for held in some]
-    if not folds:
-        return None
-    predicted = [_predict_fold(observations, held, frozen) for _, held in folds]
-    rows = [np.flatnonzero(held) for _, held in folds]
-    names = np.repeat([name for name, _ in folds], list(map(len, rows)))
-    return LeftOut(names, np.concatenate(rows), _join(list(chain(*predicted))))
+    predictions: list[Prediction] = []
+    for scheme, folds in list_folds(observations).items():
+        for held in folds if scheme in schemes else ():
+            # Sought from fewer places than the calibration itself: there are as many fits as folds.
+            file = calibrate_machine(observations, ~held, UNSEEN, starts=1, frozen=frozen)
+            predictions += _predict(observations, file, scheme, np.flatnonzero(held))
+    return predictions
 
 
-def predict_fitted(observations: Observations, file: CalibrationFile) -> LeftOut:
+def predict_fitted(observations: Observations, file: CalibrationFile) -> list[Prediction]:
     """Predictions by a calibration that saw all runs, to tell how well it fits."""
-    rows = np.arange(len(observations))
-    predicted = list(_predict(observations, file, rows))
-    return LeftOut(np.repeat(FITTED, rows.size), rows, _join(predicted))
-
-
-def join_predictions(first: LeftOut, second: LeftOut | None) -> LeftOut:
-    """Both, one behind the other: a single program then answers for all."""
-    if second is None:
-        return first
-    return LeftOut(
-        np.concatenate([first.schemes, second.schemes]),
-        np.concatenate([first.rows, second.rows]),
-        jax.tree.map(
-            lambda *each: np.concatenate(each, axis=-1), first.predicted, second.predicted
-        ),
-    )
-
-
-def _predict_fold(
-    observations: Observations, held: Mask, frozen: Mapping[str, float]
-) -> list[Predicted]:
-    # Sought from fewer places than the calibration itself: there are as many fits as folds.
-    file = calibrate_machine(observations, ~held, UNSEEN, starts=1, frozen=frozen)
-    return list(_predict(observations, file, np.flatnonzero(held)))
-
-
-def _join(predicted: list[Predicted]) -> Predicted:
-    joined: Predicted = jax.tree.map(lambda *each: np.stack(each, axis=-1), *predicted)
-    return joined
+    return list(_predict(observations, file, FITTED, np.arange(len(observations))))
 
 
 def _group_alike(labels: list[tuple[object, ...]]) -> list[Mask]:
-    return [np.array([each == label for each in labels]) for label in dict.fromkeys(labels)]
+    return [np.array([other == label for other in labels]) for label in dict.fromkeys(labels)]
 
 
 def _hold_largest(observations: Observations) -> Mask:
     """The largest scales of every series that has several."""
     held = np.zeros(len(observations), bool)
-    for own, scales in _list_series(observations):
-        at = np.unique(scales[own])
-        held |= own & np.isin(scales, at[at.size - at.size // SCALES :])
+    for series, scales in _list_series(observations):
+        at = np.unique(scales[series])
+        held |= series & np.isin(scales, at[at.size - at.size // SCALES :])
     return held
 
 
 def _hold_all_but_one(observations: Observations) -> Iterator[Mask]:
     """All but the middle scale of each series that has several, a series at a time."""
-    for own, scales in _list_series(observations):
-        at = np.unique(scales[own])
+    for series, scales in _list_series(observations):
+        at = np.unique(scales[series])
         if at.size >= SCALES:
-            yield own & (scales != at[at.size // 2])
+            yield series & (scales != at[at.size // 2])
 
 
 def _list_series(observations: Observations) -> Iterator[tuple[Mask, NDArray[np.int64]]]:
     """Each series' runs, and the number of PEs of all runs."""
-    scales = np.array([each.p for each in observations.runs])
-    for own in _group_alike(observations.labels(*SERIES)):
-        yield own, scales
+    scales = np.array([run.p for run in observations.runs])
+    for series in _group_alike(observations.labels(*SERIES)):
+        yield series, scales
 
 
 def _predict(
-    observations: Observations, file: CalibrationFile, rows: NDArray[np.int64]
-) -> Iterator[Predicted]:
+    observations: Observations, file: CalibrationFile, scheme: str, rows: NDArray[np.int64]
+) -> Iterator[Prediction]:
     factors = [
         file.serial_time(run.model, bool(profiled)).factor
         for run, profiled in zip(observations.runs, observations.profiled, strict=True)
     ]
-    parameters = {name: np.asarray(each.value) for name, each in file.parameters.items()}
+    parameters = {name: np.asarray(parameter.value) for name, parameter in file.parameters.items()}
     moved = fetch(_apply(observations.case, observations.layers, parameters, np.array(factors)))
     for row in rows.tolist():
         case: Case = jax.tree.map(lambda leaf, row=row: _take_run(leaf, row), moved)
         uncertainty, distant = (
             _find_uncertainty(observations, file, row, error) for error in (UNSEEN, DISTANT)
         )
-        yield Predicted(
+        yield Prediction(
+            scheme,
+            row,
             case=replace(case, uncertainty=uncertainty),
             unseen=uncertainty.widening - 1,
             away=distant.widening - 1,

@@ -88,7 +88,7 @@ class Scale:
 )
 @dataclass(frozen=True)
 class Data:
-    """What the posterior density depends on, beside where it is asked for.
+    """The constants of the posterior density.
 
     broader: factor on the errors' scales. median [parameter], root
     [parameter, coordinate]: of the priors' logarithms.
@@ -164,12 +164,12 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Scal
     profiled = (observations.of_model * observations.profiled).any(axis=1)
     models = np.zeros(len(observations.models))
     anywhere = np.full(1 + len(observations.models), np.inf)
-    median = np.concatenate([np.log([each.median for each in priors]), models])
+    median = np.concatenate([np.log([prior.median for prior in priors]), models])
     spread = np.array([prior.spread for prior in priors])
     of_models = np.where(profiled, PROFILE, ROOFLINE)
     unit = np.where(spread > 0, spread, 1.0)
     low, high = (
-        (np.log([getattr(each, end) for each in priors]) - median[: unit.size]) / unit
+        (np.log([getattr(prior, end) for prior in priors]) - median[: unit.size]) / unit
         for end in ("low", "high")
     )
     bounds = Bounds(np.append(low, -anywhere), np.append(high, anywhere))
@@ -177,7 +177,7 @@ def _find_scale(observations: Observations, frozen: Mapping[str, float]) -> Scal
 
 
 def _freeze(prior: LogPrior, value: float) -> LogPrior:
-    """The prior of who knows the value."""
+    """The prior of a known value."""
     return replace(prior, median=value, spread=0.0, low=value, high=value)
 
 
@@ -196,7 +196,7 @@ def _find_best_mode(scale: Scale, data: Data, starts: int) -> Floats:
     others = AROUND * random.standard_normal((starts, first.size))
     modes = [_find_mode(start, scale.bounds, data) for start in (first, *others)]
     # Of modes that are equal but for rounding the first.
-    return min(modes, key=lambda each: round(each[0], 6))[1]
+    return min(modes, key=lambda mode: round(mode[0], 6))[1]
 
 
 def _find_mode(start: Floats, bounds: Bounds, data: Data) -> tuple[float, Floats]:

@@ -30,9 +30,9 @@ def predict_unseen(spread: float, at: float, variance: float) -> SerialTime:
 
     at, variance: the machine's coordinate, and its variance: 0 and 1 before any run.
     """
-    own = float(_subtract_machine(np.asarray(spread)))
+    deviation = float(_subtract_machine(np.asarray(spread)))
     return SerialTime(
-        factor=math.exp(MACHINE * at), spread=math.hypot(MACHINE * math.sqrt(variance), own)
+        factor=math.exp(MACHINE * at), spread=math.hypot(MACHINE * math.sqrt(variance), deviation)
     )
 
 

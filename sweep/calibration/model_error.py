@@ -8,8 +8,10 @@ whatever way runs are left out, LEVEL of their times lie in the 80 % intervals: 
 scales that nobody ran, or the part that is off in all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
+import jax
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ from kernels.formulas import time_iteration
 from kernels.namespace import xp
 from kernels.percentiles import PERCENTILES
 from kernels.uncertainty import spread
-from sweep.calibration.cross_validation import NEAR, LeftOut, Predicted
+from sweep.calibration.cross_validation import NEAR, Prediction
 from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Mask, Observations
 from sweep.measured.runs import PARTS
@@ -38,6 +40,7 @@ PRIOR = {
     "distance": (0.2, 0.8),
 }
 SCALES = ("serial", "group", "reduce", "exchange")
+ERRORS = ("whole", "group", "reduce", "exchange")  # the same in an uncertainty
 BOUNDS = (0.01, 2.0)
 # The share that intervals from p10 to p90 promise.
 LEVEL = 0.8
@@ -79,7 +82,7 @@ class Residuals:
 
     def select(self, chosen: Mask) -> "Residuals":
         """Some of the predictions."""
-        kept = {each.name: getattr(self, each.name)[..., chosen] for each in fields(self)}
+        kept = {field.name: getattr(self, field.name)[..., chosen] for field in fields(self)}
         return Residuals(**kept)
 
     def spread(self, error: ModelError) -> Floats:
@@ -94,22 +97,44 @@ class Residuals:
         return np.where(np.isfinite(self.off), inside, np.nan)
 
 
-def find_residuals(observations: Observations, left: LeftOut) -> Residuals:
+def find_residuals(observations: Observations, predictions: Sequence[Prediction]) -> Residuals:
     """How far off the left-out runs are, and how far one could have known."""
-    predicted = left.predicted
-    expected = np.asarray(_predict(predicted.case)[0])
-    spreads = [np.asarray(_predict(each)[1]) for each in _vary_errors(predicted)]
+    # One behind the other: a single program then answers for all.
+    case: Case = jax.tree.map(
+        lambda *runs: np.stack(runs, axis=-1), *(run.case for run in predictions)
+    )
+    expected = np.asarray(_predict(case)[0])
+    spreads = [np.asarray(_predict(varied)[1]) for varied in _vary_errors(case)]
     sure, *errors = np.square(spreads)
+    rows = np.array([run.row for run in predictions])
     return Residuals(
-        off=np.log(observations.seconds[:, left.rows]) - expected,
+        off=np.log(observations.seconds[:, rows]) - expected,
         sure=sure,
         # Variances add up: what an error of 1 adds is the difference.
         errors=np.array(errors) - sure,
-        unseen=np.asarray(predicted.unseen),
-        away=np.asarray(predicted.away),
-        schemes=left.schemes,
-        rows=left.rows,
+        unseen=np.stack([run.unseen for run in predictions], axis=-1),
+        away=np.stack([run.away for run in predictions], axis=-1),
+        schemes=np.array([run.scheme for run in predictions]),
+        rows=rows,
     )
+
+
+def rate_schemes(residuals: Residuals, error: ModelError) -> dict[str, dict[str, float]]:
+    """By scheme: `rows`, the mean accuracy of each part, the share in its interval."""
+    within = residuals.within(error)
+    # As in `sweep.measured.accuracy`; 0 where a prediction is too long beyond measure.
+    with np.errstate(over="ignore"):
+        accuracy = np.maximum(0.0, 1 - np.abs(np.exp(-residuals.off) - 1))
+    rated = {}
+    for scheme in dict.fromkeys(residuals.schemes.tolist()):
+        chosen = residuals.schemes == scheme
+        rated[scheme] = {"rows": int(chosen.sum())} | {
+            f"{part}{suffix}": float(np.nanmean(row))
+            for suffix, values in (("", accuracy), ("_in_interval", within))
+            for part, row in zip(PARTS, values[:, chosen], strict=True)
+            if np.isfinite(row).any()
+        }
+    return rated
 
 
 def find_model_error(residuals: Residuals) -> ModelError:
@@ -175,25 +200,19 @@ def _name_scales(logs: Floats) -> ModelError:
     return ModelError(**dict(zip(PRIOR, np.exp(logs).tolist(), strict=True)))
 
 
-def _vary_errors(predicted: Predicted) -> list[Case]:
+def _vary_errors(case: Case) -> list[Case]:
     """The cases without any error of the model's own, and with one of them at a time."""
-    one, none = np.ones_like(predicted.away), np.zeros_like(predicted.away)
-    uncertainty = predicted.case.uncertainty
-    assert uncertainty is not None  # each was predicted with its uncertainty
+    uncertainty = case.uncertainty
+    assert uncertainty is not None  # every run was predicted with its own
+    one, none = np.ones_like(uncertainty.whole), np.zeros_like(uncertainty.whole)
     nothing = replace(uncertainty, widening=one, whole=none, group=none, reduce=none, exchange=none)
-    each = [
-        nothing,  # then one after the other, in the order of SCALES
-        replace(nothing, whole=one),
-        replace(nothing, group=one),
-        replace(nothing, reduce=one),
-        replace(nothing, exchange=one),
-    ]
-    return [replace(predicted.case, uncertainty=some) for some in each]
+    varied = [nothing] + [replace(nothing, **{name: one}) for name in ERRORS]
+    return [replace(case, uncertainty=errors) for errors in varied]
 
 
 @compiled(numpy=True)
 def _predict(case: Case) -> tuple[Array, Array]:
     """ln of seconds an iteration, and its spread, both [part, run] in the order of PARTS."""
     spreads = spread(case, time_iteration(case))
-    each = [spreads.total, spreads.compute, spreads.communication]
-    return log_times(case), xp.stack(each)
+    parts = [spreads.total, spreads.compute, spreads.communication]
+    return log_times(case), xp.stack(parts)

@@ -1,4 +1,4 @@
-"""Observations: measured runs as arrays, with what the oracle's closed form needs of each.
+"""Observations: measured runs as arrays, each with what the oracle's closed form needs of it.
 
 Layers are reduced once a configuration. All runs then lie along one dimension, so that a single
 program answers for all of them, differentiable in the parameters of a machine.
@@ -55,21 +55,21 @@ class Observations:
 
     @property
     def priors(self) -> dict[str, LogPrior]:
-        """What is known of each parameter of this machine before these runs."""
+        """The prior of each parameter of this machine."""
         system = self.system
         return list_priors(system.precision, system.software, system.staging is not None)
 
     @cached_property
     def strategies(self) -> tuple[Strategy, ...]:
         """Each run's strategy."""
-        return tuple(parse_strategy(each.strategy) for each in self.runs)
+        return tuple(parse_strategy(run.strategy) for run in self.runs)
 
     @cached_property
     def seconds(self) -> Floats:
         """[part, run] in the order of PARTS; NaN where nothing was measured, or nothing is sent."""
         # A time of 0 s, which has no logarithm, counts as not measured.
         seconds = np.array(
-            [[getattr(each.measured, part) or np.nan for each in self.runs] for part in PARTS],
+            [[getattr(run.measured, part) or np.nan for run in self.runs] for part in PARTS],
             float,
         )
         # One PE sends nothing, whatever was booked as communication.
@@ -78,21 +78,21 @@ class Observations:
 
     @cached_property
     def counted(self) -> Mask:
-        """Which seconds count [part, run]: of who measured both parts, no total, their sum."""
+        """Mask of seconds that count [part, run]: totals only where a part was not measured."""
         measured = np.isfinite(self.seconds)
-        total, *parts = (PARTS.index(each) for each in ("total", "comp", "comm"))
+        total, *parts = (PARTS.index(part) for part in ("total", "comp", "comm"))
         measured[total] &= ~measured[parts].all(axis=0)
         return measured
 
     @cached_property
     def models(self) -> tuple[str, ...]:
         """Each model once."""
-        return tuple(dict.fromkeys(each.model for each in self.runs))
+        return tuple(dict.fromkeys(run.model for run in self.runs))
 
     @cached_property
     def of_model(self) -> Floats:
         """[model, run]: 1 for the model that ran, else 0."""
-        return np.array([[run.model == each for run in self.runs] for each in self.models], float)
+        return np.array([[run.model == model for run in self.runs] for model in self.models], float)
 
     def labels(self, *keys: str) -> list[tuple[Any, ...]]:
         """Each run's values of some columns."""
@@ -214,6 +214,7 @@ def _level_cases(cases: Sequence[Case]) -> list[Case]:
                 case.machine_work,
                 activations=np.zeros(1),
                 parameters=np.zeros(1),
+                row_states=None,
                 sent=absent | dict(case.machine_work.sent),
             ),
             run=replace(case.run, degrees=ones | dict(case.run.degrees)),

@@ -51,7 +51,7 @@ def format_file(file: CalibrationFile) -> str:
         if parameter["determined"]:
             del parameter["determined"]
     # Adding 0 turns -0 into 0.
-    values["correlation"] = [[round(each, 2) + 0.0 for each in row] for row in file.correlation]
+    values["correlation"] = [[round(figure, 2) + 0.0 for figure in row] for row in file.correlation]
     return format_entry(file, HEAD, values, dict(_explain_parameters(file)))
 
 

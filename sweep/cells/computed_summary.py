@@ -1,4 +1,4 @@
-"""Summaries of the cells of a cube, for questions that the kept one does not answer."""
+"""Summaries computed from cells, for questions that the stored one does not answer."""
 
 from itertools import product
 
@@ -19,7 +19,7 @@ from sweep.engine.compile_cache import keep_programs
 def summarise_cells(cube: xr.Dataset, efficiency: float, objective: Objective) -> Lines:
     """The summary of a cube, or a slice of one, from its cells.
 
-    objective: epochs to a target are counted where it asks for them, and not else.
+    objective: epochs to a target are counted for train_time alone.
     """
     keep_programs()
     if objective == "train_time":

@@ -26,7 +26,7 @@ class Configuration:
     settings: Mapping[str, object] | None = None
 
     def grid(self, base: Path = Path()) -> Grid:
-        """The design space that has only this configuration in it. InputError: several, or none."""
+        """The design space of this configuration alone. InputError: several values, or none."""
         parameters = expect_mapping(self.parameters, "parameters")
         settings = expect_mapping(self.settings, "settings")
         self._check(parameters, settings)
@@ -43,7 +43,7 @@ class Configuration:
         return Grid.from_spec(spec, base)
 
     def _check(self, parameters: Mapping[str, object], settings: Mapping[str, object]) -> None:
-        """Refuse the several values that an axis of a spec takes, and what is no setting."""
+        """Refuse several values, as an axis of a spec has, and keys that are no settings."""
         for name, value in {"pe": self.pe, "batch": self.batch, **parameters}.items():
             if isinstance(value, list | tuple | dict):
                 raise InputError(
@@ -59,7 +59,7 @@ class Configuration:
 
 
 def expect_mapping(given: Mapping[str, object] | None, where: str) -> Mapping[str, object]:
-    """Names and values, none where nothing is given."""
+    """The names and values, none for None; InputError: no mapping."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

@@ -1,8 +1,8 @@
 """Design spaces of a command's options, for questions without a store.
 
-What is not given is searched: of hybrids the group, of pipelines the segments, and the batch in
-powers of two, as far as the data set, memory and `max_global_batch` allow. Splits of samples are
-those of the least halo.
+Anything left out is searched: groups of hybrids, segments of pipelines, and the batch in powers of
+two, as far as the data set, memory and `max_global_batch` allow. Samples are split with the least
+halo.
 """
 
 import math
@@ -21,9 +21,9 @@ from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
 
-# Of a cell, beside what every cube holds: how its PEs divide.
+# Outputs beside those of every cube: how the PEs of a cell divide.
 DEGREES = ("replicas", "group_size", "segment_count")
-# Samples a replica up to which batches are searched: no PE of the catalogue holds a million of
+# Samples per replica up to which batches are searched: no PE of the catalogue holds a million of
 # the smallest.
 MOST_BATCH = 2**20
 
@@ -51,9 +51,9 @@ class Options:
 
 def make_grid(options: Options, base: Path = Path()) -> Grid:
     """The grid of a design space that no store has. InputError: what is unknown, or bad."""
-    parameters = {name: split_values(each) for name, each in options.parameters.items()}
-    fixed = {name: each for name, each in parameters.items() if not _is_several(each)}
-    swept = {name: each for name, each in parameters.items() if name not in fixed}
+    parameters = {name: split_values(given) for name, given in options.parameters.items()}
+    fixed = {name: value for name, value in parameters.items() if not _is_several(value)}
+    swept = {name: values for name, values in parameters.items() if name not in fixed}
     axes: dict[str, object] = {
         "model": _split_labels(options.model),
         "system": _split_labels(options.system),
@@ -68,14 +68,14 @@ def make_grid(options: Options, base: Path = Path()) -> Grid:
     written = {"axes": axes, "parameters": fixed, **outputs, **options.settings}
     grid = Grid.from_spec(validate_spec(written, ""), base)
     if options.pe is None:
-        most = max(each.most_pes for each in grid.systems)
+        most = max(system.most_pes for system in grid.systems)
         grid = _change(grid, "pe", {"pow2": [1, most]})
     return _search_batches(grid) if options.batch is None else grid
 
 
 def split_values(given: object) -> object:
     """The values of `64,128`, `1..1024`, `pow2:1..1024` or `geomspace:1 GB/s..9 GB/s..20`, as a
-    spec has them; what is no text as it is.
+    spec has them; anything but a text as it is.
     """
     if not isinstance(given, str):
         return given
@@ -84,7 +84,7 @@ def split_values(given: object) -> object:
 
 
 def _split_labels(given: object) -> object:
-    """The names of a text, with their settings; what is no text as it is."""
+    """The names in a text, with their settings; anything but a text as it is."""
     return split_labels(given) if isinstance(given, str) else given
 
 
@@ -106,14 +106,14 @@ def _is_several(values: object) -> bool:
 
 
 def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> list[str]:
-    """Labels of strategies, each with what it leaves open to be searched."""
+    """Labels of strategies, each with its open choices to be searched."""
     names = TABLE_III if given is None else _split_labels(given)
     listed = names if isinstance(names, list | tuple) else [names]
-    return [_open_choices(parse_strategy(each, "strategy"), parameters) for each in listed]
+    return [_open_choices(parse_strategy(label, "strategy"), parameters) for label in listed]
 
 
 def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
-    """The label of a strategy that leaves to each cell what neither it nor a parameter says."""
+    """The label of a strategy that searches its group and segments, unless they are given."""
     if strategy.hybrid and strategy.group is None and "group" not in parameters:
         strategy = replace(strategy, group="best")
     pipeline = strategy.group_strategy == "pipeline"
@@ -124,7 +124,7 @@ def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
 
 def _search_batches(grid: Grid) -> Grid:
     """The grid with batches in powers of two, and the largest: no iteration exceeds an epoch."""
-    samples = max(each.samples for each in grid.datasets)
+    samples = max(dataset.samples for dataset in grid.datasets)
     stated = grid.spec.parameters.get("max_global_batch")
     most = min(samples, MOST_BATCH) if stated is None else int(min(stated, samples))
     fewest = max(1, most)
@@ -136,7 +136,7 @@ def _search_batches(grid: Grid) -> Grid:
 
 
 def is_unbounded(options: Options) -> bool:
-    """Whether batches are searched that nothing but memory and the data set bounds."""
+    """Whether batches are searched up to memory and the data set alone."""
     return options.batch is None and "max_global_batch" not in options.parameters
 
 
@@ -161,10 +161,10 @@ def make_product(
 
     parameters: one value each, or several, which make an axis. settings: other keys of a spec.
     """
-    swept = {name: each for name, each in parameters.items() if has_several(each)}
-    fixed = {name: each for name, each in parameters.items() if name not in swept}
+    swept = {name: values for name, values in parameters.items() if has_several(values)}
+    fixed = {name: value for name, value in parameters.items() if name not in swept}
     plain: dict[str, Any] = {
-        "axes": {name: _list_values(each) for name, each in {**axes, **swept}.items()},
+        "axes": {name: _list_values(values) for name, values in {**axes, **swept}.items()},
         "parameters": fixed,
         **settings,
     }

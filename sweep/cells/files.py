@@ -1,7 +1,7 @@
-"""Files that a question reads of finished blocks and that are gone.
+"""Files of finished blocks that a question reads, and their loss.
 
-Zarr reads a file that is gone as fill values, which mean that the configurations cannot exist: a
-model would drop out of the answer, and another winner be named.
+Zarr reads a lost file as fill values, which mean that the configurations cannot exist: a model
+would drop out of the answer, and another winner be named.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -23,8 +23,7 @@ def check_files(
     """
     for block in list_finished(cube, chosen):
         for name in cube.list_arrays(block):
-            # A request a file, of the slice's blocks alone: to list a store is to list all of its
-            # blocks.
+            # One request per file of the slice: listing a store would list all of its blocks.
             file = cube.name_file(name, block)
             if name in names and not sync(cube.group.store.exists(file)):
                 raise RunError(
@@ -35,7 +34,7 @@ def check_files(
 
 
 def list_finished(cube: Cube, chosen: Mapping[str, Positions | slice]) -> Iterator[int]:
-    """The blocks that hold a part of a slice and are done."""
+    """The finished blocks that hold a part of a slice."""
     plan = cube.plan
     sizes = zip(plan.dims, plan.shape, plan.shard, strict=True)
     at = [

@@ -1,4 +1,4 @@
-"""Lines of PE counts, summarised: one for each model, dataset, system, strategy and other axes."""
+"""Summaries of lines of PE counts, one per model, data set, system, strategy and other axes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Lines:
 
     def list_columns(self) -> Columns:
         """A row for each line that can exist."""
-        # In C order: rows of one strategy follow one another, which `split_groups` counts on.
+        # In C order, so that rows of one strategy follow one another, as `split_groups` needs.
         at = np.nonzero(self.arrays["forbidden_by"] != Limit.INCOMPATIBLE)
         places = zip(self.coordinates.items(), at, strict=True)
         return {

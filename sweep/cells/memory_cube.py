@@ -1,4 +1,4 @@
-"""Cells of a design space that no store has: swept in memory, as a labelled Dataset."""
+"""Cubes in memory: the cells of a design space without a store, as a labelled Dataset."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from sweep.cube.variables import VARIABLES, Arrays
 if TYPE_CHECKING:
     import xarray as xr
 
-# Beyond, a sweep into a store takes less memory, and is there for the next question.
+# Beyond that, a sweep into a store takes less memory, and serves the next question.
 MOST_CELLS = 100_000_000
 # Settings of a system that make its times unlike those of another.
 SYSTEM_SETTINGS = ("precision", "software")
@@ -37,10 +37,10 @@ def compute_space(
     parameters: Mapping[str, Values] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> "xr.Dataset":
-    """A cube in memory, of a design space that is not worth a store: every question takes it.
+    """A cube in memory, for a design space that is not worth a store; every question takes it.
 
     Values are one, a list, a spec's generator, or a text such as `64,128` or `1..1024`. Without a
-    strategy all ten; groups, segments and batches that are not given are searched. parameters:
+    strategy all ten; groups, segments and batches that are left out are searched. parameters:
     the oracle's; settings: the spec's keys beside its axes. InputError: an unknown name, a bad
     value, more than a hundred million cells.
     """
@@ -70,19 +70,16 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
         for dim, values in list_coordinates(grid).items()
     }
     without = tuple(dim for dim in grid.dims if dim not in NOT_SERIAL)
-    if len(grid.systems) > 1:
-        coordinates |= {name: ("system", _list_settings(grid, name)) for name in SYSTEM_SETTINGS}
     variables = {
         name: (without if name == SERIAL else grid.dims, values, VARIABLES[name].attributes)
         for name, values in arrays.items()
     }
     attributes = {"title": grid.spec.name, "paradl_spec": json.dumps(grid.definition())}
-    return xr.Dataset(variables, coordinates, attributes)
-
-
-def _list_settings(grid: Grid, name: str) -> list[str]:
-    """A setting of each system."""
-    return [getattr(system, name) for system in grid.systems]
+    cells = xr.Dataset(variables, coordinates, attributes)
+    if len(grid.systems) < 2:
+        return cells
+    settings = {name: [getattr(each, name) for each in grid.systems] for name in SYSTEM_SETTINGS}
+    return cells.assign_coords({name: ("system", values) for name, values in settings.items()})
 
 
 def _compute_arrays(grid: Grid) -> Arrays:
@@ -103,7 +100,7 @@ def _compute_arrays(grid: Grid) -> Arrays:
         alone = evaluate(grid, (model, dataset, system, 0), one, ("comp_time",), Strategy("serial"))
         assert alone is not None  # the samples fit
         serial[model, dataset, system] = alone["comp_time"][0]
-    # Of a large space a block at a time: each is answered in double precision.
+    # A large space is computed a block at a time: each is answered in double precision.
     plan = plan_cube(grid)
     for region in map(plan.find_region, range(plan.blocks)):
         parts = zip(grid.axes.items(), region[len(LABELS) :], strict=True)

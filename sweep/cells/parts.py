@@ -1,7 +1,7 @@
-"""The cells of a cube, part after part: what a question reads that no summary answers.
+"""The cells of a cube, part after part, for questions that no summary answers.
 
-A part is what a block holds of a slice, so that memory does not grow with the cube. Blocks that are
-not done are passed over, and so are those of samples that do not fit their model, unless asked for.
+A part is the share of a slice in one block, so that memory does not grow with the cube. Unfinished
+blocks are passed over, and so are those of samples that do not fit their model, unless asked for.
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.flags import FORBIDS
 from sweep.cells.files import check_files, list_finished
@@ -29,8 +28,10 @@ from sweep.cube.variables import VARIABLES, Arrays
 if TYPE_CHECKING:
     import xarray as xr
 
-# By what is NaN in them cells are told that cannot exist: times and bytes.
-MEASURED = frozenset(name for name, each in VARIABLES.items() if each.units in ("s", "byte"))
+# Times and bytes: NaN in all of them marks a cell that cannot exist.
+MEASURED = frozenset(
+    name for name, variable in VARIABLES.items() if variable.units in ("s", "byte")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +63,18 @@ class Part:
 
     @cached_property
     def feasible(self) -> NDArray[np.bool_]:
-        """Where nothing forbids a cell."""
+        """Whether a cell is feasible."""
         return np.asarray((self.arrays["limit"] & np.uint16(FORBIDS)) == 0)
 
     @cached_property
     def defined(self) -> NDArray[np.bool_]:
-        """Where there is such a configuration: any time or memory is a number."""
-        numbers = [each for name, each in self.arrays.items() if name in MEASURED - {SERIAL}]
+        """Whether a cell can exist: any time or memory is a number."""
+        numbers = [array for name, array in self.arrays.items() if name in MEASURED - {SERIAL}]
         if not numbers:
             return np.ones(self.shape, bool)
         known = np.zeros(self.shape, bool)
-        for each in numbers:
-            known |= ~np.isnan(each)
+        for array in numbers:
+            known |= ~np.isnan(array)
         return known
 
     def along(self, dim: str) -> NDArray[Any]:
@@ -83,12 +84,12 @@ class Part:
         return self.coordinates[dim].reshape(shape)
 
     def pick(self, values: Mapping[str, NDArray[Any]]) -> "Part":
-        """The cells of these values along its dimensions; each is there."""
+        """The cells with these values along its dimensions, all of which it has."""
         at = [
             find_positions(known, values[dim]) if dim in values else np.arange(len(known))
             for dim, known in self.coordinates.items()
         ]
-        # Of a whole part nothing is picked, which would be a copy.
+        # A whole part is not picked from, which would copy it.
         if all(np.array_equal(i, np.arange(n)) for i, n in zip(at, self.shape, strict=True)):
             return self
         named = zip(self.coordinates.items(), at, strict=True)
@@ -96,21 +97,21 @@ class Part:
         return Part(chosen, {name: _pick(array, at) for name, array in self.arrays.items()})
 
     def arrange(self, coordinates: Arrays) -> "Part":
-        """The same cells over other dimensions, all that only one of both has being of size 1."""
+        """The same cells over other dimensions; one that only either has is of size 1."""
         gone = tuple(at for at, dim in enumerate(self.coordinates) if dim not in coordinates)
         new = tuple(at for at, dim in enumerate(coordinates) if dim not in self.coordinates)
         arrays = {
             name: np.expand_dims(np.squeeze(array, gone), new)
             for name, array in self.arrays.items()
         }
-        own = {dim: self.coordinates.get(dim, values) for dim, values in coordinates.items()}
-        return Part(own, arrays)
+        arranged = {dim: self.coordinates.get(dim, values) for dim, values in coordinates.items()}
+        return Part(arranged, arrays)
 
 
 def _pick(array: NDArray[Any], at: list[Positions]) -> NDArray[Any]:
-    """The values at positions along each dimension, of which some may have the size 1."""
+    """The values at positions along each dimension, 0 along those of size 1."""
     sizes = zip(at, array.shape, strict=True)
-    picked: NDArray[Any] = array[np.ix_(*(each if size > 1 else [0] for each, size in sizes))]
+    picked: NDArray[Any] = array[np.ix_(*(i if size > 1 else [0] for i, size in sizes))]
     return picked
 
 
@@ -123,7 +124,7 @@ def read_parts(
 ) -> Iterator[Part]:
     """The parts of a slice, in the cube's order, each with the variables `names`.
 
-    misfits: those of samples that do not fit their model, too, as all a cube's dimensions have.
+    misfits: with the parts of samples that do not fit their model.
 
     InputError: an unknown axis or value, a variable that the cube does not hold. RunError: a file
     of a finished block is gone.
@@ -153,25 +154,25 @@ def locate_places(source: "Cube | xr.Dataset", selection: Selection) -> dict[str
 
 
 def find_positions(known: NDArray[Any], values: NDArray[Any]) -> Positions:
-    """Where each of the values lies among those that are known, -1 where it does not."""
+    """The position of each value among those that are known, -1 where it is not."""
     places = {value: at for at, value in enumerate(known.tolist())}
     return np.array([places.get(value, -1) for value in values.tolist()], np.int64)
 
 
 def list_variables(source: "Cube | xr.Dataset") -> list[str]:
-    """The variables of cells that a cube holds, the time on one PE among them."""
+    """The variables that a cube holds for its cells, with the time on one PE."""
     held = (*source.grid.spec.outputs, SERIAL) if isinstance(source, Cube) else source
     return [name for name in VARIABLES if name in held]
 
 
 def expect_variables(source: "Cube | xr.Dataset", names: Collection[str]) -> None:
-    """InputError: one that the cube does not hold."""
+    """InputError: a variable that the cube does not hold."""
     held = list_variables(source)
     missing = [name for name in names if name not in held]
     if missing:
         raise InputError(
             f"the cube has no variable {missing[0]!r}, and this question needs its cells",
-            advice=f"sweep with outputs: [{', '.join(each for each in names if each != SERIAL)}]",
+            advice=f"sweep with outputs: [{', '.join(name for name in names if name != SERIAL)}]",
         )
 
 
@@ -189,15 +190,6 @@ def list_axes(source: "Cube | xr.Dataset") -> Arrays:
     return {dim: restored[dim].values for dim in AXES if dim in restored.coords}
 
 
-def read_grid_of(source: "Cube | xr.Dataset") -> Grid:
-    """The design space of a cube."""
-    if isinstance(source, Cube):
-        return source.grid
-    from sweep.cube.derived import Paradl
-
-    return Paradl(source).grid
-
-
 def read_versions(source: "Cube | xr.Dataset") -> dict[str, str]:
     """The versions that a cube was made with."""
     if isinstance(source, Cube):
@@ -209,20 +201,20 @@ def read_versions(source: "Cube | xr.Dataset") -> dict[str, str]:
 def _read_blocks(
     cube: Cube, names: Collection[str], places: Mapping[str, Positions], misfits: bool
 ) -> Iterator[Part]:
-    """The parts of a store: a block each."""
+    """The parts of a store, one for each block."""
     every = list_coordinates(cube.grid)
     check_files(cube, names, places)
     for block in list_finished(cube, places):
         if not (misfits or cube.fits(block)):
             continue
         region = dict(zip(cube.plan.dims, cube.plan.find_region(block), strict=True))
-        own = {
+        inside = {
             dim: at[(at >= region[dim].start) & (at < region[dim].stop)]
             for dim, at in places.items()
         }
         yield Part(
-            {dim: every[dim][at] for dim, at in own.items()},
-            {name: _read_array(cube, name, block, region, own) for name in names},
+            {dim: every[dim][at] for dim, at in inside.items()},
+            {name: _read_array(cube, name, block, region, inside) for name in names},
         )
 
 
@@ -231,14 +223,14 @@ def _read_array(
     name: str,
     block: int,
     region: Mapping[str, slice],
-    own: Mapping[str, Positions],
+    inside: Mapping[str, Positions],
 ) -> NDArray[np.generic]:
     """A block's part of a variable over all dimensions."""
     place = find_part(name, cube.plan, tuple(region.values()))
     dims = [dim for dim in region if name != SERIAL or dim not in NOT_SERIAL]
     values = np.asarray(cube.arrays[name][place])
-    # Of a whole block nothing is picked, which would be a copy.
-    picked = [own[dim] - region[dim].start for dim in dims]
+    # A whole block is not picked from, which would copy it.
+    picked = [inside[dim] - region[dim].start for dim in dims]
     if tuple(map(len, picked)) != values.shape:
         values = values[np.ix_(*picked)]
     absent = tuple(at for at, dim in enumerate(region) if dim not in dims)

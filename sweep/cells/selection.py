@@ -22,7 +22,7 @@ SHOWN = 8  # values of an axis that a message lists
 
 
 def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
-    """The part of a cube where every axis has the value (or one of the values) given for it.
+    """The part of a cube at the values given for some axes, one or several each.
 
     Dimensions stay, and so does the order along them. InputError as of `locate_values`.
     """
@@ -44,7 +44,7 @@ def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, P
 
 
 def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
-    """Where along one axis the wanted values lie, ascending and each once."""
+    """The positions of the wanted values along one axis, ascending and unique."""
     if axis not in coordinates:
         raise InputError(
             f"no axis {axis!r} in this cube",
@@ -55,43 +55,44 @@ def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positi
     given = wanted if isinstance(wanted, list | tuple) else [wanted]
     if not given:
         raise InputError("expected at least one value, got none", where=f"selection {axis}")
-    values = [value for each in given for value in _split_values(coordinate, axis, each)]
+    values = [value for item in given for value in _split_values(coordinate, axis, item)]
     return np.array(sorted({_locate_value(coordinate, axis, value) for value in values}), np.int64)
 
 
 def find_nearest(coordinates: Coordinates, selection: Selection) -> dict[str, list[float]]:
     """The nearest values of each axis of numbers that lacks one of the selected values.
 
-    InputError: what is no number of its axis.
+    InputError: a value that is no number of its axis.
     """
     nearest = {}
     for axis, wanted in selection.items():
         if axis not in coordinates or axis in LABELS:
             continue
         coordinate, given = coordinates[axis], wanted if isinstance(wanted, list) else [wanted]
-        values = [value for each in given for value in _split_values(coordinate, axis, each)]
-        numbers = np.array([PARAMETERS[axis].read(each, f"selection {axis}") for each in values])
+        values = [value for item in given for value in _split_values(coordinate, axis, item)]
+        read = PARAMETERS[axis].read
+        numbers = np.array([read(value, f"selection {axis}") for value in values])
         at = np.abs(coordinate - numbers[:, None]).argmin(axis=1)
         if not np.isclose(coordinate[at], numbers, rtol=1e-9, atol=0).all():
-            nearest[axis] = [float(each) for each in coordinate[np.unique(at)]]
+            nearest[axis] = coordinate[np.unique(at)].astype(float).tolist()
     return nearest
 
 
 def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[object]:
-    """The values of one, or of several in one text; a label may have commas of its own."""
+    """The values in one text; a label may have commas of its own."""
     if not isinstance(wanted, str) or (axis in LABELS and wanted in coordinate):
         return [wanted]
     return [part.strip() for part in wanted.split(",")]
 
 
 def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
-    """Where along an axis one value lies; numbers to a relative 1e-9."""
+    """The position of a value along an axis; numbers match to a relative 1e-9."""
     if axis in LABELS:
         positions = np.flatnonzero(coordinate == str(value))
         advice = suggest_name(str(value), map(str, coordinate.tolist()))
     else:
         number = PARAMETERS[axis].read(value, f"selection {axis}")
-        # What `_advise_on_number` prints, ten digits, must be found again.
+        # `_advise_on_number` prints ten digits, which must be found again.
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
         advice = _advise_on_number(axis, coordinate, number)
     if not positions.size:
@@ -100,11 +101,11 @@ def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
 
 
 def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str:
-    """Advice on a value that an axis does not have: those that it has, or the ones about it."""
+    """Advice on a value that an axis lacks: its values, or those around it."""
     nearby = np.sort(coordinate[np.argsort(np.abs(coordinate - number))[:SHOWN]])
-    known = ", ".join(write_value(axis, each) for each in nearby.tolist())
+    known = ", ".join(write_value(axis, value) for value in nearby.tolist())
     nearest = write_value(axis, float(coordinate[np.abs(coordinate - number).argmin()]))
-    beyond = "" if coordinate.min() <= number <= coordinate.max() else _tell_end(nearest)
+    beyond = "" if coordinate.min() <= number <= coordinate.max() else _explain_end(nearest)
     if coordinate.size <= SHOWN:
         return f"{beyond}the nearest is {nearest}; known: {known}"
     ends = f"{write_value(axis, coordinate.min())} to {write_value(axis, coordinate.max())}"
@@ -128,8 +129,8 @@ def write_place(axis: str, value: float) -> str:
     return f"{axis} {written}"
 
 
-def _tell_end(last: str) -> str:
-    """How to get at what is beyond an axis."""
+def _explain_end(last: str) -> str:
+    """Advice on a value beyond the end of an axis."""
     return f"the axis ends at {last}: add values to the spec and extend the store; "
 
 

@@ -1,4 +1,4 @@
-"""Summaries of a cube over its PE counts: read from its store, or computed of any slice of it."""
+"""Sources of questions, and their summaries over PE counts: read from a store, or computed."""
 
 import json
 from collections.abc import Collection
@@ -24,23 +24,37 @@ from sweep.cube.store import Cube, open_cube
 if TYPE_CHECKING:
     import xarray as xr
 
-# A grid is a design space without a store, which is swept in memory where cells are asked for.
+# A grid is a design space without a store, which is swept in memory where cells are needed.
 Source: TypeAlias = "Cube | xr.Dataset | Grid | str | Path"
 # Names in a cube of what a cell of `best` chose: an axis may be called `group`.
 CHOSEN = {"group": "group_size", "segments": "segment_count"}
-# What answers are made of, as far as a cube has it.
+# The variables that answers are made of, as far as a cube has them.
 READ = (*SUMMARISED, SERIAL, "epochs", "replicas", *CHOSEN.values())
-# [B] So few are read at once: of Dask's arrays each strategy that is read by itself takes 0.1 s.
+# [B] Fewer are read at once: each strategy read by itself from Dask's arrays takes 0.1 s.
 FEW = 2**26
 
 
 def open_source(source: Source) -> "Cube | xr.Dataset | Grid":
-    """The open cube of a store that is named by its place; what is open already as it is."""
+    """The open cube of a store given by its place; any other source as it is."""
     return open_cube(locate_store(source)) if isinstance(source, str | Path) else source
 
 
+def read_grid(source: "Cube | xr.Dataset | Grid") -> Grid:
+    """The design space of an open source. InputError: a Dataset that is no cube."""
+    if isinstance(source, Grid):
+        return source
+    if isinstance(source, Cube):
+        return source.grid
+    if "paradl_spec" not in getattr(source, "attrs", {}):
+        raise InputError(
+            "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
+            advice="open one with sweep.open_dataset(STORE)",
+        )
+    return Grid.from_definition(json.loads(source.attrs["paradl_spec"]))
+
+
 def open_computed(source: Source) -> "Cube | xr.Dataset":
-    """The same, of a design space its cells."""
+    """The open source; the cells of a design space, computed in memory."""
     opened = open_source(source)
     if isinstance(opened, Grid):
         from sweep.cells.memory_cube import compute_cells
@@ -50,7 +64,7 @@ def open_computed(source: Source) -> "Cube | xr.Dataset":
 
 
 def expect_objective(objective: str) -> None:
-    """InputError: no objective that summaries have."""
+    """InputError: an objective that summaries do not have."""
     if objective not in BEST:
         raise InputError(
             f"unknown objective {shorten(objective)}",
@@ -68,12 +82,12 @@ def summarise_slice(
 ) -> Lines:
     """The summary of a slice: as the store at a path keeps it, if it answers that, else computed.
 
-    objective: whose statistics are asked for. max_global_batch: beyond it cells are forbidden.
+    objective: its statistics are needed. max_global_batch: larger batches are forbidden.
 
-    InputError: an unknown axis or value; a store of summaries alone that would have to be computed.
+    InputError: an unknown axis or value; a store that keeps summaries alone, of other lines.
     """
     chosen, source = selection or {}, open_source(source)
-    # What is kept is of whole lines, and at one efficiency: anything else is computed from cells.
+    # The store keeps whole lines at one efficiency: anything else is computed from cells.
     whole = "pe" not in chosen and max_global_batch is None
     if isinstance(source, Cube) and whole and efficiency == EFFICIENCY:
         expect_epochs(source.grid, objective)
@@ -92,7 +106,7 @@ def read_cells(
 ) -> "xr.Dataset":
     """The cells of a slice, over all dimensions of a cube; many stay where they are stored.
 
-    max_global_batch: cells beyond it are forbidden. extra: variables beside the usual ones, where
+    max_global_batch: larger batches are forbidden. extra: variables beside the usual ones, where
     the cube has them. InputError as of `summarise_slice`.
     """
     chosen, source = selection or {}, open_computed(source)
@@ -111,7 +125,7 @@ def read_cells(
 
 
 def _bound_batches(cells: "xr.Dataset", most: int) -> "xr.Dataset":
-    """The cells, of which those of larger global batches are forbidden."""
+    """The cells with larger global batches forbidden."""
     import numpy as np
 
     from sweep.cube.derived import Paradl
@@ -121,37 +135,28 @@ def _bound_batches(cells: "xr.Dataset", most: int) -> "xr.Dataset":
     limit = cells["limit"]
     beyond = (Paradl(cells).global_batch > most).broadcast_like(limit).transpose(*limit.dims)
     flags = beyond.astype(np.uint16) * np.uint16(Limit.NO_CONVERGENCE)
-    # What does not divide, or cannot be, has no global batch of its own.
-    told = np.uint16(Limit.GROUP_DOES_NOT_DIVIDE | Limit.INCOMPATIBLE)
-    bounded = (limit | flags).where((limit & told) == 0, limit).astype(np.uint16)
+    # A group that does not divide, or samples that do not fit, have no global batch.
+    exempt = np.uint16(Limit.GROUP_DOES_NOT_DIVIDE | Limit.INCOMPATIBLE)
+    bounded = (limit | flags).where((limit & exempt) == 0, limit).astype(np.uint16)
     return cells.assign(limit=bounded.assign_attrs(limit.attrs))
 
 
 def expect_epochs(grid: Grid, objective: Objective) -> None:
-    """InputError: times to the target are asked for, and the cube knows no epochs."""
+    """InputError: a time to the target of a cube that knows no epochs."""
     if objective == "train_time":
         expect_laws(grid, "objective")
 
 
 def read_machine_grid(source: Source) -> Grid | None:
     """The design space of a cube of the machine oracle, None of any other."""
-    source = open_source(source)
-    if isinstance(source, Cube):
-        grid = source.grid
-    elif isinstance(source, Grid):
-        grid = source
-    else:
-        written = json.loads(source.attrs.get("paradl_spec", "{}"))
-        if written.get("oracle", "paper") == "paper":
-            return None
-        grid = Grid.from_definition(written)
+    grid = read_grid(open_source(source))
     return grid if grid.spec.oracle == "machine" else None
 
 
 def open_cells(cube: Cube, selection: Selection, extra: Collection[str] = ()) -> "xr.Dataset":
-    """The cells of a store, of which those that are selected have all their files.
+    """The cells of a store; RunError: files of the selected ones are gone.
 
-    extra: names of variables beside the usual ones, which a store need not have.
+    extra: names of more variables, which a store need not have.
     """
     import xarray as xr
 

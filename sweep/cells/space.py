@@ -1,10 +1,9 @@
-"""Spaces: what a question is about, a design space or a slice of one, whatever it was given as.
+"""Spaces: the design space of a question, or a slice of one, from any source.
 
-Questions that the kernels answer read no cells: of a store, a Dataset or a slice they need its
-design space alone, and which of its values are meant.
+Questions that the kernels answer read no cells: they need the design space of a store, a Dataset or
+a slice alone, and the values that are meant.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -21,7 +20,7 @@ from grids.grid import LABELS, Grid, Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from sweep.cells.selection import Selection, locate_label, locate_values
-from sweep.cells.source import Source, open_source
+from sweep.cells.source import Source, open_source, read_grid
 from sweep.cube.coordinates import list_coordinates
 from sweep.cube.store import Cube
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Space:
-    """A design space, and what of it is asked about.
+    """A design space, and the slice of it that a question is about.
 
     places: positions along each labelled dimension. axes: values of each numeric one.
     """
@@ -54,11 +53,11 @@ class Space:
             yield dict(zip(self.axes, map(float, values), strict=True))
 
     def split_given(self) -> Iterator["Space"]:
-        """The spaces of one value of each parameter that nobody chooses, such as a bandwidth."""
-        given = {name: self.axes[name] for name in list_given(self.axes)}
-        for place in product(*given.values()):
-            own = {name: np.array([each]) for name, each in zip(given, place, strict=True)}
-            yield replace(self, axes={**self.axes, **own})
+        """The spaces with one value of each parameter that is given, such as a bandwidth."""
+        given = list_given(self.axes)
+        for place in product(*(self.axes[name] for name in given)):
+            fixed = {name: np.array([value]) for name, value in zip(given, place, strict=True)}
+            yield replace(self, axes={**self.axes, **fixed})
 
     def build_case(
         self,
@@ -77,14 +76,14 @@ class Space:
         return case
 
     def expect_few(self, most: int, along: str = "") -> None:
-        """InputError: more cells of a strategy than a question answers one by one.
+        """InputError: too many cells of a strategy to be answered one by one.
 
         along: an axis that is no part of the question's cells.
         """
         count = prod(values.size for name, values in self.axes.items() if name != along)
         if count > most:
             raise InputError(
-                f"{count:,} cells are too many for this question, which asks the oracle of each",
+                f"{count:,} cells are too many for this question, which asks the oracle about each",
                 advice=f"select {most:,} at most, such as one PE count and one batch",
             )
 
@@ -104,7 +103,7 @@ class Space:
         return replace(self, grid=replace(self.grid, spec=spec))
 
     def ask_intervals(self) -> "Space":
-        """The space, cases of which know how far off they may be; not of Table III."""
+        """The space whose cases have draws of what is not known; not with Table III."""
         return replace(self, grid=self.grid.ask_intervals())
 
     def strategy(self, index: Index) -> Strategy:
@@ -115,7 +114,7 @@ class Space:
 def open_space(
     source: Source, selection: Selection | None = None, max_global_batch: int | None = None
 ) -> Space:
-    """The space of a store, a Dataset, a slice of one, or a grid, of which `selection` is meant.
+    """The space of a store, a Dataset, a slice of one, or a grid, at the selected values.
 
     max_global_batch: beyond it cells are forbidden. InputError: no cube, an unknown axis or value.
     """
@@ -134,20 +133,6 @@ def open_space(
     return space if max_global_batch is None else space.bound_batches(max_global_batch)
 
 
-def read_grid(source: "Cube | xr.Dataset | Grid") -> Grid:
-    """The design space of an open source. InputError: a Dataset that is no cube."""
-    if isinstance(source, Grid):
-        return source
-    if isinstance(source, Cube):
-        return source.grid
-    if "paradl_spec" not in getattr(source, "attrs", {}):
-        raise InputError(
-            "this Dataset is no cube of paradl's: it has no attribute paradl_spec",
-            advice="open one with sweep.open_dataset(STORE)",
-        )
-    return Grid.from_definition(json.loads(source.attrs["paradl_spec"]))
-
-
 def _read_coordinate(cube: "xr.Dataset", dim: str) -> NDArray[Any]:
     """The values of a Dataset along an axis, one where it was selected."""
     if dim not in cube.coords:
@@ -159,10 +144,29 @@ def _read_coordinate(cube: "xr.Dataset", dim: str) -> NDArray[Any]:
 
 
 def list_given(axes: Iterable[str]) -> list[str]:
-    """The axes that are parameters of a machine or its software, which nobody chooses."""
+    """The axes that are given: parameters of a machine or its software."""
     return [name for name in axes if name in GIVEN]
 
 
 def write_axis(name: str, value: float) -> int | float:
     """A value of an axis as answers have it: counts are whole."""
     return int(value) if PARAMETERS[name].whole else float(value)
+
+
+def write_cell(cell: Mapping[str, float]) -> dict[str, int | float]:
+    """The values of a cell along the axes, as answers have them."""
+    return {name: write_axis(name, value) for name, value in cell.items()}
+
+
+def take_cell(axes: Mapping[str, Floats], at: Iterable[int]) -> dict[str, float]:
+    """The cell at a position along each axis."""
+    positions = zip(axes.items(), at, strict=True)
+    return {name: float(values[n]) for (name, values), n in positions}
+
+
+def thin_values(values: Floats, most: int) -> Floats:
+    """At most so many values of an axis, evenly by their number, the ends among them."""
+    if values.size <= most:
+        return values
+    at = np.unique(np.linspace(0, values.size - 1, most).round().astype(int))
+    return np.asarray(values[at], float)

@@ -1,6 +1,6 @@
-"""The summary that a store keeps, of any slice that leaves its PE counts whole.
+"""The summary that a store keeps, for slices that leave its PE counts whole.
 
-A question reads a thousandth of the cube's bytes then, and answers without JAX and xarray, which
+A question then reads a thousandth of the cube's bytes, and answers without JAX and xarray, which
 take longer to import. Statistics are looked up by the names beside them: a store may have more of
 them than this paradl knows, and in another order.
 """
@@ -28,7 +28,7 @@ Place = tuple[Positions | slice, ...]
 
 
 def read_summary(cube: Cube, selection: Selection) -> Lines:
-    """The part of its summary that a store keeps of a slice.
+    """The part of a store's summary that belongs to a slice.
 
     InputError: a summary of another version, or one that lacks a statistic.
     """
@@ -38,7 +38,7 @@ def read_summary(cube: Cube, selection: Selection) -> Lines:
     chosen.update(locate_values(every, selection))
     others = {dim: values[chosen[dim]] for dim, values in every.items() if dim != "pe"}
     table = _read_table(cube, tuple(chosen.values()))
-    if np.isnan(table).all(axis=0).any():  # as of pairs that cannot be, or of files that are gone
+    if np.isnan(table).all(axis=0).any():  # pairs that do not fit, or files that are gone
         check_files(cube, (SUMMARY,), chosen)
     return Lines(others, join_blocks(type_statistics(table, cube.statistics)))
 
@@ -57,7 +57,7 @@ def check_statistics(cube: Cube) -> None:
 
 def check_version(url: str, group: zarr.Group) -> None:
     """Refuse a summary whose statistics may mean something else than this paradl knows."""
-    # Stores of 0.2.0's first days say nothing, and have the statistics of version 1.
+    # Stores of 0.2.0's first days state none, and have the statistics of version 1.
     version = get_array(group, SUMMARY).attrs.get("version", 1)
     if version != VERSION:
         raise InputError(

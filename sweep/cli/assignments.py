@@ -26,9 +26,19 @@ def take_nearest(store: str, selection: "Selection") -> "Selection":
     coordinates = list_coordinates(open_cube(store).grid)
     nearest = find_nearest(coordinates, selection)
     for axis, values in nearest.items():
-        told = ", ".join(write_value(axis, each) for each in values)
-        tell(f"paradl: the nearest {axis}: {told}")
+        texts = ", ".join(write_value(axis, each) for each in values)
+        tell(f"paradl: the nearest {axis}: {texts}")
     return {**selection, **nearest}
+
+
+def expect_values(store: str, selection: "Selection") -> None:
+    """Refuse values that the store's axes lack, before a question's imports take their time."""
+    from sweep.cells.selection import locate_values
+    from sweep.cube.coordinates import list_coordinates
+    from sweep.cube.store import open_cube
+
+    if selection:
+        locate_values(list_coordinates(open_cube(store).grid), selection)
 
 
 def list_fixed(selection: Mapping[str, list[str]]) -> list[str]:

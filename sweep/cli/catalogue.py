@@ -31,7 +31,10 @@ def systems(
         str | None, typer.Argument(help="One machine: a catalogue name or a file.")
     ] = None,
     yaml: Annotated[
-        bool, typer.Option("--yaml", help="As a file to change into one's own, all explained.")
+        bool,
+        typer.Option(
+            "--yaml", help="Print it as a file to change into your own, with explanations."
+        ),
     ] = False,
     form: Form = "table",
 ) -> None:
@@ -54,12 +57,12 @@ def systems(
 
 
 def parameters(form: Form = "table") -> None:
-    """Numbers that a spec may fix or sweep: units, what they are by default, how sure, and why."""
+    """Parameters that a spec may fix or sweep: units, defaults, uncertainty and sources."""
     _show_list("parameters", form)
 
 
 def strategies(form: Form = "table") -> None:
-    """Strategies, what each divides, and how far it goes."""
+    """Strategies: what each divides, and how far it scales."""
     _show_list("strategies", form)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sweep.cli.assignments import parse_selection
-from sweep.cli.exits import INTERRUPTED, end
+from sweep.cli.commands import INTERRUPTED, end
 from sweep.cli.shared_options import Sel, Store
 from sweep.show.visible import tell
 
@@ -35,7 +35,7 @@ def export(
     from sweep.exports.export import export as write
     from sweep.questions.status import count_blocks
 
-    labels = [each.strip() for each in partition_by.split(",") if each.strip()]
+    labels = [label.strip() for label in partition_by.split(",") if label.strip()]
     try:
         with tell_damage(store):
             done, blocks = count_blocks(store)

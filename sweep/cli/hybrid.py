@@ -7,7 +7,7 @@ import typer
 
 from grids.reading.errors import InputError, shorten
 from sweep.cli.assignments import parse_settings
-from sweep.cli.exits import NOTHING_FEASIBLE, end
+from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import (

@@ -5,18 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from sweep.cli.exits import MISSED
+from sweep.cli.commands import MISSED, report_long
 from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import AllReduce, Calibration, Form, Oracle
-from sweep.cli.waiting import report_long
 from sweep.show.visible import tell
 
 Measured = Annotated[
     Path, typer.Argument(metavar="MEASURED.csv", help="A run a row: model, dataset, strategy ...")
 ]
 SystemOfRows = Annotated[
-    str, typer.Option("--system", help="Of rows that name none: a catalogue name or a file.")
+    str,
+    typer.Option("--system", help="The system of rows that name none: a catalogue name or a file."),
 ]
 Required = Annotated[
     float | None,
@@ -29,7 +29,7 @@ CrossValidation = Annotated[
     bool,
     typer.Option(
         "--cross-validation/--no-cross-validation",
-        help="Predict runs that are left out; without it, the model's errors are assumed.",
+        help="Predict left-out runs; without it, the model's errors are assumed.",
     ),
 ]
 Picture = Annotated[Path, typer.Option("--output", "-o", help="Such as accuracy.png, .pdf, .svg.")]
@@ -67,7 +67,7 @@ def calibrate(
     cross_validation: CrossValidation = True,
     form: Form = "table",
 ) -> None:
-    """Fit a machine's parameters to measured runs, and tell how sure and how accurate they are."""
+    """Fit a machine's parameters to measured runs, with their uncertainty and accuracy."""
     check_names({"system": system}, several=False)
     from sweep.calibration.calibrate import calibrate as ask
     from sweep.calibration.write import expect_another, expect_folder, write
@@ -83,7 +83,7 @@ def calibrate(
 
 @plot.callback()  # with it, a single command keeps its name
 def make_pictures() -> None:
-    """Pictures of what paradl found."""
+    """Pictures of cubes and of measured runs."""
 
 
 @plot.command()

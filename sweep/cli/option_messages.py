@@ -32,6 +32,8 @@ KEYS = "dataset|oracle|conventions|scaling|recompute|calibration|convergence|tar
 
 # Advice to a caller in Python, which is a flag of the command.
 FLAG = re.compile(r"\b(force|overwrite|extend|reduce_only)=True\b")
+# And an argument with its value.
+VALUE = re.compile(r"\b(convergence)='([^']+)'")
 GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"
 
 
@@ -41,6 +43,7 @@ def name_option(text: str) -> str:
     `selection pe: ...` becomes `--sel pe: ...`, `overwrite, extend: ...` two options, and
     `give force=True` becomes `give --force`.
     """
+    text = VALUE.sub(r"--\1 \2", text)
     text = FLAG.sub(lambda match: f"--{match[1].replace('_', '-')}", text)
     head, colon, rest = text.partition(": ")
     names, space, detail = head.partition(" ") if head.startswith(DETAILED) else (head, "", "")

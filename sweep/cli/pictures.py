@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sweep.cli.assignments import parse_selection
-from sweep.cli.exits import NOTHING_FEASIBLE, end
+from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.shared_options import Sel, Store
 from sweep.cli.spaces import tell_missing
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from grids.reading.errors import InputError, shorten
-from sweep.cli.exits import INTERRUPTED, NOTHING_FEASIBLE, end
+from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end
 from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import Dataset, Form, System
@@ -24,20 +24,24 @@ What = Annotated[
 ]
 Devices = Annotated[int, typer.Option(help="Devices of one node.")]
 StepBatch = Annotated[
-    int | None, typer.Option("--batch", help="Samples of a step, of a model; a graph has its own.")
+    int | None, typer.Option("--batch", help="Samples of a step; a graph has its own.")
 ]
 MicroBatches = Annotated[
     str | None,
     typer.Option(
         metavar="S|B,B[,B]",
-        help="So many micro-batches, or the samples of each; their steps overlap, as in GPipe.",
+        help="The number of micro-batches, or the samples of each; they overlap as in GPipe.",
     ),
 ]
 Optimizer = Annotated[
-    Literal["sgd", "adam", "none"], typer.Option(help="Whose states memory has to hold.")
+    Literal["sgd", "adam", "none"], typer.Option(help="The optimizer whose states take memory.")
 ]
-TimeLimit = Annotated[float, typer.Option(help="Seconds after which the best so far is told.")]
-Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it, too: placement.png.")]
+TimeLimit = Annotated[
+    float, typer.Option(help="Seconds to search; then the best so far is printed.")
+]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Draw it to a file, such as placement.png.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 
@@ -54,8 +58,11 @@ def place(
     quiet: Quiet = False,
     form: Form = "table",
 ) -> None:
-    """Operators of a network on devices, so that a step takes least, and its proof."""
+    """Place a network's operators on devices so that a step is shortest, with a proof."""
     check_names({"system": system, "dataset": dataset}, several=False)
+    from sweep.questions.timed_graph import expect_graph
+
+    expect_graph(what)  # before the solver is imported
     from sweep.questions.place import place as ask
     from sweep.show.place import show_placement
 
@@ -97,7 +104,7 @@ def parse_micro_batches(text: str) -> int | list[int]:
 
 
 def _explain_memory(smallest: int | None) -> str:
-    """What would do where memory does not."""
+    """The number of devices that would do where memory does not."""
     more = "how many would do is not known" if smallest is None else f"{smallest} devices would do"
     return f"nothing feasible: no placement fits the devices' memory; {more}"
 

@@ -1,4 +1,4 @@
-"""What a sweep will do, in words, before it does it."""
+"""A sweep in words, before it runs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from sweep.cube.store import plan_cube
 from sweep.engine.progress import Advance, Progress, cells
 from sweep.engine.resources import blocks_at_once, needed_memory
 from sweep.engine.run import find_existing, find_growth
-from sweep.show.columns import format_cell
+from sweep.show.columns import format_cell, format_duration
 from sweep.show.visible import tell
 
 # Seconds before the first block, and cells per second on two cores: ranges chosen around single
@@ -68,28 +68,13 @@ def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
     least, most = (
         start + plan.cells * share / rate for start, rate in zip(START, (fast, slow), strict=True)
     )
-    remarks = [
-        *(
-            ["percentiles cost draws: about four times the CPU time of large sweeps"]
-            if drawn
-            else []
-        ),
-        *(
-            ["placements come first: up to a minute per model and system"]
-            if any(each.group_strategy == "placement" for each in grid.strategies)
-            else []
-        ),
-    ]
-    rough = f"roughly {_format_duration(least)} to {_format_duration(most)} on two cores"
-    return "; ".join([rough, *remarks])
-
-
-def _format_duration(seconds: float) -> str:
-    """A duration to two digits, in seconds, minutes or hours."""
-    unit, size = next(
-        (each for each in (("h", 3600), ("min", 60)) if seconds >= 2 * each[1]), ("s", 1)
-    )
-    return f"{float(f'{seconds / size:.2g}'):,g} {unit}"
+    remarks = []
+    if drawn:
+        remarks.append("percentiles cost draws: about four times the CPU time of large sweeps")
+    if any(each.group_strategy == "placement" for each in grid.strategies):
+        remarks.append("placements come first: up to a minute per model and system")
+    ends = " to ".join(format_duration(each, digits=2) for each in (least, most))
+    return "; ".join([f"roughly {ends} on two cores", *remarks])
 
 
 def _describe_hands(grid: Grid, plan: Plan, workers: int) -> str:
@@ -103,7 +88,7 @@ def _describe_hands(grid: Grid, plan: Plan, workers: int) -> str:
 
 
 def preview_sweep(url: str, grid: Grid, workers: int, extend: bool) -> str:
-    """What a sweep into the store at `url` would do."""
+    """The plan of a sweep into the store at `url`, in words."""
     if not extend:
         return outline_plan(grid, plan_cube(grid), workers)
     cube = find_existing(url, "r")  # a preview makes nothing

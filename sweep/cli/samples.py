@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.exits import MISSED, end
+from sweep.cli.commands import MISSED, end, report_long
 from sweep.cli.shared_options import Form
-from sweep.cli.waiting import report_long
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 

@@ -13,14 +13,15 @@ def schema(
     of: Annotated[
         str | None,
         typer.Argument(
-            help="spec (the default), model: a file with a network of yours, or a verb: its answer."
+            help="spec (the default), model (a file with your own network), or a verb (its answer)."
         ),
     ] = None,
     answers: Annotated[
-        bool, typer.Option("--answers", help="What each verb prints with --format json, by verb.")
+        bool,
+        typer.Option("--answers", help="Describe what verbs print with --format json, by verb."),
     ] = False,
 ) -> None:
-    """The JSON schema of a spec or of a model's file, for editors; of answers, for agents."""
+    """JSON schemas of specs and model files, for editors; of answers, for agents."""
     from sweep.show.tables import print_json
 
     name = of or ("" if answers else "spec")
@@ -38,7 +39,7 @@ def _describe_file(form: str) -> dict[str, Any]:
 
 def _describe_answers(verb: str) -> dict[str, Any]:
     """The schema of a verb's answer; of no verb those of all, by verb. InputError: unknown."""
-    from sweep.show.answer_schemas import build_schemas
+    from sweep.answers.types.schemas import build_schemas
 
     schemas = build_schemas()
     if not verb:

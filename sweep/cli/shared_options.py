@@ -1,12 +1,38 @@
 """Arguments and options that several commands share, one type each."""
 
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Annotated, Literal
 
 import typer
 
-from sweep.cli.completion import complete_entries, complete_strategies
 from sweep.cube.object_store import locate_store
+
+Completer = Callable[[str], list[str]]
+
+
+def complete_entries(kind: Literal["model", "dataset", "system"]) -> Completer:
+    """The names of catalogue entries that begin so."""
+
+    def complete(incomplete: str) -> list[str]:
+        from grids.names import list_names  # late: each command line imports this file
+
+        return _complete_last(incomplete, list_names(kind))
+
+    return complete
+
+
+def complete_strategies(incomplete: str) -> list[str]:
+    """The strategies that begin so."""
+    from grids.entries.strategies import TABLE_III
+
+    return _complete_last(incomplete, TABLE_III)
+
+
+def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
+    """A list such as `abci,dgx` with its last name in full."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def locate_if_given(store: str | None) -> str | None:
@@ -62,10 +88,12 @@ Conventions = Annotated[
     typer.Option(help="With --oracle paper: Table III's own sums and bounds, or its authors'."),
 ]
 Iterations = Annotated[
-    Literal["exact", "ceil"], typer.Option(help="D/B an epoch, or rounded up as loaders do.")
+    Literal["exact", "ceil"],
+    typer.Option(help="Iterations an epoch: D/B, or rounded up as loaders do."),
 ]
 Optimizer = Annotated[
-    Literal["sgd", "adam", "none"], typer.Option(help="Whose weight update is counted.")
+    Literal["sgd", "adam", "none"],
+    typer.Option(help="The optimizer whose weight update is counted."),
 ]
 Oracle = Annotated[
     Literal["paper", "machine"],
@@ -110,7 +138,7 @@ Sel = Annotated[
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
 Nearest = Annotated[
-    bool, typer.Option("--nearest", help="Of --sel, take the nearest values that the axes have.")
+    bool, typer.Option("--nearest", help="With --sel, take the nearest values on the store's axes.")
 ]
 Form = Annotated[
     Literal["table", "json", "csv"],
@@ -118,9 +146,9 @@ Form = Annotated[
 ]
 
 
-def tell_version(asked: bool) -> None:
+def print_version(wanted: bool) -> None:
     """Print the version and end, where it is asked for."""
-    if asked:
+    if wanted:
         print(f"paradl {version('paradl')}")
         raise typer.Exit
 
@@ -128,6 +156,6 @@ def tell_version(asked: bool) -> None:
 Version = Annotated[
     bool,
     typer.Option(
-        "--version", callback=tell_version, is_eager=True, help="Print the version and exit."
+        "--version", callback=print_version, is_eager=True, help="Print the version and exit."
     ),
 ]

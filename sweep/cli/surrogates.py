@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from sweep.cli.commands import report_long
 from sweep.cli.shared_options import Form
-from sweep.cli.waiting import report_long
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -86,7 +86,7 @@ def evaluate(
     quiet: Quiet = False,
     form: Form = "table",
 ) -> None:
-    """How good a surrogate is on what each split holds out, and what its choices cost."""
+    """Score a surrogate on the rows that each split holds out, and its choices of strategies."""
     from sweep.show.tables import show
     from sweep.surrogates.evaluate import evaluate_surrogate
 
@@ -110,7 +110,7 @@ def predict(
     ],
     form: Form = "table",
 ) -> None:
-    """What a surrogate says of rows of features, and which lie outside of what it has seen."""
+    """Predict rows of features with a surrogate; name rows outside of its training range."""
     from sweep.show.tables import show
     from sweep.surrogates.predict import predict_surrogate
 

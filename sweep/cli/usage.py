@@ -1,13 +1,14 @@
-"""Typer's messages about options, with what to write instead."""
+"""The group of commands: short forms of options, and what to write in the place of a wrong one."""
 
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 # Typer has no public name for the errors of a command line.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
-# What other programs have an option for, and what to write here.
+# Options of other programs, and what to write here.
 ELSEWHERE = {
     "--precision": "--system NAME:precision=bf16",
     "--software": "--system NAME:software=ddp",
@@ -47,8 +48,34 @@ def explain_usage(error: Any) -> None:
 
 
 def _find_option(option: str) -> str | None:
-    """What to write in the place of an option that a command lacks."""
+    """The option to write in the place of one that a command lacks."""
     from grids.entries.parameters import FREE  # late: pydantic comes with it
 
     name = option.lstrip("-").replace("-", "_")
     return f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)
+
+
+SHORT = {"--json": ("--format", "json")}
+
+
+class Commands(TyperGroup):
+    """Commands that understand short forms, and say what to write where an option is wrong."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments, as the group of commands takes them."""
+        return super().parse_args(ctx, spell_out(args))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that the arguments name."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            explain_usage(error)
+            raise
+
+
+def spell_out(arguments: list[str]) -> list[str]:
+    """The arguments without short forms; behind `--` nothing is an option."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = [each for given in arguments[:end] for each in SHORT.get(given, (given,))]
+    return [*options, *arguments[end:]]

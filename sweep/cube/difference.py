@@ -14,59 +14,59 @@ Plain = dict[str, Any]
 Axes = dict[str, list[Any]]
 
 
-def describe_difference(stored: Grid, asked: Grid) -> str:
-    """The first differences, as `key: stored, asked`; empty where both have the same cells.
+def describe_difference(stored: Grid, wanted: Grid) -> str:
+    """The first differences, as `key: stored, wanted`; empty where both have the same cells.
 
     What counts is what they mean: it is no difference how an axis is written, whether a default is
     written at all, and what the sweep is called.
     """
-    given = bool(asked.spec.placements)
-    return _join_differences(_spell_out(stored, given), _spell_out(asked, given))
+    given = bool(wanted.spec.placements)
+    return _join_differences(_spell_out(stored, given), _spell_out(wanted, given))
 
 
-def list_differences(stored: Grid, asked: Grid) -> list[tuple[str, str, str]]:
+def list_differences(stored: Grid, wanted: Grid) -> list[tuple[str, str, str]]:
     """Each difference but of axes: its key, and both values in words."""
-    first, second = _spell_out(stored, True), _spell_out(asked, True)
+    first, second = _spell_out(stored, True), _spell_out(wanted, True)
     return list(_walk_differences("", first | {"axes": {}}, second | {"axes": {}}))
 
 
-def list_added_values(stored: Grid, asked: Grid) -> Axes:
-    """The values of each axis that only `asked` has."""
+def list_added_values(stored: Grid, wanted: Grid) -> Axes:
+    """The values of each axis that only `wanted` has."""
     # Sets, as an axis may have ten million values: `in` walks a list.
     present = {dim: set(values) for dim, values in _list_axes(stored).items()}
     new = {
         dim: [value for value in values if value not in present.get(dim, ())]
-        for dim, values in _list_axes(asked).items()
+        for dim, values in _list_axes(wanted).items()
     }
     return {dim: values for dim, values in new.items() if values}
 
 
-def describe_other_changes(stored: Grid, asked: Grid) -> str:
-    """The first differences, leaving aside values that `asked` adds, and the order of labels."""
+def describe_other_changes(stored: Grid, wanted: Grid) -> str:
+    """The first differences, leaving aside values that `wanted` adds, and the order of labels."""
     present = _list_axes(stored)
-    given = bool(asked.spec.placements)
-    shared = _spell_out(asked, given)
+    given = bool(wanted.spec.placements)
+    shared = _spell_out(wanted, given)
     # What tells of a system that is new changes no cell.
     shared["calibration"] = {
         label: each
         for label, each in shared["calibration"].items()
         if label in stored.labels["system"]
     }
-    for dim, values in _list_axes(asked).items():
+    for dim, values in _list_axes(wanted).items():
         order = present.get(dim, values)
-        wanted = set(values)
-        shared["axes"][dim] = [value for value in order if value in wanted]
+        kept = set(values)
+        shared["axes"][dim] = [value for value in order if value in kept]
         # Models, data sets and systems have entries; a strategy is its label.
         if dim in LABELS[:3]:
             shared[dim] = {name: each for name, each in shared[dim].items() if name in order}
     return _join_differences(_spell_out(stored, given), shared)
 
 
-def _join_differences(stored: Plain, asked: Plain) -> str:
+def _join_differences(stored: Plain, wanted: Plain) -> str:
     """The first differences in one line, and how many more there are."""
     differences = [
         f"{key}: {there} in the store, {now} now"
-        for key, there, now in _walk_differences("", stored, asked)
+        for key, there, now in _walk_differences("", stored, wanted)
     ]
     rest = len(differences) - SHOWN
     return "; ".join(differences[:SHOWN]) + (f" (and {rest} more)" if rest > 0 else "")
@@ -94,13 +94,13 @@ def _list_axes(grid: Grid) -> Axes:
     return labelled | {name: values.tolist() for name, values in grid.axes.items()}
 
 
-def _walk_differences(key: str, stored: object, asked: object) -> Iterator[tuple[str, str, str]]:
+def _walk_differences(key: str, stored: object, wanted: object) -> Iterator[tuple[str, str, str]]:
     """Each difference under `key`, in the order of keys: where, and both values in words."""
-    if isinstance(stored, dict) and isinstance(asked, dict):
-        for each in sorted(set(stored) | set(asked)):
-            yield from _walk_differences(_join_key(key, each), stored.get(each), asked.get(each))
-    elif stored != asked:
-        yield key, _shorten(stored), _shorten(asked)
+    if isinstance(stored, dict) and isinstance(wanted, dict):
+        for each in sorted(set(stored) | set(wanted)):
+            yield from _walk_differences(_join_key(key, each), stored.get(each), wanted.get(each))
+    elif stored != wanted:
+        yield key, _shorten(stored), _shorten(wanted)
 
 
 def _join_key(key: str, part: str) -> str:

@@ -28,7 +28,7 @@ CELLS = (
 
 
 def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
-    """What questions read of a Dataset, with a cube's dimensions; a scalar's has the size 1.
+    """A Dataset as questions read it, with a cube's dimensions; a scalar's has the size 1.
 
     names: of variables, as far as it has them.
 

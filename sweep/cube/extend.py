@@ -32,30 +32,30 @@ from sweep.errors import RunError
 
 @dataclass(frozen=True)
 class Extension:
-    """What a cube becomes: its grid and plan, and the values that each axis gains."""
+    """A longer cube: its grid and plan, and the values that each axis gains."""
 
     grid: Grid
     plan: Plan
     added: dict[str, list[Any]]
 
 
-def plan_extension(cube: Cube, asked: Grid) -> Extension:
-    """The extension that gives a cube all values that `asked` has.
+def plan_extension(cube: Cube, wanted: Grid) -> Extension:
+    """The extension that gives a cube all values that `wanted` has.
 
-    InputError: `asked` lacks or changes something, or has numbers before the end of an axis.
+    InputError: `wanted` lacks or changes something, or has numbers before the end of an axis.
     """
-    differs = describe_other_changes(cube.grid, asked)
+    differs = describe_other_changes(cube.grid, wanted)
     if differs:
         raise InputError(
             f"the store holds another sweep, and can only gain values: {differs}",
             where=cube.url,
             advice="give the stored values too, or sweep into another store",
         )
-    new = list_added_values(cube.grid, asked)
+    new = list_added_values(cube.grid, wanted)
     # Labels have no order: a new one goes to the end wherever the spec lists it.
     for dim in set(new) - set(LABELS):
         _check_at_the_end(cube, dim, new[dim])
-    grid = _merge_entries(cube.grid, asked)
+    grid = _merge_entries(cube.grid, wanted)
     # Blocks keep their size, whatever a new cube of this shape would have: else all files would
     # have to be cut anew.
     plan = replace(plan_cube(grid), shard=cube.plan.shard, chunk=cube.plan.chunk)
@@ -144,21 +144,21 @@ def _check_at_the_end(cube: Cube, dim: str, new: list[float]) -> None:
     last = cube.grid.axes[dim][-1]
     early = [value for value in new if value < last]
     if early:
-        some = ", ".join(f"{value:.12g}" for value in early[:5])
+        listed = ", ".join(f"{value:.12g}" for value in early[:5])
         raise InputError(
             f"axes.{dim}: an axis grows at its end, beyond {last:.12g}; these values come before: "
-            f"{some}{' ...' if len(early) > 5 else ''}",
+            f"{listed}{' ...' if len(early) > 5 else ''}",
             where=cube.url,
             advice="leave them out, or sweep into another store",
         )
 
 
-def _merge_entries(stored: Grid, asked: Grid) -> Grid:
-    """The design space of all that `asked` has, what is stored first."""
+def _merge_entries(stored: Grid, wanted: Grid) -> Grid:
+    """The design space of all that `wanted` has, what is stored first."""
     entries: dict[str, Any] = {}
     for dim, kind in zip(LABELS, ("models", "datasets", "systems", "strategies"), strict=True):
         present = stored.labels[dim]
-        labelled = zip(asked.labels[dim], getattr(asked, kind), strict=True)
+        labelled = zip(wanted.labels[dim], getattr(wanted, kind), strict=True)
         new = (each for label, each in labelled if label not in present)
         entries[kind] = (*getattr(stored, kind), *new)
-    return replace(asked, **entries)
+    return replace(wanted, **entries)

@@ -103,7 +103,7 @@ def _check_size(key: str, size: int) -> None:
 
 
 def make_store(url: str, read_only: bool) -> Store:
-    """What Zarr opens for a folder or a URL."""
+    """The store that Zarr opens for a folder or a URL."""
     if is_remote(url):
         return RemoteStore.from_url(url, read_only=read_only)
     return FolderStore(url, read_only=read_only)

@@ -27,7 +27,7 @@ EFFICIENCY = 0.5
 
 @dataclass(frozen=True)
 class Statistic:
-    """What a summary keeps of a line of PE counts.
+    """A number that a summary keeps of a line of PE counts.
 
     nothing: what a pair of model and dataset reads as that does not fit. objective: empty where it
     belongs to none.

@@ -34,7 +34,7 @@ ASKING = Lock()
 
 @dataclass(frozen=True)
 class Answers:
-    """What is written of one block; the arrays lie in `buffers`. Empty where no cell can exist."""
+    """The arrays of one block, which lie in `buffers`; none where no cell can exist."""
 
     arrays: Arrays
     buffers: Buffers

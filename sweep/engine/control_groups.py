@@ -7,23 +7,23 @@ tells the place in /proc/self/cgroup: `0::/path` in version 2, `n:memory:/path` 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-OWN = Path("/proc/self/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
 MOUNT = Path("/sys/fs/cgroup")
 
 
-def memory_limits(own: Path = OWN, mount: Path = MOUNT) -> list[int]:
+def memory_limits(membership: Path = MEMBERSHIP, mount: Path = MOUNT) -> list[int]:
     """Bytes that each of this process' groups grants, where it sets a limit."""
     files = (
         group / name
-        for root, path, name in _read_places(own, mount)
+        for root, path, name in _read_places(membership, mount)
         for group in _climb(root, path)
     )
     return [limit for file in files if (limit := _read_limit(file)) is not None]
 
 
-def _read_places(own: Path, mount: Path) -> Iterator[tuple[Path, PurePosixPath, str]]:
+def _read_places(membership: Path, mount: Path) -> Iterator[tuple[Path, PurePosixPath, str]]:
     """Where each tree of groups is mounted, this process' place in it, and the file of limits."""
-    for line in _read_text(own).splitlines():
+    for line in _read_text(membership).splitlines():
         # At most two cuts: a path may have colons of its own.
         _, controllers, path = line.split(":", 2)
         if not controllers:
@@ -41,7 +41,7 @@ def _climb(root: Path, path: PurePosixPath) -> Iterator[Path]:
 
 
 def _read_limit(file: Path) -> int | None:
-    """What a file of the kernel says; "max", and a file that is not there, set no limit."""
+    """The limit that a file of the kernel sets; "max", and a file that is not there, set none."""
     text = _read_text(file).strip()
     # Version 1 says "no limit" by a number near 2**63, more than any machine has: as a least of
     # several it does no harm.

@@ -100,18 +100,18 @@ class Threads:
     """Threads of all workers: asked of the scheduler now and then, not at every block."""
 
     client: Client
-    asked: float = -math.inf
+    answered: float = -math.inf
     count: int = 0
 
     def now(self) -> int:
         """How many there are; 1 while there is none, so that an adaptive cluster sees work."""
-        if time.monotonic() >= self.asked + CHECK_SECONDS:
+        if time.monotonic() >= self.answered + CHECK_SECONDS:
             try:
                 self.count = sum(self.client.nthreads().values())
             except OSError as error:
                 raise RunError(AWAY) from error
             # After the answer: a slow scheduler is not asked the more often.
-            self.asked = time.monotonic()
+            self.answered = time.monotonic()
         return max(1, self.count)
 
 

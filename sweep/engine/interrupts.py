@@ -16,11 +16,11 @@ from sweep.engine.progress import Advance, Progress
 @contextmanager
 def hear_interrupts(progress: Progress) -> Iterator[Progress]:
     """Progress that raises at the next block what was dropped."""
-    asked = False
+    interrupted = False
 
     def handler(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
+        nonlocal interrupted
+        interrupted = True
         raise KeyboardInterrupt
 
     @contextmanager
@@ -28,7 +28,7 @@ def hear_interrupts(progress: Progress) -> Iterator[Progress]:
         def checked(block: int) -> None:
             # First the block is told: it is done, and its mark waits to be written.
             advance(block)
-            if asked:
+            if interrupted:
                 raise KeyboardInterrupt
 
         with progress(plan, done) as advance:

@@ -79,7 +79,7 @@ class Memory:
 
 
 def estimate_memory(grid: Grid, plan: Plan) -> Memory:
-    """What each process takes that computes blocks of the plan."""
+    """The memory of each process that computes blocks of the plan."""
     cells = math.prod(plan.shard)
     variables = cells * plan.cell_bytes
     summary = _estimate_summary(plan)
@@ -143,10 +143,12 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     axes = _list_other_layered(plan)
     sizes = min(_count_along(plan, ("pe", "group")), plan.layers + 1)
     ends = plan.layers * sizes
-    asked = len(pipelines) * len(grid.systems) * len(grid.fitting)
-    asked *= math.prod(size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes)
+    partitions = len(pipelines) * len(grid.systems) * len(grid.fitting)
+    partitions *= math.prod(
+        size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes
+    )
     reduced = ends * segments * _count_along(plan, axes) * FLOAT * STAGE_COPIES
-    return reduced + min(PARTITIONS, asked) * ends * END_BYTES
+    return reduced + min(PARTITIONS, partitions) * ends * END_BYTES
 
 
 def _estimate_own_parts(grid: Grid, plan: Plan) -> int:

@@ -1,4 +1,4 @@
-"""What this machine has, and how much of a plan fits it at once."""
+"""Resources of this machine, and how much of a plan fits it at once."""
 
 import os
 from collections.abc import Iterable

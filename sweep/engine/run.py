@@ -136,7 +136,7 @@ def find_existing(url: str, mode: Mode) -> Cube | None:
 
 
 def find_growth(cube: Cube | None, grid: Grid, url: str) -> Extension | None:
-    """What the grid adds to a cube, None where that is nothing."""
+    """The extension of a cube to the grid, None where there is nothing to add."""
     if cube is None:
         raise InputError(
             "no cube here to extend", where=url, advice="leave extend=True out to make one"
@@ -191,7 +191,7 @@ def _expect_same_code(cube: Cube) -> None:
 
 @contextmanager
 def _open_executor(where: Where) -> Iterator[Execute]:
-    """What runs blocks and tells, as they are done, which."""
+    """The function that runs blocks, and yields the number of each when it is done."""
     if where.workers or where.scheduler:
         # Late: to import Dask takes time, and a sweep in this process has no use for it.
         from sweep.engine.dask_executor import connect_cluster

@@ -133,17 +133,17 @@ def _list_nodes(group: zarr.Group) -> Iterator[tuple[str, Node]]:
 
 
 def _find_difference(node: Node) -> str:
-    """What is wrong with a node's own metadata; empty where it is the root's."""
+    """The fault of a node's own metadata; empty where it is the root's."""
     try:
         if isinstance(node, zarr.Group):
             zarr.open_group(
                 node.store, path=node.path, mode="r", zarr_format=3, use_consolidated=False
             )
             return ""
-        own = zarr.open_array(node.store, path=node.path, mode="r", zarr_format=3)
+        opened = zarr.open_array(node.store, path=node.path, mode="r", zarr_format=3)
     except NO_METADATA as error:
         return f"it cannot be read ({error})"
-    same = str(own.metadata.to_dict()) == str(node.metadata.to_dict())  # NaN is no equal of NaN
+    same = str(opened.metadata.to_dict()) == str(node.metadata.to_dict())  # NaN is no equal of NaN
     return "" if same else f"it is not what the store's own {METADATA} says"
 
 
@@ -201,7 +201,7 @@ def _describe_span(values: NDArray[Any]) -> Span:
 
 
 def _find_reading_fault(stored: Array, place: Region) -> str:
-    """What is wrong with a file that must be there; empty where it is whole."""
+    """The fault of a file that must be there; empty where it is whole."""
     try:
         size = sync(stored.store_path.store.getsize(name_file(stored, place)))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Launch: a configuration in the words of what people start: processes, ranks, their groups.
+"""Launch: a configuration in the words of a launcher: processes, ranks, their groups.
 
 Ranks are numbered as the oracle lays PEs out (docs/machine.md, Network): node after node, a
 replica's PEs next to each other, so that groups are inside nodes where they fit.
@@ -23,7 +23,7 @@ from kernels.rings import Ring, find_path
 
 Row = dict[str, Any]
 
-# What each PE of a group has, by the group's strategy.
+# The share of each PE of a group, by the group's strategy.
 SHARES = {
     "spatial": "a part of each sample",
     "pipeline": "a stage: contiguous layers",
@@ -33,8 +33,8 @@ SHARES = {
 }
 
 
-# Groups, and ranks of one, that are named one by one.
-FEW = 3
+# Groups, and ranks of a group, that are listed one by one.
+MOST_LISTED = 3
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Ranks:
 
 
 def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> Row:
-    """The processes of a configuration, how ranks form groups, and what each of them is fed.
+    """The processes of a configuration, its groups of ranks, and the samples of each.
 
-    groups: of the case, with what was chosen. world_size [ranks]; nodes from 0; local_batch:
-    samples a replica in one pass; micro_batch: of one of its segments.
+    groups: the case's, with the choices settled. world_size [ranks]; nodes from 0; local_batch:
+    samples per replica in one pass; micro_batch: samples of one of its segments.
     """
     system, p, p2 = grid.systems[0], predicted["pe"], predicted["group"]
     per_node = min(p, system.pes_per_node)
@@ -81,7 +81,7 @@ def describe_launch(grid: Grid, case: Case, groups: Groups, predicted: Row) -> R
 
 
 def _write_coordinate(p2: int) -> str:
-    """Which replica a rank belongs to."""
+    """The replica of a rank, as Python writes it."""
     return "rank" if p2 == 1 else f"rank // {p2}"
 
 
@@ -93,9 +93,9 @@ def _list_mesh(base: str, predicted: Row) -> dict[str, int]:
 
 
 def _list_groups(case: Case, groups: Groups, system: System, predicted: Row) -> list[Row]:
-    """Groups that share a replica, and groups that add up gradients."""
+    """Rows of groups that share a replica, and of groups that add up gradients."""
     p2, group = predicted["group"], groups.strategy.group_strategy
-    inside, across = (int(np.asarray(each).item()) for each in _find_levels(case))
+    inside, across = (int(np.asarray(level).item()) for level in _find_levels(case))
     rows = []
     if p2 > 1:
         row = _describe_ranks("model", Ranks(p2, predicted["replicas"], 1), system, inside)
@@ -124,26 +124,26 @@ def _list_rings(
 
 
 def _write_parts(groups: Groups) -> str:
-    """How samples are divided, of a spatial group."""
+    """The parts of a sample in a spatial group, in words."""
     if groups.strategy.group_strategy != "spatial":
         return ""
     factors = np.asarray(groups.place()[0].factors).reshape(3, -1)[:, 0]
-    depth, height, width = (int(each) for each in factors)
+    depth, height, width = map(int, factors)
     return f", {depth} x {height} x {width} of them (depth, height, width)"
 
 
 def _describe_ranks(of: str, ranks: Ranks, system: System, level: int) -> Row:
     """Groups in numbers and in words; level: the one whose latency the oracle takes."""
-    few = range(ranks.count)
-    numbers = few if ranks.count <= FEW else [0, 1, ranks.count - 1]
-    members = [ranks.list_ranks(each) for each in numbers]
-    nodes = [_write_nodes(each, system.pes_per_node) for each in members]
+    last = ranks.count - 1
+    listed = range(ranks.count) if ranks.count <= MOST_LISTED else [0, 1, last]
+    members = [ranks.list_ranks(number) for number in listed]
+    nodes = [_write_nodes(group, system.pes_per_node) for group in members]
     return {
         "of": of,
         "size": ranks.size,
         "count": ranks.count,
         "stride": ranks.stride,
-        "ranks": _join([_write_numbers(each) for each in members], ranks.count),
+        "ranks": _join([_write_numbers(group) for group in members], ranks.count),
         "nodes": _join(nodes, ranks.count),
         "level": system.levels[min(level, len(system.levels) - 1)].name,
     }
@@ -153,22 +153,22 @@ def _write_nodes(ranks: range, pes: int) -> str:
     """The nodes that ranks are on."""
     if ranks.step <= pes:  # they leave none out
         return _write_numbers(range(ranks[0] // pes, ranks[-1] // pes + 1))
-    few = ranks if len(ranks) <= FEW else [ranks[0], ranks[1], ranks[-1]]
-    nodes = [str(each // pes) for each in few]
-    return ",".join(nodes) if len(ranks) <= FEW else f"{nodes[0]},{nodes[1]}..{nodes[2]}"
+    listed = ranks if len(ranks) <= MOST_LISTED else [ranks[0], ranks[1], ranks[-1]]
+    nodes = [str(rank // pes) for rank in listed]
+    return ",".join(nodes) if len(ranks) <= MOST_LISTED else f"{nodes[0]},{nodes[1]}..{nodes[2]}"
 
 
 def _write_numbers(numbers: range) -> str:
-    """Numbers in a row as 4-7, others as 0,4..60."""
+    """Consecutive numbers as 4-7, others as 0,4..60."""
     if numbers.step == 1 and len(numbers) > 1:
         return f"{numbers[0]}-{numbers[-1]}"
-    if len(numbers) <= FEW:
+    if len(numbers) <= MOST_LISTED:
         return ",".join(map(str, numbers))
     return f"{numbers[0]},{numbers[1]}..{numbers[-1]}"
 
 
 def _join(texts: list[str], count: int) -> str:
-    """The first two and the last of so many, or what all of them are."""
+    """The first two and the last of many texts, or the one that all of them are."""
     if len(set(texts)) == 1:
         return texts[0] if count == 1 else f"{texts[0]} each"
     if count <= len(texts):
@@ -181,7 +181,7 @@ def _find_levels(case: Case) -> tuple[Cells, Cells]:
     """The levels of the network that the oracle takes a group and its replicas to span."""
     network, run = case.network, case.run
     latency = xp.asarray(network.latency)
-    # The level's number in the place of its latency: so the oracle itself says which it takes.
+    # The level's number in the place of its latency, so that the oracle itself says which it takes.
     column = xp.arange(latency.shape[0], dtype=float).reshape(-1, *[1] * (latency.ndim - 1))
     numbered = replace(network, latency=xp.broadcast_to(column, latency.shape))
     if case.options.oracle == "paper":

@@ -1,4 +1,4 @@
-"""Layers one by one: sizes, split, and what one PE of a group computes, holds and sends of each."""
+"""Layers one by one: sizes, split, and the work, memory and messages of one PE of a group."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ from kernels.rows import layer_halo
 Row = dict[str, Any]
 Integers = NDArray[np.int64]
 
-# What one PE has of a layer, in the order in which it is told.
+# The share of one PE in a layer, in the order of the keys.
 AMOUNTS = (
     *("seconds_per_sample", "forward", "backward", "overhead"),
     *("gathered_items", "halo_items"),
@@ -26,15 +26,16 @@ AMOUNTS = (
 
 
 def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
-    """A row for each layer of groups of one size, with what one PE has of it.
+    """A row for each layer of groups of one size, with the share of one PE.
 
-    Items and `macs` are the whole layer's, a sample. Of one PE: forward, backward [s a sample],
-    overhead [s a pass], memory [B]: what it keeps of `batch` samples for the backward pass, and its
-    weights with their gradients and the optimizer's states; by Table III its part of the sum.
+    Items and `macs` are the whole layer's, per sample. Of one PE: forward, backward [s per sample],
+    overhead [s per pass], memory [B]: the tensors of `batch` samples that it keeps for the backward
+    pass, and its weights with their gradients and the optimizer's states; with Table III its part
+    of the sum.
     """
     table, (placement, _) = groups.table, groups.place()
     amounts = _find_amounts(groups.divide(placement))
-    flat = {name: np.asarray(each).reshape(len(table)) for name, each in amounts.items()}
+    flat = {name: np.asarray(values).reshape(len(table)) for name, values in amounts.items()}
     memory = gamma * (batch * flat.pop("kept") + flat.pop("states"))
     split = flat.pop("split") > 0
     where = _find_pes(placement, len(table), groups.strategy.group_strategy)
@@ -59,7 +60,7 @@ def list_layers(groups: Groups, batch: float, gamma: float = 1.0) -> list[Row]:
 
 @compiled(numpy=True)
 def _find_amounts(division: Division) -> dict[str, PerLayer]:
-    """What one PE has of a sample: one program loads faster than each operation."""
+    """The share of one PE in a sample; one program loads faster than each operation by itself."""
     layers, placement, group = division.layers, division.placement, division.group
     times = time_part(division)
     whole = division.options.oracle == "paper"  # Table III divides times of whole layers
@@ -73,7 +74,7 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
         "forward": times.forward * part,
         "backward": times.backward * part,
         "overhead": times.fixed,
-        # Of the other strategies nothing is sent layer by layer.
+        # Other strategies send nothing layer by layer.
         "gathered_items": sent * float(group in ("filter", "channel")),
         "halo_items": halo * float(group == "spatial"),
         "kept": kept,
@@ -83,12 +84,12 @@ def _find_amounts(division: Division) -> dict[str, PerLayer]:
 
 def _list_extents(table: LayerTable, layer: int) -> list[int]:
     """The output of a sample: channels, then its extents, or how many positions it has."""
-    extents = [int(each) for each in table.extents_y[layer]]
+    extents = [int(extent) for extent in table.extents_y[layer]]
     while extents and extents[0] == 1:  # dimensions that the network does not have
         extents.pop(0)
     shape, items = [int(table.filters[layer]), *extents], int(table.y[layer])
     known = math.prod(shape)
-    if not known or items % known:  # a file of ParaDL's may leave it open
+    if not known or items % known:  # the authors' files may leave it open
         return [items]
     return shape if items == known else [*shape, items // known]
 

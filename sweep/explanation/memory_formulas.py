@@ -1,4 +1,4 @@
-"""The memory of a configuration's fullest PE part by part: formulas, and the numbers in them.
+"""The memory of a configuration's fullest PE part by part: formulas and their numbers.
 
 Symbols: docs/oracle.md, and for the machine oracle docs/machine.md, Memory of a PE.
 """
@@ -20,7 +20,7 @@ from sweep.answers.numbers import number
 Row = dict[str, Any]
 Formula = tuple[str, str]  # in symbols, and with numbers
 
-# By how a group divides the layers, what Table III's sum has of activations and of weights.
+# Activations and weights in Table III's sum, by the group strategy.
 TABLE_III = {
     "spatial": ("sum 2 (|x|+|y|) (s/p2 + 1-s)", "sum (2|w| + |bi|)"),
     "pipeline": ("sum 2 (|x|+|y|), of the fullest stage", "sum (2|w| + |bi|), of that stage"),
@@ -32,7 +32,7 @@ TABLE_III = {
 
 @dataclass(frozen=True)
 class Fullest:
-    """Of the fullest stage, or PE: what its layers keep, what comes in, their peak [B a sample]."""
+    """The fullest stage, or PE: what its layers keep, their input and peak [B per sample]."""
 
     position: int
     kept: float
@@ -41,9 +41,9 @@ class Fullest:
 
 
 def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row) -> list[Row]:
-    """A row for each part of the memory that `predicted` tells, with its formula and numbers.
+    """A row for each part of the memory in `predicted`, with its formula and numbers.
 
-    groups: of the case, with what was chosen.
+    groups: the case's, with the choices settled.
     """
     parts: dict[str, float] = predicted["memory_parts"]
     if grid.spec.oracle == "paper":
@@ -71,7 +71,7 @@ def list_memory_formulas(grid: Grid, case: Case, groups: Groups, predicted: Row)
 
 
 def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Formula]:
-    """The two halves of the sum; the items are those that make up the bytes."""
+    """The two halves of the sum; the items are found from the bytes."""
     activations, weights = TABLE_III[groups.strategy.group_strategy]
     unit = number(case.run.gamma) * number(case.run.delta)
     b, parts = predicted["batch"], predicted["memory_parts"]
@@ -86,11 +86,11 @@ def _write_table_iii(case: Case, groups: Groups, predicted: Row) -> dict[str, Fo
 
 
 def _write_states(grid: Grid, parts: Row) -> dict[str, Formula]:
-    """Weights, gradients and the optimizer's states: so many bytes of each weight and bias."""
+    """Weights, gradients and the optimizer's states, by bytes per weight and bias."""
     system, optimizer = grid.systems[0], grid.spec.optimizer
     precision = PRECISIONS[system.precision]
     count = f"{parts['weights'] / precision.weight:.10g}"
-    # Of tables with sparse gradients fewer than the weights: the rows that a pass touches.
+    # Tables with sparse gradients have fewer of these than weights: the rows that a pass touches.
     touched = f"{parts['gradients'] / precision.gradient:.10g}"
     held = "sum (|w| + |bi|), of a PE's own part"
     states = held if touched == count else f"{held}, of sparse tables of touched rows"
@@ -106,7 +106,7 @@ def _write_states(grid: Grid, parts: Row) -> dict[str, Formula]:
 
 
 def _write_activations(groups: Groups, predicted: Row) -> Formula:
-    """What is alive at the same time, and where."""
+    """The activations that are alive at the same time, and where."""
     group, recompute = groups.strategy.group_strategy, groups.options.recompute == "full"
     b, p2 = predicted["batch"], predicted["group"]
     if group == "pipeline" and p2 > 1:
@@ -160,10 +160,10 @@ def _write_stage(groups: Groups, b: float, segments: float, recompute: bool) -> 
 
 
 def _find_fullest(groups: Groups, b: float) -> Fullest:
-    """The stage, or the device of a placed group, that has the most."""
+    """The stage, or the device of a placed group, with the most memory."""
     holding = fetch(hold(groups.divide(groups.place()[0])))
     kept, peak, entry, states = (
-        _flatten(each) for each in (holding.kept, holding.peak, holding.entry, holding.states)
+        _flatten(held) for held in (holding.kept, holding.peak, holding.entry, holding.states)
     )
     sample = peak
     if groups.strategy.group_strategy == "pipeline":
@@ -176,7 +176,7 @@ def _find_fullest(groups: Groups, b: float) -> Fullest:
 
 
 def _find_peak(groups: Groups) -> tuple[str, float, float]:
-    """The layer at whose backward pass most is there; what is kept, and gradients [B a sample]."""
+    """The layer whose backward pass is the peak; what is kept, and gradients [B per sample]."""
     tensors, _ = fetch(hold_layers(groups.divide(groups.place()[0])))
     kept = np.cumsum(_flatten(np.broadcast_to(tensors.kept, tensors.inputs.shape)))
     gradients = _flatten(tensors.inputs + tensors.outputs)
@@ -185,6 +185,6 @@ def _find_peak(groups: Groups) -> tuple[str, float, float]:
 
 
 def _flatten(values: Any) -> Floats:
-    """[stage] or [layer], of a case of one cell."""
-    each = np.asarray(values, float)
-    return each.reshape(each.shape[0], -1)[:, 0]
+    """The values by stage or layer, of a case of one cell."""
+    array = np.asarray(values, float)
+    return array.reshape(array.shape[0], -1)[:, 0]

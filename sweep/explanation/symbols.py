@@ -1,4 +1,4 @@
-"""Symbols: what an explanation's formulas speak of, each said once, with its value and unit.
+"""Symbols of an explanation's formulas, each with its meaning, value and unit.
 
 As in docs/oracle.md and docs/machine.md.
 """
@@ -15,14 +15,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol's words and unit, and by which name of an answer its value goes, if it has one."""
+    """A symbol's meaning and unit, and the key of an answer that has its value, if any."""
 
     meaning: str
     unit: str = "1"
     value: str | None = None
 
 
-# In the order in which they are told. What has no value is of each layer, or of a message.
+# In the order of the legend. Symbols without a value differ by layer, or by message.
 SYMBOLS = {
     "p": Symbol("PEs (ranks)", value="pe"),
     "p1": Symbol("replicas", value="replicas"),
@@ -45,57 +45,57 @@ SYMBOLS = {
     "L_c": Symbol("convolutions that a filter or spatial group exchanges"),
     "tau": Symbol("time in which a PE opens its log files", "s", "log_open"),
     "phi": Symbol("contention of a flow: multiplies beta", value="phi"),
-    "FW": Symbol("forward pass of a layer, a sample", "s"),
-    "FW_Gi": Symbol("forward pass of stage i's layers, a sample", "s"),
-    "BW_Gi": Symbol("backward pass of stage i's layers, a sample", "s"),
-    "WU": Symbol("update of a layer's weights, an iteration", "s"),
+    "FW": Symbol("forward pass of a layer, per sample", "s"),
+    "FW_Gi": Symbol("forward pass of stage i's layers, per sample", "s"),
+    "BW_Gi": Symbol("backward pass of stage i's layers, per sample", "s"),
+    "WU": Symbol("update of a layer's weights, per iteration", "s"),
     "s": Symbol("1 where the group splits a layer, else 0"),
-    "s_l": Symbol("forward and backward pass of a layer, a sample", "s"),
+    "s_l": Symbol("forward and backward pass of a layer, per sample", "s"),
     "n_l": Symbol("segments of a layer that are on the critical path"),
     "f_l": Symbol("time of a layer in each pass, whatever its samples", "s"),
-    "x": Symbol("items that go into a layer, a sample"),
-    "y": Symbol("items that come out of a layer, a sample"),
+    "x": Symbol("items that go into a layer, per sample"),
+    "y": Symbol("items that come out of a layer, per sample"),
     "x_1": Symbol("items of a sample"),
-    "y_split": Symbol("items that come out of the last split layer, a sample"),
-    "y_Gi": Symbol("items that come out of stage i, a sample"),
+    "y_split": Symbol("items that come out of the last split layer, per sample"),
+    "y_Gi": Symbol("items that come out of stage i, per sample"),
     "w": Symbol("weights of a layer"),
     "bi": Symbol("biases of a layer"),
-    "c": Symbol("items a sample that cross a cut between stages"),
-    "halo": Symbol("items a sample that neighbours swap at a layer"),
+    "c": Symbol("items per sample that cross a cut between stages"),
+    "halo": Symbol("items per sample that neighbours swap at a layer"),
     "AR": Symbol("all-reduce of m bytes; in a ring of q PEs 2 (q-1) (alpha + m/q beta)", "s"),
     "AG": Symbol("all-gather of m bytes; in a ring of q PEs (q-1) (alpha + m/q beta)", "s"),
     "RS": Symbol("reduce-scatter, as long as AG", "s"),
-    "q": Symbol("PEs of a ring; of the gradients'", value="ring"),
+    "q": Symbol("PEs of a ring; here that of the gradients", value="ring"),
     "m": Symbol("bytes of a message", "B"),
     "m_s": Symbol("bytes of gradients that go through host memory", "B"),
     "T": Symbol("the exchange alone", "s"),
     "K": Symbol("messages that the gradients are sent in"),
     "P": Symbol("one message from stage to stage", "s"),
     "u": Symbol("times that an output is moved: by filter 2, by channel 1"),
-    "n": Symbol("what the formula says it is, else nodes: max(1, p / PEs of a node)"),
-    "N": Symbol("samples that a node needs an iteration"),
+    "n": Symbol("as the formula says, else nodes: max(1, p / PEs of a node)"),
+    "N": Symbol("samples that a node needs per iteration"),
     "z": Symbol("how far the slowest of n is from the mean, in standard deviations"),
-    "slow": Symbol("time of what of a message is beyond 256 MiB", "s"),
-    "hidden": Symbol("what passes while PEs compute", "s"),
+    "slow": Symbol("time of the part of a message above 256 MiB", "s"),
+    "hidden": Symbol("communication that passes while PEs compute", "s"),
 }
 # Table III has no memory bandwidth.
-OF_TABLE_III = {"BW": Symbol("backward pass of a layer, a sample", "s")}
-# In every legend: what a configuration is.
+OF_TABLE_III = {"BW": Symbol("backward pass of a layer, per sample", "s")}
+# In every legend: the configuration.
 ALWAYS = ("p", "p1", "p2", "b", "B", "D", "I")
-# alpha and beta by path: how an answer calls them, what they are of, and in which terms.
+# alpha and beta by path: their name in an answer, their meaning, and the terms that have them.
 PATHS = {
     "group": ("inside a group", ("layer_collectives", "point_to_point")),
     "replica": ("across replicas", ("gradient_exchange",)),
     "halo": ("between neighbours that divide samples", ("halo_exchange", "split_gather")),
 }
-# A formula's names: what stands behind an apostrophe is none.
+# A formula's names; a word behind an apostrophe is none.
 NAME = re.compile(r"(?<![\w'])[A-Za-z_]\w*")
 
 
 def list_symbols(formulas: Mapping[str, str], values: Mapping[str, Any], oracle: str) -> list[Row]:
     """A row for each symbol that formulas name: what it means, its value, SI unit.
 
-    formulas: by term, or part of the memory. value: None of what differs from layer to layer.
+    formulas: by term, or part of the memory. value: None where it differs from layer to layer.
     """
     named = {name for text in formulas.values() for name in NAME.findall(text)}
     known = SYMBOLS | (OF_TABLE_III if oracle == "paper" else {})
@@ -113,7 +113,7 @@ def _describe(name: str, symbol: Symbol, values: Mapping[str, Any]) -> Row:
 
 
 def _list_paths(formulas: Iterable[str], values: Mapping[str, Any]) -> list[Row]:
-    """alpha and beta of each path that a term takes."""
+    """Rows of alpha and beta of each path that a term takes."""
     rows = []
     for path, (where, terms) in PATHS.items():
         if not set(terms) & set(formulas):
@@ -127,7 +127,7 @@ def _list_paths(formulas: Iterable[str], values: Mapping[str, Any]) -> list[Row]
 
 
 def _list_parameters(names: Iterable[str], values: Mapping[str, Any]) -> list[Row]:
-    """Of oracle parameters, which go by their own names."""
+    """Rows of oracle parameters, which formulas call by their names."""
     return [
         _describe(name, Symbol(PARAMETERS[name].meaning, PARAMETERS[name].unit, name), values)
         for name in PARAMETERS

@@ -23,7 +23,7 @@ FORWARD_BACKWARD = {
     "pipeline": Formula("b (max FW_Gi + max BW_Gi)", "{b:g} x {work:.6g} s"),
 }
 
-# Of the machine's own terms (docs/machine.md); the seconds alone, or at the end, where they follow
+# The machine's own terms (docs/machine.md); the seconds alone, or at the end, where they follow
 # from more numbers than a line holds.
 MACHINE = {
     "forward_backward": Formula(
@@ -64,7 +64,7 @@ MACHINE = {
     ),
     "point_to_point": Formula(
         "2 (p2-1) P + max(0, 2 (S-1) P - hidden), P = alpha + b/S a c beta,"
-        " c, what crosses the cut",
+        " c: items across the cut",
         "P = {group_latency:.4g} s + {stage_bytes:.6g} B / {group_bandwidth:.4g} B/s,"
         " {seconds:.6g} s",
     ),
@@ -73,13 +73,15 @@ MACHINE = {
         "(2 x {logged:g} + {across:g}) x {p:g} x {log_open:.4g} s",
     ),
     "straggler_wait": Formula("jitter z(p) x a pass computing", SECONDS),
-    "hidden_communication": Formula("what passes while PEs compute: no part of the time", SECONDS),
+    "hidden_communication": Formula(
+        "communication that passes while PEs compute: no part of the time", SECONDS
+    ),
 }
 
-# Of groups whose operators are placed (docs/placement.md).
+# Groups whose operators are placed (docs/placement.md).
 PLACED = {
     "forward_backward": Formula(
-        "b/S sum n_l s_l, n_l segments of layer l on the critical path", "{b:g} x {work:.6g} s"
+        "b/S sum n_l s_l, n_l segments of a layer on the critical path", "{b:g} x {work:.6g} s"
     ),
     "pass_overhead": Formula("sum n_l f_l of the critical path", "{fixed:.6g} s"),
     "launch_wait": Formula(

@@ -1,7 +1,7 @@
 """Export: the cells of a cube as one file, or as a folder of them, that needs no paradl to read."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
 from sweep.cells.files import check_files
-from sweep.cells.parts import list_variables, locate_slice, read_grid_of, read_parts
+from sweep.cells.parts import list_variables, locate_slice, read_parts
 from sweep.cells.selection import Selection, select
-from sweep.cells.source import Source, open_computed
+from sweep.cells.source import Source, open_computed, read_grid
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
 from sweep.errors import RunError
@@ -29,7 +29,7 @@ SUFFIXES = (".parquet", ".csv", ".nc")
 
 @dataclass(frozen=True)
 class Export:
-    """What was written: rows (netCDF has none: 0), cells of the slice, files and their bytes."""
+    """The files that were written: rows (0 for netCDF), cells of the slice, files, bytes."""
 
     path: Path
     rows: int
@@ -79,7 +79,7 @@ def export(
 
 
 def _list_files(target: Path) -> list[Path]:
-    """What an export makes: beside a table of text a description."""
+    """The files of an export: a table of text has a description beside it."""
     if target.suffix != ".csv":
         return [target]
     from sweep.exports.tables import name_description
@@ -88,7 +88,7 @@ def _list_files(target: Path) -> list[Path]:
 
 
 def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -> None:
-    """Refuse what no format can be told by, and options that a format lacks."""
+    """Refuse names of no known format, and options that a format lacks."""
     if "://" in str(target):
         raise InputError("expected a file of this machine", where=str(target))
     if target.suffix not in SUFFIXES:
@@ -134,7 +134,7 @@ def _write_table(
 ) -> int:
     """Write rows; returns how many. InputError: the cube has no cells."""
     from sweep.exports import tables  # late: pyarrow need not be there
-    from sweep.exports.columns import make_schema, name_column
+    from sweep.exports.columns import make_schema, name_axis
     from sweep.exports.rows import make_batches
 
     names = list_variables(source)
@@ -143,14 +143,20 @@ def _write_table(
             "the cube keeps no cells, only their summaries",
             advice="sweep without reduce_only=True into another store",
         )
-    dims, scaling = locate_slice(source, selection), read_grid_of(source).spec.scaling
+    dims, scaling = locate_slice(source, selection), read_grid(source).spec.scaling
     schema = make_schema(list(dims), names, scaling, marked=undefined)
     schema = schema.with_metadata(_describe_cube(source, schema))
-    batches = make_batches(read_parts(source, names, selection, misfits=undefined), schema)
+
+    def read(more: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+        parts = read_parts(source, names, {**selection, **more}, misfits=undefined)
+        return make_batches(parts, schema)
+
     if path.suffix == ".csv":
-        return tables.write_csv(path, batches, schema)
-    labels = dict.fromkeys(map(name_column, partition_by))
-    return tables.write_parquet(path, batches, schema, list(labels))
+        return tables.write_csv(path, read({}, schema), schema)
+    if not partition_by:
+        return tables.write_parquet(path, read({}, schema), schema)
+    labels = {axis: dims[axis].tolist() for axis in dict.fromkeys(map(name_axis, partition_by))}
+    return tables.write_partitions(path, read, schema, labels)
 
 
 def _describe_cube(source: "Cube | xr.Dataset", schema: "pa.Schema") -> dict[str, str]:
@@ -160,10 +166,10 @@ def _describe_cube(source: "Cube | xr.Dataset", schema: "pa.Schema") -> dict[str
         str(key): value if isinstance(value, str) else json.dumps(value)
         for key, value in attributes.items()
     }
-    words = {each.name: each.metadata for each in schema}
+    words = {column.name: column.metadata for column in schema}
     columns = {
-        name: {key.decode(): value.decode() for key, value in each.items()}
-        for name, each in words.items()
+        name: {key.decode(): value.decode() for key, value in text.items()}
+        for name, text in words.items()
     }
     return {**texts, "paradl_columns": json.dumps(columns)}
 

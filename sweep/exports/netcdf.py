@@ -46,7 +46,7 @@ def write_netcdf(path: Path, cube: "xr.Dataset") -> None:
     """Write a Dataset; what is lazy is read chunk after chunk."""
     import dask
 
-    numbers = [name for name, each in cube.data_vars.items() if each.dtype.kind in "fiu"]
+    numbers = [name for name, array in cube.data_vars.items() if array.dtype.kind in "fiu"]
     # In turn: threads would read ahead of the one that may write.
     with _Forgiving(path, "w+") as file, dask.config.set(scheduler="synchronous"):
         try:

@@ -26,7 +26,7 @@ def make_batches(parts: Iterable[Part], schema: pa.Schema) -> Iterator[pa.Record
         cells = np.arange(part.size) if marked else np.flatnonzero(part.defined)
         for first in range(0, len(cells), ROWS):
             places = np.unravel_index(cells[first : first + ROWS], part.shape)
-            arrays = [_make_column(part, each, places) for each in schema]
+            arrays = [_make_column(part, column, places) for column in schema]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -46,7 +46,7 @@ def _make_column(part: Part, column: pa.Field, places: Places) -> pa.Array:
         values = getattr(part, column.name)
     else:
         values = next(
-            each for name, each in part.arrays.items() if name_column(name) == column.name
+            array for name, array in part.arrays.items() if name_column(name) == column.name
         )
     # NaN becomes null: SQL would sort it as the largest number.
     return pa.array(_pick(values, places), column.type, from_pandas=True)
@@ -63,5 +63,5 @@ def _name_flags(flags: NDArray[np.uint16]) -> pa.Array:
     """The names of flags as one text each."""
     # Texts of the few kinds of flags, not of each row.
     kinds, at = np.unique(flags, return_inverse=True)
-    texts = pa.array([", ".join(name_limits(int(each))) for each in kinds], pa.string())
+    texts = pa.array([", ".join(name_limits(int(kind))) for kind in kinds], pa.string())
     return texts.take(pa.array(at))

@@ -1,82 +1,86 @@
 """Writing rows: Parquet, whole or in partitions, and CSV; one row group is in memory."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv
-import pyarrow.dataset as pads
+import pyarrow.parquet
 
+from sweep.cells.selection import Selection
 from sweep.cube.layout import SERIAL
+from sweep.exports.columns import name_column
 from sweep.exports.rows import ROWS
 from sweep.exports.target import PART
 
-# Partitions whose row groups are in memory at once; a cube's own order has one after the other.
-MOST_OPEN = 16
-
 Batches = Iterable[pa.RecordBatch]
+Labels = Mapping[str, Sequence[str]]
 
 
-def write_parquet(
-    path: Path,
-    batches: Batches,
-    schema: pa.Schema,
-    labels: Sequence[str] = (),
-    group_rows: int = ROWS,
-) -> int:
-    """Write one file, or folders `label=value` of files, as Hive has them; the number of rows.
-
-    labels: columns that stand in the folders' names. group_rows: of a row group at least.
-    """
+def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: int = ROWS) -> int:
+    """Write one file; the number of its rows is returned. group_rows: of a row group at least."""
     # Labels, axes and the time on one PE repeat; other times hardly do: their bytes are split.
-    floats = {each.name for each in schema if pa.types.is_float32(each.type)}
+    floats = {column.name for column in schema if pa.types.is_float32(column.type)}
     measured = [name for name in schema.names if name in floats - {SERIAL}]
-    files, rows = pads.ParquetFileFormat(), 0
-
-    def count() -> Iterator[pa.RecordBatch]:
-        nonlocal rows
-        for batch in batches:
-            rows += batch.num_rows
-            yield batch
-
-    pads.write_dataset(
-        count(),
+    rows = 0
+    with pa.parquet.ParquetWriter(
         path,
-        schema=schema,
-        format=files,
-        file_options=files.make_write_options(
-            compression="zstd",
-            use_dictionary=[each for each in schema.names if each not in (*measured, *labels)],
-            use_byte_stream_split=measured,
-        ),
-        partitioning=list(labels) or None,
-        partitioning_flavor="hive" if labels else None,
-        basename_template=PART,
-        min_rows_per_group=group_rows,
-        max_rows_per_group=2 * group_rows,
-        max_open_files=MOST_OPEN,
-        use_threads=False,
-        preserve_order=True,
-    )
-    if not labels:
-        _unpack(path)
+        schema,
+        compression="zstd",
+        use_dictionary=[name for name in schema.names if name not in measured],
+        use_byte_stream_split=measured,
+    ) as writer:
+        for table in _gather(batches, group_rows):
+            writer.write_table(table, row_group_size=2 * group_rows)  # a table is a group
+            rows += table.num_rows
     return rows
 
 
-def _unpack(folder: Path) -> None:
-    """Put the one file of a folder in the folder's place."""
-    (file,) = folder.iterdir()
-    beside = file.rename(folder.with_name(f"{folder.name}.file"))
-    folder.rmdir()
-    beside.rename(folder)
+def write_partitions(
+    path: Path, read: Callable[[Selection, pa.Schema], Batches], schema: pa.Schema, labels: Labels
+) -> int:
+    """Write a file for each combination of labels, in folders `column=label`, as Hive has them.
+
+    read: the rows of a selection. labels: by axis.
+    """
+    hidden = {name_column(axis) for axis in labels}
+    visible = pa.schema([column for column in schema if column.name not in hidden], schema.metadata)
+    path.mkdir()
+    rows = 0
+    for values in product(*labels.values()):
+        chosen = dict(zip(labels, values, strict=True))
+        names = (f"{name_column(axis)}={quote(label, safe='')}" for axis, label in chosen.items())
+        folder = path.joinpath(*names)
+        folder.mkdir(parents=True)
+        batches = read({axis: [label] for axis, label in chosen.items()}, visible)
+        written = write_parquet(folder / PART, batches, visible)
+        if not written:  # as of samples that do not fit their model
+            (folder / PART).unlink()
+            folder.rmdir()
+        rows += written
+    return rows
+
+
+def _gather(batches: Batches, rows: int) -> Iterator[pa.Table]:
+    """Tables of at least so many rows but for the last one: small blocks share a row group."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(batch.num_rows for batch in waiting) >= rows:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
     """Write a file of text, and beside it what its columns mean; the number of rows."""
-    plain = pa.schema([(each.name, _find_plain_type(each.type)) for each in schema])
+    plain = pa.schema([(column.name, _find_plain_type(column.type)) for column in schema])
     options = pa.csv.WriteOptions(quoting_style="needed")
     rows = 0
     with pa.csv.CSVWriter(path, plain, write_options=options) as writer:
@@ -113,9 +117,9 @@ def _write_plainly(array: pa.Array) -> pa.Array:
 def _describe_table(name: str, schema: pa.Schema) -> dict[str, Any]:
     """A data resource as Frictionless (specs.frictionlessdata.io) has it, with units and spec."""
     fields = []
-    for each in schema:
-        words = {key.decode(): value.decode() for key, value in each.metadata.items()}
-        kind = {"name": each.name, "type": _name_type(each.type)}
+    for column in schema:
+        words = {key.decode(): value.decode() for key, value in column.metadata.items()}
+        kind = {"name": column.name, "type": _name_type(column.type)}
         fields.append({**kind, "description": words["long_name"], "units": words["units"]})
     attributes = {key.decode(): value.decode() for key, value in schema.metadata.items()}
     resource = {"name": Path(name).stem.lower(), "path": name, "format": "csv"}

@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 from grids.reading.errors import InputError
 from sweep.errors import RunError
 
-PART = "cells-{i}.parquet"  # files in the folders of a partitioned table
+PART = "cells.parquet"  # the file in each folder of a partitioned table
 
 
 def is_partitioned(folder: Path) -> bool:
@@ -20,10 +20,10 @@ def is_partitioned(folder: Path) -> bool:
     if folder.is_symlink():
         return False
     return all(
-        bool(re.fullmatch(PART.replace("-{i}", r"(-\d+)?"), each.name))
-        if each.is_file()
-        else "=" in each.name and not each.is_symlink() and each.is_dir()
-        for each in folder.rglob("*")
+        path.name == PART
+        if path.is_file()
+        else "=" in path.name and not path.is_symlink() and path.is_dir()
+        for path in folder.rglob("*")
     )
 
 
@@ -73,7 +73,7 @@ def write_beside(
             # Once more: somebody may have made one meanwhile.
             check_target(target, force=force, is_ours=is_ours)
             if target.is_dir() and not target.is_symlink():
-                # Of folders, a rename replaces only empty ones.
+                # A rename replaces a folder only where it is empty.
                 os.rename(target, folder / "before")
             os.replace(folder / target.name, target)
     except OSError as error:
@@ -136,5 +136,5 @@ def _lock(folder: Path) -> int | None:
 
 def measure_bytes(target: Path) -> tuple[int, int]:
     """How many files an export has, and their bytes in all."""
-    files = [each for each in target.rglob("*") if each.is_file()] if target.is_dir() else [target]
-    return len(files), sum(each.stat().st_size for each in files)
+    files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
+    return len(files), sum(file.stat().st_size for file in files)

@@ -35,11 +35,11 @@ def summarise_accuracy(rows: Sequence[Row]) -> dict[str, Any]:
     has, without serial runs: as Kahira et al. (HPDC 2021) state 86.74 % for six strategies.
     """
     by_strategy = _average_by("strategy", rows)
-    parallel = [each for name, each in by_strategy.items() if name != "serial"]
+    parallel = [averages for name, averages in by_strategy.items() if name != "serial"]
     return {
         "overall": average_rows(rows),
         "strategies_mean": {
-            part: _average_known(each[part]["mean"] for each in parallel) for part in PARTS
+            part: _average_known(averages[part]["mean"] for averages in parallel) for part in PARTS
         },
         "by_strategy": by_strategy,
         "by_model": _average_by("model", rows),
@@ -70,7 +70,7 @@ def average_rows(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _average_values(values: Iterable[float | None]) -> dict[str, float | int | None]:
     """How many of the values there are, their mean and their median; None where there are none."""
-    numbers = [each for each in values if each is not None]
+    numbers = [value for value in values if value is not None]
     return {
         "n": len(numbers),
         "mean": fmean(numbers) if numbers else None,

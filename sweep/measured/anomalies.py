@@ -38,7 +38,7 @@ SPLIT = ("spatial", "filter", "channel")
 
 
 def find_anomaly(run: PredictedRun, runs: Sequence[PredictedRun]) -> dict[str, Any] | None:
-    """What stands out in a run, None where nothing does; `runs` are all, itself included."""
+    """The anomaly of a run, None where nothing stands out; `runs` are all, itself included."""
     deviation = find_deviation(run)
     if deviation is None:
         return None
@@ -186,14 +186,14 @@ def _suspect_congestion(
     # Runs inside a node use no link between nodes: they say nothing of those.
     node = run.grid.systems[0].pes_per_node
     smaller = [
-        (other.row.p, each.factor)
+        (other.row.p, compared.factor)
         for other in runs
         if other.row.series == run.row.series and node < other.row.p < run.row.p
-        if (each := compare_part(other, deviation.part))
+        if (compared := compare_part(other, deviation.part))
     ]
     if not smaller:
         return None
-    p, factor = min(smaller, key=lambda each: each[1])
+    p, factor = min(smaller, key=lambda pair: pair[1])
     if factor * GROWN > deviation.factor:
         return None
     return (

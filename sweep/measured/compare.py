@@ -34,7 +34,7 @@ def compare(
 
 
 def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:
-    """What `compare` prints of a run, with its anomaly if it has one."""
+    """The row of `compare` for a run, with its anomaly if it has one."""
     row, predicted = run.row, run.predicted
     return {
         "model": row.model,

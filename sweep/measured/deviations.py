@@ -29,16 +29,16 @@ class Deviation:
 
     @property
     def slower(self) -> bool:
-        """Whether it took longer than predicted."""
+        """Tell whether it took longer than predicted."""
         return self.measured > self.predicted
 
 
 def find_deviation(run: PredictedRun) -> Deviation | None:
     """The part that is off by most; the total where the parts were not measured or are not off."""
     for parts in (("comp", "comm"), ("total",)):
-        off = [each for part in parts if (each := _find_far_part(run, part))]
+        off = [deviation for part in parts if (deviation := _find_far_part(run, part))]
         if off:
-            return max(off, key=lambda each: abs(each.measured - each.predicted))
+            return max(off, key=lambda deviation: abs(deviation.measured - deviation.predicted))
     return None
 
 
@@ -61,7 +61,7 @@ def _find_far_part(run: PredictedRun, part: str) -> Deviation | None:
 
 
 def _is_far(run: PredictedRun, deviation: Deviation) -> bool:
-    """Whether a part lies far out of its interval, or without one by a large factor."""
+    """Tell whether a part lies far outside its interval, or, without one, is off by FACTOR."""
     if not deviation.measured or not deviation.predicted:
         return True
     if run.intervals is None:

@@ -21,14 +21,14 @@ AS_MEASURED = {"allreduce": "hierarchical", "conventions": "authors"}
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds for all runs; `system` is of those that name none."""
+    """Settings for all runs; `system` is that of runs that name none."""
 
     system: str
     calibration: str
     settings: Mapping[str, object]
 
     def make_case(self, row: MeasuredRun) -> Configuration:
-        """What the oracle is asked about a run."""
+        """The configuration that the oracle is asked about a run."""
         as_measured = AS_MEASURED if self.settings.get("oracle") == "paper" else {}
         return Configuration(
             row.model,
@@ -90,7 +90,7 @@ def predict_runs(rows: Sequence[MeasuredRun], conditions: Conditions) -> tuple[P
 
 
 def identify_case(row: MeasuredRun) -> tuple[str | int | None, ...]:
-    """What repeated runs of a case have in common: they have one prediction."""
+    """The key of a case: repeated runs of it have one prediction."""
     return (*row.series, row.p)
 
 

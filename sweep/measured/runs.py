@@ -47,7 +47,7 @@ class MeasuredRun:
 
     @property
     def series(self) -> tuple[str | int | None, ...]:
-        """What runs have in common that differ only in the number of PEs."""
+        """The key of runs that differ only in the number of PEs."""
         return (self.model, self.dataset, self.system, self.strategy, self.samples_per_replica)
 
 

@@ -1,8 +1,7 @@
 """Predicted next to measured iterations, as stacked bars of compute and communication.
 
 After figure 1 of Kahira et al., HPDC 2021: a panel for each model and strategy, a pair of bars for
-each run over p, the accuracy of its total above. Colours are those of Okabe and Ito, which the
-colour-blind tell apart; predictions are pale and hatched, too.
+each run over p, the accuracy of its total above. Predictions are pale and hatched.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +15,16 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from sweep.plots.figures import set_tick_sizes, use_style
+from sweep.plots.looks import BLUE, ORANGE
 from sweep.show.visible import escape_lines
 
 Row = Mapping[str, Any]
 
-# Okabe and Ito, Color Universal Design, 2008: blue, orange; and a grey.
-COMPUTE, COMMUNICATION, WHOLE = "#0072B2", "#E69F00", "#8C8C8C"
+COMPUTE, COMMUNICATION, WHOLE = BLUE, ORANGE, "#8C8C8C"
 MEASURED: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.5}
 PREDICTED: dict[str, Any] = {**MEASURED, "alpha": 0.5, "hatch": "/////"}
 
-# A slot is the room of one run. Sizes [inch].
+# Sizes [inch]; a slot is the room of one run.
 SLOT = 0.5
 SLOTS_A_LINE = 25
 LEAST_SLOTS = 3  # a panel's, for its title
@@ -72,7 +71,7 @@ def make_panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
 
 
 def _make_title(row: Row) -> str:
-    """What a panel's runs share; one PE is what data parallelism begins with."""
+    """The title of a run's panel; runs on one PE are where data parallelism begins."""
     strategy = "data" if row["strategy"] == "serial" else row["strategy"]
     return f"{row['model']}, {row['dataset']}\n{strategy}, b = {row['samples_per_replica']:,}"
 

@@ -11,14 +11,16 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from grids.grid import LABELS, Grid
+from grids.entries.strategies import parse_strategy
+from grids.grid import LABELS
 from grids.models.layers import Floats
 from kernels.oracle import answer_case
-from kernels.terms import TERMS, list_terms
-from sweep.cells.selection import Selection, locate_row
+from kernels.terms import list_terms
+from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
 from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_style
+from sweep.plots.looks import BLUE, ORANGE
 from sweep.plots.slices import (
     BEYOND,
     build_case,
@@ -29,7 +31,6 @@ from sweep.plots.slices import (
     name_reasons,
     name_stop,
     open_slice,
-    read_grid,
     read_slice,
 )
 
@@ -43,16 +44,16 @@ SUMMED = (*list_terms("compute"), *list_terms("communication"))
 class Breakdown:
     """Seconds an iteration of each term that is not zero throughout, by PE count, ascending.
 
-    The PE counts are those that nothing forbids; cause: what forbids the next one, None: the axis
-    ends. beyond: where the global batch is larger than the data set.
+    The PE counts are those that nothing forbids. beyond: where the global batch is larger than the
+    data set. cause: what forbids the next PE count; None: the axis ends.
     """
 
     place: str
     strategy: str
     pe: Floats
     terms: Mapping[str, Floats]
+    beyond: NDArray[np.bool_]
     cause: str | None = None
-    beyond: NDArray[np.bool_] | None = None
 
     @property
     def total(self) -> Floats:
@@ -62,48 +63,46 @@ class Breakdown:
 
 
 def describe_breakdown(source: Source, selection: Selection | None = None) -> Breakdown:
-    """The terms of a slice with one strategy: as the cube holds them, else of the kernels.
+    """The terms of a slice with one strategy: as the cube holds them, else as the kernels do.
 
     InputError: an axis beside pe with several values. NothingFeasibleError: no PE count.
     """
-    cells = read_slice(open_slice(source, selection, (*TERMS, "replicas")), ("pe",))
+    cells = read_slice(open_slice(source, selection, SUMMED), ("pe",))
     limit = cells["limit"].values.reshape(-1)
     allowed = np.flatnonzero(find_allowed(limit))
     place, strategy = describe_place(cells, shown=("pe", "strategy")), str(cells["strategy"].item())
     expect_any(allowed, name_reasons(limit))
     line = cells.isel(pe=allowed)
-    grid = read_grid(line)
-    terms = _read_terms(line) if _holds_terms(grid, line) else _compute_terms(grid, line)
+    terms = _read_terms(line) if _holds_terms(line) else _compute_terms(line)
     return Breakdown(
         place,
         strategy,
         line["pe"].values.astype(float),
         {name: seconds for name, seconds in terms.items() if (seconds > 0).any()},
-        name_stop(limit, int(allowed[-1])),
         find_beyond(limit[allowed]),
+        name_stop(limit, int(allowed[-1])),
     )
 
 
-def _holds_terms(grid: Grid, line: "xr.Dataset") -> bool:
-    """Whether the cube has all that the terms of an iteration follow from."""
-    at = locate_row(grid, {dim: str(line[dim].item()) for dim in LABELS})
-    counted = "replicas" in line or grid.strategies[at[3]].group != "best"
+def _holds_terms(line: "xr.Dataset") -> bool:
+    """Whether the cube has all terms, and the replicas that iterations are counted from."""
+    counted = "replicas" in line or parse_strategy(str(line["strategy"].item())).group != "best"
     return counted and all(name in line for name in SUMMED)
 
 
 def _read_terms(line: "xr.Dataset") -> dict[str, Floats]:
-    """Stored seconds an epoch, of an iteration."""
+    """Seconds an iteration of stored terms, which are of an epoch."""
     iterations = Paradl(line).iterations.broadcast_like(line["limit"]).values.reshape(-1)
     return {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
 
 
-def _compute_terms(grid: Grid, line: "xr.Dataset") -> dict[str, Floats]:
-    """The terms of the cells as the kernels have them."""
-    answer = answer_case(build_case(grid, line))
+def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
+    """Seconds an iteration of terms that the kernels compute of the cells."""
+    answer = answer_case(build_case(Paradl(line).grid, line))
     shape = line["limit"].shape[len(LABELS) :]
 
     def spread(values: object) -> Floats:
-        """Over all cells, also where the kernels know that nothing varies."""
+        """A value of each cell, also where the kernels know that nothing varies."""
         return np.broadcast_to(np.asarray(values, float), shape).reshape(-1)
 
     iterations = spread(answer.iterations)
@@ -112,8 +111,8 @@ def _compute_terms(grid: Grid, line: "xr.Dataset") -> dict[str, Floats]:
 
 # Compute is blue and plain, communication orange and hatched, as in the pictures of accuracy; of
 # neighbours in a stack one is darker.
-BLUES = ("#0072B2", "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
-ORANGES = ("#E69F00", "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
+BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
+ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
 HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
 LOOKS: Mapping[str, Mapping[str, Any]] = {
     name: {"facecolor": colour} for name, colour in zip(list_terms("compute"), BLUES, strict=True)
@@ -171,10 +170,10 @@ def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
 
 
 def _write_note(breakdown: Breakdown, shown: Mapping[str, Floats]) -> str:
-    """What ends the picture, and what is too little to be seen."""
+    """The limit at the end, the batches too large, and the terms too little to be seen."""
     rest = [name.replace("_", " ") for name in breakdown.terms if name not in shown]
     parts = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
-    if breakdown.beyond is not None and breakdown.beyond.any():
+    if breakdown.beyond.any():
         parts.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
     if rest:
         parts.append(f"too little to be seen: {', '.join(rest)}")

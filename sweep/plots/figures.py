@@ -88,14 +88,14 @@ def use_style(size: Size) -> AbstractContextManager[None]:
 
 
 def make_axes(
-    size: Size, title: str, note: str = "", height: float | None = None
+    size: Size, title: str, note: str = "", height: float = 0, width: float = 0
 ) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes, what it is about above and what is not drawn below.
+    """A figure with one pair of axes, its subject above and what it leaves out below.
 
-    height: of the figure [inch], where it is not that of its size. Within `use_style`.
+    height, width: of the figure [inch], where they are not those of the size. Within `use_style`.
     """
     scale = SCALES[size]
-    figure = Figure(figsize=(scale.width, height or scale.height))
+    figure = Figure(figsize=(width or scale.width, height or scale.height))
     # What is wrapped is measured as a formula even where it is drawn as plain text: dollars are
     # escaped, which only texts that may be formulas undo.
     style: dict[str, Any] = {"x": MARGIN, "ha": "left", "wrap": True, "parse_math": True}
@@ -133,7 +133,7 @@ def scale_counts(axes: Axes, counts: Floats) -> None:
     low, high = float(np.min(counts)), float(np.max(counts))
     if np.floor(np.log2(high)) > np.ceil(np.log2(low)):
         axes.xaxis.set_major_locator(LogLocator(base=2))
-    else:  # not two powers of two to be told apart by
+    else:  # fewer than two powers of two are among them
         axes.set_xticks(sorted({low, high}))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.xaxis.set_minor_locator(NullLocator())

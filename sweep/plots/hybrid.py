@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sweep.plots.curves import draw_curve, make_hollow_key, name_curve
+from sweep.plots.curves import draw_curve, make_hollow_key
 from sweep.plots.figures import (
     SCALES,
     format_tick,
@@ -29,23 +29,15 @@ def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
     """The figure of what `hybrid` answers: a line a contender, its crossover below its name."""
     names = list(dict.fromkeys(row["strategy"] for row in answer["rows"]))
     looks = choose_looks(names)
-    crossovers = {
-        crossover["strategy"]: crossover
-        for crossover in answer["crossovers"]
-        if crossover["against"] == "same" and crossover["pe"] is not None
-    }
     with use_style("page"):
         height = SCALES["page"].height + SCALES["page"].measure_rows(len(names)) / 2
         figure, axes = make_axes("page", _make_title(answer), height=height)
-        lines = [_draw_line(axes, answer, name, looks[name]) for name in names]
-        for line, name in zip(lines, names, strict=True):
-            crossover = crossovers.get(name)
-            name_curve(line, name, crossover and f"wins from {crossover['pe']:,}")
-            if crossover:
-                end = (crossover["pe"], 0, crossover["speedup"])
-                axes.vlines(*end, color=looks[name].colour, linestyle=":", zorder=2)
+        lines = {name: _draw_line(axes, answer, name, looks[name]) for name in names}
+        for crossover in answer["crossovers"]:
+            if crossover["against"] == "same" and crossover["pe"] is not None:
+                _mark_crossover(axes, crossover, lines[crossover["strategy"]])
         _scale_axes(axes, answer)
-        keys = [*lines, make_hollow_key("batch beyond the measured ones")]
+        keys = [*lines.values(), make_hollow_key("batch beyond the measured ones")]
         figure.legend(handles=keys, loc="outside lower left", ncols=2)
     return figure
 
@@ -57,7 +49,16 @@ def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> 
         np.array([row[key] for row in rows], float) for key in ("pe", "speedup", "p10", "p90")
     )
     hollow = np.array([row["extrapolated"] for row in rows], bool)
-    return draw_curve(axes, look, pe, values, (low, high), hollow)
+    line = draw_curve(axes, look, pe, values, hollow, (low, high))
+    line.set_label(name)
+    return line
+
+
+def _mark_crossover(axes: Axes, crossover: Row, line: Line2D) -> None:
+    """Draw a line down from where the hybrid begins to win on as many PEs, and name the count."""
+    pe = crossover["pe"]
+    axes.vlines(pe, 0, crossover["speedup"], color=line.get_color(), linestyle=":", zorder=2)
+    line.set_label(f"{crossover['strategy']}\nwins from {pe:,}")
 
 
 def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
@@ -70,6 +71,6 @@ def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
 
 
 def _make_title(answer: Mapping[str, Any]) -> str:
-    """What was trained, where, and what the bands are."""
+    """The model, data set, machine and batch, and the meaning of bands."""
     where = f" on {answer['system']}" if answer["system"] else ""
     return f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}; bands: 80%"

@@ -19,7 +19,7 @@ Dash = str | tuple[int, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Look:
-    """A colour, and what tells lines apart where colours cannot."""
+    """A colour; marker, dashes and hatch tell strategies apart where colours cannot."""
 
     colour: str
     marker: str
@@ -31,6 +31,9 @@ class Look:
         """Settings of matplotlib's lines."""
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
 
+
+# Okabe and Ito's, of what is no strategy: compute and communication, forward and backward.
+BLUE, ORANGE = "#0072B2", "#E69F00"
 
 DOTTED: Dash = (0, (1, 1.2))
 DASHED: Dash = (0, (4, 1.5))

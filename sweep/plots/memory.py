@@ -15,10 +15,11 @@ from grids.grid import LABELS, Grid
 from grids.reading.units import format_quantity
 from kernels.flags import FORBIDS, Limit
 from kernels.oracle import settle_choices
-from sweep.answers.memory_parts import list_memory_parts
 from sweep.answers.numbers import number
+from sweep.cases.memory_parts import list_memory_parts
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source
+from sweep.cube.derived import Paradl
 from sweep.plots.figures import SCALES, Size, add_legend, make_axes, use_style
 from sweep.plots.slices import (
     BEYOND,
@@ -29,7 +30,6 @@ from sweep.plots.slices import (
     list_by_cause,
     name_reasons,
     open_slice,
-    read_grid,
     read_slice,
 )
 
@@ -41,7 +41,7 @@ MOST_BARS = 20
 
 @dataclass(frozen=True)
 class Bar:
-    """Bytes of the fullest PE by part, of a strategy, or of a PE count; of its capacity [B]."""
+    """A strategy or a PE count with the bytes of its fullest PE by part; capacity: a PE's [B]."""
 
     name: str
     parts: Mapping[str, float]
@@ -56,10 +56,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what all are about.
+    """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what they have in common.
 
-    forbidden: what is left out, with why; that memory is too small leaves nothing out. beyond: bars
-    whose global batch is larger than the data set.
+    forbidden: what has no bar, with the reason; too little memory is none. beyond: bars whose
+    global batch is larger than the data set.
     """
 
     place: str
@@ -82,7 +82,7 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
     named = {_name_bar(cell, by): cell for cell in single}
     existing = {name: cell for name, cell in named.items() if _exists(cell)}
     expect_any(existing, name_reasons(cells["limit"].values))
-    grid = read_grid(cells)
+    grid = Paradl(cells).grid
     return Memory(
         describe_place(cells, shown=(by,)),
         by,
@@ -149,7 +149,7 @@ def draw_memory(memory: Memory, size: Size = "page") -> Figure:
         title = f"memory of the fullest PE: {memory.place}"
         height = SCALES[size].measure_rows(BAR * max(len(bars), FEWEST))
         figure, axes = make_axes(size, title, _write_note(memory), height)
-        keys = [*_draw_parts(axes, bars), _draw_capacity(axes, bars[0].capacity)]
+        keys: list[Any] = [*_draw_parts(axes, bars), _draw_capacity(axes, bars[0].capacity)]
         axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
         axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.xaxis.set_major_formatter(EngFormatter("B"))
@@ -170,7 +170,7 @@ def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
 
 
 def _write_note(memory: Memory) -> str:
-    """What has no bar, and why; whose batch is too large."""
+    """Bars that are left out, with the reason, and those whose global batch is too large."""
     parts = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
     if memory.beyond:
         parts.append(f"{BEYOND}: {', '.join(memory.beyond)}")

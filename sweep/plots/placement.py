@@ -1,7 +1,6 @@
 """A placement as a timeline: a lane a device, its operators, and the messages between lanes.
 
-Colours are those of Okabe and Ito, which the colour-blind tell apart; shades only tell one operator
-from the next.
+Shades of a colour only tell one operator from the next.
 """
 
 from collections.abc import Mapping
@@ -14,13 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from sweep.plots.figures import set_tick_sizes, use_style
+from sweep.plots.figures import make_axes, use_style
+from sweep.plots.looks import BLUE, ORANGE
 from sweep.show.comparison import format_percent
-from sweep.show.visible import escape_lines
 
-# Okabe and Ito, Color Universal Design, 2008: blue, orange, and their paler halves; vermilion.
-FORWARD, BACKWARD = ("#0072B2", "#5BA4CF"), ("#E69F00", "#F3C65F")
-MESSAGE = "#D55E00"
+FORWARD, BACKWARD = (BLUE, "#5BA4CF"), (ORANGE, "#F3C65F")
+MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
 WIDTH, LANE, AROUND = 8.0, 0.5, 0.9  # [inch], 1,200 pixels wide
 BAR = 0.62  # of a lane
 # With more messages their lines would hide what they join.
@@ -30,8 +28,8 @@ MOST_LINES = 400
 def draw_placement(answer: Mapping[str, Any]) -> Figure:
     """The figure of what `place` answers."""
     with use_style("page"):
-        figure = Figure(figsize=(WIDTH, AROUND + LANE * answer["devices"]))
-        axes = figure.add_subplot()
+        height = AROUND + LANE * answer["devices"]
+        figure, axes = make_axes("page", _make_title(answer), height=height, width=WIDTH)
         for device in range(answer["devices"]):
             _draw_lane(axes, answer, device)
         keys: list[Artist] = [
@@ -45,8 +43,6 @@ def draw_placement(answer: Mapping[str, Any]) -> Figure:
         axes.set_yticks(range(answer["devices"]), [f"PE {pe}" for pe in answer["pes"]])
         axes.set_xlabel("ms from the beginning of the step", loc="left")
         axes.spines["left"].set_visible(False)
-        axes.set_title(_make_title(answer), loc="left")
-        set_tick_sizes(axes, "page")
         figure.legend(handles=keys, loc="lower right", ncols=3, borderpad=0)
     return figure
 
@@ -73,9 +69,9 @@ def _draw_messages(axes: Axes, answer: Mapping[str, Any]) -> Line2D:
 
 
 def _make_title(answer: Mapping[str, Any]) -> str:
-    """What is placed where, what it gains, and how good that is."""
+    """The graph and the machine, the gain, and how far from the best it may be."""
     proof = "proven" if answer["proven"] else f"gap {format_percent(answer['gap'])}"
-    return escape_lines(
+    return (
         f"{answer['graph']} on {answer['system']}: a step of {1e3 * answer['step_time']:.4g} ms, "
         f"{answer['speedup']:.3f} times as fast as one device ({proof})"
     )

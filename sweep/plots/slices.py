@@ -23,8 +23,9 @@ from sweep.errors import NothingFeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-# What every picture says of such a batch.
+# What notes, and legends in two lines, say of cells that `find_beyond` finds.
 BEYOND = "global batch larger than the data set"
+BEYOND_KEY = "global batch larger\nthan the data set"
 
 
 def open_slice(
@@ -52,15 +53,10 @@ def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
     return cells.load()
 
 
-def read_grid(cells: "xr.Dataset") -> Grid:
-    """The design space that the cells are of."""
-    return Paradl(cells).grid
-
-
 def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> Case:
     """The kernels' case of cells with one value of each label, for what the cube does not hold.
 
-    strategy: takes the place of the cells' own.
+    strategy: in the place of that of the cells.
     """
     keep_programs()
     index = locate_row(grid, {dim: str(cells[dim].item()) for dim in LABELS})
@@ -103,17 +99,17 @@ def _write_value(dim: str, value: Any) -> str:
 
 
 def expect_any(things: Sized, reasons: str) -> None:
-    """NothingFeasibleError, with what forbids it, where there is nothing to be shown."""
+    """NothingFeasibleError, with the reasons, where there is nothing to draw."""
     if not len(things):
         raise NothingFeasibleError(f"nothing in this slice is feasible: {reasons}")
 
 
 def describe_place(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
-    """What all of a picture is about: the values of axes with one, but for `shown` ones.
+    """The values of axes that have one, without the `shown` axes: a picture's title.
 
     Such as `vgg16, imagenet on abci, b = 64`.
     """
-    names = {"batch": "b" if read_grid(cells).spec.scaling == "weak" else "B", "pe": "p"}
+    names = {"batch": "b" if Paradl(cells).grid.spec.scaling == "weak" else "B", "pe": "p"}
     single = [str(dim) for dim in cells.dims if cells.sizes[dim] == 1 and dim not in shown]
     labels = {dim: str(cells[dim].values[0]) for dim in single if dim in LABELS}
     where = f" on {labels.pop('system')}" if "system" in labels else ""
@@ -147,7 +143,7 @@ def find_beyond(limit: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def name_stop(limit: NDArray[Any], last: int) -> str | None:
-    """What forbids the first PE count beyond position `last`; None: the axis ends before anything.
+    """The limit at the first forbidden PE count beyond position `last`; None: there is none.
 
     That a group does not divide a count stops nothing: the next one may be its multiple.
     """
@@ -156,7 +152,7 @@ def name_stop(limit: NDArray[Any], last: int) -> str | None:
 
 
 def name_reasons(limit: NDArray[Any]) -> str:
-    """What forbids cells none of which is allowed, the most frequent first."""
+    """The limits of cells none of which is allowed, the most frequent first."""
     counts = {
         name: int(((limit & np.uint16(Limit[name.upper()])) > 0).sum())
         for name in name_limits(FORBIDS)

@@ -1,6 +1,5 @@
 """Map: the fastest strategy over p and another axis, in colours, crossovers as lines between."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from sweep.plots.figures import Size, add_legend, make_axes, scale_counts, use_s
 from sweep.plots.looks import Look, choose_ink, choose_looks
 from sweep.plots.regions import NOBODY, POINTS, is_logarithmic, refine_winners, spread_points
 from sweep.plots.slices import (
-    BEYOND,
+    BEYOND_KEY,
     describe_place,
     expect_any,
     find_allowed,
@@ -48,13 +47,13 @@ A_DOUBLING = 2  # columns that are left where PE counts double
 
 @dataclass(frozen=True)
 class Map:
-    """Times [s an epoch] of strategies [strategy, axis, pe], infinite where nothing is allowed.
+    """Times [s an epoch] of strategies [strategy, axis, pe], infinite where they are forbidden.
 
-    axis: the name of the upright one. place: what all of it is about. given: whether the axis is a
-    parameter of the machine, each value of which is a machine of its own. chosen: axes along which
-    each strategy has its best value. counts: how many PE counts the slice has, of many of which
-    some are shown. known: all strategies of the cube, which colours go by. beyond [axis, pe]: where
-    the winner's global batch is larger than the data set.
+    place: what all cells have in common. axis: the name of the upright one, and its values. counts:
+    PE counts of the slice, not all of which are shown. known: all strategies of the cube, which
+    colours go by. beyond [axis, pe]: where the winner's global batch is larger than the data set.
+    given: whether the upright axis is a parameter of the machine, each value another machine.
+    chosen: axes along which each strategy has its best value.
     """
 
     place: str
@@ -79,11 +78,11 @@ class Map:
 def describe_map(
     source: Source, selection: Selection | None = None, over: str | None = None
 ) -> Map:
-    """Who wins where, over p and the axis `over`, by default the first of several values beside p.
+    """The map of a slice over p and the axis `over`, by default the first with several values.
 
-    Of batch, group, segments and accumulate, which one chooses, each strategy has its best value;
-    a parameter of the machine is given, and has one value unless it is `over`. InputError: it has
-    several; there is no axis beside p. NothingFeasibleError: nobody wins anywhere.
+    Along batch, group, segments and accumulate, which one chooses, each strategy has its best
+    value; a parameter of the machine is given, and has one value unless it is `over`. InputError:
+    it has several, or there is no axis beside p. NothingFeasibleError: nothing is feasible.
     """
     cells = open_slice(source, selection)
     axis = _choose_upright(cells, over)
@@ -163,44 +162,42 @@ MOST_TICKS = 10
 def draw_map(shown: Map, size: Size = "page") -> Figure:
     """The figure of a map: regions of one winner, each with its name where it has room."""
     looks = choose_looks(shown.known)
-    winners = _order_winners(shown)
+    x, y = spread_points(shown.pe), spread_points(shown.values)
+    regions = _find_regions(shown, x, y)
     with use_style(size):
         figure, axes = make_axes(size, f"fastest strategy: {shown.place}", _write_note(shown))
         axes.patch.set(**HATCH)
+        _scale_axes(axes, shown, x, y)
         keys: list[Artist] = [
-            Patch(label=shown.strategies[winner], **_fill(looks[shown.strategies[winner]]))
-            for winner in winners
+            _draw_region(axes, x, y, region, name, looks[name]) for name, region in regions.items()
         ]
         if (shown.winners == NOBODY).any():
             keys.append(Patch(label=INFEASIBLE, **HATCH))
         if shown.beyond.any():
             keys.append(_mark_beyond(axes, shown))
         add_legend(figure, keys)
-        x, y = spread_points(shown.pe), spread_points(shown.values)
-        fine = refine_winners(shown.times, (shown.values, y), (shown.pe, x))
-        _scale_axes(axes, shown, x, y)
-        for winner in winners:
-            _draw_region(axes, x, y, fine == winner, looks[shown.strategies[winner]])
-        figure.draw_without_rendering()  # how wide the axes are is known behind it
-        for winner in winners:
-            look = looks[shown.strategies[winner]]
-            _write_inside(axes, (x, y), fine == winner, shown.strategies[winner], look)
+        figure.draw_without_rendering()  # sizes are known behind it
+        for name, region in regions.items():
+            _write_inside(axes, x, y, region, name, looks[name])
     return figure
 
 
-def _order_winners(shown: Map) -> list[int]:
-    """Positions of the strategies that win anywhere, the most frequent first."""
-    counts = np.bincount(shown.winners[shown.winners != NOBODY], minlength=len(shown.strategies))
-    return [int(winner) for winner in np.argsort(-counts, kind="stable") if counts[winner]]
+def _find_regions(shown: Map, x: Floats, y: Floats) -> dict[str, NDArray[np.bool_]]:
+    """Where each strategy wins [y, x], that with the most cells first."""
+    won = shown.winners[shown.winners != NOBODY]
+    counts = np.bincount(won, minlength=len(shown.strategies))
+    fine = refine_winners(shown.times, (shown.values, y), (shown.pe, x))
+    order = [number for number in np.argsort(-counts, kind="stable") if counts[number]]
+    return {shown.strategies[number]: fine == number for number in order}
 
 
 def _write_note(shown: Map) -> str:
-    """What is chosen and what is given along axes, and that some columns are left out."""
+    """Whether axes are given or chosen, and that not all columns are shown."""
     parts = []
     if shown.given:
         parts.append(f"{write_axis(shown.axis)} is given: each value is another machine")
     if shown.chosen:
-        parts.append(f"each strategy with its best {_join(shown.chosen)}")
+        parts.append(f"each strategy with its best {' and '.join(map(write_axis, shown.chosen))}")
     if shown.counts != len(shown.pe):
         parts.append(
             f"{len(shown.pe)} of {shown.counts:,} PE counts shown: those with the most candidates"
@@ -208,21 +205,11 @@ def _write_note(shown: Map) -> str:
     return "; ".join(parts)
 
 
-def _join(names: Collection[str]) -> str:
-    return " and ".join(map(write_axis, names))
-
-
-def _fill(look: Look) -> dict[str, Any]:
-    """The settings of a patch; hatches tell settings of one strategy apart."""
-    return {"facecolor": look.colour, "edgecolor": "white", "linewidth": 0, "hatch": look.hatch}
-
-
 def _mark_beyond(axes: Axes, shown: Map) -> Line2D:
     """Put a dot at each value where the winner's global batch is larger than the data set."""
     rows, columns = np.nonzero(shown.beyond)
     style: Any = {"color": "white", "markeredgecolor": "black", "markeredgewidth": 0.4}
-    label = BEYOND.replace("larger", "\nlarger")
-    (dots,) = axes.plot(shown.pe[columns], shown.values[rows], "o", label=label, **style)
+    (dots,) = axes.plot(shown.pe[columns], shown.values[rows], "o", label=BEYOND_KEY, **style)
     return dots
 
 
@@ -238,25 +225,28 @@ def _scale_axes(axes: Axes, shown: Map, x: Floats, y: Floats) -> None:
     axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
 
 
-def _draw_region(axes: Axes, x: Floats, y: Floats, region: NDArray[np.bool_], look: Look) -> None:
-    """Fill where a strategy wins, with a white line about it."""
+def _draw_region(
+    axes: Axes, x: Floats, y: Floats, region: NDArray[np.bool_], name: str, look: Look
+) -> Patch:
+    """Fill where a strategy wins, with a white line around; returns its key."""
     won = region.astype(float)
     filled = axes.contourf(x, y, won, [0.5, 1.5], colors=[look.colour], hatches=[look.hatch])
     filled.set(edgecolor="white", linewidth=0, zorder=1)  # the edge has the colour of the hatch
     axes.contour(x, y, won, [0.5], colors="white", zorder=2)
+    return Patch(fc=look.colour, ec="white", hatch=look.hatch, linewidth=0, label=name)
 
 
 def _write_inside(
-    axes: Axes, points: tuple[Floats, Floats], region: NDArray[np.bool_], name: str, look: Look
+    axes: Axes, x: Floats, y: Floats, region: NDArray[np.bool_], name: str, look: Look
 ) -> None:
     """Write a winner's name into its region, as near to its middle as there is room."""
-    x, y = points
     text = axes.text(x[0], y[0], name, ha="center", va="center", zorder=4)
     text.set(color=choose_ink(look.colour), backgroundcolor=look.colour if look.hatch else "none")
     room, box = text.get_window_extent(), axes.get_window_extent()
-    # A letter's height about it is free, too.
-    needed = [POINTS * (room.height * 1.5) / box.height, POINTS * (room.width * 1.1) / box.width]
-    fits = np.argwhere(minimum_filter(region, [int(n) + 1 for n in needed], mode="constant"))
+    free = room.height  # half of it above, below and at both sides
+    height, width = (room.height + free) / box.height, (room.width + free) / box.width
+    needed = [int(POINTS * share) + 1 for share in (height, width)]
+    fits = np.argwhere(minimum_filter(region, needed, mode="constant"))
     if not len(fits):
         text.remove()
         return

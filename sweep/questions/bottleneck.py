@@ -1,11 +1,10 @@
-"""Bottleneck: what an iteration waits for along the PE counts, and what fills the memory.
+"""Bottleneck: the term that dominates an iteration along the PE counts, and the memory by part.
 
 In the paper's words: a limitation is inherent in the strategy, a bottleneck is of the framework or
 the system (ParaDL, section 5.3: what the oracle is to detect).
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,26 +12,25 @@ import numpy as np
 from grids.grid import Index
 from grids.models.layers import Floats
 from kernels.flags import FORBIDS
-from kernels.oracle import answer_case
 from kernels.terms import list_terms
-from sweep.answers.degrees import list_degrees
-from sweep.answers.draws import PARTS, draw_terms
 from sweep.answers.frames import tabulate
-from sweep.answers.memory_parts import list_memory_parts
 from sweep.answers.numbers import find_range, name_percentiles, name_range
-from sweep.answers.row_cases import build_row_case, read_choice
 from sweep.answers.system_settings import add_software
+from sweep.cases.degrees import list_degrees
+from sweep.cases.draws import PARTS, draw_terms
+from sweep.cases.memory_parts import list_memory_parts
+from sweep.cases.row_cases import answer_expected, build_row_case, read_choice
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_axis
+from sweep.cells.space import Space, open_space, take_cell, thin_values, write_cell
 from sweep.cube.variables import name_limits
 
 Row = dict[str, Any]
 
-# PE counts of a line that are told, the ends among them, and values of each other axis.
+# PE counts of a line in an answer, the ends among them, and values of each other axis.
 COUNTS, OTHERS = 8, 4
 
-# Of each term: whose it is, and what a student should know of it.
+# By term: whose it is, and the reason in a sentence.
 KINDS: dict[str, tuple[str, str]] = {
     "forward_backward": ("work", "PEs spend most of their time on arithmetic"),
     "pipeline_bubble": (
@@ -89,14 +87,14 @@ KINDS: dict[str, tuple[str, str]] = {
 def list_bottlenecks(
     cube: Source, selection: Selection | None = None, max_global_batch: int | None = None
 ) -> list[Row]:
-    """A row for each strategy and PE count of the slice, eight of them a line.
+    """A row for each strategy and PE count of the slice, at most eight per line.
 
-    Columns: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
+    Keys: labels and axes, epoch_time [s], `shares` of it by term, `binds`: the largest of them,
     `kind`: limitation, bottleneck or work, `sentence`, memory [B] and `memory_parts`, feasible,
-    limit, and how PEs divide: replicas, group_size, segment_count, global_batch. Of the machine
+    limit, and the degrees: replicas, group_size, segment_count, global_batch. With the machine
     oracle 10th and 90th percentiles over draws of what is not known: `share_p10`, `computing_p10`,
-    `shares_p10` and so on, and `binds_probability`: in what part of the draws that term is the
-    largest. Of other axes than the PE counts four values at most; of `best` what was chosen.
+    `shares_p10` and so on, and `binds_probability`: the share of the draws in which that term is
+    the largest. Other axes than the PE counts have four values at most; `best` its choices.
     """
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
@@ -112,42 +110,40 @@ def _list_rows(space: Space, index: Index) -> list[Row]:
         name: _thin(values, COUNTS if name == "pe" else OTHERS)
         for name, values in space.axes.items()
     }
-    case = space.grid.case(index, axes)
-    assert case is not None  # its samples fit
-    answer = answer_case(replace(case, uncertainty=None))
+    case = space.build_case(index, axes)
+    answer = answer_expected(case)
     drawn = None if case.uncertainty is None else draw_terms(case)
     shape = tuple(values.size for values in axes.values())
     times = {
         name: np.broadcast_to(getattr(answer.terms, name), shape).astype(float) for name in PARTS
     }
-    limit, memory = (np.broadcast_to(each, shape) for each in (answer.limit, answer.memory))
+    limit, memory = (np.broadcast_to(part, shape) for part in (answer.limit, answer.memory))
     rows = []
     # PE counts run fastest: a row below another has more of them.
     for others in np.ndindex(shape[1:]):
         for pe in range(shape[0]):
             at = (pe, *others)
-            cell = {name: write_axis(name, axes[name][n]) for name, n in zip(axes, at, strict=True)}
             seconds = {name: float(values[at]) for name, values in times.items()}
-            row = space.name(index) | cell
+            row = space.name(index) | write_cell(take_cell(axes, at))
             row |= _describe_cell(seconds, int(limit[at]), float(memory[at]))
             if drawn is not None and row["binds"] is not None:
-                row |= _list_ranges(row, {name: each[at] for name, each in drawn.items()})
+                row |= _list_ranges(row, {name: times[at] for name, times in drawn.items()})
             rows.append(row)
     exist = [row for row in rows if row["binds"] is not None]
     return [row | _list_parts(space, index, row) for row in exist]
 
 
 def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
-    """What binds one cell; None where no such configuration exists."""
+    """The shares of one cell and the largest of them; `binds` is None where it cannot exist."""
     total = sum(seconds.values())
     if not np.isfinite(total):
         return {"binds": None}
-    shares = {name: each / total for name, each in seconds.items()}
+    shares = {name: time / total for name, time in seconds.items()}
     return {
         "epoch_time": total,
-        **tell_what_binds(shares),
+        **describe_largest(shares),
         "computing": sum(shares[name] for name in list_terms("compute")),
-        "shares": {name: each for name, each in shares.items() if each > 0},
+        "shares": {name: share for name, share in shares.items() if share > 0},
         "memory": memory,
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
@@ -155,12 +151,12 @@ def _describe_cell(seconds: dict[str, float], flags: int, memory: float) -> Row:
 
 
 def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
-    """The ranges of a cell's shares, and how probable it is that what binds does.
+    """The ranges of a cell's shares, and the probability that the largest is.
 
     drawn: seconds of each term [draw].
     """
     total = np.sum([*drawn.values()], axis=0)
-    shares = {name: each / total for name, each in drawn.items()}
+    shares = {name: times / total for name, times in drawn.items()}
     ranges = {name: find_range(shares[name]) for name in row["shares"]}
     largest = np.max([*shares.values()], axis=0)
     return {
@@ -174,10 +170,10 @@ def _list_ranges(row: Row, drawn: Mapping[str, Floats]) -> Row:
     }
 
 
-def tell_what_binds(shares: Mapping[str, float]) -> Row:
-    """The term that takes most of a time, its part of it, whose it is, and all that in a sentence.
+def describe_largest(shares: Mapping[str, float]) -> Row:
+    """The term with the largest share of a time, whose it is, and both in a sentence.
 
-    shares: of each term of the time.
+    shares: by term.
     """
     binds = max(shares, key=shares.__getitem__)
     kind, why = KINDS[binds]
@@ -190,13 +186,13 @@ def tell_what_binds(shares: Mapping[str, float]) -> Row:
 
 
 def _write_term(term: str) -> str:
-    """A term as a sentence has it."""
+    """A term in a sentence."""
     passes = term == "forward_backward"
     return "the forward and backward passes" if passes else term.replace("_", " ")
 
 
 def _list_parts(space: Space, index: Index, row: Row) -> Row:
-    """How PEs divide, and memory [B] by part."""
+    """The degrees of a row, and its memory [B] by part."""
     case = build_row_case(space.grid, row)
     degrees = list_degrees(space.grid, row, read_choice(case))
     return degrees | {"memory_parts": list_memory_parts(space.grid, case, index[2])["memory_parts"]}
@@ -206,7 +202,5 @@ def _thin(values: Floats, most: int) -> Floats:
     """Some of an axis' values, evenly by their number; of many the powers of two alone."""
     if values.size <= most:
         return values
-    round_ones = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
-    kept = round_ones if round_ones.size > 2 else values
-    at = np.unique(np.linspace(0, kept.size - 1, most).round().astype(int))
-    return np.asarray(kept[at], float)
+    powers = values[np.log2(np.maximum(values, 1e-300)) % 1 == 0]
+    return np.asarray(thin_values(powers if powers.size > 2 else values, most), float)

@@ -1,4 +1,4 @@
-"""The catalogue, with the figures that tell its entries apart."""
+"""The catalogue, with the main figures of its entries."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,11 +24,11 @@ def list_models(reference: str | None = None) -> list[Row]:
     InputError: a network of the user's says no customary data set, or does not fit it.
     """
     references = list_names("model") if reference is None else (reference,)
-    return [_describe_model(each) for each in references]
+    return [_describe_model(name) for name in references]
 
 
 def _describe_model(reference: str) -> Row:
-    """What a network counts at its customary sample, a file of ParaDL's at its own."""
+    """The figures of a network at its customary sample, or at that of the authors' file."""
     model = find("model", reference, HERE)
     dataset = model.own_dataset or _find_customary(model, reference)
     try:
@@ -107,7 +107,7 @@ def list_strategies() -> list[Row]:
 
 
 def list_parameters() -> list[Row]:
-    """Oracle parameters: unit, meaning, whose they are, and before any run their value and spread.
+    """Oracle parameters: unit, meaning, oracle, and their value and spread before any measurement.
 
     value: one number, or one for each precision; None where the system or the strategy says.
     """

@@ -11,14 +11,14 @@ from grids.grid import LABELS
 from sweep.cells.parts import Part, find_positions
 from sweep.cube.variables import Arrays
 
-# Ratios are counted by the first bits of a float32, 8 of its exponent and 12 of its fraction: a
-# median to 2**-13, 0.012 %, from 8 MB however many cells there are.
+# Ratios are counted by the first bits of a float32, 8 of its exponent and 12 of its fraction: the
+# median is right to 2**-13, 0.012 %, with 8 MB for any number of cells.
 BINS, SHIFT = 2**20, 11
 PLACE = (*LABELS[:3], "pe")
 
 
 class Changes:
-    """How the values of one variable differ."""
+    """The differences between the values of one variable."""
 
     def __init__(self, tolerance: float) -> None:
         self.tolerance = tolerance
@@ -55,7 +55,7 @@ class Changes:
             }
 
     def describe(self) -> dict[str, Any]:
-        """As plain data: counts, ratios (None: nothing changed that has any), and where."""
+        """The differences as plain data: counts, ratios (None: no cell has any), and where."""
         return {
             "changed": self.changed,
             "only_first": self.only_first,
@@ -81,7 +81,7 @@ class Changes:
 
 
 class Flips:
-    """How what forbids cells differs."""
+    """The differences between the limits of cells."""
 
     def __init__(self) -> None:
         self.changed = self.became_feasible = self.became_infeasible = 0
@@ -94,9 +94,9 @@ class Flips:
 
 
 class Winners:
-    """The least time of an epoch [model, dataset, system, pe], and whose it is; -1: nobody's.
+    """The least time of an epoch [model, dataset, system, pe], and its strategy; -1: none.
 
-    axes: values along all dimensions of the cells that are compared.
+    axes: values along all dimensions of the compared cells.
     """
 
     def __init__(self, axes: Arrays) -> None:
@@ -113,9 +113,9 @@ class Winners:
         at = {dim: find_positions(self.axes[dim], part.coordinates[dim]) for dim in dims}
         place = np.ix_(*(at[dim] for dim in PLACE))
         for row, strategy in enumerate(at["strategy"]):
-            mine = least[:, :, :, row]
-            wins = mine < self.times[place]
-            self.times[place] = np.where(wins, mine, self.times[place])
+            times = least[:, :, :, row]
+            wins = times < self.times[place]
+            self.times[place] = np.where(wins, times, self.times[place])
             self.strategies[place] = np.where(wins, strategy, self.strategies[place])
 
 

@@ -29,7 +29,7 @@ from sweep.answers.reasons import write_commonest
 from sweep.answers.system_settings import add_software
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_axis
+from sweep.cells.space import Space, open_space, write_cell
 from sweep.cube.laws import expect_laws
 from sweep.questions.curves import Curve, Curves, is_ahead
 
@@ -139,7 +139,7 @@ def _compare(space: Space, pairs: list[Pair], along: str, aim: Aim) -> Iterator[
     for values in product(*others.values()):
         cell = dict(zip(others, values, strict=True))
         curves = Curves(space, cell, along, aim)
-        axes = {name: write_axis(name, value) for name, value in cell.items()}
+        axes = write_cell(cell)
         for first, second in pairs:
             over = space.name(second)
             names = space.name(first) | {"over": over["strategy"]}

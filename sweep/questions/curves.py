@@ -13,11 +13,11 @@ from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from kernels.case import Case
 from kernels.flags import FORBIDS
-from sweep.answers.case_numbers import UPGRADABLE, read_value
-from sweep.answers.draws import draw_both_times, draw_epochs
 from sweep.answers.objectives import Aim
-from sweep.answers.roots import close_in, span_values
-from sweep.answers.row_cases import answer_expected
+from sweep.cases.case_numbers import UPGRADABLE, read_value
+from sweep.cases.draws import draw_both_times, draw_epochs
+from sweep.cases.roots import close_in, span_values
+from sweep.cases.row_cases import answer_expected
 from sweep.cells.space import Space
 
 # Whole numbers along which crossovers are sought at once.

@@ -1,6 +1,6 @@
-"""Diff: what two cubes were made of, and which of their answers differ, by how much, and where.
+"""Diff: the inputs of two cubes, and which of their answers differ, by how much, and where.
 
-Cells that both cubes have are compared, a part at a time: memory does not grow with the cubes.
+The cells that both cubes have are compared a part at a time: memory does not grow with the cubes.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,11 @@ from sweep.cells.parts import (
     list_axes,
     list_variables,
     locate_slice,
-    read_grid_of,
     read_places,
     read_versions,
 )
 from sweep.cells.selection import Positions, Selection
-from sweep.cells.source import Source, open_computed
+from sweep.cells.source import Source, open_computed, read_grid
 from sweep.cube.difference import list_differences
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
@@ -35,7 +34,7 @@ Row = dict[str, Any]
 Places: TypeAlias = dict[str, Positions]
 Cells: TypeAlias = "Cube | xr.Dataset"
 SHOWN = 3  # values of an axis that only one cube has
-NEEDED = {"comp_time", "comm_time", "limit"}  # to tell who wins
+NEEDED = {"comp_time", "comm_time", "limit"}  # to find who wins
 
 
 def diff(
@@ -45,21 +44,22 @@ def diff(
     *,
     tolerance: float = 0.0,
 ) -> Row:
-    """What differs between two cubes, Datasets or the places of stores, as plain data.
+    """The differences between two cubes, Datasets or the places of stores, as plain data.
 
-    inputs, versions: rows of `key`, `first`, `second`. axes: of those that differ, how many values
-    are shared, and those that only one has. cells: that both have; compared: those of finished
-    blocks of samples that fit. answers: a row a variable: `changed` cells, those that `only_first`
-    or `only_second` has, of those changed the `median_ratio` and the `largest_ratio` (second over
-    first), and `where` the latter is. feasibility: how many cells became feasible, or infeasible.
-    winners: PE counts over which another strategy is the fastest. same: whether both have the same
-    cells with the same answers. tolerance: relative, up to which answers are the same.
+    inputs, versions: rows of `key`, `first`, `second`. axes: a row for each that differs, with the
+    number of shared values, and those that only one has. cells: the number that both have;
+    compared: those of finished blocks of samples that fit. answers: a row per variable: `changed`
+    cells, those that `only_first` or `only_second` has, the `median_ratio` and the `largest_ratio`
+    (second over first) of the changed ones, and `where` the latter is. feasibility: the number of
+    cells that became feasible, or infeasible. winners: PE counts over which another strategy is the
+    fastest. same: whether both have the same cells with the same answers. tolerance: relative, up
+    to which answers are the same.
 
     InputError: no cell in common; several values along an axis that only one cube has.
     """
     cubes = open_computed(first), open_computed(second)
     shared = share_cells(cubes, selection or {})
-    mine, others = (set(list_variables(each)) for each in cubes)
+    mine, others = (set(list_variables(cube)) for cube in cubes)
     names = [name for name in list_variables(cubes[0]) if name in others and name != SERIAL]
     comparison = Comparison(shared, names, tolerance)
     for part in read_places(cubes[0], names, shared.places[0], misfits=True):
@@ -92,11 +92,11 @@ class Shared:
 
     @property
     def cells(self) -> int:
-        """How many there are."""
+        """The number of cells."""
         return prod(map(len, self.axes.values()))
 
     def find_same(self, part: Part) -> Places:
-        """Where the second cube has the cells of a part of the first."""
+        """The positions in the second cube of the cells of a part of the first."""
         # The n-th shared value is at the n-th place of both.
         return {
             dim: at[find_positions(self.axes[dim], part.coordinates[dim])]
@@ -107,7 +107,7 @@ class Shared:
 
 
 class Comparison:
-    """What is known of the parts that have been compared."""
+    """The differences between the parts that have been compared."""
 
     def __init__(self, shared: Shared, names: list[str], tolerance: float) -> None:
         self.changes = {name: Changes(tolerance) for name in names if name != "limit"}
@@ -129,13 +129,13 @@ class Comparison:
     def is_same(self) -> bool:
         """Whether no answer differs."""
         changed = self.flips is not None and self.flips.changed
-        return not changed and all(each.is_same for each in self.changes.values())
+        return not changed and all(changes.is_same for changes in self.changes.values())
 
     def describe(self) -> Row:
         """The answers as plain data."""
         return {
             "answers": [
-                {"variable": name, **each.describe()} for name, each in self.changes.items()
+                {"variable": name, **changes.describe()} for name, changes in self.changes.items()
             ],
             "feasibility": vars(self.flips) if self.flips is not None else None,
             "winners": list_changed_winners(*self.winners) if self.winners else [],
@@ -146,8 +146,9 @@ def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
     """The cells that both have of a slice; InputError: none, or an axis that only one has."""
     slices = []
     for cube in cubes:
-        own = list_axes(cube)
-        slices.append(locate_slice(cube, {dim: at for dim, at in selection.items() if dim in own}))
+        known = list_axes(cube)
+        here = {dim: values for dim, values in selection.items() if dim in known}
+        slices.append(locate_slice(cube, here))
     _check_selection(slices, selection)
     axes = {
         dim: values[find_positions(slices[1][dim], values) >= 0] if dim in slices[1] else values
@@ -160,20 +161,24 @@ def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
             advice=f"{_shorten(slices[0][empty[0]])} there, {_shorten(slices[1][empty[0]])} here",
         )
     places = []
-    for cube, own in zip(cubes, slices, strict=True):
+    for cube, chosen in zip(cubes, slices, strict=True):
         every = list_axes(cube)
-        wanted = {dim: axes.get(dim, values) for dim, values in own.items()}
-        places.append({dim: find_positions(every[dim], wanted[dim]) for dim in own})
+        places.append(
+            {
+                dim: find_positions(every[dim], axes.get(dim, values))
+                for dim, values in chosen.items()
+            }
+        )
     return Shared(axes, (places[0], places[1]), _list_axes(slices, axes))
 
 
 def _check_selection(slices: list[Arrays], selection: Selection) -> None:
     """Refuse an axis that neither cube has, and several values of one that only one cube has."""
     for dim in selection:
-        if not any(dim in own for own in slices):
+        if not any(dim in known for known in slices):
             raise InputError(f"no axis {dim!r} in these cubes", where="selection")
-    for own, other in (slices, slices[::-1]):
-        for dim, values in own.items():
+    for known, other in (slices, slices[::-1]):
+        for dim, values in known.items():
             if dim not in other and len(values) > 1:
                 raise InputError(
                     f"only one of the cubes has the axis {dim!r}, with {len(values):,} values",
@@ -186,10 +191,10 @@ def _list_axes(slices: list[Arrays], shared: Arrays) -> list[Row]:
     """A row for each axis that differs."""
     rows = []
     for dim in dict.fromkeys([*slices[0], *slices[1]]):
-        own, other = (each.get(dim, np.array([])) for each in slices)
+        first, second = (known.get(dim, np.array([])) for known in slices)
         both = dim in slices[0] and dim in slices[1]
         common = shared[dim] if both else np.array([])
-        only = [values[find_positions(common, values) < 0] for values in (own, other)]
+        only = [values[find_positions(common, values) < 0] for values in (first, second)]
         if any(map(len, only)):
             rows.append(
                 {
@@ -203,14 +208,14 @@ def _list_axes(slices: list[Arrays], shared: Arrays) -> list[Row]:
 
 
 def _shorten(values: Any) -> list[Any]:
-    """The first values of many, and how many there are."""
+    """The first of many values, and the number of the others."""
     listed = values.tolist()
     rest = len(listed) - SHOWN
     return listed if rest <= 0 else [*listed[:SHOWN], f"... {rest:,} more"]
 
 
 def _list_inputs(cubes: tuple[Cells, Cells]) -> list[Row]:
-    differences = list_differences(read_grid_of(cubes[0]), read_grid_of(cubes[1]))
+    differences = list_differences(read_grid(cubes[0]), read_grid(cubes[1]))
     return [{"key": key, "first": first, "second": second} for key, first, second in differences]
 
 

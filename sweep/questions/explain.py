@@ -16,20 +16,20 @@ from kernels.exchanges import count_sent
 from kernels.group import GroupWork
 from kernels.iteration import count_steps
 from kernels.terms import TERMS
-from sweep.answers.fits import find_smallest_group
 from sweep.answers.numbers import finite, number
+from sweep.cases.fits import find_smallest_group
 from sweep.cells.configuration import ONLY, Configuration
 from sweep.explanation.launch import describe_launch
 from sweep.explanation.layer_rows import list_layers
 from sweep.explanation.memory_formulas import list_memory_formulas
 from sweep.explanation.symbols import list_symbols
 from sweep.explanation.time_formulas import Formula, select_formulas
-from sweep.questions.bottleneck import tell_what_binds
+from sweep.questions.bottleneck import describe_largest
 from sweep.questions.predict import choose_case, describe_case
 
 Row = dict[str, Any]
 
-# Of what has no time.
+# The answer where there is no time.
 NOTHING: Row = {
     "sentence": None,
     "formulas": [],
@@ -53,22 +53,22 @@ def explain(
     settings: Mapping[str, object] | None = None,
 ) -> Row:
     """One configuration's terms and layers, with formulas; arguments as `sweep.predict`'s."""
-    asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
-    return explain_grid(asked.grid())
+    wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
+    return explain_grid(wanted.grid())
 
 
 def explain_grid(grid: Grid) -> Row:
-    """The prediction, with what binds in a `sentence`, `formulas` a term, `memory_formulas` a part
-    of the memory, `symbols` of both, how to `launch` it, and `layers` a row each.
+    """The prediction, its largest term in a `sentence`, `formulas` by term, `memory_formulas` by
+    part of the memory, `symbols` of both, how to `launch` it, and a row for each of the `layers`.
 
-    `hidden` has a row for what passes while PEs compute: it is no part of the whole.
+    `hidden` has a row for communication that passes while PEs compute: no part of the whole.
     """
     case = choose_case(grid)
     predicted = describe_case(grid, case)
     predicted |= {"smallest_group": find_smallest_group(grid, ONLY)}
     if case is None or predicted["epoch_time"] is None:
         return predicted | NOTHING
-    # The case has sums over layers alone: layers are divided once more, by what was chosen.
+    # The case has sums over layers alone: layers are divided once more, with the choices settled.
     strategy = grid.strategies[0].settle(predicted)
     groups = grid.groups(ONLY, strategy=strategy)
     assert groups is not None  # it has a time
@@ -76,27 +76,27 @@ def explain_grid(grid: Grid) -> Row:
     hidden = [row for row in rows if TERMS[row["term"]].part == "hidden"]
     shares = {row["term"]: row["part"] for row in rows if row not in hidden}
     memory = list_memory_formulas(grid, case, groups, predicted)
-    told = {row["term"]: row["formula"] for row in rows}
-    told |= {row["part"]: row["formula"] for row in memory}
+    written = {row["term"]: row["formula"] for row in rows}
+    written |= {row["part"]: row["formula"] for row in memory}
     return predicted | {
-        "sentence": tell_what_binds(shares)["sentence"],
+        "sentence": describe_largest(shares)["sentence"],
         "formulas": [row for row in rows if row not in hidden],
         "hidden": hidden,
         "memory_formulas": memory,
-        "symbols": list_symbols(told, _list_named(case, predicted), grid.spec.oracle),
+        "symbols": list_symbols(written, _list_named(case, predicted), grid.spec.oracle),
         "launch": describe_launch(grid, case, groups, predicted),
         "layers": list_layers(groups, predicted["batch"], _find_gamma(case)),
     }
 
 
 def _find_gamma(case: Case) -> float:
-    """What buffer reuse leaves of Table III's memory; the machine oracle knows tensors."""
+    """The share of Table III's memory that buffer reuse leaves; the machine knows tensors."""
     return number(case.run.gamma) if case.options.oracle == "paper" else 1.0
 
 
 def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
     """The values that symbols may have, by their names."""
-    software = {name: finite(number(each)) for name, each in vars(case.software).items()}
+    software = {name: finite(number(value)) for name, value in vars(case.software).items()}
     through_hosts = {"staging_bandwidth": finite(number(case.network.staging_bandwidth))}
     return predicted | software | through_hosts | _list_values(case, predicted)
 
@@ -119,7 +119,7 @@ def _describe_term(
     """A term's formula, with the numbers of one iteration, and its part of the whole."""
     seconds = predicted["terms"][name]
     once = seconds / _count_iterations(name, predicted)
-    # Of several passes the numbers are those of one.
+    # The numbers of several passes are those of one.
     passes = 1.0 if TERMS[name].once else predicted["parameters"]["accumulate"]
     numbers = formula.numbers.format(**values, seconds=once / passes)
     # Only terms with an all-reduce or all-gather depend on the algorithm of collectives.
@@ -136,14 +136,14 @@ def _describe_term(
 
 
 def _count_iterations(term: str, predicted: Row) -> float:
-    """How often an epoch pays a term: samples are computed D/B times, the rest I times."""
+    """Iterations that pay a term in an epoch: D/B for samples, I for the rest."""
     per_sample = TERMS[term].per == "sample"
     exactly: float = predicted["samples"] / predicted["global_batch"]
     return exactly if per_sample else float(predicted["iterations"])
 
 
 def _list_values(case: Case, predicted: Row) -> dict[str, float]:
-    """Every number that a formula names."""
+    """Every number in a formula."""
     is_machine = case.options.oracle == "machine"
     parameters: dict[str, float] = predicted["parameters"]
     b, delta, p2 = predicted["batch"], parameters["delta"], predicted["group"]

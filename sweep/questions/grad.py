@@ -1,7 +1,7 @@
-"""Grad: exact derivatives of an epoch's time in continuous parameters, of many cells at once.
+"""Grad: exact derivatives of an epoch's time in continuous parameters, for many cells at once.
 
-As elasticities among a sweep's outputs are, in double precision (`kernels.output_slopes`). At a
-kink (another algorithm, a message that is just hidden) it is that of the side that was chosen.
+Those of a sweep's elasticities, in double precision (`kernels.output_slopes`). At a kink (another
+algorithm, a message that is just hidden) it is the derivative of the side that was chosen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,8 +46,8 @@ def grad(
     Arguments are those of `predict`, one value or several each; wrt: parameters, such as
     "inter_bandwidth" or "peak_flops". Variables over the axes: epoch_time [s], for each parameter
     x `d_epoch_time_d_x` [s per SI unit of x] and `elasticity_epoch_time_x`, d log T / d log x.
-    NaN where there is no such configuration. Of a network's levels beyond the node all move
-    together, and d_..._d_x counts x at the first of them.
+    NaN where there is no such configuration. All of a network's levels beyond the node move
+    together, and d_..._d_x takes x at the first of them.
 
     InputError: an unknown parameter, `group=best` or `segments=best`, which have no derivative.
     """
@@ -85,8 +85,8 @@ def grad(
 
 
 def _list_variables(names: Sequence[str]) -> list[str]:
-    each = ((DERIVATIVE + name, name_elasticity(TIME, name)) for name in names)
-    return [TIME, *(name for both in each for name in both)]
+    pairs = ((DERIVATIVE + name, name_elasticity(TIME, name)) for name in names)
+    return [TIME, *(name for pair in pairs for name in pair)]
 
 
 def _fill(
@@ -97,7 +97,7 @@ def _fill(
         raise InputError(
             f"{shorten(grid.labels['strategy'][index[3]])} chooses, which has no derivative",
             where="strategy",
-            advice="name the group and the segments, as predict tells those that are best",
+            advice="name the group and the segments, such as the best ones, which predict prints",
         )
     case = grid.case(index)
     assert case is not None  # its samples fit

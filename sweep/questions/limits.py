@@ -1,8 +1,8 @@
 """Limits: how far each strategy scales, and what stops it.
 
-For every model, dataset, system and strategy (and batch, and any other axis): the largest PE count
-that nothing forbids and what forbids the next one, the PE count with the least epoch time, and the
-largest PE count that still has a given parallel efficiency.
+For every model, data set, system and strategy (and batch, and any other axis): the largest feasible
+PE count and the limit of the next one, the PE count with the least epoch time, and the largest PE
+count that still has a given parallel efficiency.
 """
 
 from numbers import Real
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from kernels.statistics import BEST
-from sweep.answers.degrees import mark_cell
 from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
 from sweep.answers.system_settings import add_columns
+from sweep.cases.degrees import mark_cell
 from sweep.cells.lines import Columns
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source, open_source, read_machine_grid, summarise_slice
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 END = "end of the axis"
-# Rows that have intervals unless they are asked for: each takes the kernels some milliseconds.
+# Rows that have intervals by default: each takes the kernels some milliseconds.
 FEW = 20
 
 
@@ -45,14 +45,14 @@ def limits(
 ) -> "pd.DataFrame":
     """One row for each strategy and slice of `cube`, a Dataset or the place of a store.
 
-    Columns: the labels and the other axes, largest_pe, forbidden_by (what forbids the next PE
+    Columns: the labels and the other axes, largest_pe, forbidden_by (the limits of the next PE
     count), fastest_pe, fastest_time [s per epoch], efficient_pe; None where no PE count qualifies;
     where any row has some, `marks` of the fastest PE count: a global batch beyond the data set.
     With the objective train_time: soonest_pe, soonest_time [s to the target], soonest_epochs, and
     efficient_pe by that time.
 
-    intervals: whether 10th and 90th percentiles of these stand beside them (`fastest_time_p10`
-    ...), which the kernels are asked for; None: of the machine oracle, where there are few rows.
+    intervals: whether the kernels add 10th and 90th percentiles (`fastest_time_p10` ...); None:
+    with the machine oracle, where there are few rows.
     """
     import pandas as pd
 
@@ -61,9 +61,9 @@ def limits(
     rows = pd.DataFrame(columns, dtype=object)
     if not expects_intervals(len(rows), intervals):
         return rows
-    plain = [{str(key): each for key, each in row.items()} for row in rows.to_dict("records")]
-    told = add_ranges(cube, plain, efficiency, selection, objective, max_global_batch)
-    return pd.DataFrame(told, dtype=object)
+    plain = [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
+    plain = add_ranges(cube, plain, efficiency, selection, objective, max_global_batch)
+    return pd.DataFrame(plain, dtype=object)
 
 
 def list_limits(
@@ -85,7 +85,7 @@ def list_limits(
 
 
 def expects_intervals(rows: int, intervals: bool | None) -> bool:
-    """Whether so many rows are to have intervals: as they were asked for, else where few."""
+    """Whether this many rows have intervals: as requested, else where there are few."""
     return 0 < rows <= FEW if intervals is None else intervals
 
 
@@ -97,7 +97,7 @@ def add_ranges(
     goal: Goal,
     max_global_batch: int | None,
 ) -> list[Row]:
-    """Rows of `limits`, each with the ranges of its time and its PE counts; of Table III as is."""
+    """Rows of `limits` with the ranges of time and PE counts; unchanged with Table III."""
     if read_machine_grid(cube) is None:
         return rows
     from sweep.questions.line_ranges import list_line_ranges  # late: JAX comes with it
@@ -115,7 +115,7 @@ def _make_columns(
     goal: Goal,
     max_global_batch: int | None,
 ) -> Columns:
-    """The columns of `limits`, of Python's own objects."""
+    """The columns of `limits`, as Python objects."""
     if not isinstance(efficiency, Real) or not 0 < efficiency <= 1:
         raise InputError(
             f"efficiency: expected more than 0 and at most 1, got {efficiency!r}",
@@ -129,10 +129,10 @@ def _make_columns(
     names, cube = BEST[objective], open_source(cube)
     lines = summarise_slice(cube, selection, efficiency, objective, max_global_batch)
     columns = lines.list_columns()
-    told = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
+    fields = ("pe", "time") if objective == "epoch_time" else ("pe", "time", "epochs")
     axes = {axis: columns[axis] for axis in lines.coordinates}
     space = open_space(cube, selection)
-    best = {names[field]: _mask_nothing(columns[names[field]]) for field in told}
+    best = {names[field]: _mask_nothing(columns[names[field]]) for field in fields}
     return {
         **add_columns(space.systems, axes),
         "largest_pe": _mask_nothing(columns["largest_pe"]),
@@ -144,7 +144,7 @@ def _make_columns(
 
 
 def _list_marks(grid: Grid, cells: Columns) -> Columns:
-    """What marks the best PE counts, nothing where no row has any mark."""
+    """The marks of the best PE counts; no column where no row has any."""
     rows = zip(*(column.tolist() for column in cells.values()), strict=True)
     named = (dict(zip(cells, row, strict=True)) for row in rows)
     marks = [[] if row["pe"] is None else mark_cell(grid, row) for row in named]
@@ -156,7 +156,7 @@ def _list_marks(grid: Grid, cells: Columns) -> Columns:
 
 
 def _mask_nothing(values: NDArray[Any]) -> NDArray[Any]:
-    """The values, None for those that stand for nothing: 0 PEs, NaN seconds."""
+    """The values, None for 0 PEs and NaN seconds."""
     masked = values.astype(object)
     masked[~(values > 0)] = None
     return masked

@@ -11,18 +11,18 @@ from grids.grid import Grid, Index
 from grids.models.layers import Floats
 from kernels.case import Case
 from kernels.flags import FORBIDS
-from kernels.oracle import answer_case, settle_choices
+from kernels.oracle import settle_choices
 from kernels.outputs import compute_outputs
 from kernels.statistics import BEST, Objective
-from sweep.answers.draws import draw_epochs, draw_times
 from sweep.answers.numbers import finite, name_percentiles, number, pick_range
-from sweep.answers.row_cases import build_row_case
+from sweep.cases.draws import draw_epochs, draw_times
+from sweep.cases.row_cases import answer_expected, build_row_case
 from sweep.cells.selection import locate_row
-from sweep.cells.space import Space
+from sweep.cells.space import Space, thin_values
 
 Row = dict[str, Any]
 
-# PE counts of a line that are asked about with each draw: of a longer one these are kept evenly.
+# PE counts of a line that are asked about with each draw; a longer line is thinned evenly.
 MOST_COUNTS = 64
 
 
@@ -31,18 +31,18 @@ def list_line_ranges(
 ) -> Row:
     """The 10th and 90th percentiles of a row of `limits`: its time [s], and its best PE counts.
 
-    Of a time as everywhere; of PE counts over draws: which is the fastest, and the largest that is
-    efficient, of those that are allowed. None where there is none. The space knows of intervals.
+    The time's are those of its interval. Those of PE counts are over draws: of the fastest that is
+    allowed, and the largest that is efficient; None where there is none. The space has intervals.
     """
     names = BEST[objective]
     pe = row[names["pe"]]
     if pe is None:
         return name_ranges(objective)
-    told = {name: row[name] for name in space.grid.dims if name != "pe"}
+    cell = {name: row[name] for name in space.grid.dims if name != "pe"}
     times = name_percentiles(objective)
-    outputs = compute_outputs(build_row_case(space.grid, told | {"pe": pe}), names=times)
+    outputs = compute_outputs(build_row_case(space.grid, cell | {"pe": pe}), names=times)
     counts = _thin(space.axes["pe"], [row["largest_pe"], pe, row["efficient_pe"]])
-    fastest, efficient = _draw_counts(space.grid, told, counts, efficiency, objective)
+    fastest, efficient = _draw_counts(space, cell, counts, efficiency, objective)
     return {
         **dict(
             zip(
@@ -64,29 +64,21 @@ def name_ranges(objective: Objective) -> Row:
 
 
 def _draw_counts(
-    grid: Grid, told: Row, counts: Floats, efficiency: float, objective: Objective
+    space: Space, cell: Row, counts: Floats, efficiency: float, objective: Objective
 ) -> tuple[Floats, Floats]:
-    """With each draw the fastest PE count, and the largest efficient one, 0 for none."""
-    index = locate_row(grid, told)
-    axes = {name: counts if name == "pe" else np.array([told[name]], float) for name in grid.axes}
-    case, alone = grid.case(index, axes), _build_alone(grid, index, axes)
-    assert case is not None  # its samples fit
-    case = settle_choices(case)
+    """The fastest PE count of each draw, and the largest efficient one, 0 for none."""
+    grid, index = space.grid, locate_row(space.grid, cell)
+    values = {name: float(cell[name]) for name in grid.axes if name != "pe"}
+    case = settle_choices(space.build_case(index, {**values, "pe": counts}))
+    alone = space.build_case(index, {**values, "pe": 1.0}, Strategy("serial"))
     if objective == "epoch_time":
-        case, alone = (replace(each, training=None) for each in (case, alone))
-    limit = answer_case(replace(case, uncertainty=None)).limit
+        case, alone = replace(case, training=None), replace(alone, training=None)
+    limit = answer_expected(case).limit
     allowed = (np.ravel(limit).astype(np.int64) & FORBIDS) == 0
-    times, serial = (_draw_objective(grid, index, each) for each in (case, alone))
+    times, serial = _draw_objective(grid, index, case), _draw_objective(grid, index, alone)
     times = np.where(allowed[:, None] & np.isfinite(times), times, np.inf)
     is_efficient = counts[:, None] * times * efficiency <= serial
     return counts[times.argmin(axis=0)], np.where(is_efficient, counts[:, None], 0).max(axis=0)
-
-
-def _build_alone(grid: Grid, index: Index, axes: Mapping[str, Floats]) -> Case:
-    """The same on one PE."""
-    case = grid.case(index, {**axes, "pe": np.ones(1)}, Strategy("serial"))
-    assert case is not None  # its samples fit
-    return case
 
 
 def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
@@ -95,7 +87,7 @@ def _draw_objective(grid: Grid, index: Index, case: Case) -> Floats:
     times = times.reshape(-1, times.shape[-1])
     if case.training is None:
         return times
-    answer = answer_case(replace(case, uncertainty=None))
+    answer = answer_expected(case)
     assert answer.epochs is not None  # the case has a law
     labels = grid.labels
     law = grid.convergences[labels["model"][index[0]], labels["dataset"][index[1]]]
@@ -110,8 +102,8 @@ def _write_count(count: float) -> int | None:
 
 
 def _thin(counts: Floats, kept: list[int | None]) -> Floats:
-    """At most so many PE counts more than those that are kept, evenly by their number."""
+    """At most MOST_COUNTS PE counts evenly by their number, and those that are kept."""
     if counts.size <= MOST_COUNTS:
         return counts
-    at = np.unique(np.linspace(0, counts.size - 1, MOST_COUNTS).round().astype(int))
-    return np.union1d(counts[at], [each for each in kept if each is not None])
+    known = [count for count in kept if count is not None]
+    return np.union1d(thin_values(counts, MOST_COUNTS), known)

@@ -8,15 +8,15 @@ from grids.graphs.links import Links
 from grids.placing.piped import Piped, divide_graph, unroll_graph
 from grids.placing.problem import pose_problem
 from grids.reading.errors import InputError, shorten
-from sweep.questions.timed_graph import Asked
+from sweep.questions.timed_graph import TimedGraph
 
-Sizes = int | Sequence[int]  # how many there are; or the samples of each
+Sizes = int | Sequence[int]  # the number of micro-batches, or the samples of each
 OPTION = "micro_batches"
 
 
 @dataclass(frozen=True)
 class Division:
-    """A step in micro-batches: each one's part of the samples; samples, None: not known."""
+    """A step in micro-batches: shares of the samples, and their numbers; None: not known."""
 
     shares: tuple[float, ...]
     samples: tuple[int, ...] | None
@@ -54,15 +54,15 @@ def divide_samples(asked: Sizes | None, batch: int | None) -> Division:
 
 
 def _divide_equally(count: int, batch: int | None) -> Division:
-    """So many micro-batches of as many samples each."""
+    """A number of equal micro-batches."""
     if count < 1:
         raise InputError(f"expected at least 1, got {count}", where=OPTION)
     if batch is None:
         return Division((1 / count,) * count, None)
     if batch % count:
-        sizes = [batch // count + (each < batch % count) for each in range(count)]
+        sizes = [batch // count + (number < batch % count) for number in range(count)]
         raise InputError(
-            f"{batch:,} samples are not {count:,} times as many",
+            f"{batch:,} samples are not divisible by {count:,} micro-batches",
             where=OPTION,
             advice=f"write the samples of each, {','.join(map(str, sizes))}"
             if 1 < count <= min(batch, 16)
@@ -72,39 +72,41 @@ def _divide_equally(count: int, batch: int | None) -> Division:
 
 
 @dataclass(frozen=True)
-class Posed:
-    """What is to be solved, and the graph of all its micro-batches, one after another."""
+class PosedStep:
+    """A problem to be solved, and the graph of all its micro-batches, one after another."""
 
     graph: Graph
     piped: Piped
 
 
 def pose_piped(
-    asked: Asked, division: Division, links: Links, ask: Callable[[int], Asked]
-) -> Posed:
-    """The problem of a step in micro-batches; ask: what a model is for so many samples.
+    step: TimedGraph, division: Division, links: Links, ask: Callable[[int], TimedGraph]
+) -> PosedStep:
+    """The problem of a step in micro-batches; ask: the graph of a model for a number of samples.
 
     InputError: more operators in all than can be scheduled.
     """
-    whole = pose_problem(asked.graph, links, room=asked.room, states=asked.states)
+    whole = pose_problem(step.graph, links, room=step.room, states=step.states)
     if len(division) == 1:
-        return Posed(asked.graph, Piped(whole, whole))
-    if len(division) * len(asked.graph) > MOST_OPERATORS:
+        return PosedStep(step.graph, Piped(whole, whole))
+    if len(division) * len(step.graph) > MOST_OPERATORS:
         raise InputError(
             f"expected at most {MOST_OPERATORS:,} operators in all micro-batches, got "
-            f"{len(division) * len(asked.graph):,}",
+            f"{len(division) * len(step.graph):,}",
             where=OPTION,
             advice="take fewer micro-batches",
         )
-    graph = unroll_graph(_list_graphs(asked, division, ask))
-    return Posed(graph, Piped(whole, pose_problem(graph, links)))
+    graph = unroll_graph(_list_graphs(step, division, ask))
+    return PosedStep(graph, Piped(whole, pose_problem(graph, links)))
 
 
-def _list_graphs(asked: Asked, division: Division, ask: Callable[[int], Asked]) -> list[Graph]:
-    """The graph of each micro-batch; those of as many samples are one."""
-    if asked.times == "oracle":
+def _list_graphs(
+    step: TimedGraph, division: Division, ask: Callable[[int], TimedGraph]
+) -> list[Graph]:
+    """The graph of each micro-batch, shared by those with as many samples."""
+    if step.times == "oracle":
         assert division.samples is not None  # a model's step has a batch
         of_size = {size: ask(size).graph for size in {*division.samples}}
         return [of_size[size] for size in division.samples]
-    of_share = {share: divide_graph(asked.graph, share) for share in {*division.shares}}
+    of_share = {share: divide_graph(step.graph, share) for share in {*division.shares}}
     return [of_share[share] for share in division.shares]

@@ -19,19 +19,19 @@ from kernels.case import Case
 from kernels.flags import Limit
 from kernels.oracle import Answer
 from kernels.terms import list_terms
-from sweep.answers.case_numbers import UPGRADABLE, read_value
-from sweep.answers.fits import Cell, find_fits
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.reasons import list_reasons
-from sweep.answers.rejection import find_batch, look_up_capacity
-from sweep.answers.roots import ROUNDS, close_in, span_values
-from sweep.answers.row_cases import answer_expected
 from sweep.answers.system_settings import add_software
+from sweep.cases.case_numbers import UPGRADABLE, read_value
+from sweep.cases.fits import Cell, find_fits
+from sweep.cases.rejection import find_batch, look_up_capacity
+from sweep.cases.roots import ROUNDS, close_in, span_values
+from sweep.cases.row_cases import answer_expected
 from sweep.cells.design_space import MOST_BATCH
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_axis
+from sweep.cells.space import Space, open_space, write_cell
 from sweep.questions.need_ranges import RANGES, find_need_ranges
 
 Row = dict[str, Any]
@@ -80,14 +80,13 @@ def list_needs(
     rows = []
     for index in space.list_indices():
         for cell in space.list_cells():
-            axes = {name: write_axis(name, value) for name, value in cell.items()}
             if parameter == "memory_capacity":
                 need = _need_memory(space, index, cell)
             elif parameter == "batch":
                 need = _need_batch(space, index, cell)
             else:
                 need = _need_value(Scaling(space, index, cell, parameter), efficiency or 1.0)
-            rows.append(space.name(index) | axes | {"parameter": parameter} | need)
+            rows.append(space.name(index) | write_cell(cell) | {"parameter": parameter} | need)
     return add_software(space.systems, rows)
 
 

@@ -11,13 +11,14 @@ from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.statistics import Objective
 from sweep.answers.objectives import HOUR, check_price, look_up_price
 from sweep.answers.system_settings import add_software
-from sweep.cells.parts import Part, expect_variables, list_axes, read_grid_of, read_parts
+from sweep.cells.parts import Part, expect_variables, list_axes, read_parts
 from sweep.cells.selection import Selection
 from sweep.cells.source import (
     Source,
     expect_epochs,
     expect_objective,
     open_computed,
+    read_grid,
 )
 from sweep.cells.space import list_given, open_space
 from sweep.cube.variables import Arrays
@@ -53,7 +54,7 @@ def pareto(
     _check(against, objective, price)
     source, chosen = open_computed(cube), selection or {}
     if objective == "train_time":
-        expect_epochs(read_grid_of(source), objective)
+        expect_epochs(read_grid(source), objective)
     names = ["comp_time", "comm_time", "limit"]
     names += ["memory"] if against == "memory" else []
     names += ["train_time"] if objective == "train_time" else []

@@ -1,7 +1,7 @@
-"""Picks: of each strategy in each place of a slice the best allowed cell, by an aim.
+"""Picks: the best allowed cell of each strategy in each place of a slice, by an aim.
 
-A place is a model, a data set and a machine: a system, and one value of each of its parameters that
-are axes. From the summary, where a store keeps what is asked for; else from the cells.
+A place is a model, a data set and a machine: a system with one value of each of its parameters that
+are axes. Picks come from the summary of a store, where it has the aim; else from the cells.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,8 +19,8 @@ from sweep.answers.objectives import Aim
 from sweep.answers.reasons import rank_limits, rank_reasons
 from sweep.cells.lines import Columns, split_groups
 from sweep.cells.selection import Selection
-from sweep.cells.source import CHOSEN, Source, open_source, read_cells, summarise_slice
-from sweep.cells.space import list_given, read_grid, write_axis
+from sweep.cells.source import CHOSEN, Source, open_source, read_cells, read_grid, summarise_slice
+from sweep.cells.space import list_given, take_cell, write_cell
 from sweep.cube.store import Cube
 from sweep.cube.variables import name_limits
 
@@ -37,9 +37,9 @@ def pick_strategies(
 ) -> Iterator[Row]:
     """A row for each strategy that can be in each place, in the cube's order.
 
-    Its labels and axes, comp_time, comm_time [s an epoch], epochs (None unless the aim is to
-    train), memory [B], `limit`: what forbids all cells where none is allowed; `chosen`: the group
-    and the segments where cells tell them.
+    Keys: labels and axes, comp_time, comm_time [s per epoch], epochs (None unless the aim is to
+    train), memory [B], `limit`: the reasons where no cell is allowed; `chosen`: the group and the
+    segments where cells have them.
     """
     source = open_source(source)
     whole = "pe" not in (selection or {}) and max_global_batch is None
@@ -47,8 +47,8 @@ def pick_strategies(
         lines = summarise_slice(source, selection, objective=aim.summarised)
         others = list(lines.coordinates)[len(LABELS) :]
         for columns in split_groups(lines.list_columns(), LABELS):
-            for own in _split_given(columns, list_given(others)):
-                yield _pick_line(own, others, aim.summarised)
+            for lines_of_place in _split_given(columns, list_given(others)):
+                yield _pick_line(lines_of_place, others, aim.summarised)
         return
     cells = read_cells(source, selection, max_global_batch)
     yield from _pick_cells(read_grid(source), cells, aim)
@@ -68,24 +68,24 @@ def _pick_line(lines: Columns, others: list[str], objective: Objective) -> Row:
     names = BEST[objective]
     times = lines[names["time"]]
     feasible = not np.isnan(times).all()
-    # Of nothing but NaN nanargmin raises; a line that cannot be still has the labels.
+    # nanargmin raises where all are NaN; a line that cannot be still has the labels.
     fastest = int(np.nanargmin(times)) if feasible else 0
     chosen = {name: values[fastest] for name, values in lines.items()}
     labels = {label: chosen[label] for label in LABELS}
     axes = {"pe": int(chosen[names["pe"]]), **{axis: chosen[axis].item() for axis in others}}
-    told = {field: float(chosen[name]) for field, name in names.items()}
+    best = {field: float(chosen[name]) for field, name in names.items()}
     if not feasible:
         given = {name: axes[name] for name in list_given(axes)}
         return labels | _pick_nothing([*axes], given, _count_reasons(lines))
     trains = objective == "train_time"
-    epoch = told["time"] / told["epochs"] if trains else told["time"]
+    epoch = best["time"] / best["epochs"] if trains else best["time"]
     return {
         **labels,
         **axes,
-        "comp_time": told["comp_time"],
-        "comm_time": epoch - told["comp_time"],
-        "epochs": told["epochs"] if trains else None,
-        "memory": told["memory"],
+        "comp_time": best["comp_time"],
+        "comm_time": epoch - best["comp_time"],
+        "epochs": best["epochs"] if trains else None,
+        "memory": best["memory"],
         "limit": [],
         "chosen": None,
     }
@@ -104,27 +104,22 @@ def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
         arrays = _read_arrays(part, axes, trains)
         weight = _weigh(arrays, part["pe"].values, aim)
         allowed = np.where((limit & FORBIDS) == 0, weight, np.nan)
-        for own in _list_places(part, axes):
-            values = [part[axis].values[each] for axis, each in zip(axes, own, strict=True)]
-            place = {
-                axis: write_axis(axis, each[0])
-                for axis, each in zip(axes, values, strict=True)
-                if axis in GIVEN
+        for cells_of_place in _list_places(part, axes):
+            values = {
+                axis: part[axis].values[at] for axis, at in zip(axes, cells_of_place, strict=True)
             }
-            if np.isnan(allowed[own]).all():
-                yield labels | _pick_nothing(axes, place, rank_limits(limit[own]))
+            given = write_cell({axis: values[axis][0] for axis in list_given(axes)})
+            weights = allowed[cells_of_place]
+            if np.isnan(weights).all():
+                yield labels | _pick_nothing(axes, given, rank_limits(limit[cells_of_place]))
                 continue
-            at = np.unravel_index(int(np.nanargmin(allowed[own])), allowed[own].shape)
-            chosen = {
-                axis: write_axis(axis, each[n])
-                for axis, each, n in zip(axes, values, at, strict=True)
-            }
-            cell = {name: float(each[own][at]) for name, each in arrays.items()}
-            yield labels | chosen | _describe_cell(cell)
+            at = tuple(map(int, np.unravel_index(int(np.nanargmin(weights)), weights.shape)))
+            cell = {name: float(array[cells_of_place][at]) for name, array in arrays.items()}
+            yield labels | write_cell(take_cell(values, at)) | _describe_cell(cell)
 
 
 def _list_places(part: "xr.Dataset", axes: list[str]) -> Iterator[tuple[slice, ...]]:
-    """The cells of each combination of values of a machine's parameters."""
+    """The slices of cells, one for each combination of values of a machine's parameters."""
     sizes = [part.sizes[axis] if axis in GIVEN else 1 for axis in axes]
     for at in np.ndindex(*sizes):
         yield tuple(
@@ -134,7 +129,7 @@ def _list_places(part: "xr.Dataset", axes: list[str]) -> Iterator[tuple[slice, .
 
 
 def _read_arrays(part: "xr.Dataset", axes: list[str], trains: bool) -> dict[str, NDArray[Any]]:
-    """Times, memory and what was chosen [axes], PE counts first; epochs where they are asked."""
+    """Times, memory and choices [axes], PE counts first; epochs where the aim needs them."""
     from sweep.cells.computed_summary import add_epochs
 
     part = add_epochs(part) if trains else part.drop_vars("epochs", errors="ignore")
@@ -145,7 +140,7 @@ def _read_arrays(part: "xr.Dataset", axes: list[str], trains: bool) -> dict[str,
 
 
 def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> NDArray[Any]:
-    """What the aim makes small, of each cell; prices differ between systems alone."""
+    """The quantity to minimise, of each cell; prices differ between systems alone."""
     time = arrays["comp_time"] + arrays["comm_time"]
     if "epochs" in arrays:
         time = time * arrays["epochs"]
@@ -154,7 +149,7 @@ def _weigh(arrays: Mapping[str, NDArray[Any]], pe: NDArray[Any], aim: Aim) -> ND
 
 
 def _describe_cell(cell: Mapping[str, float]) -> Row:
-    """What a row says of one cell, beside its place."""
+    """The keys of a row beside its place."""
     known = all(name in cell for name in CHOSEN.values())
     return {
         **{name: cell[name] for name in ("comp_time", "comm_time")},
@@ -166,11 +161,11 @@ def _describe_cell(cell: Mapping[str, float]) -> Row:
 
 
 def _pick_nothing(axes: list[str], given: Row, reasons: list[str]) -> Row:
-    """A row of a strategy that nothing allows with the given values of a machine's parameters."""
+    """The keys of a strategy that is infeasible with the given values of a machine's parameters."""
     nothing = (*axes, "comp_time", "comm_time", "epochs", "memory", "chosen")
     return dict.fromkeys(nothing) | given | {"limit": reasons}
 
 
 def _count_reasons(lines: Columns) -> list[str]:
-    """Names of what forbids the cells of lines, the most frequent first."""
+    """The names of the limits that forbid cells of lines, the most frequent first."""
     return rank_reasons({name: int(lines[f"{COUNT}{name}"].sum()) for name in name_limits(FORBIDS)})

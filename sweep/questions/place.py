@@ -1,4 +1,4 @@
-"""Place: the operators of a graph on devices, so that a step takes least."""
+"""Place: the operators of a graph on devices, with the least time of a step."""
 
 import math
 import time
@@ -17,16 +17,16 @@ from grids.placing.solve import Answer, Tell, solve
 from grids.reading.errors import InputError, shorten
 from sweep.errors import RunError
 from sweep.questions.micro_batches import (
-    Posed,
+    PosedStep,
     Sizes,
     divide_samples,
     pose_piped,
 )
-from sweep.questions.timed_graph import Asked, choose_graph
+from sweep.questions.timed_graph import TimedGraph, choose_graph
 
 Row = dict[str, Any]
 MOST_SECONDS = 7 * 24 * 3600.0
-# Within what a solver can tell, a plan whose time is its bound is proven.
+# A plan this near to its bound is proven: solvers are no more precise.
 PROVEN = 1e-6
 
 
@@ -42,14 +42,14 @@ def place(
     time_limit: float = 60.0,
     tell: Tell = lambda best, bound: None,
 ) -> Row:
-    """The best placement that is met in `time_limit` seconds, with its step's time and its proof.
+    """The best placement found in `time_limit` seconds, with its step's time and its proof.
 
     what: a model of the catalogue, or a file of one, with a batch; or a graph's name or file.
-    micro_batches: into how many the step is divided, or the samples of each; their steps overlap.
+    micro_batches: their number, or the samples of each; their steps overlap.
     Keys: step_time, forward_time, backward_time, serial_time [s]; speedup; gap, the part of the
     step that a better placement could save at most; bounds [s]; memory [B] by device; operators and
-    messages, a row each and micro-batch. `feasible` is False where memory is proven not to do, with
-    the fewest devices that would.
+    messages, a row each and micro-batch. `feasible` is False where the memory is proven too small,
+    with the fewest devices that are enough.
     InputError: bad input, an operator that no device has room for. RunError: out of time without
     any placement that fits.
     """
@@ -57,7 +57,7 @@ def place(
     machine = find("system", system, Path())
     links = link_devices(machine, devices)
 
-    def ask(samples: int | None) -> Asked:
+    def ask(samples: int | None) -> TimedGraph:
         return choose_graph(what, machine, system, samples, dataset, optimizer)
 
     asked = ask(batch)
@@ -84,7 +84,7 @@ def place(
 
 
 def _expect_limit(limit: float) -> None:
-    """InputError: no time to solve anything in."""
+    """InputError: a time limit out of bounds."""
     if not 0 < limit <= MOST_SECONDS:
         raise InputError(
             f"expected seconds, more than 0 and at most {MOST_SECONDS:,.0f}, got {shorten(limit)}",
@@ -109,7 +109,7 @@ def _expect_problem(graph: Graph, problem: Problem) -> None:
 
 
 def _explain_failure(problem: Problem, answer: Answer, limit: float) -> Row:
-    """That memory does not do, and what would. RunError: neither is known."""
+    """The fewest devices that are enough. RunError: not known whether any placement fits."""
     if not answer.impossible:
         reason = "interrupted" if answer.interrupted else f"out of time after {limit:g} s"
         raise RunError(
@@ -125,7 +125,7 @@ def _count_within(problem: Problem, limit: float) -> int | None:
     return count_devices(problem, lambda: end - time.monotonic())
 
 
-def _describe(whole: Graph, posed: Posed, links: Links, answer: Answer) -> Row:
+def _describe(whole: Graph, posed: PosedStep, links: Links, answer: Answer) -> Row:
     """The plan and its proof as plain data; whole: the graph of a step at once."""
     plan, graph, problem = answer.plan, posed.graph, posed.piped.unrolled
     assert plan is not None
@@ -152,7 +152,7 @@ def _describe(whole: Graph, posed: Posed, links: Links, answer: Answer) -> Row:
         "memory": posed.piped.whole.measure_memory(plan.placement).tolist(),
         "room": posed.piped.whole.room,
         "fits_one": posed.piped.whole.fits((0,) * len(whole)),
-        "sent_bytes": math.fsum(each["bytes"] for each in messages),
+        "sent_bytes": math.fsum(message["bytes"] for message in messages),
         "busiest_link": _find_busiest(messages, plan.time),
         "operators": operators,
         "messages": messages,
@@ -167,7 +167,7 @@ def _list_operators(
     lengths: list[float],
     size: int,
 ) -> Iterable[Row]:
-    """A row an operator: where it runs, and when, from the beginning of the step [s].
+    """A row per operator: where it runs, and when, from the beginning of the step [s].
 
     size: operators of a micro-batch.
     """
@@ -193,12 +193,12 @@ def _list_messages(
     """A row for each tensor and device that it is sent to, and for its gradient on its way back."""
     for number, tensor in enumerate(graph.tensors):
         here = placement[tensor.maker]
-        for there in sorted({placement[each] for each in tensor.takers} - {here}):
-            takers = [each for each in tensor.takers if placement[each] == there]
+        for there in sorted({placement[taker] for taker in tensor.takers} - {here}):
+            takers = [taker for taker in tensor.takers if placement[taker] == there]
             delay = float(problem.delays[number, here, there])
             made = operators[tensor.maker]["forward_end"]
             # Gradients of several takers are added where they are, and sent once.
-            added = max(operators[each]["backward_end"] for each in takers)
+            added = max(operators[taker]["backward_end"] for taker in takers)
             for name, sent, (begin, end) in (
                 ("forward", made, (here, there)),
                 ("backward", added, (there, here)),
@@ -220,7 +220,7 @@ def _find_busiest(messages: list[Row], step_time: float) -> float:
     Messages are timed as if each had its link for itself; more than 1 is more than a link can do.
     """
     busy: dict[tuple[int, int], float] = {}
-    for each in messages:
-        pair = (each["from"], each["to"])
-        busy[pair] = busy.get(pair, 0.0) + each["come"] - each["sent"]
+    for message in messages:
+        pair = (message["from"], message["to"])
+        busy[pair] = busy.get(pair, 0.0) + message["come"] - message["sent"]
     return max(busy.values(), default=0.0) / step_time

@@ -11,11 +11,11 @@ from kernels.case import Case
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case, settle_choices
 from kernels.terms import TERMS
-from sweep.answers.case_numbers import parameters
-from sweep.answers.fits import find_smallest_group
-from sweep.answers.intervals import list_intervals
-from sweep.answers.memory_parts import list_memory_parts
 from sweep.answers.numbers import finite, number
+from sweep.cases.case_numbers import parameters
+from sweep.cases.fits import find_smallest_group
+from sweep.cases.intervals import list_intervals
+from sweep.cases.memory_parts import list_memory_parts
 from sweep.cells.configuration import ONLY, Configuration, expect_mapping
 from sweep.cells.design_space import has_several, make_product
 from sweep.cells.memory_cube import compute_cells
@@ -71,8 +71,8 @@ def predict(
     if any(_is_several(name, value) for name, value in {**fixed, **named}.items()):
         grid = make_product(named, fixed, expect_mapping(settings, "settings"))
         return compute_cells(grid)
-    asked = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
-    return answer_grid(asked.grid())
+    wanted = Configuration(model, strategy, pe, batch, system, dataset, parameters, settings)
+    return answer_grid(wanted.grid())
 
 
 def _is_several(name: str, value: object) -> bool:
@@ -81,18 +81,17 @@ def _is_several(name: str, value: object) -> bool:
 
 
 def answer_grid(grid: Grid) -> dict[str, Any]:
-    """The answer for the one configuration of `grid`, and the smallest group that would do."""
+    """The answer for the one configuration of `grid`, with the smallest group that would do."""
     return predict_grid(grid) | {"smallest_group": find_smallest_group(grid, ONLY)}
 
 
 def predict_grid(grid: Grid) -> dict[str, Any]:
-    """The answer for the one configuration of `grid`, and for no other group."""
+    """The answer for the one configuration of `grid`, without other groups."""
     return describe_case(grid, choose_case(grid))
 
 
 def choose_case(grid: Grid) -> Case | None:
-    """The case of the one configuration of `grid`, of `group=best` and `segments=best` that of
-    what was chosen.
+    """The case of the one configuration of `grid`, with the choices of `best` settled.
 
     None where the samples do not fit the model.
     """
@@ -103,19 +102,19 @@ def choose_case(grid: Grid) -> Case | None:
 
 def describe_case(grid: Grid, case: Case | None) -> dict[str, Any]:
     """The answer for the case that `choose_case` gave of `grid`."""
-    asked = {
+    place = {
         **{dim: labels[0] for dim, labels in grid.labels.items()},
         "pe": int(grid.axes["pe"][0]),
     }
     if case is None:
-        return asked | _describe_misfit() | tell_basis(grid)
-    # Of `group=best` the chosen size is evaluated once more, alone: the program that evaluates all
-    # choices at once may round the last bit otherwise, and the answer is to be that of `group=N`.
-    return asked | _describe(grid, case, answer_case(case))
+        return place | _describe_misfit() | describe_basis(grid)
+    # The size that `group=best` chose is evaluated alone: a program of all choices may round the
+    # last bit differently, and the answer is to be that of `group=N`.
+    return place | _describe(grid, case, answer_case(case))
 
 
 def _describe_misfit() -> dict[str, Any]:
-    """What is known of samples that do not fit the model."""
+    """The answer for samples that do not fit the model."""
     nothing = dict.fromkeys(
         (
             *("replicas", "group", "segments", "batch", "global_batch"),
@@ -163,7 +162,7 @@ def _describe(grid: Grid, case: Case, answer: Answer) -> dict[str, Any]:
         **list_memory_parts(grid, case),
         "feasible": not flags & FORBIDS,
         "limit": name_limits(flags),
-        **tell_basis(grid),
+        **describe_basis(grid),
         "terms": {name: finite(number(getattr(answer.terms, name))) for name in TERMS},
         "parameters": parameters(case),
         **list_intervals(grid, answer),
@@ -178,9 +177,9 @@ def _describe_training(answer: Answer) -> dict[str, float | None]:
     return {"epochs": finite(epochs), "train_time": finite(epochs * number(answer.epoch_time))}
 
 
-def tell_basis(grid: Grid) -> dict[str, Any]:
-    """What an answer rests on: the oracle, precision and software, and where times of layers come
-    from; `notes`: what files state and the oracle does not use, and other oddities.
+def describe_basis(grid: Grid) -> dict[str, Any]:
+    """The basis of an answer: the oracle, precision and software, and the source of layers' times;
+    `notes`: keys of files that the oracle does not use, and other oddities.
     """
     workload = grid.workload(*ONLY[:3])
     measured = workload is not None and workload.seconds is not None
@@ -201,7 +200,7 @@ def _name_convergence(grid: Grid) -> str:
     law = grid.convergences.get((model, dataset))
     if law is not None:
         batches = f"B = {law.smallest:,} to {law.largest:,}" if law.points else "a stated law"
-        return f"{law.target}, {batches}" + "".join(f"; {each}" for each in law.source)
+        return f"{law.target}, {batches}" + "".join(f"; {source}" for source in law.source)
     if find_convergence(model, dataset) is None:
         return f"none: {explain_missing(model, dataset)}"
     return "none: not asked for, though epochs were measured: convergence auto takes them"
@@ -216,7 +215,7 @@ def _name_profile(grid: Grid, workload: Workload | None) -> str:
         return f"the times of {model.name}"  # of one PE, whatever the batch: Table III
     if grid.spec.times == "roofline":
         return "none: times are of the roofline"
-    taken = sorted({str(each.precision) for each in model.profiles_on(system.pe.device)})
-    if taken:
-        return f"none: it was taken in {', '.join(taken)}, the system is in {system.precision}"
+    measured = sorted({str(profile.precision) for profile in model.profiles_on(system.pe.device)})
+    if measured:
+        return f"none: measured in {', '.join(measured)}, and the system is in {system.precision}"
     return f"none: {model.name} was not measured on {system.pe.device or system.name}"

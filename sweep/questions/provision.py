@@ -14,16 +14,16 @@ from grids.reading.units import parse_quantity
 from kernels.flags import FORBIDS
 from kernels.oracle import Answer, answer_case
 from kernels.outputs import compute_outputs
-from sweep.answers.degrees import list_degrees
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.objectives import Aim, Price, count_hours
 from sweep.answers.reasons import write_commonest
-from sweep.answers.row_cases import build_row_case
 from sweep.answers.system_settings import add_software
+from sweep.cases.degrees import list_degrees
+from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
-from sweep.cells.space import Space, list_given, open_space, write_axis
+from sweep.cells.space import Space, list_given, open_space, take_cell, write_cell
 
 Row = dict[str, Any]
 
@@ -134,7 +134,7 @@ class Trainings:
     def list_met(self) -> NDArray[np.bool_]:
         """Whether some cell with each PE count meets the deadline."""
         meets = self.bounds <= self.goal.seconds
-        return meets.reshape(len(meets), -1).any(axis=1)
+        return np.asarray(meets.reshape(len(meets), -1).any(axis=1))
 
     def find_first(self) -> tuple[int, ...]:
         """The quickest cell of the fewest PEs that meet it."""
@@ -174,10 +174,7 @@ def _find_fewest(space: Space, index: Index, goal: Deadline, aim: Aim) -> Row:
 def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -> Row:
     """The quickest cell of the fewest PEs: what it is, its time and cost, and how sure that is."""
     at = trainings.find_first()
-    cell = {
-        name: write_axis(name, values[n])
-        for (name, values), n in zip(trainings.axes.items(), at, strict=True)
-    }
+    cell = write_cell(take_cell(trainings.axes, at))
     labels = space.name(index)
     degrees = list_degrees(space.grid, labels | cell)
     seconds = float(trainings.times[at])
@@ -216,5 +213,5 @@ def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -
             "holds",
         )
     )
-    given = {name: write_axis(name, space.axes[name][0]) for name in list_given(space.axes)}
+    given = write_cell({name: space.axes[name][0] for name in list_given(space.axes)})
     return space.name(index) | nothing | given | {"reason": trainings.explain_miss()}

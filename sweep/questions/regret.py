@@ -1,4 +1,4 @@
-"""Regret: the strategy that loses least where one does not know on what machine it will run."""
+"""Regret: the strategy that loses least when the machine is not known."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -42,15 +42,15 @@ def regret(
     """The strategies of each place, that with the least worst-case loss first, as plain data.
 
     `cube` is a Dataset or the place of a store. A place is a model, a data set, a system and a
-    value of each machine's parameter that is an axis, but for `over`. A strategy's loss on a
-    system, or at a value of another axis (`over`), is by what part its best configuration there
-    takes longer than the best of all strategies there. Over `draws`, of what is not known of the
-    machine, its best configuration is the same throughout: it is chosen before one knows. A row:
-    rank, the labels, worst_loss, worst_at (the system, the value, or what of a draw slows it most),
-    mean_loss; of a strategy that is somewhere not feasible, no rank and no loss, and
-    `infeasible_at`: where.
+    value of each machine's parameter that is an axis, except for `over`. A strategy's loss on a
+    system, or at a value of another axis (`over`), is its best configuration's excess over the best
+    of all strategies there, as a fraction. Over `draws` of what is not known of the machine, its
+    best configuration is the same throughout: it is chosen beforehand. A row: rank, the labels,
+    worst_loss, worst_at (the system, the value, or the parameters of a draw that slow it most),
+    mean_loss; a strategy that is infeasible somewhere has no rank and no loss, and `infeasible_at`:
+    where.
 
-    From summaries where the store keeps them; draws take the oracle, and a cube of the machine's.
+    From summaries where the store keeps them; draws need the oracle, and a cube of the machine's.
     InputError: an unknown axis, or one over which every strategy chooses.
     """
     expect_objective(objective)
@@ -67,7 +67,7 @@ def _check_axis(lines: Lines, over: str) -> None:
     known = [dim for dim in lines.coordinates if dim not in ("model", "dataset", "strategy")]
     if over not in known:
         raise InputError(
-            f"expected an axis of what one does not choose, or {DRAWS!r}, got {shorten(over)}",
+            f"expected an axis that strategies do not choose, or {DRAWS!r}, got {shorten(over)}",
             where="over",
             advice=suggest_name(over, [*known, DRAWS]),
         )
@@ -106,7 +106,7 @@ def rank_losses(
     times: NDArray[np.float64],
 ) -> list[Row]:
     """The rows of one place; times [strategy, scenario], infinite where nothing is feasible."""
-    # A scenario in which nothing is feasible tells no strategies apart, unless all are such.
+    # A scenario in which nothing is feasible compares no strategies, unless all are such.
     possible = np.isfinite(times).any(axis=0)
     if possible.any():
         times, scenarios = times[:, possible], scenarios[possible]
@@ -115,14 +115,14 @@ def rank_losses(
         losses = times
     rows = []
     for strategy, loss in zip(strategies, losses, strict=True):
-        infeasible = [_plain(each) for each in scenarios[np.isinf(loss)]]
+        infeasible = [_plain(scenario) for scenario in scenarios[np.isinf(loss)]]
         worst = int(loss.argmax())
         rows.append(
             {
                 **labels,
                 "strategy": str(strategy),
                 "worst_loss": None if infeasible else float(loss[worst]),
-                # Whoever is the best throughout loses nowhere.
+                # The best throughout loses nowhere.
                 "worst_at": None if infeasible or not loss[worst] else _plain(scenarios[worst]),
                 "mean_loss": None if infeasible else float(loss.mean()),
                 "infeasible_at": infeasible,
@@ -136,7 +136,7 @@ def rank_losses(
 
 
 def _plain(value: Any) -> Any:
-    """A number or a text of Python's own."""
+    """The value as a Python number or text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
@@ -145,7 +145,7 @@ def _regret_draws(source: Any, selection: Selection | None, objective: Objective
     grid = read_machine_grid(source)
     if grid is None:
         raise InputError(
-            "only the machine oracle knows how unsure it is",
+            "only the machine oracle has draws",
             where="over",
             advice="sweep with 'oracle: machine', or ask over 'system'",
         )
@@ -155,24 +155,24 @@ def _regret_draws(source: Any, selection: Selection | None, objective: Objective
     for row in ranked:
         places.setdefault(tuple(row[dim] for dim in (*PLACE, *given)), []).append(row)
     rows: list[Row] = []
-    for place, own in places.items():
-        if any(row["feasible"] for row in own):
+    for place, rivals in places.items():
+        if any(row["feasible"] for row in rivals):
             labels = dict(zip((*PLACE, *given), place, strict=True))
-            rows += _rank_draws(grid, labels, own, objective)
+            rows += _rank_draws(grid, labels, rivals, objective)
     return rows
 
 
 def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective) -> list[Row]:
     """The rows of one place, of the strategies' best configurations."""
-    from sweep.answers.probability import draw_seconds  # late: JAX comes with it
+    from sweep.cases.probability import draw_seconds  # late: JAX comes with it
     from sweep.questions.scenarios import describe_draw
 
     drawn = [draw_seconds(grid, row, objective) if row["feasible"] else None for row in rows]
-    count = next(len(each) for each in drawn if each is not None)
-    times = np.array([np.full(count, np.inf) if each is None else each for each in drawn])
+    count = next(len(times) for times in drawn if times is not None)
+    table = np.array([np.full(count, np.inf) if times is None else times for times in drawn])
     strategies = np.array([row["strategy"] for row in rows], object)
-    ranked = rank_losses(labels, strategies, np.arange(count), times)
-    fastest = [rows[at] for at in times.argmin(axis=0)]
+    ranked = rank_losses(labels, strategies, np.arange(count), table)
+    fastest = [rows[at] for at in table.argmin(axis=0)]
     by_label = {row["strategy"]: row for row in rows}
 
     def describe(row: Row) -> str | None:
@@ -181,7 +181,7 @@ def _rank_draws(grid: "Grid", labels: Row, rows: list[Row], objective: Objective
             return None
         return describe_draw(grid, by_label[row["strategy"]], fastest[draw], draw)
 
-    # A strategy that does not fit fits in no draw: the numbers of all of them tell nothing.
+    # A strategy that does not fit fits in no draw: their numbers would say nothing.
     return [
         {
             **row,

@@ -1,4 +1,4 @@
-"""Scenarios: what is particular about one draw of what is not known of a machine, in words."""
+"""Scenarios: the particular parameters of one draw of an uncertain machine, in words."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -14,13 +14,13 @@ from kernels.case import Case
 from kernels.draws import Uncertainty
 from kernels.software import Software
 from sweep.answers.numbers import number
-from sweep.answers.probability import draw_sample_times
-from sweep.answers.row_cases import build_row_case
+from sweep.cases.probability import draw_sample_times
+from sweep.cases.row_cases import build_row_case
 
 Row = Mapping[str, Any]
 
 NAMES = tuple(field.name for field in fields(Software))
-# Parameters that a scenario names, and the least effect of the second, in parts of the first's.
+# Parameters that a scenario names, and the least effect of the second as a fraction of the first's.
 MOST, LEAST = 2, 0.25
 
 
@@ -30,12 +30,12 @@ def describe_draw(grid: Grid, row: Row, other: Row, draw: int) -> str:
     Each is moved to its value in the draw by itself, all others as expected. row, other: rows of
     `best`.
     """
-    case, rival = (build_row_case(grid.ask_intervals(), each) for each in (row, other))
+    case, rival = (build_row_case(grid.ask_intervals(), pick) for pick in (row, other))
     effects = _move_one_by_one(case, draw) - _move_one_by_one(rival, draw)
     effects = effects[:-1] - effects[-1]
     order = np.argsort(-effects)[:MOST]
-    told = [at for at in order if effects[at] > LEAST * effects[order[0]]]
-    return ", ".join(_write_parameter(case, at, draw) for at in told) or "as expected"
+    named = [at for at in order if effects[at] > LEAST * effects[order[0]]]
+    return ", ".join(_write_parameter(case, at, draw) for at in named) or "as expected"
 
 
 def _move_one_by_one(case: Case, draw: int) -> NDArray[np.float64]:
@@ -70,7 +70,7 @@ def _write_parameter(case: Case, at: int, draw: int) -> str:
     name = NAMES[at]
     factor = float(np.ravel(getattr(drawn.factors, name)[draw])[0])
     expected = number(getattr(case.software, name))
-    values = (_write(name, each) for each in (expected * factor, expected))
+    values = (_write(name, value) for value in (expected * factor, expected))
     return "{} {} (expected {})".format(name, *values)
 
 

@@ -1,8 +1,8 @@
 """Sensitivity: which upgrade pays, by derivatives of the oracle itself.
 
-An elasticity is d log T / d log x, exact by automatic differentiation through both stages: 0.3 is
-0.3 % more time for 1 % more of x. Choices (groups, segments, stages, algorithms) stay as they are:
-at a kink between two of them the derivative is that of the side that was chosen.
+An elasticity is d log T / d log x, exact by automatic differentiation through both stages: 0.3
+means 0.3 % more time for 1 % more of x. Choices (groups, segments, stages, algorithms) stay as they
+are: at a kink between two of them the derivative is that of the side that was chosen.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,21 +25,21 @@ from kernels.namespace import xp
 from kernels.oracle import answer_case
 from kernels.places import scale_parameters
 from kernels.points import Points, evaluate_points
-from sweep.answers.case_numbers import UPGRADABLE, read_value
-from sweep.answers.degrees import list_degrees
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
-from sweep.answers.row_cases import build_row_case
 from sweep.answers.system_settings import add_software
+from sweep.cases.case_numbers import UPGRADABLE, read_value
+from sweep.cases.degrees import list_degrees
+from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
-from sweep.cells.space import Space, open_space, write_axis
+from sweep.cells.space import Space, open_space, write_cell
 
 Row = dict[str, Any]
 
 # Cells of a strategy that are differentiated one by one.
 MOST_CELLS = 256
-# What an upgrade makes of a parameter: less of a time, more of a rate.
+# An upgrade halves a time, or doubles a rate.
 HALF, DOUBLE = 0.5, 2.0
 # Elasticities below it are rounding.
 NOTHING = 1e-12
@@ -50,11 +50,11 @@ def list_sensitivities(
 ) -> list[Row]:
     """A row for each allowed cell of the slice and each parameter that its time depends on.
 
-    Columns: labels and axes, parameter, `value` in SI units (of several levels the first),
-    `elasticity` d log T / d log x of the time T of an epoch, and what an upgrade would change:
+    Keys: labels and axes, parameter, `value` in SI units (the first of several levels),
+    `elasticity` d log T / d log x of the time T of an epoch, and the effect of an upgrade:
     `upgrade`, halved where less is better, else doubled, and `change` of the time, (T' - T) / T;
-    None where it cannot be so much, as of an efficiency of 0.9. The largest gain comes first in
-    each cell. InputError: more than 256 cells a strategy.
+    None where the value would be out of bounds, as of an efficiency of 0.9. The largest gain comes
+    first in each cell. InputError: more than 256 cells per strategy.
     """
     space = open_space(cube, selection, max_global_batch)
     space.expect_few(MOST_CELLS)
@@ -71,9 +71,9 @@ sensitivity = tabulate("sensitivity", list_sensitivities)
 
 
 def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[Row]:
-    """The rows of one cell, none of one that is forbidden."""
-    told = space.name(index) | {name: write_axis(name, each) for name, each in cell.items()}
-    case, division = build_stages(space.grid, index, told)
+    """The rows of one cell, none of a forbidden one."""
+    place = space.name(index) | write_cell(cell)
+    case, division = build_stages(space.grid, index, place)
     if int(number(answer_case(case).limit)) & FORBIDS:
         return
     elasticities = find_elasticities(case, division)
@@ -85,14 +85,14 @@ def _list_rows(space: Space, index: Index, cell: dict[str, float]) -> Iterator[R
             **_try_upgrade(case, division, name, HALF if elasticity > 0 else DOUBLE),
         }
         for name, elasticity in elasticities.items()
-        # Of an oracle that does not know it nothing can be set.
+        # A parameter of the other oracle cannot be set.
         if abs(elasticity) > NOTHING and PARAMETERS[name].oracle in (None, space.grid.spec.oracle)
     ]
-    yield from (told | row for row in sorted(rows, key=lambda row: row["change"] or 0.0))
+    yield from (place | row for row in sorted(rows, key=lambda row: row["change"] or 0.0))
 
 
 def _try_upgrade(case: Case, division: Division, name: str, factor: float) -> Row:
-    """What half, or twice, a parameter changes; None where it cannot be so much."""
+    """The effect of halving, or doubling, a parameter; None where that is out of bounds."""
     parameter, value = PARAMETERS[name], factor * read_value(case, name)
     if not parameter.low <= value <= parameter.high:
         return {"upgrade": None, "change": None}
@@ -101,7 +101,7 @@ def _try_upgrade(case: Case, division: Division, name: str, factor: float) -> Ro
 
 
 def build_stages(grid: Grid, index: Index, row: Row) -> tuple[Case, Division]:
-    """The one cell of a row as both stages take it, of `best` what was chosen."""
+    """The one cell of a row as both stages take it, with the choices of `best` settled."""
     chosen = list_degrees(grid, row)
     case = build_row_case(grid, row | chosen)
     strategy = grid.strategies[index[3]].settle(
@@ -118,17 +118,17 @@ def find_elasticities(case: Case, division: Division) -> dict[str, float]:
     """d log T / d log x of every continuous parameter, at one cell."""
     slopes = fetch(_differentiate(case, division))
     finite = {name: float(slopes[name]) for name in UPGRADABLE if np.isfinite(slopes[name])}
-    # Of what is 0, or without bounds, no percentage is any change.
+    # A percentage of 0, or of infinity, is no change.
     return {
         name: slope for name, slope in finite.items() if 0 < abs(read_value(case, name)) < np.inf
     }
 
 
 def find_change(case: Case, division: Division, factors: dict[str, float]) -> float:
-    """What multiplying parameters changes of the time, (T' - T) / T."""
+    """The change of the time by factors of parameters, (T' - T) / T."""
     nothing = dict.fromkeys(UPGRADABLE, 1.0)
     before, after = (
-        float(_find_log_time(case, division, each)) for each in (nothing, nothing | factors)
+        float(_find_log_time(case, division, by)) for by in (nothing, nothing | factors)
     )
     return float(np.expm1(after - before))
 

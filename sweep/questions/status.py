@@ -1,4 +1,4 @@
-"""Status: how much of a cube is done, and whether it is what was written."""
+"""Status: how much of a cube is done, and whether its files are intact."""
 
 from dataclasses import asdict
 from os import scandir
@@ -22,20 +22,20 @@ def read_status(url: str) -> dict[str, Any]:
 
 
 def count_blocks(url: str) -> tuple[int, int]:
-    """How many blocks of the cube at `url` are done, and how many there are."""
+    """The number of finished blocks of the cube at `url`, and of all its blocks."""
     cube = open_cube(url)
     return int(cube.read_done().sum()), cube.plan.blocks
 
 
 def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
-    """The status after all that is done was read and checked, and what of it is damaged.
+    """The status after all finished blocks were read and checked, with the damaged files.
 
-    Of damaged blocks the marks are cleared; `left` says why, where that could not be.
+    The marks of damaged blocks are cleared; `left` says why, where that was impossible.
     """
     from sweep.engine.verify import verify
 
     verdict = verify(url, progress)
-    damaged = [asdict(each) for each in verdict.damaged]
+    damaged = [asdict(file) for file in verdict.damaged]
     return _make_status(open_cube(url), verdict.whole, 0) | {
         "damaged": damaged,
         "left": verdict.left,
@@ -43,19 +43,19 @@ def verify_status(url: str, progress: Progress = silent) -> dict[str, Any]:
 
 
 def _count_missing(cube: Cube, done: NDArray[np.bool_]) -> int:
-    """How many summaries finished blocks lack, as a listing of a local folder tells.
+    """The number of summaries that finished blocks lack, by a listing of a local folder.
 
     0 on an object store, where nothing is listed.
     """
     if is_remote(cube.url):
         return 0
-    # One listing of one folder, and no request a block: of 1.5 million blocks `status` took 3.0 s
-    # on a loaded machine (CHANGELOG, 0.2.0).
+    # One listing of one folder, and no request per block: with 1.5 million blocks `status` took
+    # 3.0 s on a loaded machine (CHANGELOG, 0.2.0).
     with scandir(Path(cube.url, SUMMARY)) as files:
-        present = sum(each.name[-1].isdigit() for each in files)  # neither metadata nor halves
+        present = sum(file.name[-1].isdigit() for file in files)  # neither metadata nor halves
     if present >= done.sum():
         return 0
-    # Blocks of pairs that do not fit are done without a file: they are counted out.
+    # Blocks of pairs that do not fit are done without a file, and not counted.
     of_pairs = done.reshape(*cube.plan.grid[:2], -1).sum(axis=2)
     return int(sum(of_pairs[pair] for pair in cube.grid.fitting)) - present
 

@@ -1,4 +1,4 @@
-"""The graph that a question is about: a graph's own, or of a model with the oracle's times."""
+"""The graph to be placed: a measured one, or a model's with the oracle's times."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,11 +16,11 @@ from grids.reading.errors import InputError, shorten, suggest_name
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A graph, and what its devices have for it.
+class TimedGraph:
+    """A graph, and the room of its devices.
 
     room [B]: of a device, without what is reserved; states: bytes that stay for each byte of
-    weights; times: whose word they are, "measured" or "oracle".
+    weights; times: their source, "measured" or "oracle".
     """
 
     graph: Graph
@@ -36,15 +36,15 @@ def choose_graph(
     batch: int | None,
     dataset: str | None,
     optimizer: Optimizer,
-) -> Asked:
-    """The graph of a name or a file; of a model, with the oracle's times of its layers.
+) -> TimedGraph:
+    """The graph of a name or a file; a model's has the oracle's times of its layers.
 
     InputError: neither a graph nor a model; a batch where the graph has its own, or none where a
     model needs one.
     """
     graph = find_graph(what, Path())
     if graph is None:
-        _expect_model(what)
+        expect_graph(what)
         return _ask_oracle(what, reference, batch, dataset, optimizer)
     for key, value in (("batch", batch), ("dataset", dataset)):
         if value is not None:
@@ -59,10 +59,10 @@ def choose_graph(
     assert prior is not None
     room = system.pe.memory_capacity - prior.median[system.precision]
     states = precision.count_state_bytes(optimizer) / precision.item
-    return Asked(graph, room, states, "measured")
+    return TimedGraph(graph, room, states, "measured")
 
 
-def _expect_model(what: str) -> None:
+def expect_graph(what: str) -> None:
     """InputError: a name that is neither a graph's nor a model's."""
     known = (*list_graphs(), *list_names("model"))
     if Path(what).suffix or "/" in what or what in known:
@@ -75,7 +75,7 @@ def _expect_model(what: str) -> None:
 
 def _ask_oracle(
     model: str, system: str, batch: int | None, dataset: str | None, optimizer: Optimizer
-) -> Asked:
+) -> TimedGraph:
     """The graph of a model's layers, with their times for one batch on one device."""
     from grids.graphs.from_models import make_graph
     from kernels.formulas import time_layers
@@ -95,14 +95,14 @@ def _ask_oracle(
     times = time_layers(groups.layers, groups.pe, groups.delta, groups.options)
     count = len(groups.table)
     forward, backward, fixed = (
-        np.broadcast_to(np.asarray(each), np.shape(times.forward)).reshape(count)
-        for each in (times.forward, times.backward, times.fixed)
+        np.broadcast_to(np.asarray(part), np.shape(times.forward)).reshape(count)
+        for part in (times.forward, times.backward, times.fixed)
     )
     item = float(np.asarray(groups.delta).item())
     graph = make_graph(
         grid.labels["model"][0],
         groups.table,
-        # What a pass takes whatever the batch: a third of it forward, as of all that a layer does.
+        # A third of the fixed time of a pass is forward, as of all work of a layer.
         batch * forward + fixed / 3,
         batch * backward + 2 * fixed / 3,
         batch=batch,
@@ -112,11 +112,11 @@ def _ask_oracle(
         np.asarray(groups.pe.reserved).item()
     )
     states, alone = (
-        float(np.asarray(each).item()) for each in (groups.state_bytes, groups.weight_bytes)
+        float(np.asarray(size).item()) for size in (groups.state_bytes, groups.weight_bytes)
     )
     if groups.table.sparse:
         graph = _hold_touched_rows(graph, groups.table, batch * item, (states, alone))
-    return Asked(graph, room, states / item, "oracle")
+    return TimedGraph(graph, room, states / item, "oracle")
 
 
 def _hold_touched_rows(
@@ -132,7 +132,7 @@ def _hold_touched_rows(
     touched = np.minimum(whole, item * table.drawn + sample * table.looked_up)
     counted = (alone * whole + (states - alone) * touched) / states
     operators = (
-        replace(each, weights=float(counted[n])) if table.looked_up[n] else each
-        for n, each in enumerate(graph.operators)
+        replace(operator, weights=float(counted[n])) if table.looked_up[n] else operator
+        for n, operator in enumerate(graph.operators)
     )
     return replace(graph, operators=tuple(operators))

@@ -34,15 +34,15 @@ def write_card(path: Path, facts: Mapping[str, Any], columns: Sequence[Column]) 
     header = yaml.safe_dump(_make_header(facts), sort_keys=False, allow_unicode=True)
     parts = (
         f"---\n{header}---",
-        _tell_origin(facts),
-        _tell_splits(facts),
-        _tell_columns(facts, columns),
+        _write_origin(facts),
+        _write_splits(facts),
+        _write_columns(facts, columns),
     )
     path.write_text("\n\n".join(parts) + "\n")
 
 
 def _make_header(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What `datasets` reads: a configuration for each split, whose sides are folders."""
+    """The header that `datasets` reads: a configuration for each split, its sides as folders."""
     size = next((words for most, words in SIZES if facts["rows"] < most), "n>1B")
     every = {"config_name": "default", "data_files": "data/*/*.parquet", "default": True}
     return {
@@ -63,7 +63,7 @@ def _configure(split: str, sides: Mapping[str, int]) -> dict[str, Any]:
     return {"config_name": split, "data_files": files}
 
 
-def _tell_origin(facts: Mapping[str, Any]) -> str:
+def _write_origin(facts: Mapping[str, Any]) -> str:
     left = f", without {', '.join(facts['leave_out'])} ones" if facts["leave_out"] else ""
     constants = ", ".join(f"`{name}`" for name in facts["constants"]) or "none"
     inputs = ", ".join(f"`{name}`" for name in facts["inputs"]) or "none"
@@ -75,7 +75,7 @@ training takes and how much memory it needs, and no measurements. A slice is one
 strategy. Shares of the slices: near limits {facts["near_limits"]:g}, near crossovers of strategies
 {facts["near_crossovers"]:g}.
 
-Rows that are forbidden are there, told by `feasible` and `limit_names`; those that are no
+Forbidden rows are there, marked by `feasible` and `limit_names`; those that are no
 configuration at all (`defined` is false) have null targets. Gradients in: {inputs}; null
 where the target is 0 or not defined. Where `near_kink` is true they are one-sided.
 
@@ -85,43 +85,43 @@ The whole spec, with models and machines spelled out, is in `dataset.json` and i
 each file (`paradl_spec`)."""
 
 
-def _tell_splits(facts: Mapping[str, Any]) -> str:
+def _write_splits(facts: Mapping[str, Any]) -> str:
     lines = ["## Splits", "", "| split | train | test | tested |", "|---|---|---|---|"]
-    for name, each in facts["splits"].items():
+    for name, split in facts["splits"].items():
         sides = facts["sides"][name]
         lines.append(
-            f"| {name} | {sides[TRAIN]:,} | {sides[TEST]:,} | {_tell_tested(name, each)} |"
+            f"| {name} | {sides[TRAIN]:,} | {sides[TEST]:,} | {_write_tested(name, split)} |"
         )
     lines += [f"\nNo split `{name}`: {why}." for name, why in facts["missing_splits"].items()]
     lines += ["", "Each is a column and a set of folders; `paradl leakage` checks them."]
     return "\n".join(lines)
 
 
-def _tell_tested(name: str, split: Mapping[str, Any]) -> str:
+def _write_tested(name: str, split: Mapping[str, Any]) -> str:
     if split["tested"] is not None:
-        return ", ".join(f"`{each}`" for each in split["tested"])
+        return ", ".join(f"`{label}`" for label in split["tested"])
     if split["trained_to"] is not None:
         return f"{'PE counts' if name == 'scale' else 'batches'} above {split['trained_to']:g}"
     return "problems (all but strategy and batch), by their hash"
 
 
-def _tell_columns(facts: Mapping[str, Any], columns: Sequence[Column]) -> str:
+def _write_columns(facts: Mapping[str, Any], columns: Sequence[Column]) -> str:
     blocks = ["## Columns"]
     for role in ROLES:
-        some = [each for each in columns if each.role == role]
-        if some:
-            rows = [_tell_column(facts, each) for each in some]
+        listed = [column for column in columns if column.role == role]
+        if listed:
+            rows = [_write_column(facts, column) for column in listed]
             head = ["| column | units | range | meaning |", "|---|---|---|---|"]
             blocks.append("\n".join([f"### {WORDS[role]}", "", *head, *rows]))
     return "\n\n".join(blocks)
 
 
-def _tell_column(facts: Mapping[str, Any], column: Column) -> str:
-    cells = (f"`{column.name}`", column.units or "-", _tell_range(facts, column), column.meaning)
+def _write_column(facts: Mapping[str, Any], column: Column) -> str:
+    cells = (f"`{column.name}`", column.units or "-", _write_range(facts, column), column.meaning)
     return f"| {' | '.join(cells)} |"
 
 
-def _tell_range(facts: Mapping[str, Any], column: Column) -> str:
+def _write_range(facts: Mapping[str, Any], column: Column) -> str:
     ends = facts["ranges"].get(column.name)
     if not ends or column.kind in ("text", "flag"):
         return "-"

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from kernels.labels import EPOCH
+from kernels.labels import EPOCH, TARGETS
 from sweep.cube.variables import VARIABLES
 from sweep.samples.features import FEATURES
 from sweep.samples.splits import AXES, SPLITS
@@ -25,7 +25,7 @@ SLOPE = "elasticity"
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds. units: as CF writes them, empty for texts and flags."""
+    """A column. units: as CF writes them, empty for texts and flags."""
 
     name: str
     role: Role
@@ -42,25 +42,23 @@ LABELS = (
     Column("strategy", "label", "", "strategy", "text"),
     Column("slice", "label", "", "number of the point that all strategies are asked at", "count"),
 )
-CHOSEN = {
-    "replicas": "replicas, p1",
-    "group_size": "PEs of a group, p2",
-    "segment_count": "segments",
-}
+
+
+def _describe_output(name: str, role: Role = "target") -> Column:
+    variable = VARIABLES[name]
+    return Column(name, role, variable.units, variable.long_name, "single")
+
+
 MEANT = {
     EPOCH: Column(EPOCH, "target", "s", "time of an epoch", "single"),
-    "comp_time": Column("comp_time", "target", "s", "time computing, per epoch", "single"),
-    "comm_time": Column("comm_time", "target", "s", "time communicating, per epoch", "single"),
-    "memory": Column("memory", "target", "byte", "memory of the fullest PE", "single"),
+    **{name: _describe_output(name) for name in TARGETS},
 }
+CHOSEN = ("replicas", "group_size", "segment_count")
 ANSWERS = (
     Column("feasible", "target", "", "whether nothing forbids the configuration", "flag"),
     Column("defined", "mark", "", "whether there is such a configuration at all", "flag"),
     Column("limit_names", "answer", "", "what forbids or marks it, with ', ' between", "text"),
-    *(
-        Column(name, "answer", "1", f"{words}, as the oracle has it", "single")
-        for name, words in CHOSEN.items()
-    ),
+    *(_describe_output(name, "answer") for name in CHOSEN),
     Column("global_batch", "answer", "1", "samples an iteration", "single"),
 )
 MARKS = (
@@ -85,7 +83,10 @@ def list_columns(
     """
     return (
         *LABELS,
-        *(Column(name, "feature", each.unit, each.meaning) for name, each in FEATURES.items()),
+        *(
+            Column(name, "feature", feature.unit, feature.meaning)
+            for name, feature in FEATURES.items()
+        ),
         *MEANT.values(),
         *(_describe_output(name) for name in outputs),
         *ANSWERS,
@@ -110,19 +111,9 @@ def name_split(split: str) -> str:
     return f"split_{split}"
 
 
-def _describe_output(name: str) -> Column:
-    variable = VARIABLES[name]
-    return Column(name, "target", variable.units, variable.long_name, "single")
-
-
 def _describe_slope(target: str, parameter: str) -> Column:
-    return Column(
-        name_slope(target, parameter),
-        "gradient",
-        "1",
-        f"d log {target} / d log {parameter}",
-        "single",
-    )
+    meaning = f"d log {target} / d log {parameter}"
+    return Column(name_slope(target, parameter), "gradient", "1", meaning, "single")
 
 
 def _describe_split(name: str) -> Column:

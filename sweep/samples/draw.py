@@ -45,7 +45,7 @@ class Draw:
 
     def take(self, chosen: Integers) -> "Draw":
         """Some of the slices."""
-        values = {name: each[chosen] for name, each in self.values.items()}
+        values = {name: value[chosen] for name, value in self.values.items()}
         return replace(self, positions=self.positions[:, chosen], values=values)
 
 
@@ -69,9 +69,9 @@ def place_slices(space: Space, tables: Tables, parts: Floats) -> Draw:
     shape, drawn = tables.shape, space.drawn
     sizes = np.array(shape)[:, None]
     positions = (parts[: len(shape)] * sizes).astype(np.int64)
-    own = zip(drawn.items(), parts[len(shape) :], strict=True)
-    values = {name: read_parts(each, part) for (name, each), part in own}
-    shared = {name: each[positions[0]] for name, each in tables.machines.items()}
+    pairs = zip(drawn.items(), parts[len(shape) :], strict=True)
+    values = {name: read_parts(law, part) for (name, law), part in pairs}
+    shared = {name: column[positions[0]] for name, column in tables.machines.items()}
     return Draw(tables, positions, values | shared)
 
 

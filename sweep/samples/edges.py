@@ -71,19 +71,20 @@ class Walk:
         row = 1 + list(self.draw.tables.axes).index("pe")
         positions[row] = np.where(self.along_pe, places, positions[row])
         batch = self.batches[np.where(self.along_pe, 0, places)]
-        own = np.where(self.along_pe, self.draw.values["batch"], batch)
-        return replace(self.draw, positions=positions, values={**self.draw.values, "batch": own})
+        values = dict(self.draw.values)
+        values["batch"] = np.where(self.along_pe, values["batch"], batch)
+        return replace(self.draw, positions=positions, values=values)
 
     def look(self, places: Integers) -> tuple[Flags, Flags]:
-        """Whether each slice is beyond its edge there, and whether that can be told."""
+        """Whether each slice is beyond its edge there, and whether that is known."""
         draw = self.move(places)
         answers = [_answer(points, draw) for points in draw.tables.points]
         slices = np.arange(len(draw))
-        feasible = np.stack([is_feasible(each["limit"]) for each in answers])
-        times = np.stack([each[EPOCH] for each in answers])
+        feasible = np.stack([is_feasible(answer["limit"]) for answer in answers])
+        times = np.stack([answer[EPOCH] for answer in answers])
         first, second = (times[rival, slices] for rival in self.rivals)
-        told = ~self.crosses | (np.isfinite(first) & np.isfinite(second))
-        return np.where(self.crosses, first > second, ~feasible[self.rivals[0], slices]), told
+        known = ~self.crosses | (np.isfinite(first) & np.isfinite(second))
+        return np.where(self.crosses, first > second, ~feasible[self.rivals[0], slices]), known
 
 
 def move_to_edges(
@@ -109,7 +110,7 @@ def move_to_edges(
     places, there = _halve(walk, rng.random(len(draw)) < 0.5)
     origin[~there] = 0
     moved, at = walk.move(places), origin > 0
-    values = {name: np.where(at, moved.values[name], each) for name, each in draw.values.items()}
+    values = {name: np.where(at, moved.values[name], value) for name, value in draw.values.items()}
     positions = np.where(at, moved.positions, draw.positions)
     return replace(draw, positions=positions, values=values), np.array(ORIGINS)[origin]
 
@@ -125,8 +126,8 @@ def _halve(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
         beyond = walk.look(middle)[0] != before
         # Neighbours stay as they are: their middle is the lower one.
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    told = walk.look(low)[1] & walk.look(high)[1]
-    return np.where(inner, low, high), (before != after) & told
+    known = walk.look(low)[1] & walk.look(high)[1]
+    return np.where(inner, low, high), (before != after) & known
 
 
 def is_feasible(flags: NDArray[Any]) -> Flags:
@@ -136,7 +137,7 @@ def is_feasible(flags: NDArray[Any]) -> Flags:
 
 def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:
     answers = label_points(points, draw.rows, dict(draw.values))[0]
-    return {name: np.asarray(each) for name, each in fetch(answers).items()}
+    return {name: np.asarray(answer) for name, answer in fetch(answers).items()}
 
 
 def _list_batches(space: Space) -> Floats:

@@ -118,7 +118,7 @@ def describe_problem(grid: Grid, problem: Problem) -> dict[str, float]:
         "dataset_samples": float(grid.datasets[dataset].samples),
         "is_profiled": float(workload.seconds is not None),
         "is_calibrated": float(workload.calibrated is not None),
-        **{name: each.read(grid.systems[system]) for name, each in SYSTEM.items()},
+        **{name: feature.read(grid.systems[system]) for name, feature in SYSTEM.items()},
         **_describe_model(grid.fitting[model, dataset]),
     }
 
@@ -134,23 +134,22 @@ def describe_slices(strategy: Strategy, case: Case, draw: Draw) -> dict[str, Flo
 
 @lru_cache(maxsize=256)  # a table hashes by identity, and serves every machine and strategy
 def _describe_model(table: LayerTable) -> dict[str, float]:
-    return {name: float(each.read(table)) for name, each in MODEL.items()}
+    return {name: float(feature.read(table)) for name, feature in MODEL.items()}
 
 
 def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
     """The values of all continuous parameters, and of the outer levels, which follow them."""
-    own = draw.values
     values = {
-        name: own[name] if name in own else _take(np.asarray(value), draw)
+        name: draw.values[name] if name in draw.values else _take(np.asarray(value), draw)
         for name, value in read_parameters(case).items()
         if name in INPUTS
     }
     for name in OUTER_LINKS:
         level, field = int(name[len("level")]), name.rpartition("_")[2]
         stated = _take(np.asarray(getattr(case.network, field))[level], draw)
-        drawn = own.get(f"inter_{field}")
+        drawn = draw.values.get(f"inter_{field}")
         values[name] = stated if drawn is None else np.where(stated >= ENDLESS, 0.0, drawn)
-    return {name: np.where(each >= ENDLESS, 0.0, each) for name, each in values.items()}
+    return {name: np.where(column >= ENDLESS, 0.0, column) for name, column in values.items()}
 
 
 def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, Floats]:
@@ -166,7 +165,7 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, 
     segments = take("segments", run.segments)
     return {
         "degree_data": replicas,
-        **{f"degree_{each}": size if each == group else ones for each in GROUPS},
+        **{f"degree_{way}": size if way == group else ones for way in GROUPS},
         "segments": segments if group == "pipeline" else ones,
         "splits_all_layers": ones * float(strategy.layers == "all"),
     }

@@ -210,7 +210,7 @@ def _list_stages() -> Iterator[tuple[str, tuple[str, Read]]]:
         yield f"stage{stages}_{summed}", (f"{words}, {part}", partial(_find_fullest, read, stages))
 
 
-# Their order is that of columns, and of what problems are told apart by (`sweep.samples.splits`).
+# Their order is that of columns, and of the hash that divides problems (`sweep.samples.splits`).
 LAYER_SUMS = make_features(
     ALONE | dict(_list_chosen()) | DIVIDED | dict(_list_rows()) | dict(_list_stages()) | CROSSING
 )

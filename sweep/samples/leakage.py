@@ -46,16 +46,12 @@ def check_leakage(path: str | Path) -> list[dict[str, Any]]:
     samples = open_samples(path)
     seen = {split: Seen() for split in samples.splits}
     misplaced = _read_all(samples, seen)
+    leaks = {
+        split: _find_leak(split, sides) or misplaced.get(split, "") for split, sides in seen.items()
+    }
     return [
-        {
-            "split": split,
-            "train": each.rows[TRAIN],
-            "test": each.rows[TEST],
-            "leaks": bool(leaked),
-            "what": leaked,
-        }
-        for split, each in seen.items()
-        for leaked in (_find_leak(split, each) or misplaced.get(split, ""),)
+        {"split": split, **seen[split].rows, "leaks": bool(leak), "what": leak}
+        for split, leak in leaks.items()
     ]
 
 
@@ -67,7 +63,7 @@ def _read_all(samples: Samples, seen: dict[str, Seen]) -> dict[str, str]:
         *(name_label(split) for split in ("model", "system", "strategy")),
     }
     columns = [*sorted(needed), *map(name_split, samples.splits)]
-    known = {each["name"] for each in samples.facts["columns"]}
+    known = {column["name"] for column in samples.facts["columns"]}
     if not needed <= known:
         raise InputError(f"columns are missing: {', '.join(sorted(needed - known))}")
     misplaced: dict[str, str] = {}
@@ -86,14 +82,14 @@ def _read_all(samples: Samples, seen: dict[str, Seen]) -> dict[str, str]:
 
 
 def _read_values(split: str, rows: Columns) -> Any:
-    """What may not be on both sides of a split [row]."""
+    """The values that may not be on both sides of a split [row]."""
     if split == "random":
         return hash_problems(rows, SEED)
     return rows[AXES.get(split, name_label(split))]
 
 
 def _find_leak(split: str, seen: Seen) -> str:
-    """What is on both sides, in words; nothing where all is well."""
+    """The values on both sides, in words; empty where all is well."""
     train, test = seen.values[TRAIN], seen.values[TEST]
     if not train.size or not test.size:
         return f"no rows to {'train on' if not train.size else 'test'}"

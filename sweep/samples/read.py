@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from sweep.exports.export import expect_arrow
 from sweep.samples.columns import FACTS, FORMAT, ROLES, Role, name_split
-from sweep.samples.splits import SPLITS, TEST, TRAIN
+from sweep.samples.splits import TEST, TRAIN, Split
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +24,27 @@ if TYPE_CHECKING:
 
 Columns = dict[str, NDArray[np.generic]]
 RESAMPLE = "sample it again with 'paradl sample'"
+
+
+class _Column(BaseModel):
+    name: str
+    role: Role
+    units: str
+    meaning: str
+
+
+class _Facts(BaseModel):
+    """The facts that readers rely on; others stand beside them."""
+
+    name: str
+    rows: int
+    seed: int
+    splits: dict[Split, dict[str, Any]]
+    missing_splits: dict[str, Any]
+    versions: dict[str, Any]
+    columns: list[_Column]
+    inputs: list[str]
+    constants: list[str]
 
 
 @dataclass(frozen=True)
@@ -51,7 +73,7 @@ class Samples:
         if role not in ROLES:
             raise InputError(f"unknown role {shorten(role)}", advice=suggest_name(role, ROLES))
         dropped = () if constants else self.facts["constants"]
-        named = (each["name"] for each in self.facts["columns"] if each["role"] == role)
+        named = (column["name"] for column in self.facts["columns"] if column["role"] == role)
         return [name for name in named if name not in dropped]
 
     def read(
@@ -60,8 +82,8 @@ class Samples:
         """Columns of the rows that lie on all of these sides, by split; all rows by default."""
         files, chosen = self.open_files(), self._choose(sides or {})
         with expect_readable(self.path):
-            found: pd.DataFrame = files.to_table(list(columns), filter=chosen).to_pandas()
-        return found
+            frame: pd.DataFrame = files.to_table(list(columns), filter=chosen).to_pandas()
+        return frame
 
     def read_batches(
         self, columns: Sequence[str], sides: Mapping[str, str] | None = None
@@ -79,20 +101,15 @@ class Samples:
         """All rows, or some of their columns, along the dimension `row`, with units and roles."""
         import xarray as xr
 
-        described = {each["name"]: each for each in self.facts["columns"]}
+        described = {column["name"]: column for column in self.facts["columns"]}
         frame = self.read(list(columns or described))
-        variables = {
-            name: (
-                "row",
-                frame[name].to_numpy(),
-                {
-                    "long_name": described[name]["meaning"],
-                    "units": described[name]["units"],
-                    "role": described[name]["role"],
-                },
-            )
-            for name in frame
-        }
+
+        def describe(name: str) -> dict[str, str]:
+            facts = described[name]
+            return {"long_name": facts["meaning"], "units": facts["units"], "role": facts["role"]}
+
+        names = map(str, frame.columns)
+        variables = {name: ("row", frame[name].to_numpy(), describe(name)) for name in names}
         return xr.Dataset(variables, attrs={"paradl_spec": json.dumps(self.facts["spec"])})
 
     def open_files(self) -> "pads.Dataset":
@@ -100,7 +117,7 @@ class Samples:
         import pyarrow.dataset as pads
         import pyarrow.parquet as pq
 
-        known = {each["name"] for each in self.facts["columns"]}
+        known = {column["name"] for column in self.facts["columns"]}
         rows, files = 0, sorted(self.path.glob("data/*/*.parquet"))
         for file in files:
             _expect_file(file)
@@ -156,8 +173,10 @@ def open_samples(path: str | Path) -> Samples:
             where=str(file),
             advice="sample it again with this paradl",
         )
-    if not _is_complete(facts):
-        raise InputError("damaged", where=str(file), advice=RESAMPLE)
+    try:
+        _Facts.model_validate(facts)
+    except ValidationError as error:
+        raise InputError("damaged", where=str(file), advice=RESAMPLE) from error
     return Samples(Path(path), facts)
 
 
@@ -186,24 +205,3 @@ def _expect_file(path: Path) -> None:
         ) from error
     if not regular:
         raise InputError("expected a regular file", where=str(path), advice=RESAMPLE)
-
-
-def _is_complete(facts: Mapping[str, Any]) -> bool:
-    """Whether the facts have what readers rely on."""
-    kinds = {
-        **dict.fromkeys(("splits", "missing_splits", "versions"), dict),
-        **dict.fromkeys(("columns", "inputs", "constants"), list),
-        **dict.fromkeys(("rows", "seed"), int),
-        "name": str,
-    }
-    return (
-        all(isinstance(facts.get(name), kind) for name, kind in kinds.items())
-        and all(isinstance(each, dict) for each in facts["splits"].values())
-        and set(facts["splits"]) <= set(SPLITS)
-        and all(
-            isinstance(each, dict)
-            and all(isinstance(each.get(key), str) for key in ("name", "role", "units", "meaning"))
-            for each in facts["columns"]
-        )
-        and all(isinstance(each, str) for each in (*facts["inputs"], *facts["constants"]))
-    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -20,6 +21,8 @@ from sweep.samples.space import Problem, Space
 from sweep.samples.tables import make_tables
 
 Columns = dict[str, NDArray[Any]]
+# The chunks of a problem share its tables.
+_keep_tables = lru_cache(maxsize=2)(make_tables)
 # Slices that are evaluated at once: beyond it programs are no faster (docs/surrogates.md).
 CHUNK = 4096
 
@@ -67,7 +70,7 @@ def list_chunks(space: Space, rows: int) -> list[Chunk]:
 def make_rows(space: Space, chunk: Chunk, request: Request) -> Columns:
     """All columns of a chunk's rows, slice after slice, in each of them strategy after strategy."""
     problem, seed = chunk.problem, request.seed
-    tables = make_tables(space, problem, seed)
+    tables = _keep_tables(space, problem, seed)
     drawn = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
     draw, origin = move_to_edges(space, drawn, problem, (seed, chunk.first), request.shares)
     parts = [
@@ -76,10 +79,10 @@ def make_rows(space: Space, chunk: Chunk, request: Request) -> Columns:
     ]
     numbers = np.repeat(chunk.number + chunk.first + np.arange(chunk.size), len(parts))
     within = np.arange(numbers.size) < chunk.count * len(parts)
-    # Of the last slice of all, strategies beyond the rows that were asked for are left out.
+    # The very last slice leaves out strategies beyond the number of rows in the request.
     kept = within & (numbers * len(parts) + np.arange(numbers.size) % len(parts) < request.rows)
     columns = {name: np.stack([part[name] for part in parts], 1).ravel() for name in parts[0]}
-    return {name: each[kept] for name, each in ({"slice": numbers} | columns).items()}
+    return {name: column[kept] for name, column in ({"slice": numbers} | columns).items()}
 
 
 def _label_strategy(
@@ -113,7 +116,9 @@ def _label_strategy(
 
 def _read_answers(fetched: Mapping[str, Any], outputs: tuple[str, ...]) -> Columns:
     """Targets, the limits of a row, and the counts that the oracle chose."""
-    answers: dict[str, NDArray[Any]] = {name: np.asarray(each) for name, each in fetched.items()}
+    answers: dict[str, NDArray[Any]] = {
+        name: np.asarray(answer) for name, answer in fetched.items()
+    }
     flags = answers["limit"]
     times = {name: answers[name].astype(np.float32) for name in (EPOCH, *TARGETS, *outputs)}
     chosen = {
@@ -131,4 +136,4 @@ def _read_answers(fetched: Mapping[str, Any], outputs: tuple[str, ...]) -> Colum
 def _name_flags(flags: NDArray[np.generic]) -> NDArray[np.str_]:
     """The names of each row's limits, in one text."""
     values, at = np.unique(flags, return_inverse=True)
-    return np.array([", ".join(name_limits(int(each))) for each in values])[at]
+    return np.array([", ".join(name_limits(int(value))) for value in values])[at]

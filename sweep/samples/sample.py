@@ -21,7 +21,7 @@ from sweep.samples.columns import FACTS, FORMAT, Column, list_columns, name_spli
 from sweep.samples.edges import Shares
 from sweep.samples.rows import Chunk, Columns, Request, list_chunks, make_rows
 from sweep.samples.space import Source, Space, read_space
-from sweep.samples.splits import TEST, TRAIN, Splits, choose_splits
+from sweep.samples.splits import Splits, choose_splits
 
 # Rows that may be left out, and which those are.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
@@ -90,8 +90,8 @@ def sample(
 
 def is_dataset(folder: Path) -> bool:
     """Whether a folder holds a data set and nothing else."""
-    own = {FACTS, "README.md", "data"}
-    return (folder / FACTS).is_file() and {each.name for each in folder.iterdir()} <= own
+    files = {FACTS, "README.md", "data"}
+    return (folder / FACTS).is_file() and {path.name for path in folder.iterdir()} <= files
 
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
@@ -100,10 +100,10 @@ def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
         raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="seed")
-    for each in leave_out:
-        if each not in LEAVE_OUT:
-            advice = suggest_name(each, LEAVE_OUT)
-            raise InputError(f"unknown rows {shorten(each)}", where="leave_out", advice=advice)
+    for kind in leave_out:
+        if kind not in LEAVE_OUT:
+            advice = suggest_name(kind, LEAVE_OUT)
+            raise InputError(f"unknown rows {shorten(kind)}", where="leave_out", advice=advice)
 
 
 def _write(
@@ -122,7 +122,7 @@ def _write(
     inputs = space.inputs if request.gradients else ()
     columns = list_columns(inputs, splits.names, space.outputs)
     facts = describe(space, request, splits, leave_out)
-    chunks = _order_chunks(space, list_chunks(space, request.rows), splits)
+    chunks = list_chunks(space, request.rows)
 
     def make_chunks() -> Iterator[Columns]:
         for made in _make_all(space, chunks, request, workers):
@@ -134,20 +134,19 @@ def _write(
     texts = _write_texts(facts, columns)
     files = write_rows(folder / "data", make_chunks(), columns, texts, splits.names)
     constants = tuple(files.list_constants(columns))
-    written = sum(files.counts.values())
-    if not written:
+    if not files.rows:
         raise InputError("no row is left", where="leave_out", advice="leave fewer rows out")
-    facts |= {"rows": written, "constants": constants, "columns": _list_facts(columns)}
-    facts |= {"sides": _count_sides(files.counts, splits), "ranges": files.ends}
+    facts |= {"rows": files.rows, "constants": constants, "columns": _list_facts(columns)}
+    facts |= {"sides": files.sides, "ranges": files.ends}
     (folder / FACTS).write_text(json.dumps(facts, indent=1))
     write_card(folder / "README.md", facts, columns)
-    return Sampled(target, written, request.rows, constants, dict(splits.missing), space.notes)
+    return Sampled(target, files.rows, request.rows, constants, dict(splits.missing), space.notes)
 
 
 def describe(
     space: Space, request: Request, splits: Splits, leave_out: Sequence[str]
 ) -> dict[str, Any]:
-    """What a data set is, as plain data: all that its rows follow from."""
+    """A data set as plain data: everything that its rows follow from."""
     return {
         "format": FORMAT,
         "name": space.grid.spec.name,
@@ -165,6 +164,7 @@ def describe(
             for name in splits.names
         },
         "missing_splits": dict(splits.missing),
+        "notes": list(space.notes),
         "versions": list_versions(),
         "spec": space.describe(),
     }
@@ -175,13 +175,13 @@ def leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
     if not kinds:
         return rows
     dropped = np.any([LEAVE_OUT[kind](rows) for kind in kinds], axis=0)
-    return {name: each[~dropped] for name, each in rows.items()}
+    return {name: column[~dropped] for name, column in rows.items()}
 
 
 def _write_texts(facts: dict[str, Any], columns: Sequence[Column]) -> dict[str, str]:
     """The facts as texts, as Parquet's metadata have them."""
     texts = {
-        key: each if isinstance(each, str) else json.dumps(each) for key, each in facts.items()
+        key: fact if isinstance(fact, str) else json.dumps(fact) for key, fact in facts.items()
     }
     return {f"paradl_{key}": text for key, text in texts.items()} | {
         "paradl_columns": json.dumps(_list_facts(columns))
@@ -190,34 +190,9 @@ def _write_texts(facts: dict[str, Any], columns: Sequence[Column]) -> dict[str, 
 
 def _list_facts(columns: Sequence[Column]) -> list[dict[str, str]]:
     return [
-        {"name": each.name, "role": each.role, "units": each.units, "meaning": each.meaning}
-        for each in columns
+        {"name": column.name, "role": column.role, "units": column.units, "meaning": column.meaning}
+        for column in columns
     ]
-
-
-def _count_sides(counts: dict[tuple[str, ...], int], splits: Splits) -> dict[str, dict[str, int]]:
-    """Rows on both sides of each split."""
-    return {
-        name: {
-            side: sum(rows for sides, rows in counts.items() if sides[number] == side)
-            for side in (TRAIN, TEST)
-        }
-        for number, name in enumerate(splits.names)
-    }
-
-
-def _order_chunks(space: Space, chunks: list[Chunk], splits: Splits) -> list[Chunk]:
-    """The chunks, those together whose rows lie in the same folders: few files are open at once."""
-    labels = space.grid.labels
-
-    def find_sides(chunk: Chunk) -> tuple[bool, bool]:
-        model, _, system = chunk.problem
-        return (
-            labels["model"][model] in splits.tested.get("model", ()),
-            labels["system"][system] in splits.tested.get("system", ()),
-        )
-
-    return sorted(chunks, key=find_sides)
 
 
 def _make_all(
@@ -242,7 +217,7 @@ def _make_all(
 
 
 class _Worker:
-    """What a process makes rows of: told once, so that it infers the networks' layers once."""
+    """The space and request of a worker process, which so infers the networks' layers once."""
 
     space: Space
     request: Request

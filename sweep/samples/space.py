@@ -47,8 +47,8 @@ class Space:
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """Outputs that rows have on request: percentiles; with a law of epochs, what follows."""
-        asked = (name for name in self.grid.spec.outputs if name in INTERVALS)
-        return (*(TRAINING if self.grid.convergences else ()), *asked)
+        percentiles = (name for name in self.grid.spec.outputs if name in INTERVALS)
+        return (*(TRAINING if self.grid.convergences else ()), *percentiles)
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -67,12 +67,12 @@ class Space:
         speed, and is found ahead.
         """
         return self.layered and any(
-            each.group_strategy == "pipeline" for each in self.grid.strategies
+            strategy.group_strategy == "pipeline" for strategy in self.grid.strategies
         )
 
     @cached_property
     def drawn(self) -> dict[str, Range | Floats]:
-        """What each row has a value of its own of: ranges, and listed values of what has a place.
+        """The parameters that vary by row: ranges, and listed values of parameters with a place.
 
         Every other axis is a dimension of the tables.
         """
@@ -132,21 +132,21 @@ def _make_space(
     spec: Spec, inputs: tuple[str, ...], name: str, base: Path = Path(), where: Where = join_keys
 ) -> Space:
     ranges = spec.axes.ranges
-    for each in ranges:
-        _expect_place(each, where(("axes", each)))
+    for axis in ranges:
+        _expect_place(axis, where(("axes", axis)))
     if not ranges:
         raise InputError(
             "no axis is continuous: rows would be cells of a grid, many of them twice",
             where=name,
             advice="write an axis such as 'inter_bandwidth: {loguniform: [1e9, 1e11]}', or sweep",
         )
-    settled = {each: Axis(drawn.form, _settle(drawn)) for each, drawn in ranges.items()}
+    settled = {axis: Axis(drawn.form, _settle(drawn)) for axis, drawn in ranges.items()}
     axes = spec.axes.model_copy(update=settled)
     grid = Grid.from_spec(spec.model_copy(update={"axes": axes}), base, where)
     if not grid.fitting:
         raise InputError("no samples of its data sets fit its models", where=name)
-    for each in inputs:
-        _expect_input(each, spec)
+    for parameter in inputs:
+        _expect_input(parameter, spec)
     # In their own order, each once: the batch is an input in any case.
     return Space(grid, ranges, tuple(dict.fromkeys((*ranges, "batch", *inputs))))
 
@@ -191,7 +191,7 @@ def _expect_place(name: str, where: str) -> None:
 
 def _expect_input(name: str, spec: Spec) -> None:
     """InputError: no continuous parameter of the spec's oracle."""
-    known = [each for each in PLACES if PARAMETERS[each].oracle in (None, spec.oracle)]
+    known = [place for place in PLACES if PARAMETERS[place].oracle in (None, spec.oracle)]
     if name not in known:
         raise InputError(
             f"unknown input {shorten(name)}", where="gradient", advice=suggest_name(name, known)

@@ -7,6 +7,7 @@ hold out whole values, `scale` and `size` the largest PE counts and batches.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,17 @@ from kernels.places import PLACES
 from sweep.samples.features import FACTS, INPUTS, MODEL, OUTER_LINKS, SYSTEM
 from sweep.samples.space import Space
 
-SPLITS = ("random", "model", "system", "strategy", "scale", "size")
+Split = Literal["random", "model", "system", "strategy", "scale", "size"]
+SPLITS: tuple[Split, ...] = ("random", "model", "system", "strategy", "scale", "size")
 # By the name of a split: the axis whose largest values are tested.
 AXES = {"scale": "pe", "size": "batch"}
 # By the name of a split: its column, where SQL reserves the name.
 LABELS = {"system": "system_name"}
 TRAIN, TEST = "train", "test"
-# Of the values, or problems, that a split tests; one at least.
+# Share of the values, or problems, that a split tests; one at least.
 TESTED = 0.2
 
-# What an epoch on one PE, and on those of one node, does not depend on.
+# Parameters that an epoch on one PE, or on the PEs of one node, does not depend on.
 BEYOND_ONE = tuple(
     name
     for name, place in PLACES.items()
@@ -71,9 +73,9 @@ class Splits:
         return np.isin(columns[LABELS.get(name, name)], list(self.tested[name]))
 
 
-def choose_splits(space: Space, seed: int, asked: Sequence[str] = ()) -> Splits:
-    """What each split tests, by the seed. InputError: one that was asked for leaves nothing."""
-    for name in asked:
+def choose_splits(space: Space, seed: int, required: Sequence[str] = ()) -> Splits:
+    """The splits of a space, by the seed. InputError: a required one tests nothing."""
+    for name in required:
         if name not in SPLITS:
             raise InputError(
                 f"unknown split {shorten(name)}", where="splits", advice=suggest_name(name, SPLITS)
@@ -91,14 +93,14 @@ def choose_splits(space: Space, seed: int, asked: Sequence[str] = ()) -> Splits:
             tested |= {name: held} if held else {}
         if name not in most and name not in tested:
             missing[name] = f"{AXES.get(name, name)} has one value, and nothing is left to test"
-    for name in asked:
+    for name in required:
         if name in missing:
             raise InputError(
                 missing[name],
                 where=f"splits {name}",
                 advice="give the spec another, or leave the split out",
             )
-    others = {name: "not asked for" for name in SPLITS if asked and name not in asked}
+    others = {name: "not asked for" for name in SPLITS if required and name not in required}
     return Splits(seed, tested, most, missing | others)
 
 
@@ -116,7 +118,7 @@ def hash_problems(columns: Mapping[str, NDArray[np.generic]], seed: int) -> Floa
 
 
 def keep_what_matters(columns: Mapping[str, NDArray[np.generic]]) -> dict[str, Floats]:
-    """What a problem is [row], by feature: 0 of what nothing depends on at its PE count."""
+    """The features that make a problem [row]; 0 where nothing depends on one at its PE count."""
     pe = np.asarray(columns["pe"], float)
     alone, inside = pe == 1, pe <= np.asarray(columns["pes_per_node"], float)
     kept = {}
@@ -141,11 +143,11 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _list_families(grid: Grid) -> dict[str, dict[str, str]]:
-    """What is held out together, by label: settings of one machine, groups of one strategy."""
+    """The family of each label: settings of one machine, groups of one strategy go together."""
     return {
-        "model": {each.name: each.name for each in grid.models},
-        "system": {each.name: each.machine for each in grid.systems},
-        "strategy": {each.label: each.base for each in grid.strategies},
+        "model": {model.name: model.name for model in grid.models},
+        "system": {system.name: system.machine for system in grid.systems},
+        "strategy": {strategy.label: strategy.base for strategy in grid.strategies},
     }
 
 

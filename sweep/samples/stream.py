@@ -21,7 +21,7 @@ from sweep.samples.edges import is_feasible
 from sweep.samples.features import FEATURES, describe_problem, describe_slices
 from sweep.samples.rows import CHUNK
 from sweep.samples.space import Problem, Source, Space, read_space
-from sweep.samples.tables import Tables, tabulate_problem
+from sweep.samples.tables import Tables, make_tables
 
 # Stripes whose rows take turns, so that a batch has rows of several problems and strategies.
 STRIPES = 16
@@ -58,7 +58,7 @@ class Stream(Iterator[Batch]):
         self.targets = (*SLOPED, *space.outputs, "feasible")
         self.inputs = space.inputs if gradients else ()
         self.notes = space.notes
-        chosen = any(each.choices for each in space.grid.strategies)
+        chosen = any(strategy.choices for strategy in space.grid.strategies)
         self._stripe = CHOSEN_STRIPE if chosen else CHUNK
         self._tables: dict[Problem, Tables] = {}
         self._rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
@@ -69,8 +69,8 @@ class Stream(Iterator[Batch]):
         while missing:
             if not self._waiting or not len(self._waiting[0]):
                 self._waiting = self._answer_rows()
-            parts.append([each[:missing] for each in self._waiting])
-            self._waiting = [each[missing:] for each in self._waiting]
+            parts.append([array[:missing] for array in self._waiting])
+            self._waiting = [array[missing:] for array in self._waiting]
             missing -= len(parts[-1][0])
         return Batch(*map(jax.device_put, map(np.concatenate, zip(*parts, strict=True))))
 
@@ -81,11 +81,11 @@ class Stream(Iterator[Batch]):
         shapes = (len(self.features),), (len(self.targets),), (len(SLOPED), len(self.inputs))
         rows = [np.empty((self._stripe, STRIPES, *shape), np.float32) for shape in shapes]
         for number, kind in enumerate(kinds):
-            stripe = (each[:, number] for each in rows)
+            stripe = (array[:, number] for array in rows)
             self._fill_stripe(problems[kind // strategies], kind % strategies, *stripe)
         return [
-            each.reshape(STRIPES * self._stripe, *shape)
-            for each, shape in zip(rows, shapes, strict=True)
+            array.reshape(STRIPES * self._stripe, *shape)
+            for array, shape in zip(rows, shapes, strict=True)
         ]
 
     def _fill_stripe(
@@ -99,21 +99,21 @@ class Stream(Iterator[Batch]):
         """Draw and answer the rows of one problem under one strategy."""
         space = self._space
         if problem not in self._tables:
-            self._tables[problem] = tabulate_problem(space, problem, 0)
+            self._tables[problem] = make_tables(space, problem, 0)
         tables = self._tables[problem]
         sizes = len(tables.shape) + len(space.drawn), self._stripe
         draw = place_slices(space, tables, self._rng.random(sizes))
         points, values = tables.points[strategy], dict(draw.values)
-        asked = label_points(
+        labels = label_points(
             points, draw.rows, values, parameters=self.inputs, outputs=space.outputs
         )
-        answers, slopes, _ = fetch(asked)
+        answers, slopes, _ = fetch(labels)
         constant = describe_problem(space.grid, problem)
         varying = describe_slices(space.grid.strategies[strategy], points.case, draw)
-        # Whole lines, then the few columns that vary: columns one by one took four times as long.
+        # Whole lines, then the few columns that vary: all columns one by one took twice as long.
         features[:] = [constant.get(name, 0.0) for name in FEATURES]
-        for name, values in varying.items():
-            features[:, self.features.index(name)] = values
+        for name, column in varying.items():
+            features[:, self.features.index(name)] = column
         for number, name in enumerate(self.targets[:-1]):
             targets[:, number] = answers[name]
         targets[:, -1] = is_feasible(np.asarray(answers["limit"]))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 from scipy.stats import qmc
@@ -39,14 +39,8 @@ class Tables:
         return max(1, *(values.size for values in self.machines.values())) if self.machines else 1
 
 
-@lru_cache(maxsize=2)  # the chunks of a problem share them
 def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
     """The tables of one problem; its machines are the same for the same seed."""
-    return tabulate_problem(space, problem, seed)
-
-
-def tabulate_problem(space: Space, problem: Problem, seed: int) -> Tables:
-    """The same, for a caller that keeps them."""
     axes = {name: values for name, values in space.tabled.items() if name not in space.drawn}
     rng = np.random.default_rng([seed, *problem])
     machines = _draw_machines(space, rng) if space.shares_machines else {}
@@ -59,16 +53,16 @@ def _tabulate(space: Space, problem: Problem, strategy: int, machines: dict[str,
     """The points of a strategy, on each of the machines where their speed matters to it."""
     count = MACHINES if machines else 1
     pipeline = space.grid.strategies[strategy].group_strategy == "pipeline"
-    each = []
+    tables = []
     # Other strategies lay layers out by counts alone: one machine's table serves all.
     for number in range(count if pipeline else 1):
-        own = {name: values[number : number + 1] for name, values in machines.items()}
+        machine = {name: values[number : number + 1] for name, values in machines.items()}
         build = partial(build_table, layered=space.layered)
-        table = space.grid.build(build, (*problem, strategy), space.tabled | own, None)
+        table = space.grid.build(build, (*problem, strategy), space.tabled | machine, None)
         assert table is not None  # problems are of what fits
-        each.append(table)
+        tables.append(table)
     cells = math.prod(values.size for values in space.tabled.values())
-    return join_tables(each * (count // len(each)), cells) if count > 1 else each[0]
+    return join_tables(tables * (count // len(tables)), cells) if count > 1 else tables[0]
 
 
 def _draw_machines(space: Space, rng: np.random.Generator) -> dict[str, Floats]:
@@ -78,8 +72,7 @@ def _draw_machines(space: Space, rng: np.random.Generator) -> dict[str, Floats]:
         return {}
     parts = qmc.Sobol(len(drawn), rng=rng).random(MACHINES).T
     return {
-        name: read_parts(each, part)
-        for (name, each), part in zip(drawn.items(), parts, strict=True)
+        name: read_parts(law, part) for (name, law), part in zip(drawn.items(), parts, strict=True)
     }
 
 

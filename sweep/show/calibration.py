@@ -1,23 +1,24 @@
 """A calibration as text: for people how accurate it is, then its parameters; as CSV the latter."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from grids.entries.calibration import CalibrationFile, list_priors
 from sweep.show.comparison import PART_NAMES, format_percent
-from sweep.show.tables import Format, print_json, print_table, show
+from sweep.show.tables import Format, print_table, show_sections
 
 FROM_RUNS, FROM_PRIOR = "the runs", "mostly the prior"
 
 
 def show_calibration(calibration: CalibrationFile, form: Format) -> None:
     """Print what `calibrate` answers."""
-    if form == "json":
-        print_json(calibration.definition())
-        return
-    if form == "csv":
-        show(_list_parameters(calibration), form)
-        return
+    parameters = _list_parameters(calibration)
+    show_sections(calibration.definition(), parameters, form, partial(_print, calibration))
+
+
+def _print(calibration: CalibrationFile) -> None:
+    """Print tables of accuracies and of parameters."""
     print_table(
         _list_accuracies(calibration), "Accuracy, and share within 80% intervals, of runs left out"
     )

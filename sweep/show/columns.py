@@ -7,8 +7,9 @@ from typing import Any, TypeGuard
 
 from rich.cells import cell_len
 
+from grids.entries.parameters import PARAMETERS
 from grids.reading.units import PREFIXES, format_quantity
-from sweep.answers.units import PREFIXED, UNITS
+from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.visible import escape_invisible
 
 PROSE = 20  # characters: narrower a text of several words does not become
@@ -34,10 +35,11 @@ class Column:
         """Characters of the widest cell."""
         return max(map(measure_text, self.cells), default=0)
 
-    @property
-    def is_prose(self) -> bool:
-        """Whether its cells may wrap: they are long, and of several words."""
-        return self.width > PROSE and any(" " in cell for cell in self.cells)
+    @cached_property
+    def least(self) -> int:
+        """Characters that cells do not get narrower than: prose wraps, and nothing else."""
+        words = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
+        return min(self.width, max(PROSE, words))
 
 
 def measure_text(text: str) -> int:
@@ -52,11 +54,11 @@ def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
     size, prefix = _choose_prefix(values) if unit else (None, "")
     if size is not None:
         values = [value / size if _is_number(value) else value for value in values]
-    told = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
+    shown = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
     return Column(
         escape_invisible(key),
         tuple(_format_lines(value, unit if size is None else None) for value in values),
-        "" if told is None else f"[{told}]",
+        "" if shown is None else f"[{shown}]",
         any(map(_is_number, values)),
     )
 
@@ -78,6 +80,23 @@ def _format_lines(value: object, unit: str | None) -> str:
     """A cell of a table: one line, of a tuple one line an item."""
     lines = value if isinstance(value, tuple) else (value,)
     return "\n".join(escape_invisible(format_cell(each, unit)) for each in lines)
+
+
+def format_value(parameter: str, value: float | None) -> str:
+    """A parameter's value with its unit."""
+    if value is None:
+        return "-"
+    row = PARAMETERS[parameter]
+    if row.unit == "1":
+        return f"{value:,.0f}" if row.whole else f"{value:.4g}"
+    return format_quantity(value, row.unit)
+
+
+def format_duration(seconds: float, digits: int = 3) -> str:
+    """A duration as planners say it, in seconds, minutes, hours or days."""
+    units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))
+    unit, size = next((each for each in units if seconds >= 2 * each[1]), ("s", 1.0))
+    return f"{float(f'{seconds / size:.{digits}g}'):,g} {unit}"
 
 
 def format_cell(value: object, unit: str | None = None) -> str:

@@ -1,24 +1,25 @@
 """A comparison as text: for people three tables; as CSV its rows; as JSON all of it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from grids.reading.units import format_quantity
 from sweep.measured.runs import PARTS
 from sweep.show.columns import format_cell
-from sweep.show.tables import Format, Row, print_json, print_table, show
+from sweep.show.tables import Format, Row, print_table, show_sections
 
 PART_NAMES = {"total": "total", "comp": "compute", "comm": "communication"}
 
 
 def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
     """Print what `compare` answers."""
-    if form == "json":
-        print_json(comparison)
-        return
-    if form == "csv":
-        show([_flatten_row(row) for row in comparison["rows"]], form)
-        return
+    rows = [_flatten_row(row) for row in comparison["rows"]]
+    show_sections(comparison, rows, form, partial(_print, comparison))
+
+
+def _print(comparison: Mapping[str, Any]) -> None:
+    """Print tables of runs, of averages, and of runs that stand out."""
     uncertain = any(row["p10"] is not None for row in comparison["rows"])
     weighed = any(row["measured_memory"] is not None for row in comparison["rows"])
     lines = [_lay_out_row(row, uncertain, weighed) for row in comparison["rows"]]
@@ -60,16 +61,16 @@ def _format_interval(row: Row) -> str:
 
 
 def _format_memory(row: Row) -> str:
-    """What one PE held, and what is predicted of it."""
+    """The memory of one PE, measured and predicted."""
     measured, predicted = (row[f"{which}_memory"] for which in ("measured", "predicted"))
     if measured is None:
         return "-"
-    said = "-" if predicted is None else format_quantity(predicted, "B")
-    return f"{format_quantity(measured, 'B')}, predicted {said}"
+    expected = "-" if predicted is None else format_quantity(predicted, "B")
+    return f"{format_quantity(measured, 'B')}, predicted {expected}"
 
 
 def _list_remarks(row: Row) -> list[str]:
-    """What is to be said of a run: that it stands out, or why it has no prediction."""
+    """Remarks on a run: that it stands out, or why it has no prediction."""
     remarks = [name for name in ("anomaly", "extrapolation") if row[name]]
     return remarks if row["reason"] is None else [*remarks, row["reason"]]
 

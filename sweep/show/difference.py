@@ -1,23 +1,20 @@
 """A difference of two cubes as people read it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from sweep.show.tables import Format, print_csv, print_json, print_table
+from sweep.show.tables import Format, print_table, show_sections
 from sweep.show.visible import escape_invisible
 
 
 def show_difference(difference: Mapping[str, Any], form: Format) -> None:
     """Print what differs: of CSV the answers alone, a variable a line."""
-    if form == "json":
-        print_json(difference)
-    elif form == "csv":
-        print_csv(difference["answers"])
-    else:
-        _print_sections(difference)
+    show_sections(difference, difference["answers"], form, partial(_print, difference))
 
 
-def _print_sections(difference: Mapping[str, Any]) -> None:
+def _print(difference: Mapping[str, Any]) -> None:
+    """Print a sentence, and tables of what differs."""
     print(_summarise(difference))
     for name, title in (
         ("inputs", "inputs that differ"),

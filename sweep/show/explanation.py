@@ -1,9 +1,10 @@
 """An explanation as text: for people three tables; as CSV its layers; as JSON all of it."""
 
+from functools import partial
 from typing import Any
 
 from sweep.show.columns import format_cell
-from sweep.show.tables import Format, Row, print_json, print_record, print_table, show
+from sweep.show.tables import Format, Row, print_record, print_table, show, show_sections
 
 TOP = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
@@ -12,21 +13,9 @@ TOP = (
 SUMS = (
     *("epoch_time", "comp_time", "comm_time", "epochs", "train_time"),
     *("memory", "memory_parts", "largest_batch"),
-    *(
-        "smallest_group",
-        "iterations",
-        "feasible",
-        "limit",
-        "oracle",
-        "precision",
-        "software",
-        "times",
-        "profile",
-        "convergence",
-        "calibration",
-    ),
+    *("smallest_group", "iterations", "feasible", "limit", "oracle", "precision", "software"),
+    *("times", "profile", "convergence", "calibration"),
 )
-
 
 # Of a layer, for people; what comes last is left out first.
 LAYER = (
@@ -39,29 +28,29 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
     """Print what `explain` answers; layers: their table alone."""
     if layers:
         show_layers(explanation, form)
-        return
-    if form == "json":
-        print_json(explanation)
-        return
-    if form == "csv":
-        show(explanation["layers"], "csv")
-        return
+    else:
+        show_sections(explanation, explanation["layers"], form, partial(_print, explanation))
+
+
+def _print(explanation: dict[str, Any]) -> None:
+    """Print the sentence, the sums and, of what can exist, tables of what they are made of."""
     if explanation["sentence"]:
         print(explanation["sentence"], end="\n\n")
     print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
     print_record(explanation["parameters"], "Parameters")
-    if explanation["formulas"]:
-        terms = [_lay_out_formula(row) for row in explanation["formulas"]]
-        print_table(terms, "Terms (the numbers: one iteration)")
-        hidden = [_lay_out_formula(row) for row in explanation["hidden"]]
-        if hidden:
-            print_table(hidden, "Beside the terms: no part of the time")
-        parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
-        print_table(parts, "Memory of the fullest PE")
-        print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
-        launch = [{"": key, "value": told} for key, told in tell_launch(explanation["launch"])]
-        print_table(launch, "Launch", fixed=None)
-        print(f"{len(explanation['layers'])} layers: --layers-table")
+    if not explanation["formulas"]:
+        return
+    terms = [_lay_out_formula(row) for row in explanation["formulas"]]
+    print_table(terms, "Terms (the numbers: one iteration)")
+    hidden = [_lay_out_formula(row) for row in explanation["hidden"]]
+    if hidden:
+        print_table(hidden, "Beside the terms: no part of the time")
+    parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
+    print_table(parts, "Memory of the fullest PE")
+    print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
+    launch = list_launch_lines(explanation["launch"])
+    print_table([{"": key, "value": text} for key, text in launch], "Launch", fixed=None)
+    print(f"{len(explanation['layers'])} layers: --layers-table")
 
 
 def show_layers(explanation: dict[str, Any], form: Format) -> None:
@@ -80,34 +69,34 @@ def show_layers(explanation: dict[str, Any], form: Format) -> None:
     print_table(_drop_empty_columns(kept), line)
 
 
-def tell_launch(launch: Row) -> list[tuple[str, Any]]:
-    """What to start: processes, their mesh and groups, and what each is fed."""
+def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
+    """Lines about what to start: processes, their mesh and groups, and their samples."""
     return [
-        ("command", _tell_command(launch)),
+        ("command", _describe_command(launch)),
         ("world_size", format_cell(launch["world_size"])),
-        *([("device_mesh", _tell_mesh(launch["mesh"]))] if launch["mesh"] else []),
-        *((f"{row['of']}_groups", _tell_groups(row)) for row in launch["groups"]),
-        ("sampler", _tell_sampler(launch)),
+        *([("device_mesh", _describe_mesh(launch["mesh"]))] if launch["mesh"] else []),
+        *((f"{row['of']}_groups", _describe_groups(row)) for row in launch["groups"]),
+        ("sampler", _describe_sampler(launch)),
         ("global_batch", format_cell(launch["global_batch"])),
     ]
 
 
-def _tell_command(launch: Row) -> tuple[str, ...]:
+def _describe_command(launch: Row) -> tuple[str, ...]:
     """The command of each node; a last one that is not full has fewer processes."""
     last = launch["last_node"]
     partial = last < launch["nproc_per_node"]
     return launch["command"], *([f"on the last node --nproc-per-node={last}"] if partial else [])
 
 
-def _tell_mesh(mesh: dict[str, int]) -> str:
+def _describe_mesh(mesh: dict[str, int]) -> str:
     """The arguments of PyTorch's `init_device_mesh`."""
     sizes, names = ", ".join(map(str, mesh.values())), ", ".join(f'"{name}"' for name in mesh)
     comma = "," if len(mesh) == 1 else ""
     return f"({sizes}{comma}), mesh_dim_names=({names}{comma})"
 
 
-def _tell_sampler(launch: Row) -> tuple[str, ...]:
-    """What a rank's loader is given."""
+def _describe_sampler(launch: Row) -> tuple[str, ...]:
+    """The arguments of a rank's loader."""
     sampler = launch["sampler"]
     batch, micro = (format_cell(launch[key]) for key in ("local_batch", "micro_batch"))
     count = launch["micro_batches"]
@@ -117,7 +106,7 @@ def _tell_sampler(launch: Row) -> tuple[str, ...]:
     )
 
 
-def _tell_groups(row: Row) -> tuple[str, ...]:
+def _describe_groups(row: Row) -> tuple[str, ...]:
     """Groups of ranks, their nodes, and what each rank of one has."""
     ranks = f"ranks {row['ranks']}"
     count = f"{row['count']} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"

@@ -1,6 +1,7 @@
 """When hybrid wins, as text: for people three tables; as CSV the rows; as JSON all of it."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sweep.show.columns import format_cell
@@ -20,53 +21,55 @@ def show_hybrid(answer: Mapping[str, Any], form: Format) -> None:
         show(answer["rows"], form)
         return
     print(escape_lines("\n".join(_describe(answer))))
-    title = "Speed-up to the target over one PE"
-    print_table([_lay_out_row(row) for row in answer["rows"]], title)
+    rows = [_lay_out_row(row) for row in answer["rows"]]
+    print_table(rows, "Speed-up to the target over one PE")
     most = answer["gain"]["pe"]
-    crossovers = [_lay_out_crossover(each, most) for each in answer["crossovers"]]
+    crossovers = [_lay_out_crossover(row, most) for row in answer["crossovers"]]
     print_table(crossovers, "From how many PEs on the hybrid wins")
     print(describe_gain(answer["gain"]))
 
 
-def _describe(answer: Mapping[str, Any]) -> list[str]:
-    """Lines of what was asked, and what it rests on."""
-    epochs = answer["epochs"]
+def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
+    """The question, the epochs and the splits that its answer rests on, a line each."""
     where = f" on {answer['system']}" if answer["system"] else ""
-    source = "; ".join(epochs["source"])
-    lines = [
+    yield (
         f"{answer['model']}, {answer['dataset']}{where}, {answer['batch']:,} samples per replica, "
-        f"until {answer['target']}",
-        f"epochs: {_describe_law(epochs)}" + (f" ({source})" if source else ""),
-    ]
-    return [*lines, *(_describe_split(each, answer["splits"]) for each in answer["splits"])]
+        f"until {answer['target']}"
+    )
+    source = "; ".join(answer["epochs"]["source"])
+    yield f"epochs: {_describe_law(answer['epochs'])}" + (f" ({source})" if source else "")
+    sizes = Counter(split["group"] for split in answer["splits"])
+    for split in answer["splits"]:
+        yield _describe_split(split, rivals=sizes[split["group"]] > 1)
 
 
 def _describe_law(epochs: Mapping[str, Any]) -> str:
     """Which batches were measured, and the law beyond them."""
     low, high = epochs["measured"]
-    critical = epochs["critical_batch"]
+    critical, wall = epochs["critical_batch"], epochs["converges_to"]
     growth = "" if critical is None else f" (1 + B / {critical:,.0f})"
     law = f"{format_cell(epochs['epochs_min'])}{growth}"
-    wall = epochs["converges_to"]
     limit = "" if wall is None else f", none beyond {wall:,}"
     if low is None:
         return f"{law}{limit}"
     return f"measured from B = {low:,} to {high:,}{limit}; outside {law}"
 
 
-def _describe_split(split: Row, splits: Sequence[Row]) -> str:
-    """SU^M of a hybrid, whose word it is, and whether it is the most of several of its size."""
-    several = sum(each["group"] == split["group"] for each in splits) > 1
-    fastest = "; the fastest split" if several and split["fastest"] else ""
-    verb = "predicted" if split["basis"] == "oracle" else "given"
-    across = "predicted" if split["scaling_efficiency"] == "oracle" else "given"
+def _describe_split(split: Row, rivals: bool) -> str:
+    """SU^M of a hybrid, who says so, and whether it is the most of several with such groups."""
+    fastest = "; the fastest split" if rivals and split["fastest"] else ""
+    words = {"oracle": "predicted", "given": "given"}
     return (
         f"{split['strategy']}: an iteration {format_cell(split['speedup'])} times as fast in a "
-        f"group of {split['group']} ({verb}); scaling efficiency {across}{fastest}"
+        f"group of {split['group']} ({words[split['basis']]}); "
+        f"scaling efficiency {words[split['scaling_efficiency']]}{fastest}"
     )
 
 
 def _lay_out_row(row: Row) -> dict[str, Any]:
+    """A line for a contender on so many PEs."""
+    ends = [format_cell(row[end]) for end in ("p10", "p90") if row[end] is not None]
+    unmeasured = row["extrapolated"] and row["converges"]
     return {
         "p": row["pe"],
         "strategy": row["strategy"],
@@ -75,47 +78,29 @@ def _lay_out_row(row: Row) -> dict[str, Any]:
         "SE": row["scaling_efficiency"],
         "epochs": row["epochs"] if row["converges"] else "never",
         "speed-up": row["speedup"],
-        "80% interval": _format_interval(row),
+        "80% interval": " to ".join(ends) or "-",
         "wins": "wins" if row["wins"] else "",
-        "remarks": ", ".join(_list_remarks(row)),
+        "remarks": ", ".join([*row["limit"], *(["extrapolated"] if unmeasured else [])]),
     }
-
-
-def _format_interval(row: Row) -> str:
-    return "-" if row["p10"] is None else f"{format_cell(row['p10'])} to {format_cell(row['p90'])}"
-
-
-def _list_remarks(row: Row) -> list[str]:
-    """What forbids the row, and that its batch was not measured."""
-    return [*row["limit"], *(["extrapolated"] if row["extrapolated"] and row["converges"] else [])]
 
 
 def _lay_out_crossover(crossover: Row, most: int) -> dict[str, Any]:
-    """A line for a hybrid and what it is held against."""
-    group = crossover["group"]
+    """A line for a hybrid and what it is compared with."""
+    count, low, high = (
+        _format_count(crossover[key], crossover["group"], most) for key in ("pe", "p10", "p90")
+    )
+    remarks = {
+        "the last of several": crossover["several"] and crossover["pe"] is not None,
+        "extrapolated": crossover["extrapolated"],
+    }
     return {
         "strategy": crossover["strategy"],
         "against": AGAINST[crossover["against"]],
-        "from p on": _format_count(crossover["pe"], group, most),
-        "80% interval": _format_ends(crossover, most),
+        "from p on": count,
+        "80% interval": low if low == high else f"{low} to {high}",
         "chance": format_percent(crossover["chance"]),
-        "remarks": ", ".join(_list_crossover_remarks(crossover)),
+        "remarks": ", ".join(remark for remark, holds in remarks.items() if holds),
     }
-
-
-def _list_crossover_remarks(crossover: Row) -> list[str]:
-    """That it is not the first, and that a batch there was not measured."""
-    several = crossover["several"] and crossover["pe"] is not None
-    return [
-        *(["the last of several"] if several else []),
-        *(["extrapolated"] if crossover["extrapolated"] else []),
-    ]
-
-
-def _format_ends(crossover: Row, most: int) -> str:
-    """p10 and p90 of a crossover, once where they are the same."""
-    ends = [_format_count(crossover[end], crossover["group"], most) for end in ("p10", "p90")]
-    return " to ".join(dict.fromkeys(ends))
 
 
 def _format_count(count: int | None, group: int, most: int) -> str:
@@ -129,18 +114,13 @@ def describe_gain(gain: Row) -> str:
     """The gain in words: who wins by how much, with which counts."""
     if gain["gain"] is None:
         return f"No gain can be told up to {gain['pe']:,} PEs."
-    pairs = f"{gain['strategy']} on {gain['hybrid_pe']:,} over data on {gain['data_pe']:,}"
-    extrapolated = " (extrapolated)" if gain["extrapolated"] else ""
-    won = "Gain" if gain["gain"] > 0 else "No hybrid wins: gain"
+    ends = [format_percent(gain[end]) for end in ("p10", "p90") if gain[end] is not None]
+    interval = " to ".join(ends) or "no interval: nothing that was given has a spread"
+    chance = gain["chance"]
     return (
-        f"{won} up to {gain['pe']:,} PEs: {format_percent(gain['gain'])}"
-        f"{_format_gains(gain)}, {pairs}{extrapolated}"
-        + ("" if gain["chance"] is None else f"; chance of a gain {format_percent(gain['chance'])}")
+        f"{'Gain' if gain['gain'] > 0 else 'No hybrid wins: gain'} up to {gain['pe']:,} PEs: "
+        f"{format_percent(gain['gain'])} ({interval}), {gain['strategy']} on "
+        f"{gain['hybrid_pe']:,} over data on {gain['data_pe']:,}"
+        f"{' (extrapolated)' if gain['extrapolated'] else ''}"
+        f"{'' if chance is None else f'; chance of a gain {format_percent(chance)}'}"
     )
-
-
-def _format_gains(gain: Row) -> str:
-    """The interval of a gain, or that there is none."""
-    if gain["p10"] is None:
-        return " (no interval: nothing that was given has a spread)"
-    return f" ({format_percent(gain['p10'])} to {format_percent(gain['p90'])})"

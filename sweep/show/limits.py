@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sweep.show.answers import show_rows
+from sweep.show.rows import show_rows
 from sweep.show.tables import Format, Row
 
 TIMES = ("fastest_time", "soonest_time")
@@ -12,7 +12,7 @@ COUNTS = ("fastest_pe", "soonest_pe", "efficient_pe")
 
 def show_limits(rows: Sequence[Row], form: Format, every: bool) -> None:
     """Print what `limits` answers."""
-    show_rows([_describe(row) for row in rows] if form == "table" else rows, form, every)
+    show_rows(rows, form, every, _describe, above=None)
 
 
 def _describe(row: Row) -> Row:

@@ -1,4 +1,4 @@
-"""What forbids a configuration, and what would do instead, in one line."""
+"""The obstacle to a configuration, and what would do instead, in one line."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ MOST_GROUPS = 12  # group sizes that a line lists
 
 
 def describe_obstacle(answer: dict[str, Any]) -> str:
-    """What forbids a configuration; marks, which forbid nothing, are left out."""
+    """The limits that forbid a configuration, and ways out; marks forbid nothing."""
     forbidding = [name for name in answer["limit"] if name in name_limits(FORBIDS)]
     ways = [way for name in forbidding if name in WAYS for way in WAYS[name](answer)]
     return "; ".join([f"this configuration is not feasible: {', '.join(forbidding)}", *ways])
 
 
 def _fit_memory(answer: dict[str, Any]) -> list[str]:
-    """What would fit in memory: fewer samples, or a larger group."""
+    """Ways to fit in memory: fewer samples, or a larger group."""
     batch, group = answer["largest_batch"], answer["smallest_group"]
     batches = {None: None, 0: "not one sample fits"}
     groups = {None: None, 0: "no group fits"}

@@ -1,12 +1,13 @@
 """A placement as text: what it gains, the devices, a timeline, and which operators run where."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from grids.reading.units import format_quantity
 from sweep.show.comparison import format_percent
-from sweep.show.tables import Format, Row, print_json, print_table, show
+from sweep.show.tables import Format, Row, print_table, show_sections
 from sweep.show.visible import escape_lines
 
 WIDTH = 72  # characters of the timeline
@@ -16,12 +17,11 @@ SHADES = " ░▒▓█"
 
 def show_placement(answer: Mapping[str, Any], form: Format) -> None:
     """Print what `place` answers: as CSV a line an operator, as JSON all of it."""
-    if form == "json":
-        print_json(answer)
-        return
-    if form == "csv":
-        show(answer.get("operators", []), form)
-        return
+    show_sections(answer, answer.get("operators", []), form, partial(_print, answer))
+
+
+def _print(answer: Mapping[str, Any]) -> None:
+    """Print what was found in lines, the devices, a timeline and who runs what."""
     print(escape_lines("\n".join(_describe(answer))))
     if answer["feasible"]:
         print_table([_lay_out_device(answer, each) for each in range(answer["devices"])])
@@ -64,8 +64,8 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         )
     if answer["micro_batches"] > 1:
         lines.append(
-            "a schedule, no prediction: predict and hybrid take the group strategy 'placement', "
-            "whose step is not divided"
+            "a schedule, no prediction: predict and hybrid take the group strategy "
+            f"'placement:segments={answer['micro_batches']}'"
         )
     if answer["busiest_link"] > 1:
         lines.append("messages would queue: the step takes longer than this")

@@ -7,25 +7,16 @@ from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.cells.selection import write_value
 from sweep.cells.space import list_given
-from sweep.show.answers import SCREENFUL, print_headed, tell_constants
+from sweep.show.rows import SCREENFUL, drop_empty_columns, factor_constants, print_headed
 from sweep.show.tables import Format, Row, show
 from sweep.show.visible import tell
 
-# Of a row, what people read beside what its aim is; as JSON and CSV there is all of it.
-SHOWN = {
-    "rank": "rank",
-    **{label: label for label in LABELS},
-    "group_size": "group",
-    "segment_count": "segments",
-    "precision": "precision",
-    "software": "software",
-    "global_batch": "global_batch",
-    "epochs": "epochs",
-    "train_time": "train_time",
-    "epoch_time": "epoch_time",
-    "cost": "cost",
-    "memory": "memory",
-}
+# Columns behind a row's labels and axes; as JSON and CSV there is all of it.
+SHOWN = (
+    *("group_size", "segment_count", "precision", "software", "global_batch"),
+    *("epochs", "train_time", "epoch_time", "cost", "memory"),
+)
+HEADS = {"group_size": "group", "segment_count": "segments"}
 
 
 def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = True) -> None:
@@ -42,11 +33,13 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
     whole = every or not given or len(allowed) <= SCREENFUL
     if allowed:
         kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
-        line, short = tell_constants(_describe_winners(kept, goal), [*LABELS[:3], *_axes(rows[0])])
+        line, short = factor_constants(
+            _describe_winners(kept, goal), [*LABELS[:3], *_axes(rows[0])]
+        )
         print_headed(line, short)
         for n, row in enumerate(rows) if whole else ():
             if row.get("faster_than_next") is not None:
-                print(_tell_chance(row, rows[n + 1], given))
+                print(_describe_chance(row, rows[n + 1], given))
         if len(kept) < len(allowed):
             tell(f"paradl: {len(allowed) - len(kept):,} more: --all")
     _show_losers([row for row in rows if not row["feasible"]], whole)
@@ -57,7 +50,7 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
     if not rows:
         return
     losers = [_describe_loser(row) for row in (rows if whole else rows[:SCREENFUL])]
-    line, short = tell_constants(losers, [*LABELS[:3], *_axes(rows[0])])
+    line, short = factor_constants(losers, [*LABELS[:3], *_axes(rows[0])])
     explained = any(row["rejection"] for row in rows)
     print_headed(f"Not feasible{', at the nearest cell' if explained else ''}: {line}", short)
     if not explained:
@@ -68,22 +61,25 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
 
 def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
     """Lines of allowed rows: axes behind the labels, no column that is empty throughout."""
-    heads = SHOWN | ({"pe_hours": "pe_hours"} if goal in ("pe_hours", "cost") else {})
     axes = _axes(rows[0])
     given = list_given(axes)
-    first = ["rank", *LABELS[:3], *given, LABELS[3], *(axis for axis in axes if axis not in given)]
-    order = [*first, *(key for key in heads if key not in first)]
-    kept = [key for key in order if any(row.get(key) is not None for row in rows)]
-    lines: list[Row] = []
-    for row in rows:
-        line = {heads.get(key, key): row.get(key) for key in kept}
-        strategy = {"strategy": shorten_label(row["strategy"])}
-        marks = {"marks": ", ".join(row["limit"])} if row["limit"] else {}
-        lines.append({**line, **strategy, **_tell_interval(row), **marks})
-    return lines
+    chosen = [axis for axis in axes if axis not in given]
+    hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
+    order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
+    return drop_empty_columns([_describe_winner(row, order) for row in rows])
 
 
-def _tell_interval(row: Row) -> Row:
+def _describe_winner(row: Row, order: Sequence[str]) -> Row:
+    """A line of an allowed row."""
+    return {
+        **{HEADS.get(key, key): row.get(key) for key in order},
+        "strategy": shorten_label(row["strategy"]),
+        **_describe_interval(row),
+        **({"marks": ", ".join(row["limit"])} if row["limit"] else {}),
+    }
+
+
+def _describe_interval(row: Row) -> Row:
     """The 80 % interval of a row's time [s], where it is known."""
     for time in ("train_time", "epoch_time"):
         low, high = row.get(f"{time}_p10"), row.get(f"{time}_p90")
@@ -93,7 +89,7 @@ def _tell_interval(row: Row) -> Row:
 
 
 def describe_losers(rows: Sequence[Row]) -> str:
-    """What forbids the losers together, the most frequent first."""
+    """The limits that forbid the losers, the most frequent first."""
     reasons = dict.fromkeys(reason for row in rows for reason in row["limit"])
     return f": {', '.join(reasons)}" if reasons else ""
 
@@ -105,7 +101,7 @@ def shorten_label(label: str) -> str:
     return f"{base}:{','.join(kept)}" if kept else base
 
 
-def _tell_chance(row: Row, second: Row, given: Sequence[str]) -> str:
+def _describe_chance(row: Row, second: Row, given: Sequence[str]) -> str:
     """How sure the first place is, in a sentence."""
     first, other = (shorten_label(each["strategy"]) for each in (row, second))
     chance = row["faster_than_next"]
@@ -125,7 +121,7 @@ def _describe_loser(row: Row) -> Row:
     changes = [f"{name}={_write(name, each)}" for name, each in rejection["changes"].items()]
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
     axes = {name: each for name, each in rejection.items() if name in row and name in _axes(row)}
-    return {**labels, **axes, "why": _tell_reasons(rejection), "feasible with": _join(changes)}
+    return {**labels, **axes, "why": _describe_reasons(rejection), "feasible with": _join(changes)}
 
 
 def _axes(row: Row) -> list[str]:
@@ -142,13 +138,14 @@ def _join(changes: Sequence[str]) -> str:
     return " or ".join(changes) if changes else "-"
 
 
-def _tell_reasons(rejection: dict[str, Any]) -> str:
-    """What forbids a cell, memory with its numbers."""
+def _describe_reasons(rejection: dict[str, Any]) -> str:
+    """The limits that forbid a cell, memory with its numbers."""
     return ", ".join(
-        _tell_memory(rejection) if reason == "memory" else reason for reason in rejection["limit"]
+        _describe_memory(rejection) if reason == "memory" else reason
+        for reason in rejection["limit"]
     )
 
 
-def _tell_memory(rejection: dict[str, Any]) -> str:
-    needed, there = rejection["memory"], rejection["memory_capacity"]
-    return f"memory {format_quantity(needed, 'B')} of {format_quantity(there, 'B')}"
+def _describe_memory(rejection: dict[str, Any]) -> str:
+    needed, capacity = rejection["memory"], rejection["memory_capacity"]
+    return f"memory {format_quantity(needed, 'B')} of {format_quantity(capacity, 'B')}"

@@ -1,13 +1,13 @@
 """Regrets as text: where a strategy loses most, and where it is not feasible, in a few words."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from grids.entries.parameters import PARAMETERS
-from grids.grid import LABELS
-from grids.reading.units import format_quantity
 from sweep.answers.system_settings import PLACES
-from sweep.show.answers import show_rows, tell_constants
+from sweep.show.columns import format_value
+from sweep.show.rows import show_rows
 from sweep.show.tables import Format, Row
 
 # Scenarios that a cell lists by themselves; of more the ends.
@@ -16,30 +16,20 @@ LISTED = 3
 
 def show_regrets(rows: Sequence[Row], over: str, form: Format, every: bool) -> None:
     """Print what `regret` answers: values with their units, of many the ends."""
-    if form != "table" or not rows:
-        show_rows(rows, form, every)
-        return
-    lines = [
-        {
-            **{key: each for key, each in row.items() if key not in PLACES["worst_at"]},
-            "worst_at": _write_worst(over, row),
-            "infeasible_at": _write_several(over, row["infeasible_at"]) or None,
-        }
-        for row in rows
-    ]
-    empty = [key for key in lines[0] if all(line[key] is None for line in lines)]
-    shown = [{key: each for key, each in line.items() if key not in empty} for line in lines]
-    places = [key for key in shown[0] if key in LABELS[:3] or key in PARAMETERS]
-    line, short = tell_constants(shown, places)
-    show_rows(short, form, every, line)
+    show_rows(rows, form, every, partial(_describe, over))
 
 
-def _write_worst(over: str, row: Row) -> str | None:
-    """Where a strategy loses most; of a system with its precision and software."""
-    if row["worst_at"] is None:
-        return None
-    settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
-    return _write(over, row["worst_at"]) + (f" ({', '.join(settings)})" if settings else "")
+def _describe(over: str, row: Row) -> Row:
+    """A line: where a strategy loses most, of a system with its precision and software."""
+    worst = None
+    if row["worst_at"] is not None:
+        settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
+        worst = _write(over, row["worst_at"]) + (f" ({', '.join(settings)})" if settings else "")
+    return {
+        **{key: each for key, each in row.items() if key not in PLACES["worst_at"]},
+        "worst_at": worst,
+        "infeasible_at": _write_several(over, row["infeasible_at"]) or None,
+    }
 
 
 def _write_several(over: str, values: Sequence[Any]) -> str:
@@ -53,10 +43,6 @@ def _write_several(over: str, values: Sequence[Any]) -> str:
 
 
 def _write(over: str, value: Any) -> str:
-    """A scenario with its unit."""
-    if over not in PARAMETERS or not isinstance(value, int | float):
-        return str(value)
-    parameter = PARAMETERS[over]
-    if parameter.unit == "1":
-        return f"{value:,.0f}" if parameter.whole else f"{value:.4g}"
-    return format_quantity(value, parameter.unit)
+    """A scenario, of a parameter with its unit."""
+    is_value = over in PARAMETERS and isinstance(value, int | float)
+    return format_value(over, value) if is_value else str(value)

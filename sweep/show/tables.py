@@ -7,11 +7,11 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from kernels.terms import TERMS
-from sweep.answers.units import PREFIXED, UNITS
+from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.columns import Column, format_cell, make_column
 from sweep.show.visible import escape_invisible
 
@@ -50,6 +50,18 @@ def show_one(row: Row, form: Format, title: str = "") -> None:
         print_csv([row])
     else:
         print_record(row, title)
+
+
+def show_sections(
+    answer: object, rows: Sequence[Row], form: Format, print_sections: Callable[[], None]
+) -> None:
+    """Print an answer of several parts: JSON has all of it, CSV its rows, people read sections."""
+    if form == "json":
+        print_json(answer)
+    elif form == "csv":
+        print_csv(rows)
+    else:
+        print_sections()
 
 
 def print_json(value: object) -> None:
@@ -149,12 +161,12 @@ def print_table(
     if left_out and len(rows) == 1:
         print_record(rows[0], title)  # a line a key loses nothing
         return
-    told = [f"{key}: {text}" for key, text in shared.items() if text]
+    constants = [f"{key}: {text}" for key, text in shared.items() if text]
     lines = [
         *([title] if title else []),
-        *_join_within(told, width),
+        *_join_within(constants, width),
         *table,
-        *_tell_left_out(left_out, complete, width),
+        *_name_left_out(left_out, complete, width),
     ]
     print("\n".join([*map(escape_invisible, lines), ""]))
 
@@ -162,7 +174,7 @@ def print_table(
 def _find_shared(
     rows: Sequence[Row], columns: Mapping[str, Column], fixed: Collection[str]
 ) -> dict[str, str]:
-    """What all of several rows say, by column; not where nothing would be left to tell them by."""
+    """The texts that several rows share, by column; none where nothing would tell them apart."""
     shared = {}
     for key, column in columns.items() if len(rows) > 1 else ():
         values = [row.get(key) for row in rows]
@@ -186,10 +198,10 @@ def _choose_rule() -> str:
     return "─" if (sys.stdout.encoding or "").lower().startswith("utf") else "-"
 
 
-def _tell_left_out(keys: Sequence[str], complete: Format, width: int | None) -> list[str]:
+def _name_left_out(keys: Sequence[str], complete: Format, width: int | None) -> list[str]:
     """Lines that name what a table has no room for, and where it is."""
-    told = f"left out for width: {', '.join(keys)}"
-    return _join_within([told, f"--format {complete} has all"], width) if keys else []
+    names = f"left out for width: {', '.join(keys)}"
+    return _join_within([names, f"--format {complete} has all"], width) if keys else []
 
 
 def _join_within(parts: Sequence[str], width: int | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What reaches a terminal: texts in which every character can be seen.
+"""Texts for a terminal, in which every character can be seen.
 
 Names come from stores, CSV files and paths that others wrote. Printed as they are, an ESC in one
 could clear the screen or rename its window, and a bidirectional override could reorder a message.
@@ -8,7 +8,7 @@ import sys
 
 
 def escape_invisible(text: str) -> str:
-    """The text in one line: what no eye sees is an escape, ESC `\\x1b`, and a line end `\\n`."""
+    """The text in one line: characters that no eye sees are escapes, such as `\\x1b` and `\\n`."""
     # Python's own notion of printable, in which a space is, and no other blank, control or format
     # character.
     return "".join(

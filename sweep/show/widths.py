@@ -3,22 +3,23 @@
 No text is ever shortened: what a table has no room for is left out as a whole column.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from rich.box import SIMPLE_HEAD, Box
-from rich.console import Console
-from rich.measure import Measurement
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
-from sweep.show.columns import PROSE, Column, measure_text
+from sweep.show.columns import Column, measure_text
 
 RULES = {"─": SIMPLE_HEAD, "-": Box(str(SIMPLE_HEAD).replace("─", "-"), ascii=True)}
 MARGIN = " "
-WIDEST = 10_000  # characters: a pipe has no width
+GAPS = (3, 2)  # characters between two columns, and in a narrow table
+WIDEST = 100_000  # characters, so that rich lays nothing out by itself
 
 # What goes first where a table is too wide, before all others from the right. A verb whose answers
 # have such columns adds them here.
@@ -38,19 +39,39 @@ def draw_table(
     Tried in turn: as it is or with prose wrapped; narrow, with heads broken; then the same without
     one column more. Labels stay even where they are too wide: the terminal wraps their lines.
     """
-    console = Console(file=StringIO(), width=WIDEST, color_system=None)
-    room = WIDEST if width is None else width - len(MARGIN)
+    room = sys.maxsize if width is None else width - len(MARGIN)
     for rest, left_out in _leave_out(columns):
         for narrow in (False, True):
-            table = _make_table(rest, narrow, rule)
-            least, most = Measurement.get(console, console.options, table)
-            if least <= room:
-                return _render(console, table, min(most, room)), left_out
-    return _render(console, table, least), left_out
+            heads = [each.write_head(narrow) for each in rest]
+            widths = _share_room(rest, heads, room - GAPS[narrow] * (len(rest) - 1))
+            if widths is not None:
+                return _draw(rest, heads, widths, rule, narrow), left_out
+    return _draw(rest, heads, [*map(_measure_least, rest, heads)], rule, narrow), left_out
 
 
-def _make_table(columns: Sequence[Column], narrow: bool, rule: str) -> Table:
-    # Three blanks between two columns, or two.
+def _measure_least(column: Column, head: str) -> int:
+    return max(column.least, measure_text(head))
+
+
+def _share_room(columns: Sequence[Column], heads: Sequence[str], room: int) -> list[int] | None:
+    """The widths of columns, the widest prose narrowed as far as it takes; None: they do not fit.
+
+    By hand: rich narrows columns below their least width, and then cuts what lies beyond the room.
+    """
+    least = [*map(_measure_least, columns, heads)]
+    if sum(least) > room:
+        return None
+    widths = [max(each.width, low) for each, low in zip(columns, least, strict=True)]
+    while sum(widths) > room:
+        spare = [number for number, each in enumerate(widths) if each > least[number]]
+        widths[max(spare, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _draw(
+    columns: Sequence[Column], heads: Sequence[str], widths: Sequence[int], rule: str, narrow: bool
+) -> list[str]:
+    """The lines of a table whose columns have these widths."""
     table = Table(
         box=RULES[rule],
         show_edge=False,
@@ -58,26 +79,13 @@ def _make_table(columns: Sequence[Column], narrow: bool, rule: str) -> Table:
         collapse_padding=narrow,
         header_style="",
     )
-    for each in columns:
-        head = each.write_head(narrow)
-        # Without it, rich cuts columns that do not wrap down to their longest word.
-        least = max(measure_text(head), PROSE if each.is_prose else each.width)
-        table.add_column(
-            Text(head),
-            justify="right" if each.is_right else "left",
-            no_wrap=not each.is_prose,
-            min_width=least or None,
-            overflow="fold",
-        )
+    for each, head, width in zip(columns, heads, widths, strict=True):
+        justify: JustifyMethod = "right" if each.is_right else "left"
+        table.add_column(Text(head), justify=justify, width=width, overflow="fold")
     for cells in zip(*(each.cells for each in columns), strict=True):
         table.add_row(*map(Text, cells))
-    return table
-
-
-def _render(console: Console, table: Table, width: int) -> list[str]:
-    """The lines of a table of this width."""
-    options = console.options.update(width=width)
-    lines = console.render_lines(table, options, pad=False)
+    console = Console(file=StringIO(), width=WIDEST, color_system=None)
+    lines = console.render_lines(table, pad=False)
     texts = ("".join(segment.text for segment in line) for line in lines)
     return [f"{MARGIN}{text}".rstrip() for text in texts]
 

@@ -18,7 +18,7 @@ Flags = NDArray[np.bool_]
 # How far below the least value of training a logarithm goes on: of a feature that was never 0 and
 # now is, the logarithm has no value.
 BELOW = 0.1
-# Of a range's ends, by which a value may miss them: it is written in more than one precision.
+# Relative slack at the ends of a range: values are written in more than one precision.
 SLACK = 1e-6
 
 

@@ -14,7 +14,7 @@ from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from sweep.samples.read import open_samples
 from sweep.samples.splits import SPLITS
-from sweep.surrogates.encoding import read_values
+from sweep.surrogates.encoding import Singles, read_values
 from sweep.surrogates.extra import expect_extra
 from sweep.surrogates.neighbours import Neighbours
 from sweep.surrogates.rows import EPOCH, Rows, read_rows
@@ -23,7 +23,10 @@ from sweep.surrogates.surrogate import Surrogate, load_surrogate, read_outputs
 
 # Rows of a split that are tested at most: more change no figure in its second digit.
 TESTED = 60_000
+# The baseline that orders strategies, and knows no times.
+HABIT = "habit"
 Tell = Callable[[str, str], None]
+Method = Callable[[Rows], Answers]
 
 
 def evaluate_surrogate(
@@ -46,27 +49,65 @@ def evaluate_surrogate(
     expect_extra()
     surrogate, samples = load_surrogate(path), open_samples(data)
     _expect_same(surrogate, samples.facts, str(data))
-    trained = [str(each) for each in surrogate.facts["splits"]]
+    trained = [str(name) for name in surrogate.facts["splits"]]
     rows = read_rows(samples, [*trained, *splits])
+    train = rows.take(rows.is_train(trained))
+    methods = _list_methods(surrogate, train if baselines else None)
     scored: list[dict[str, Any]] = []
-    methods = _Methods(surrogate, rows.take(rows.is_train(trained)), baselines)
-    for split in splits or [each for each in SPLITS if each in samples.splits]:
-        if split not in trained:
-            note = f"trained on its test rows; to test it, train by the split {split}"
-            scored.append({"split": split, "method": surrogate.learner, "note": note})
-            continue
-        tested = rows.take(_find_tested(rows, split, trained))
-        if not len(tested):
+    for split in splits or [name for name in SPLITS if name in samples.splits]:
+        note, tested = f"trained on its test rows; to test it, train by the split {split}", None
+        if split in trained:
             note = "no rows to test on the training side of the other splits"
+            tested = rows.take(_find_tested(rows, split, trained))
+        if not tested:
             scored.append({"split": split, "method": surrogate.learner, "note": note})
             continue
-        scored += methods.score(split, tested, tell)
+        for name, answer in methods.items():
+            tell(split, name)
+            scored.append({"split": split, "method": name, **_score(tested, answer(tested), name)})
     return scored
+
+
+def _list_methods(surrogate: Surrogate, train: Rows | None) -> dict[str, Method]:
+    """The surrogate, and the baselines that it has to beat, which learn from the rows `train`."""
+
+    def encode(rows: Rows) -> Singles:
+        encoding = surrogate.encoding
+        return encoding.encode(read_values(rows.frame, encoding.names))
+
+    def ask(rows: Rows) -> Answers:
+        said = surrogate.apply(rows.frame)
+        return Answers(said.epoch_time, said.feasible)
+
+    methods: dict[str, Method] = {surrogate.learner: ask}
+    if train is None:
+        return methods
+    ranks, defined = rank_strategies(train), train.take(train.frame["defined"].to_numpy(bool))
+    neighbours = Neighbours(encode(defined), defined)
+
+    def look_up(rows: Rows) -> Answers:
+        near = read_outputs(neighbours.apply(encode(rows), rows)[None].astype(np.float64))
+        return Answers(near.epoch_time, near.feasible)
+
+    def rank(rows: Rows) -> Answers:
+        ranked = rows.frame["strategy"].map(ranks).fillna(len(ranks) + 1.0)
+        return Answers(np.asarray(ranked, np.float64), np.ones(len(rows), bool))
+
+    return methods | {"neighbour": look_up, HABIT: rank}
+
+
+def _score(rows: Rows, answers: Answers, method: str) -> dict[str, Any]:
+    """The scores of a method's answers for rows."""
+    truth, slices = read_truth(rows), rows.frame["slice"].to_numpy()
+    of_rows = score_rows(truth, answers)
+    if method == HABIT:
+        of_rows = dict.fromkeys(of_rows)
+    return {"rows": len(rows), **of_rows, **score_slices(truth, answers, slices)}
 
 
 def _find_tested(rows: Rows, split: str, trained: Sequence[str]) -> Any:
     """The rows that a split tests [row], of whole slices, TESTED of them about at most."""
-    others = [each for each in trained if each != split]
+    others = [name for name in trained if name != split]
     tested = ~rows.is_train([split]) & rows.is_train(others)
     share = TESTED / max(int(tested.sum()), 1)
     if share < 1:
@@ -76,66 +117,8 @@ def _find_tested(rows: Rows, split: str, trained: Sequence[str]) -> Any:
     return tested
 
 
-class _Methods:
-    """The surrogate and what it has to beat."""
-
-    def __init__(self, surrogate: Surrogate, train: Rows, baselines: bool) -> None:
-        self._surrogate = surrogate
-        self._habit = rank_strategies(train) if baselines else None
-        self._neighbours = None
-        if baselines:
-            train = train.take(train.frame["defined"].to_numpy(bool))
-            self._neighbours = Neighbours(self._encode(train), train)
-
-    def score(self, split: str, rows: Rows, tell: Tell) -> list[dict[str, Any]]:
-        """A row of scores for each method."""
-        truth = read_truth(rows)
-        slices = rows.frame["slice"].to_numpy()
-        tell(split, self._surrogate.learner)
-        said = self._surrogate.apply(rows.frame)
-        answers: dict[str, Answers] = {
-            self._surrogate.learner: Answers(said.epoch_time, said.feasible)
-        }
-        if self._neighbours is not None:
-            tell(split, "neighbour")
-            near = read_outputs(
-                self._neighbours.apply(self._encode(rows), rows)[None].astype(np.float64)
-            )
-            answers["neighbour"] = Answers(near.epoch_time, near.feasible)
-        scored = [
-            {
-                "split": split,
-                "method": method,
-                "rows": len(rows),
-                **score_rows(truth, each),
-                **score_slices(truth, each, slices),
-            }
-            for method, each in answers.items()
-        ]
-        if self._habit is not None:
-            unseen = len(self._habit) + 1.0
-            habit = Answers(
-                np.array([self._habit.get(each, unseen) for each in rows.frame["strategy"]]),
-                np.ones(len(rows), bool),
-            )
-            scored.append(
-                {
-                    "split": split,
-                    "method": "habit",
-                    "rows": len(rows),
-                    **dict.fromkeys(score_rows(truth, truth)),
-                    **score_slices(truth, habit, slices),
-                }
-            )
-        return scored
-
-    def _encode(self, rows: Rows) -> Any:
-        encoding = self._surrogate.encoding
-        return encoding.encode(read_values(rows.frame, encoding.names))
-
-
 def read_truth(rows: Rows) -> Answers:
-    """What the data set says of rows."""
+    """The answers in the data set."""
     seconds: Floats = rows.frame[EPOCH].to_numpy(np.float64)
     return Answers(seconds, rows.frame["feasible"].to_numpy(bool))
 

@@ -1,4 +1,4 @@
-"""What surrogates need beside paradl, and what is said where it is missing."""
+"""The libraries that surrogates need, and the message where one is missing."""
 
 from importlib.util import find_spec
 

@@ -34,7 +34,7 @@ def write_file(path: Path, saved: Saved, *, force: bool) -> None:
     from safetensors.numpy import save
 
     header = {KEY: json.dumps({"version": VERSION, **saved.facts}, allow_nan=False)}
-    arrays = {name: np.array(each, order="C") for name, each in saved.arrays.items()}
+    arrays = {name: np.array(array, order="C") for name, array in saved.arrays.items()}
     data = save(arrays, metadata=header)
     with write_beside(path, force=force) as folder:
         (folder / path.name).write_bytes(data)
@@ -57,14 +57,14 @@ def read_file(path: Path) -> Saved:
         if isinstance(error, InputError):
             raise
         raise _refuse(path) from error
-    for each in arrays.values():
-        if each.dtype.kind not in "fiu" or not np.isfinite(each).all():
+    for array in arrays.values():
+        if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise _refuse(path)
     return Saved(facts, arrays)
 
 
 def _read_facts(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
-    """What the header says. InputError: nothing of ours, or another version."""
+    """The facts in the header. InputError: not a surrogate of ours, or another version."""
     if KEY not in metadata:
         raise _refuse(path)
     try:

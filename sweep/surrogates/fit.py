@@ -27,7 +27,7 @@ from sweep.surrogates.rows import (
     read_targets,
 )
 
-# Of the squared errors of the logarithms: of an epoch, of computing, communicating (times its share
+# Weights of the squared errors of logarithms: an epoch, computing, communicating (times its share
 # of the epoch), of memory; and of what classes cost.
 WEIGHTS = (1.0, 0.3, 0.3, 0.3)
 CLASSES = 0.1
@@ -70,7 +70,7 @@ class Examples:
 
     def take(self, at: Any) -> dict[str, Singles]:
         """Some rows."""
-        return {name: each[at] for name, each in self.arrays.items()}
+        return {name: array[at] for name, array in self.arrays.items()}
 
 
 def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Examples:
@@ -114,7 +114,7 @@ def fit_network(
 
 
 def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[Network, float]:
-    """The same, whatever JAX is told of promotion elsewhere."""
+    """The same, whatever promotion JAX uses elsewhere."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
     optimiser, step = _make_step(steps, recipe.epochs, recipe.gradients)
@@ -158,21 +158,21 @@ def _make_step(
 def measure_error(network: Network, examples: Examples) -> float:
     """Root mean square of the error of the logarithm of an epoch's time."""
     outputs = apply_network(network, examples.arrays)
-    told, known = (
-        np.logaddexp(each[:, 0], each[:, 1]) for each in (outputs, examples.arrays["targets"])
+    guess, known = (
+        np.logaddexp(logs[:, 0], logs[:, 1]) for logs in (outputs, examples.arrays["targets"])
     )
-    return float(np.sqrt(np.nanmean((told - known) ** 2)))
+    return float(np.sqrt(np.nanmean((guess - known) ** 2)))
 
 
 def apply_network(network: Network, arrays: dict[str, Singles], most: int = 2**14) -> Singles:
-    """What a network says [row, 4] of rows, some at a time."""
+    """The outputs [row, 4] of a network, some rows at a time."""
     parts = []
     for first in range(0, len(arrays["features"]), most):
-        some = [arrays[name][first : first + most] for name in ("features", "kinds", "room")]
-        count = len(some[0])
+        inputs = [arrays[name][first : first + most] for name in ("features", "kinds", "room")]
+        count = len(inputs[0])
         # Filled up to a power of two: few compiled programs serve all numbers of rows.
         size = 1 << max(count - 1, 0).bit_length()
-        filled = [np.resize(each, (size, *each.shape[1:])) for each in some]
+        filled = [np.resize(array, (size, *array.shape[1:])) for array in inputs]
         parts.append(np.asarray(_apply(network, *filled))[:count])
     return np.concatenate(parts) if parts else np.zeros((0, len(TARGETS) + 1), np.float32)
 
@@ -223,12 +223,12 @@ def _measure_loss(
         along = jnp.einsum("rif,i,rf->rf", batch["masks"], direction, batch["rates"])
         tangents = jnp.zeros_like(features).at[:, batch["columns"][0]].set(along)
         _, moved = jax.jvp(
-            lambda each: _with_epoch(jax.vmap(network)(each, kinds, room)[:, :-1]),
+            lambda there: _with_epoch(jax.vmap(network)(there, kinds, room)[:, :-1]),
             (features,),
             (tangents,),
         )
-        told = batch["slopes"] @ direction
-        loss += SLOPES * _sum_losses(moved, told, weights)
+        guess = batch["slopes"] @ direction
+        loss += SLOPES * _sum_losses(moved, guess, weights)
     return loss
 
 
@@ -237,9 +237,9 @@ def _with_epoch(logs: Array) -> Array:
     return jnp.concatenate([jnp.logaddexp(logs[:, :1], logs[:, 1:2]), logs], axis=1)
 
 
-def _sum_losses(told: Array, known: Array, weights: Array) -> Array:
+def _sum_losses(guess: Array, known: Array, weights: Array) -> Array:
     """Losses summed over columns, the mean over rows; 0 where nothing is known."""
     # Before any loss: of a loss without a value the derivative has none either.
-    errors = jnp.where(jnp.isfinite(known), told - known, 0.0)
+    errors = jnp.where(jnp.isfinite(known), guess - known, 0.0)
     losses = optax.losses.huber_loss(errors, delta=FAR)
-    return jnp.sum(jnp.where(jnp.isfinite(weights), weights, 0.0) * losses) / told.shape[0]
+    return jnp.sum(jnp.where(jnp.isfinite(weights), weights, 0.0) * losses) / guess.shape[0]

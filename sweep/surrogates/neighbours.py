@@ -34,12 +34,12 @@ class Neighbours:
         outputs = np.full((len(rows), self._answers.shape[1]), np.nan, np.float32)
         strategies = rows.frame["strategy"].to_numpy()
         for strategy in np.unique(strategies):
-            asked = np.flatnonzero(strategies == strategy)
+            places = np.flatnonzero(strategies == strategy)
             among = np.flatnonzero(self._strategies == strategy)
             among = among if len(among) else np.arange(len(self._strategies))
-            for first in range(0, len(asked), AT_ONCE):
-                some = asked[first : first + AT_ONCE]
-                outputs[some] = self._answers[among[self._find(features[some], among)]]
+            for first in range(0, len(places), AT_ONCE):
+                block = places[first : first + AT_ONCE]
+                outputs[block] = self._answers[among[self._find(features[block], among)]]
         return outputs
 
     def _find(self, features: Singles, among: np.ndarray) -> np.ndarray:

@@ -18,10 +18,10 @@ from jax import Array
 
 from grids.models.layers import Floats
 
-# What a network says of a row, in this order: logarithms of the first three, log odds of the last.
+# Outputs of a network, in this order: logarithms of these three, then log odds of feasibility.
 TARGETS = ("comp_time", "comm_time", "memory")
 TERMS = 6
-# Of the squares of lines against those of errors, where a network begins.
+# Weight of the squares of lines against those of errors, where a network begins.
 RIDGE = 1e-2
 # A slope of 0 of log odds in log memory would teach a new network nothing.
 SHARPNESS = 5.0
@@ -88,7 +88,7 @@ def make_network(
     return Network(
         lines=_move(np.zeros((1 + kinds, outputs, features))),
         starts=_move(starts),
-        layers=tuple((_move(each), _move(np.zeros(len(each)))) for each in weights),
+        layers=tuple((_move(matrix), _move(np.zeros(len(matrix)))) for matrix in weights),
         sharpness=_move(np.array(SHARPNESS)),
     )
 

@@ -13,14 +13,14 @@ from sweep.surrogates.surrogate import Surrogate, load_surrogate
 if TYPE_CHECKING:
     import pandas as pd
 
-# Names of features outside of the range of training that are told of a row.
+# Features outside of the range of training that an answer names.
 SHOWN = 5
 
 
 def predict_surrogate(
     surrogate: str | Path | Surrogate, rows: "str | Path | pd.DataFrame"
 ) -> "pd.DataFrame":
-    """What a surrogate says of rows: a row each, in their order.
+    """The predictions of a surrogate: one row for each row, in the same order.
 
     surrogate: a file of `train_surrogate`, or one that `load_surrogate` gave. rows: a Parquet or
     CSV file, a data set's folder, or a DataFrame, with a column for each feature.
@@ -55,12 +55,12 @@ def predict_surrogate(
 def name_outside(surrogate: Surrogate, frame: "pd.DataFrame") -> list[str]:
     """The features outside of the range of training of each row, with ', ' between."""
     names = np.array(surrogate.encoding.watched)
-    told = []
+    named = []
     for row in surrogate.encoding.find_outside(frame):
-        some = names[row]
-        more = [f"{len(some) - SHOWN} more"] if len(some) > SHOWN else []
-        told.append(", ".join([*some[:SHOWN], *more]))
-    return told
+        outside = names[row]
+        more = [f"{len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
+        named.append(", ".join([*outside[:SHOWN], *more]))
+    return named
 
 
 def read_table(path: Path) -> "pd.DataFrame":

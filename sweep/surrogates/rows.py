@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EPOCH = "epoch_time"
-# Of an epoch: what communication is at least, so that it has a logarithm.
+# The least share of an epoch that is communication, so that it has a logarithm.
 LEAST_SHARE = 1e-4
 ROOM = "memory_capacity"
 DEGREES = tuple(f"degree_{group}" for group in GROUPS)
@@ -66,10 +66,10 @@ def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) 
     features = tuple(samples.list_columns("feature", constants=True))
     marks = ["near_kink"] if slopes else []
     wanted = (name_slope(target, name) for target in (EPOCH, *TARGETS) for name in samples.inputs)
-    known = {each["name"] for each in samples.facts["columns"]}
+    known = {column["name"] for column in samples.facts["columns"]}
     columns = [*LABELS, *features, EPOCH, *TARGETS, "feasible", "defined", *marks]
     columns += [name for name in wanted if slopes and name in known]
-    frame = samples.read([*columns, *(name_split(each) for each in samples.splits)])
+    frame = samples.read([*columns, *(name_split(side) for side in samples.splits)])
     return Rows(frame, features, samples.inputs)
 
 
@@ -95,20 +95,12 @@ def read_room(frame: "pd.DataFrame") -> Singles:
 
 def list_followers(name: str) -> tuple[str, ...]:
     """The features that change as an input does: itself, and of links those of further levels."""
-    outer = [each for each in OUTER_LINKS if f"inter_{each.rpartition('_')[2]}" == name]
+    outer = [link for link in OUTER_LINKS if f"inter_{link.rpartition('_')[2]}" == name]
     return (name, *outer)
 
 
 def read_slopes(rows: Rows) -> Floats:
     """Elasticities [row, 1 + target, input], NaN where there are none: of an epoch, of targets."""
-    targets = (EPOCH, *TARGETS)
-    return np.stack(
-        [
-            np.stack(
-                [rows.frame[name_slope(each, name)].to_numpy(np.float64) for name in rows.inputs],
-                axis=1,
-            )
-            for each in targets
-        ],
-        axis=1,
-    )
+    names = [name_slope(target, name) for target in (EPOCH, *TARGETS) for name in rows.inputs]
+    slopes = rows.frame[names].to_numpy(np.float64, copy=True)
+    return slopes.reshape(len(rows), -1, len(rows.inputs))

@@ -13,7 +13,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What is, or is said of rows [row]: seconds of an epoch, and whether it is feasible."""
+    """The truth about rows, or a prediction [row]: seconds of an epoch, whether it is feasible."""
 
     seconds: Floats
     feasible: Flags
@@ -23,23 +23,23 @@ class Answers:
         return Answers(self.seconds[chosen], self.feasible[chosen])
 
 
-def score_rows(truth: Answers, told: Answers) -> dict[str, float | None]:
+def score_rows(truth: Answers, guess: Answers) -> dict[str, float | None]:
     """R2 of the logarithm of time, percentiles of the relative error, F1 of feasibility.
 
     Of the rows that have a time.
     """
     timed = np.isfinite(truth.seconds)
-    known, said = np.log(truth.seconds[timed]), np.log(told.seconds[timed])
+    known, said = np.log(truth.seconds[timed]), np.log(guess.seconds[timed])
     errors = np.abs(np.expm1(said - known))
     return {
         "r2_log_time": _measure_r2(known, said),
         "median_error": _rank(errors, 50),
         "p95_error": _rank(errors, 95),
-        "feasibility_f1": _measure_f1(truth.feasible, told.feasible),
+        "feasibility_f1": _measure_f1(truth.feasible, guess.feasible),
     }
 
 
-def score_slices(truth: Answers, told: Answers, slices: Integers) -> dict[str, float | None]:
+def score_slices(truth: Answers, guess: Answers, slices: Integers) -> dict[str, float | None]:
     """Kendall's tau of strategies, and the regret of the one that is picked.
 
     Of the slices in which two strategies or more are feasible. A pick that is forbidden is found
@@ -53,8 +53,8 @@ def score_slices(truth: Answers, told: Answers, slices: Integers) -> dict[str, f
         fit = truth.feasible[rows] & np.isfinite(truth.seconds[rows])
         if fit.sum() < 2:
             continue
-        taus.append(measure_tau(truth.seconds[rows][fit], told.seconds[rows][fit]))
-        regret, failed = measure_regret(truth.seconds[rows], fit, told.take(rows))
+        taus.append(measure_tau(truth.seconds[rows][fit], guess.seconds[rows][fit]))
+        regret, failed = measure_regret(truth.seconds[rows], fit, guess.take(rows))
         regrets.append(regret)
         forbidden.append(failed)
     return {
@@ -67,13 +67,13 @@ def score_slices(truth: Answers, told: Answers, slices: Integers) -> dict[str, f
     }
 
 
-def measure_regret(seconds: Floats, feasible: Flags, told: Answers) -> tuple[float, bool]:
+def measure_regret(seconds: Floats, feasible: Flags, guess: Answers) -> tuple[float, bool]:
     """How much longer the pick takes than the best, 0 where it is the best; whether the first pick
     was forbidden.
 
     Strategies that are said to be feasible are tried first, the fastest of them before others.
     """
-    ranking = np.lexsort((told.seconds, ~told.feasible))
+    ranking = np.lexsort((guess.seconds, ~guess.feasible))
     first = int(np.argmax(feasible[ranking]))
     return float(seconds[ranking[first]] / seconds[feasible].min() - 1), first > 0
 
@@ -86,7 +86,7 @@ def measure_tau(known: Floats, said: Floats) -> float:
 
 
 def _measure_r2(known: Floats, said: Floats) -> float | None:
-    """The part of the variance that is told; None where there is none."""
+    """The part of the variance that is guess; None where there is none."""
     spread = ((known - known.mean()) ** 2).sum() if known.size else 0.0
     return float(1 - ((said - known) ** 2).sum() / spread) if spread > 0 else None
 
@@ -94,8 +94,8 @@ def _measure_r2(known: Floats, said: Floats) -> float | None:
 def _measure_f1(known: Flags, said: Flags) -> float | None:
     """The harmonic mean of precision and recall; None where nothing is or is said feasible."""
     right = (known & said).sum()
-    all_told = known.sum() + said.sum()
-    return float(2 * right / all_told) if all_told else None
+    feasible = known.sum() + said.sum()
+    return float(2 * right / feasible) if feasible else None
 
 
 def _rank(values: Floats, percent: int) -> float | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Learner = Literal["network", "trees"]
-# Of logarithms: what is said of rows far outside of training has a value all the same.
+# Logarithms are cut there: predictions far outside of the training range stay finite.
 FAR = 80.0
 NUMBERS = ("offset", "mean", "scale", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What a surrogate says of rows [row]: seconds an epoch, bytes a PE, the odds of feasibility.
+class Predictions:
+    """Predictions for rows [row]: seconds an epoch, bytes a PE, the chance of being feasible.
 
     spread: standard deviation of the logarithm of an epoch's time between the members of an
     ensemble, NaN of one alone.
@@ -59,11 +60,11 @@ class Surrogate:
     members: tuple[Any, ...]
     facts: Mapping[str, Any]
 
-    def apply(self, frame: "pd.DataFrame") -> Told:
-        """What it says of rows of features. InputError: a feature is missing or no number."""
+    def apply(self, frame: "pd.DataFrame") -> Predictions:
+        """Predictions for rows of features. InputError: a feature is missing or no number."""
         read_values(frame, (*DEGREES, ROOM))
         features = self.encoding.encode(read_values(frame, self.encoding.names))
-        outputs = np.stack([self._apply_member(each, features, frame) for each in self.members])
+        outputs = np.stack([self._apply_member(member, features, frame) for member in self.members])
         return read_outputs(outputs.astype(np.float64))
 
     def _apply_member(self, member: Any, features: Singles, frame: "pd.DataFrame") -> Singles:
@@ -77,15 +78,15 @@ class Surrogate:
         return apply_network(member, arrays)
 
 
-def read_outputs(outputs: Floats) -> Told:
-    """What the members' outputs [member, row, 4] come to: means of logarithms, and of chances."""
+def read_outputs(outputs: Floats) -> Predictions:
+    """Predictions from the members' outputs [member, row, 4]: means of logarithms and chances."""
     outputs = np.clip(outputs, -FAR, FAR)
     logs = outputs[..., : len(TARGETS)].mean(axis=0)
     epochs = np.logaddexp(outputs[..., 0], outputs[..., 1])
     spread = epochs.std(axis=0, ddof=1) if len(outputs) > 1 else np.full(len(logs), np.nan)
     chance = (1 / (1 + np.exp(-outputs[..., -1]))).mean(axis=0)
     comp, comm, memory = np.exp(logs.T)
-    return Told(comp, comm, memory, chance, spread)
+    return Predictions(comp, comm, memory, chance, spread)
 
 
 def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
@@ -93,7 +94,7 @@ def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
     encoding = surrogate.encoding
     arrays: Arrays = {f"encoding.{name}": getattr(encoding, name) for name in NUMBERS}
     for number, member in enumerate(surrogate.members):
-        arrays |= {f"{number}.{name}": each for name, each in _flatten(surrogate, member).items()}
+        arrays |= {f"{number}.{name}": array for name, array in _flatten(surrogate, member).items()}
     facts = {
         **surrogate.facts,
         "learner": surrogate.learner,
@@ -130,42 +131,44 @@ def _flatten(surrogate: Surrogate, member: Any) -> Arrays:
         return flatten_forests(member)
     from sweep.surrogates.network import flatten_network
 
-    return {name: np.asarray(each) for name, each in flatten_network(member).items()}
+    return {name: np.asarray(array) for name, array in flatten_network(member).items()}
+
+
+class _Facts(BaseModel):
+    """The facts that an answer rests on; others stand beside them."""
+
+    learner: Learner
+    members: int = Field(ge=1, le=1000)
+    features: list[str] = Field(min_length=1)
+    constants: dict[str, float]
+    splits: list[str]
+    splits_of_data: dict[str, dict[str, Any]]
+    data_seed: int
 
 
 def _build(saved: Saved) -> Surrogate:
     """ValueError and its like: facts and arrays that do not belong together."""
-    facts = saved.facts
-    names = tuple(facts["features"])
-    if not names or not set(names) | set(facts["constants"]) <= set(FEATURES):
+    facts = _Facts.model_validate(saved.facts)
+    if not {*facts.features, *facts.constants} <= set(FEATURES):
         raise ValueError("features that this paradl does not know")
-    numbers = {name: np.asarray(saved.arrays[f"encoding.{name}"], float) for name in NUMBERS}
-    if (
-        any(each.shape != (len(names),) for each in numbers.values())
-        or (numbers["scale"] <= 0).any()
-    ):
-        raise ValueError("another number of features")
-    constants = {str(name): float(value) for name, value in facts["constants"].items()}
-    encoding = Encoding(names=names, constants=constants, **numbers)
-    learner: Learner = facts["learner"]
-    if learner not in ("network", "trees") or not 1 <= int(facts["members"]) <= 1000:
-        raise ValueError("an unknown learner")
-    splits, held = facts["splits"], facts["splits_of_data"]
-    if not isinstance(splits, list) or not isinstance(facts["data_seed"], int):
-        raise TypeError("splits that are no list, or a seed that is no number")
-    if not all(isinstance(held.get(each), dict) for each in splits):
+    if not set(facts.splits) <= set(facts.splits_of_data):
         raise ValueError("splits that it does not describe")
+    numbers = {name: np.asarray(saved.arrays[f"encoding.{name}"], float) for name in NUMBERS}
+    sizes = {array.shape for array in numbers.values()}
+    if sizes != {(len(facts.features),)} or (numbers["scale"] <= 0).any():
+        raise ValueError("another number of features")
+    encoding = Encoding(names=tuple(facts.features), constants=facts.constants, **numbers)
     members = tuple(
-        _build_member(learner, _take(saved.arrays, number), len(names))
-        for number in range(int(facts["members"]))
+        _build_member(facts.learner, _take(saved.arrays, number), len(facts.features))
+        for number in range(facts.members)
     )
-    return Surrogate(learner, encoding, members, facts)
+    return Surrogate(facts.learner, encoding, members, saved.facts)
 
 
 def _take(arrays: Arrays, number: int) -> Arrays:
     """The arrays of one member."""
     start = f"{number}."
-    return {name[len(start) :]: each for name, each in arrays.items() if name.startswith(start)}
+    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
 
 
 def _build_member(learner: Learner, arrays: Arrays, features: int) -> Any:

@@ -16,9 +16,9 @@ from sweep.surrogates.extra import expect_extra
 from sweep.surrogates.rows import Rows, read_rows
 from sweep.surrogates.surrogate import Learner, Surrogate, save_surrogate
 
-# That can be tested by one surrogate: it learns from the rows that all of them train on.
+# Splits by which one surrogate can be tested: it learns from the rows that all of them train on.
 SPLITS = ("random", "model")
-# Of the slices that are trained on, those that decide when to stop.
+# Share of the training slices that decides when to stop.
 VALIDATED = 0.05
 LEAST_ROWS = 100
 MOST_MEMBERS, MOST_EPOCHS = 100, 10_000
@@ -27,8 +27,8 @@ Tell = Callable[[int, int, int, float], None]
 
 @dataclass(frozen=True)
 class Trained:
-    """What was trained: rows, features that were dropped for having one value, validation's error
-    (root mean square of the logarithm of time; None of trees), bytes of the file.
+    """A training: rows, features that were dropped for having one value, the error of
+    validation (root mean square of the logarithm of time; None for trees), bytes of the file.
     """
 
     path: Path
@@ -67,7 +67,7 @@ def train_surrogate(
     expect_extra()
     check_target(target, force=force)
     samples = open_samples(data)
-    chosen = [each for each in SPLITS if each in samples.splits] if splits is None else [*splits]
+    chosen = [split for split in SPLITS if split in samples.splits] if splits is None else [*splits]
     rows = read_rows(samples, chosen, slopes=gradients)
     train, valid = _divide(rows, chosen, seed)
     encoding = fit_encoding(train.frame, rows.features)
@@ -80,7 +80,7 @@ def train_surrogate(
         "data": samples.facts["name"],
         "rows": len(train),
         "splits": chosen,
-        "splits_of_data": {name: dict(each) for name, each in samples.facts["splits"].items()},
+        "splits_of_data": {name: dict(split) for name, split in samples.facts["splits"].items()},
         "data_seed": samples.facts["seed"],
         "gradients": gradients,
         "seed": seed,

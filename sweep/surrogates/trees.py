@@ -1,7 +1,7 @@
 """Gradient-boosted trees: LightGBM grows them; plain arrays are kept, which numpy walks.
 
-LightGBM's own predictor would need its own files: text that its C++ reads and trusts, so that a
-hostile file could read any memory. Arrays of nodes are checked here.
+LightGBM's own predictor would need its own files, text that its C++ reads and trusts: a changed
+number in it ended the process (SIGABRT, lightgbm 4.6). Arrays of nodes are checked here.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ TREES, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
 # Rounds between two words on progress.
 TOLD = 10
 Integers = NDArray[np.int32]
-# Of a forest's arrays.
+# Types of a forest's arrays.
 KINDS = {**dict.fromkeys(("feature", "left", "right", "roots"), np.int32), "threshold": np.float64}
 
 
@@ -63,14 +63,14 @@ class Forest:
         places = np.arange(self.feature.size)
         inner = self.feature >= 0
         return (
-            {each.shape for each in nodes} == {places.shape}
+            {node.shape for node in nodes} == {places.shape}
             and self.roots.ndim == 1
             and bool((self.feature < features).all())
             and bool(np.isin(self.roots, places).all())
             # Children stand behind their parents.
             and all(
-                bool(((each > places) & (each < places.size))[inner].all())
-                for each in (self.left, self.right)
+                bool(((child > places) & (child < places.size))[inner].all())
+                for child in (self.left, self.right)
             )
         )
 
@@ -81,14 +81,14 @@ def fit_forests(
     """A forest for each target, and one for the log odds of being feasible."""
     forests = []
     for number in range(len(TARGETS) + 1):
-        known, checked = (_read_target(each, number) for each in (train, valid))
+        known, checked = (_read_target(examples, number) for examples in (train, valid))
         forests.append(_grow(train, valid, known, checked, number == len(TARGETS), seed, tell))
     return tuple(forests)
 
 
 def apply_forests(forests: tuple[Forest, ...], features: Singles) -> Singles:
     """Logarithms of the targets and the log odds [row, 4], as a network says them."""
-    return np.stack([each.sum_leaves(features) for each in forests], axis=1).astype(np.float32)
+    return np.stack([forest.sum_leaves(features) for forest in forests], axis=1).astype(np.float32)
 
 
 def flatten_forests(forests: tuple[Forest, ...]) -> Arrays:
@@ -108,7 +108,7 @@ def build_forests(arrays: Arrays, features: int) -> tuple[Forest, ...]:
         )
         for number in range(len(TARGETS) + 1)
     )
-    if not all(each.is_sound(features) for each in forests):
+    if not all(forest.is_sound(features) for forest in forests):
         raise InputError("the trees of this surrogate are damaged", advice="train it again")
     return forests
 
@@ -135,7 +135,7 @@ def _grow(
         has: Flags = np.isfinite(target)
         return lightgbm.Dataset(examples.arrays["features"][has], target[has])
 
-    # Of what never changes nothing is to be grown, and LightGBM would stop with a warning.
+    # A constant target needs no trees, and LightGBM would stop with a warning.
     constant = np.unique(known[np.isfinite(known)])
     if len(constant) < 2:
         value = constant[0] if len(constant) else 0.0
@@ -174,7 +174,7 @@ def read_nodes(nodes: "pd.DataFrame") -> Forest:
     def find(children: str) -> Integers:
         return nodes[children].map(places).fillna(0).to_numpy(np.int32)
 
-    columns = nodes["split_feature"].str.removeprefix("Column_")
+    columns = nodes["split_feature"].astype(str).str.removeprefix("Column_")
     return Forest(
         feature=columns.where(~leaf, "-1").to_numpy().astype(np.int32),
         left=find("left_child"),

@@ -20,10 +20,11 @@ def read(model: object, dataset: object, *strategies: str) -> Grid:
 def test_what_stays_whole_is_said_with_the_reason() -> None:
     told = read(LSTM, WORDS, "spatial", "data+filter:group=2", "pipeline", "data").warnings
     assert told == [
-        "net: spatial runs sequence layers unsplit: positions wait for each other, "
+        "net: spatial does not split layers of sequences: positions wait for each other, "
         "or read each other",
-        "net: data+filter:group=2 leaves whole recurrent, gates (each position reads all units of "
-        "the one before, a gather a step); softmax (each item is divided by the sum of all)",
+        "net: data+filter:group=2 does not split recurrent, gates (each position reads all units "
+        "of the one before, which would take a gather a step); softmax (each item is divided by "
+        "the sum of all): every PE runs them whole",
     ]
     plain = read(PLAIN, IMAGES, "spatial", "filter").warnings
     assert [each for each in plain if "targets" not in each] == []
@@ -35,8 +36,8 @@ def test_to_split_all_is_refused_where_it_cannot_be(group: str) -> None:
         _ = read(LSTM, WORDS, f"{group}:split=all").fitting
     assert str(error.value) == (
         f"strategy {group}:split=all: layer 'lstm1.recurrent' cannot be split: each position reads "
-        "all units of the one before, a gather a step; leave 'split=all' away: the strategy splits "
-        "what it can"
+        "all units of the one before, which would take a gather a step; leave 'split=all' out: the "
+        "strategy then splits the layers that it can"
     )
     assert read(PLAIN, IMAGES, f"{group}:split=all").fitting
 

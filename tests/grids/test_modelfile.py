@@ -105,6 +105,8 @@ def test_a_family_of_the_user_s(tmp_path: Path) -> None:
         ("{name: ./mine.yaml, width: 0}", "mine.yaml:2: layers.0.fc.outputs: input should be gre"),
         ("{name: ./net.yaml}", "net.yaml: layers: this key is missing"),
         ("{name: ./none.yaml}", "none.yaml: no such file"),
+        ("{name: ./mine.yaml, width: 8}\nlayers: [relu]", "net.yaml: expected either 'layers' or"),
+        ("{name: ./mine.yaml, width: 8}\nwords: {}", "net.yaml:4: words: unknown key"),
     ],
 )
 def test_a_family_s_mistakes_stand_in_their_file(tmp_path: Path, family: str, message: str) -> None:
@@ -155,6 +157,12 @@ def test_mistakes(steps: list[Any], message: str) -> None:
     assert str(error.value).startswith(f"net.yaml: {message}")
 
 
+@pytest.mark.parametrize("step", [{"fc": "$n"}, {"set": {"n": 1}}, loop(2)])
+def test_a_file_without_settings_gets_the_advice(step: Any) -> None:
+    with pytest.raises(InputError, match="take 'settings' at the top of the file"):
+        read_architecture({"name": "net", "rank": 2, "layers": [step]}, "net.yaml", Path())
+
+
 HOSTILE = {
     "repetitions": loop(1000, loop(1000, loop(1000))),
     "plain repetitions": {
@@ -184,3 +192,11 @@ def test_a_file_that_would_never_end(name: str) -> None:
         )
     assert len(str(error.value)) < 300
     assert time.monotonic() - began < 10
+
+
+def test_layers_that_stand_inside_themselves() -> None:
+    """As only Python can give them."""
+    steps: list[Any] = ["relu"]
+    steps.append({"residual": steps})
+    with pytest.raises(InputError, match="nested deeper than 100 levels"):
+        read(layers=steps)

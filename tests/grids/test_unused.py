@@ -112,6 +112,7 @@ def test_times_of_a_net_file(tmp_path: Path) -> None:
 
 def test_targets_that_no_model_reads() -> None:
     data = define("dataset", "imagenet", targets=10)
+    assert list_warnings("resnet50", dataset=data) == []  # its family's file does
     assert list_warnings(dataset=data) == []
     model = define("model", "vgg16")
     model = json.loads(json.dumps(model).replace('"targets"', "1000"))
@@ -154,7 +155,7 @@ def test_choices_that_no_strategy_takes(
 
 def test_a_model_that_no_data_set_fits() -> None:
     (text,) = list_warnings("inception_v3", dataset="imagenet")
-    assert "inception_v3 x imagenet" in text
+    assert "inception_v3 does not take the samples of imagenet" in text
     assert "window" in text
     assert list_warnings("inception_v3", dataset="imagenet-299") == []
 

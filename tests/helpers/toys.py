@@ -76,7 +76,7 @@ def bounds(fits: bool = True, even: bool = True, defined: bool = True) -> Bounds
     return Bounds(*map(np.asarray, (fits, even, defined)))
 
 
-def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, **changes: Any) -> Run:
+def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, group: str = "none", **changes: Any) -> Run:
     """p1 replicas of p2 PEs, two samples a replica, 16 an epoch; four bytes an item."""
     usual = Run(
         p=p1 * p2,
@@ -90,5 +90,6 @@ def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, **changes: Any) -> Run:
         phi=1.0,
         gradient_delta=4.0,
         accumulate=1.0,
+        degrees={} if group == "none" else {group: p2},
     )
     return replace(usual, **changes)

@@ -15,8 +15,8 @@ from kernels.formulas import time_iteration
 from kernels.group import share
 from kernels.options import Options
 from kernels.software import Software
-from kernels.strategy import group_work
 from kernels.terms import Terms, list_terms
+from kernels.work import reduce_part
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -40,7 +40,7 @@ def terms(
     # A PE's own part of each layer takes its share of the time.
     part = share(places.split, p2) if group in ("spatial", "filter", "channel") else np.ones(3)
     own = replace(TIMES, forward=TIMES.forward * part, backward=TIMES.backward * part)
-    work, setup = group_work(division, own), run(p1, p2, **changes)
+    work, setup = reduce_part(division, own), run(p1, p2, group=group, **changes)
     software = software or Software()
     case = Case(work, bounds(), setup, network, PROCESSOR, software=software, options=options)
     return time_iteration(case).terms

@@ -5,7 +5,7 @@ import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
 from kernels.division import Division
-from kernels.filter_channel import exchanged
+from kernels.group import mark_exchanged
 from kernels.options import Options
 from kernels.paper.work import TableWork, reduce_table
 
@@ -21,7 +21,7 @@ def by_filter(algorithm="ring") -> TableWork:
 
 
 def test_the_last_layer_is_not_exchanged() -> None:
-    assert exchanged(np.array([1.0, 0, 1, 1])).tolist() == [1, 0, 1, 0]
+    assert mark_exchanged(np.array([1.0, 0, 1, 1])).tolist() == [1, 0, 1, 0]
 
 
 def test_split_layers_are_shared_and_the_rest_is_not() -> None:

@@ -1,10 +1,16 @@
 """A group of PEs that all do the same: the toy's sums by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from toys import LAYERS, TIMES
+from toys import LAYERS, PROCESSOR, TIMES, placement
 
-from kernels.group import held, merged, share, total, whole_work
+from kernels.division import Division
+from kernels.group import held, merged, share, total
+from kernels.options import Options
+from kernels.paper.work import reduce_table
+from kernels.work import reduce_part
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -27,7 +33,8 @@ def test_held_is_the_sum_of_the_shares() -> None:
 
 
 def test_the_group_of_one_pe_does_everything() -> None:
-    work = whole_work(LAYERS, TIMES)
+    division = Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, "none")
+    work = reduce_table(division, TIMES)
     assert work.forward_backward == 1 + 2 + 4 + 8 + 2 + 4
     assert work.update == 0.5 + 1 + 3
     assert work.gradient == 72 + 288 + 1280
@@ -36,8 +43,11 @@ def test_the_group_of_one_pe_does_everything() -> None:
 
 
 def test_it_exchanges_nothing() -> None:
-    work = whole_work(LAYERS, TIMES)
+    table = Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, "none")
+    work = reduce_table(table, TIMES)
     names = ("halo_items", "halo_exchanges", "split_items", "stage_items")
     assert [getattr(work, name) for name in names] == [0, 0, 0, 0]
     assert work.gathered.tolist() == work.gathers.tolist() == [0]
     assert work.replicated == work.pipelined == 0
+    machine = replace(table, options=Options(oracle="machine"))
+    assert not reduce_part(machine, TIMES).sent

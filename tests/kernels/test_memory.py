@@ -7,7 +7,7 @@ from kernels.division import Division
 from kernels.group import find_fullest
 from kernels.options import Options
 from kernels.paper.work import reduce_table
-from kernels.strategy import group_work
+from kernels.work import reduce_part
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -65,7 +65,7 @@ def alive(group, p2=1.0, recompute="none", segments=1.0, ends=(3,), factors=(1, 
         segments,
         12.0,
     )
-    work = group_work(division, TIMES)
+    work = reduce_part(division, TIMES)
     return float(find_fullest(work.activations, work.parameters, 2.0))
 
 

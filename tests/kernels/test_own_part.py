@@ -9,14 +9,16 @@ from toys import LAYERS, PROCESSOR, placement
 from kernels.division import Division
 from kernels.layers import Layers
 from kernels.options import Options
-from kernels.own_part import row_share, take_own_part
+from kernels.parallelism.layout import find_parallelism
+from kernels.rows import row_share
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
 
 def own(group, p2=2.0, **places) -> Layers:
     options = Options(oracle="machine")
-    return take_own_part(Division(LAYERS, PROCESSOR, placement(**places), p2, 4.0, group, options))
+    division = Division(LAYERS, PROCESSOR, placement(**places), p2, 4.0, group, options)
+    return find_parallelism(division).take_part(division)
 
 
 def test_by_filter_a_pe_reads_all_and_makes_its_part() -> None:
@@ -34,7 +36,7 @@ def test_by_filter_it_reads_the_channels_of_its_groups() -> None:
 
     def read(p2: float) -> list[float]:
         division = Division(layers, PROCESSOR, placement(), p2, 4.0, "filter", options)
-        return np.asarray(take_own_part(division).x).tolist()
+        return np.asarray(find_parallelism(division).take_part(division).x).tolist()
 
     assert read(2.0) == [16, 64, 128]
     assert read(8.0) == [8, 64, 128]

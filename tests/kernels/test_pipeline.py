@@ -10,7 +10,8 @@ from toys import LAYERS, PROCESSOR, TIMES, placement
 from kernels.division import Division
 from kernels.options import Options
 from kernels.paper.work import reduce_table
-from kernels.pipeline import largest, passed_on, stage_sums, work
+from kernels.stages import largest, passed_on, stage_sums
+from kernels.work import reduce_part
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -59,7 +60,7 @@ def division(**options: Any) -> Division:
 
 def test_a_cut_inside_a_block_carries_the_shortcut_too() -> None:
     """Table III has the output of the layer before it alone."""
-    assert work(division(oracle="machine"), TIMES).stage_items == 128 + 64
+    assert reduce_part(division(oracle="machine"), TIMES).sent["pipeline"].stage_items == 128 + 64
     assert reduce_table(division(), TIMES).stage_items == 128
 
 

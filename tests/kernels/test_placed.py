@@ -9,9 +9,9 @@ from toys import LAYERS, PROCESSOR, TIMES, placement
 
 from kernels.division import Division
 from kernels.group import Placed
-from kernels.memory import hold
 from kernels.options import Options
-from kernels.placed import find_peaks, sum_devices, work
+from kernels.parallelism.placed import find_peaks, sum_devices
+from kernels.work import hold, reduce_part
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 
@@ -31,30 +31,37 @@ def division(**options: Any) -> Division:
     """The toy on two PEs, four bytes an item, ten a weight."""
     placed = replace(placement(), placed=PLACED)
     return Division(
-        LAYERS, PROCESSOR, placed, 2.0, 4.0, "placement", Options(**options), state_bytes=10.0
+        LAYERS,
+        PROCESSOR,
+        placed,
+        2.0,
+        4.0,
+        "placement",
+        Options("machine", **options),
+        state_bytes=10.0,
     )
 
 
 def test_time_is_that_of_the_critical_path() -> None:
-    assert work(division(), TIMES).forward_backward == (4 + 2) + (2 + 8 + 4)
+    assert reduce_part(division(), TIMES).forward_backward == (4 + 2) + (2 + 8 + 4)
 
 
 def test_a_third_of_what_a_pass_takes_is_forward() -> None:
     times = replace(TIMES, fixed=np.array([3.0, 6, 9]))
-    assert work(division(), times).fixed == (2 + 4 + 6) + (2 + 3)
+    assert reduce_part(division(), times).fixed == (2 + 4 + 6) + (2 + 3)
 
 
 def test_the_pe_that_has_most_counts_for_each_quantity_by_itself() -> None:
-    of_group = work(division(), TIMES)
+    of_group = reduce_part(division(), TIMES)
     assert of_group.update == 3  # of the fully connected layer
     assert of_group.gradient == 1280
     assert of_group.tensors == 2  # of the convolutions
 
 
 def test_what_passes_on_the_path_is_kept() -> None:
-    of_group = work(division(), TIMES)
-    assert (of_group.path_messages, of_group.path_items) == (2, 256)
-    assert of_group.stage_items == 0
+    of_group = reduce_part(division(), TIMES)
+    path = of_group.sent["placement"]
+    assert (path.path_messages, path.path_items) == (2, 256)
 
 
 def test_a_pe_holds_what_it_runs() -> None:
@@ -69,7 +76,7 @@ def test_peaks_are_of_each_pe_by_itself() -> None:
 
 
 def test_what_comes_from_other_pes_is_held_too() -> None:
-    holding = hold(division(oracle="machine"))
+    holding = hold(division())
     alone = 4 * (128 + 10)  # the gradients of what fc takes and makes; it keeps nothing
     assert np.ravel(holding.peak).tolist() == [4 * (96 + 128 + 64 + 128), 4 * 128 + alone]
     assert np.ravel(holding.states).tolist() == [10 * (72 + 288 + 12), 10 * 1290]

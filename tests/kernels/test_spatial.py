@@ -10,7 +10,7 @@ from kernels.division import Division
 from kernels.group import Placement
 from kernels.layers import Layers
 from kernels.paper.work import reduce_table
-from kernels.spatial import halo, layer_halo, split_point
+from kernels.rows import halo, layer_halo, split_point
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

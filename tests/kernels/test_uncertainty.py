@@ -18,8 +18,8 @@ from kernels.formulas import time_iteration
 from kernels.options import Options
 from kernels.percentiles import PERCENTILES
 from kernels.software import Software
-from kernels.strategy import group_work
 from kernels.uncertainty import Spread, draw_times, percentiles, quantile
+from kernels.work import reduce_part
 
 MACHINE = Options(oracle="machine")
 draw = compiled(numpy=True)(draw_times)
@@ -60,9 +60,9 @@ def make_case(
     )
     network = replace(NETWORK, oversubscription=np.ones(2), size=np.inf)
     return Case(
-        work=group_work(division, TIMES),
+        work=reduce_part(division, TIMES),
         bounds=bounds(),
-        run=run(p1, p2),
+        run=run(p1, p2, group=group),
         network=network,
         pe=PROCESSOR,
         software=Software(**software),

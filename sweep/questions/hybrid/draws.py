@@ -1,4 +1,4 @@
-"""Joint draws of what is not known of the machine, of its oracle and of the law of epochs.
+"""Joint draws of the unknown in the machine, in its oracle and in the law of epochs.
 
 The same for every question: what all contenders share moves them together, and ratios are known
 better than times. The first draw, number 0, is what is expected.
@@ -14,7 +14,7 @@ from grids.models.layers import Floats
 
 # p10 is the 26th smallest. Eight neighbours share one of the machine's 32 draws.
 COUNT = 256
-# As many whatever is asked: one hybrid more moves no other's interval.
+# Columns for as many in every question, so that one hybrid more moves no other's interval.
 MOST_CONTENDERS = 14
 PERCENTS = (10, 50, 90)
 
@@ -24,8 +24,8 @@ class Draws:
     """Normal numbers of mean 0 and variance 1, 0 in the first row.
 
     laws [draw, 2]: as `Convergence.draw_laws` takes them. stays [draw]: whether epochs stay as
-    they are below the smallest measured batch, False: they go on along the law, as in the first
-    row. errors [draw, contender]: the oracle's own, one a contender, whatever its PEs.
+    they are below the smallest measured batch; False: they go on along the law, as in the first
+    row. errors [draw, contender]: those of the oracle itself, one a contender, whatever its PEs.
     """
 
     laws: Floats
@@ -39,12 +39,12 @@ def make_draws() -> Draws:
     names = ("fewest_epochs", "critical_batch", "stays", *contenders)
     drawn = draw_normals(names, COUNT)
     normals = np.concatenate([np.zeros((1, len(names))), drawn])
-    # Nothing tells one form from the other: each has half of the draws.
+    # No measurement prefers one form of the law: each has half of the draws.
     return Draws(laws=normals[:, :2], stays=normals[:, 2] > 0, errors=normals[:, 3:])
 
 
 def find_percentiles(drawn: Floats) -> dict[str, float]:
-    """p10, p50 and p90 of what each draw [draw] gave, the expected one apart.
+    """p10, p50 and p90 of drawn values [draw], without the first, which is what is expected.
 
     Values that were drawn, and no mean of two: some may be infinite.
     """

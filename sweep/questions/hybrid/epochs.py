@@ -1,4 +1,4 @@
-"""Epochs of each global batch: which measured series counts, and what it says with its draws."""
+"""Epochs by global batch: which measured series is taken, and its epochs with their draws."""
 
 from pathlib import Path
 
@@ -25,20 +25,20 @@ def choose_convergence(
     target: str | None,
     samples: int | None = None,
 ) -> Convergence:
-    """The law of a model: of a user's file, or of the catalogue (auto).
+    """The law of a model: from a user's file, or from the catalogue (auto).
 
-    dataset: None takes the file's only one. samples: of an epoch; None where they are not known.
+    dataset: None takes the file's only one. samples: of an epoch; None where unknown.
     """
     if str(reference) != "auto":
         return _read_file(str(reference), model, dataset, target, samples)
     convergence = None if dataset is None else find_convergence(model, dataset, target)
     if convergence is None:
         raise InputError(
-            f"no epochs of {shorten(model)} without a data set are known"
+            f"the epochs of {shorten(model)} without a data set are not known"
             if dataset is None
             else explain_missing(model, dataset),
             where="model",
-            advice="give measured ones: --convergence FILE.csv (columns model, dataset, target, "
+            advice="give measured ones: convergence='FILE.csv' (columns model, dataset, target, "
             "global_batch, epochs)",
         )
     return convergence
@@ -61,7 +61,7 @@ def _read_file(
 
 
 def count_samples(dataset: str) -> int | None:
-    """Samples of an epoch of one of the catalogue's data sets, None of any other."""
+    """Samples of an epoch of a data set in the catalogue; None: it has no such data set."""
     return find("dataset", dataset, Path()).samples if dataset in list_names("dataset") else None
 
 

@@ -68,10 +68,11 @@ def make_lines(
 
     times: by strategy, without any where all numbers are given. efficiency: SE where it is given.
     """
+    # The oracle knows a strategy by the label of its contender.
     seconds = {
-        contender.label: times[contender.strategy].draw(draws.errors[:, number])
+        contender.label: times[contender.label].draw(draws.errors[:, number])
         for number, contender in enumerate(contenders)
-        if contender.strategy in times
+        if contender.label in times
     }
     lines = []
     for contender in contenders:

@@ -52,7 +52,7 @@ def hybrid(
     counts = list_counts(pe, contenders)
     _check_numbers(batch, scaling_efficiency)
     grid = None
-    if scaling_efficiency is None or any(each.split is None for each in contenders):
+    if scaling_efficiency is None or any(contender.split is None for contender in contenders):
         axes = {"model": model, "dataset": dataset, "system": system, "batch": batch}
         grid = _build_grid(contenders, axes, parameters or {}, settings or {})
         model, dataset = grid.labels["model"][0], grid.labels["dataset"][0]
@@ -103,7 +103,7 @@ def _build_grid(
     """The design space that the oracle is asked about; PE counts are put into it later."""
     from sweep.questions.hybrid.times import build_grid  # late: JAX comes with it
 
-    strategies = [each.strategy for each in contenders if each.strategy is not None]
+    strategies = [contender.strategy for contender in contenders if contender.strategy]
     stated = {name: value for name, value in axes.items() if value is not None}
     return build_grid({**stated, "strategy": strategies, "pe": 1}, parameters, settings)
 
@@ -156,7 +156,7 @@ def _name_basis(grid: "Grid | None") -> dict[str, Any]:
     """
     if grid is None:
         return {**dict.fromkeys(BASIS), "notes": []}
-    from sweep.questions.predict import tell_basis  # late: JAX comes with it
+    from sweep.questions.predict import describe_basis  # late: JAX comes with it
 
-    basis = tell_basis(grid)
+    basis = describe_basis(grid)
     return {name: basis[name] for name in (*BASIS, "notes")}

@@ -1,4 +1,4 @@
-"""What the oracle says of each contender: seconds an iteration by PE count, their draws, limits."""
+"""Times of contenders by the oracle: seconds an iteration by PE count, their draws, limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ LEAST = 64  # PE counts at once: as many and powers of two share one compiled pr
 
 @dataclass(frozen=True)
 class Times:
-    """Of PE counts 1, 2 ...: seconds an iteration [draw, count], the first draw as expected.
+    """Seconds an iteration [draw, count] with 1, 2 ... PEs, the first draw as expected.
 
-    error [count]: spread of the oracle's own error. limits [count]: flags. samples: b of a replica
-    in an iteration, over all of its passes.
+    error [count]: spread of the oracle's error. limits [count]: flags. samples: b of a replica in
+    an iteration, over all of its passes.
     """
 
     seconds: Floats
@@ -39,10 +39,10 @@ class Times:
     samples: float
 
     def draw(self, errors: Floats) -> Floats:
-        """Seconds [draw, count] of joint draws, whose own errors are normal numbers [draw]."""
+        """Seconds [draw, count] of joint draws; errors [draw]: the oracle's, as normal numbers."""
         # Table III knows no draws: its times are the same in all of them.
         machines, others = len(self.seconds) - 1, len(errors) - 1
-        rows = [0, *(min(1, machines) + number * machines // others for number in range(others))]
+        rows = [0, *(min(1, machines) + draw * machines // others for draw in range(others))]
         drawn: Floats = self.seconds[rows] * np.exp(errors[:, None] * self.error)
         return drawn
 
@@ -78,15 +78,15 @@ def _time_strategy(grid: Grid, position: int, counts: Floats, most: int) -> Time
 
 @compiled(numpy=True)
 def _time_case(case: Case) -> tuple[Array, Array, Array, Array]:
-    """Seconds [draw, count], own errors, limits [count], and samples of a replica's iteration."""
+    """Seconds [draw, count], errors and limits [count], and samples of a replica's iteration."""
     count = xp.size(xp.asarray(case.run.p))
     now = time_iteration(case)
     seconds, error = _flatten(now.compute + now.communication, count), xp.zeros(count)
     if case.uncertainty is not None:
-        drawn, own = draw_times(case)
+        drawn, spread = draw_times(case)
         flat = xp.reshape(drawn, (len(drawn), -1))
         seconds = xp.concatenate([seconds[None], xp.broadcast_to(flat, (len(flat), count))])
-        error = _flatten(own, count)
+        error = _flatten(spread, count)
     else:
         seconds = seconds[None]
     samples = xp.ravel(xp.asarray(case.run.global_batch / case.run.p1))[-1]
@@ -94,5 +94,5 @@ def _time_case(case: Case) -> tuple[Array, Array, Array, Array]:
 
 
 def _flatten(value: object, count: int) -> Array:
-    """The values [count] of cells that vary with PEs alone, or not at all."""
+    """The values [count] of an array over PE counts, or of one number."""
     return xp.broadcast_to(xp.ravel(xp.asarray(value)), (count,))

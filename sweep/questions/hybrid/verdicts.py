@@ -17,7 +17,7 @@ AGAINST: tuple[Against, ...] = ("same", "best")
 
 Wins = NDArray[np.bool_]
 
-# Gains of draws that differ by rounding alone.
+# Between draws, gains that differ by less differ by rounding alone.
 SAME = 1e-9
 
 
@@ -29,21 +29,21 @@ def find_crossover(hybrid: Line, data: Line, against: Against) -> dict[str, Any]
     """
     counts, wins = _compare(hybrid, data, against)
     first = find_last_rise(wins, counts)
-    drawn = find_percentiles(first)
-    count = _count(first[0])
+    pe = int(first[0]) if np.isfinite(first[0]) else None
+    ends = {name: find_percentiles(first)[name] for name in ("p10", "p90")}
+    begins = wins[0] & ~np.append(False, wins[0, :-1])
     return {
         "strategy": hybrid.contender.label,
         "group": hybrid.contender.group,
         "against": against,
-        "pe": count,
-        "p10": _count(drawn["p10"]),
-        "p90": _count(drawn["p90"]),
+        "pe": pe,
+        **{name: int(end) if np.isfinite(end) else None for name, end in ends.items()},
         "chance": float(np.isfinite(first[1:]).mean()),
-        "several": _count_rises(wins[0]) > 1,
-        "speedup": None if count is None else float(hybrid.expected[count - 1]),
+        "several": int(begins.sum()) > 1,
+        "speedup": None if pe is None else float(hybrid.expected[pe - 1]),
         "extrapolated": None
-        if count is None
-        else bool(hybrid.extrapolated[count - 1] | data.extrapolated[count - 1]),
+        if pe is None
+        else bool(hybrid.extrapolated[pe - 1] | data.extrapolated[pe - 1]),
     }
 
 
@@ -53,16 +53,11 @@ def _compare(hybrid: Line, data: Line, against: Against) -> tuple[NDArray[np.int
     counts = np.arange(group, hybrid.most + 1, group)
     ours, theirs = hybrid.speedup, data.speedup
     if against == "best":
-        ours, theirs = (np.maximum.accumulate(each, axis=1) for each in (ours, theirs))
+        ours, theirs = (np.maximum.accumulate(line, axis=1) for line in (ours, theirs))
     ours, theirs = ours[:, counts - 1], theirs[:, counts - 1]
-    # Where neither can train nobody wins.
-    some = (ours[0] > 0) | (theirs[0] > 0)
-    return counts[some], ours[:, some] > theirs[:, some]
-
-
-def _count_rises(wins: Wins) -> int:
-    """How often the hybrid begins to win along `wins` [count]."""
-    return int((wins & ~np.append(False, wins[:-1])).sum())
+    # Where neither can train there is no winner.
+    decided = (ours[0] > 0) | (theirs[0] > 0)
+    return counts[decided], ours[:, decided] > theirs[:, decided]
 
 
 def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
@@ -73,12 +68,8 @@ def find_last_rise(wins: Wins, counts: NDArray[np.int64]) -> Floats:
     return first
 
 
-def _count(value: float) -> int | None:
-    return int(value) if np.isfinite(value) else None
-
-
 def find_gain(hybrids: Sequence[Line], data: Line) -> dict[str, Any]:
-    """What hybrids gain at the largest count over the best of data parallelism, less than 0: lose.
+    """The gain of hybrids at the largest count over the best of data parallelism; below 0: a loss.
 
     Best hybrid / best data parallelism - 1, each at any count up to it, with p10 and p90. chance:
     that it is above 0. None where either of them can train with no count; percentiles and the
@@ -87,17 +78,18 @@ def find_gain(hybrids: Sequence[Line], data: Line) -> dict[str, Any]:
     best = max(hybrids, key=lambda line: float(line.expected.max()))
     ours = np.max([line.speedup.max(axis=1) for line in hybrids], axis=0)
     theirs = data.speedup.max(axis=1)
-    some = bool(ours[0] > 0 and theirs[0] > 0)
-    gains = ours / theirs - 1 if some else np.full(len(ours), np.nan)
+    trains = bool(ours[0] > 0 and theirs[0] > 0)
+    gains = ours / theirs - 1 if trains else np.full(len(ours), np.nan)
     drawn = gains if np.ptp(gains[1:]) > SAME else np.full(len(ours), np.nan)
     count, other = (int(line.expected.argmax()) for line in (best, data))
+    unmeasured = bool(best.extrapolated[count] | data.extrapolated[other])
     return {
         "pe": data.most,
         "gain": finite(float(gains[0])),
         **{name: finite(value) for name, value in find_percentiles(drawn).items()},
         "chance": None if np.isnan(drawn[0]) else float((gains[1:] > 0).mean()),
-        "strategy": best.contender.label if some else None,
-        "hybrid_pe": count + 1 if some else None,
-        "data_pe": other + 1 if some else None,
-        "extrapolated": bool(best.extrapolated[count] | data.extrapolated[other]) if some else None,
+        "strategy": best.contender.label if trains else None,
+        "hybrid_pe": count + 1 if trains else None,
+        "data_pe": other + 1 if trains else None,
+        "extrapolated": unmeasured if trains else None,
     }

@@ -58,7 +58,7 @@ def test_each_row_has_names_of_the_catalogue_or_a_foreign_model():
     ("model", "dataset", "reason"),
     [
         ("big_lstm", "one-billion-words", "one global batch, 1,024"),
-        ("vgg16", "imagenet", "no epochs of 'vgg16' on 'imagenet'"),
+        ("vgg16", "imagenet", "the epochs of 'vgg16' on 'imagenet'"),
     ],
 )
 def test_why_a_network_of_the_catalogue_has_no_law(model, dataset, reason):

@@ -6,15 +6,8 @@ import pytest
 import sweep
 from grids.entries.calibration import CalibrationFile
 from kernels.percentiles import PERCENTILES
-from sweep.calibration.accuracy import rate_schemes
-from sweep.calibration.cross_validation import (
-    FITTED,
-    join_predictions,
-    leave_out,
-    list_folds,
-    predict_fitted,
-)
-from sweep.calibration.model_error import DEFAULT, find_residuals
+from sweep.calibration.cross_validation import FITTED, leave_out, list_folds, predict_fitted
+from sweep.calibration.model_error import DEFAULT, find_residuals, rate_schemes
 from sweep.calibration.posterior import calibrate_machine
 from sweep.measured.accuracy import rate_prediction
 from sweep.measured.runs import PARTS
@@ -53,7 +46,7 @@ def test_a_scheme_that_leaves_nothing_is_none(observed, shipped) -> None:
     rows = [row for row in shipped if row["model"] == "alexnet"]
     assert "model" not in list_folds(observed(rows))
     assert list_folds(observed(rows[:1])) == {}
-    assert leave_out(observed(rows[:1])) is None
+    assert leave_out(observed(rows[:1])) == []
 
 
 def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
@@ -71,8 +64,7 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
         ]
         observations = observed(changed)
         left = leave_out(observations)
-        assert left is not None
-        assert left.rows.tolist() == np.flatnonzero(own).tolist()
+        assert [each.row for each in left] == np.flatnonzero(own).tolist()
         off.append(find_residuals(observations, left).off)
     assert off[1] - off[0] == pytest.approx(np.log(3.0))
 
@@ -80,19 +72,17 @@ def test_what_is_left_out_has_no_say(observed, dozen, monkeypatch) -> None:
 def test_only_the_schemes_that_are_asked_for(observed, dozen) -> None:
     observations = observed(dozen)
     left = leave_out(observations, ("model",), {"log_open": 1e-15})
-    assert left is not None
-    assert set(left.schemes) == {"model"}
-    assert sorted(left.rows.tolist()) == list(range(12))
-    software = left.predicted.case.software
-    assert np.asarray(software.log_open) == pytest.approx(1e-15)
-    assert leave_out(observations, ()) is None
+    assert {each.scheme for each in left} == {"model"}
+    assert sorted(each.row for each in left) == list(range(12))
+    for each in left:
+        assert np.asarray(each.case.software.log_open) == pytest.approx(1e-15)
+    assert leave_out(observations, ()) == []
 
 
 def test_what_is_joined_is_told_apart(observed, dozen, calibrated) -> None:
     observations = observed(dozen)
     fitted, left = predict_fitted(observations, calibrated), leave_out(observations, ("model",))
-    assert left is not None
-    both = find_residuals(observations, join_predictions(fitted, left))
+    both = find_residuals(observations, [*fitted, *left])
     for one, scheme in ((fitted, FITTED), (left, "model")):
         alone = find_residuals(observations, one)
         part = both.select(both.schemes == scheme)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sweep.cli.completion import complete_entries, complete_strategies
+from sweep.cli.shared_options import complete_entries, complete_strategies
 
 # The name that a shell knows it by.
 PARADL = "import sys; sys.argv[0] = 'paradl'; from sweep.cli.main import main; main()"

@@ -35,6 +35,7 @@ def test_settings_of_a_spec_are_options():
         ),
         ("overwrite, extend: not both", "--overwrite, --extend: not both"),
         ("x.csv: is there; give force=True", "x.csv: is there; give --force"),
+        ("no epochs; give convergence='FILE.csv'", "no epochs; give --convergence FILE.csv"),
         ("no cells; sweep without reduce_only=True", "no cells; sweep without --reduce-only"),
     ],
 )

@@ -89,6 +89,16 @@ def test_an_unknown_name_is_told_at_once():
     assert not (SLOW | {"zarr", "numpy", "scipy"}) & imported(*slips, telling=TELLING_OF_SLIPS)
 
 
+def test_an_unknown_value_of_a_store_is_told_without_the_oracle(small_url):
+    slip = f"bottleneck {small_url} --model resnet5"
+    assert not SLOW & imported(slip, telling=TELLING_OF_SLIPS)
+
+
+def test_an_unknown_graph_is_told_at_once():
+    slip = "place resnet5 --devices 2 --batch 8"
+    assert not (SLOW | {"zarr", "scipy"}) & imported(slip, telling=TELLING_OF_SLIPS)
+
+
 def test_an_unknown_name_of_a_measured_run_is_told_at_once(tmp_path):
     runs = tmp_path / "runs.csv"
     runs.write_text(

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.engine.control_groups import OWN, memory_limits
+from sweep.engine.control_groups import MEMBERSHIP, memory_limits
 
 # What version 1 says where there is no limit: the largest whole number of pages.
 NONE = "9223372036854771712\n"
@@ -66,6 +66,6 @@ def test_no_groups_set_no_limits(limits, tmp_path):
     assert memory_limits(tmp_path / "missing", tmp_path) == []
 
 
-@pytest.mark.skipif(not OWN.exists(), reason="no control groups on this system")
+@pytest.mark.skipif(not MEMBERSHIP.exists(), reason="no control groups on this system")
 def test_those_of_this_process_can_be_read():
     assert all(limit > 0 for limit in memory_limits())

@@ -147,6 +147,6 @@ def test_commands_say_that_they_take_long(command, monkeypatch, paradl):
         begun.append(silent)
         yield
 
-    monkeypatch.setattr("sweep.cli.waiting.report_waiting", note)
+    monkeypatch.setattr("sweep.cli.commands.report_waiting", note)
     assert paradl(*command.split())[0] in (0, 2)
     assert begun == [False]

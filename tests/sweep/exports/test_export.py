@@ -234,7 +234,7 @@ def test_memory_does_not_grow_with_the_cube(tmp_path):
 
         def write(path=path, cube=cube, names=names, schema=schema):
             path.unlink(missing_ok=True)
-            write_parquet(path, make_batches(read_parts(cube, names), schema), schema, (), 640)
+            write_parquet(path, make_batches(read_parts(cube, names), schema), schema, 640)
 
         # Of all threads of the process, also those that tests before have left: one run of three
         # had 8 MB of others', where all cells have 0.2 MB. What grows does so each time.

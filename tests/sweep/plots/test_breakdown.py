@@ -75,7 +75,8 @@ def make_breakdown(counts: int, terms: int = len(SUMMED), scale: float = 0.01) -
     names = SUMMED[:terms]
     seconds = {name: scale * (n + 1) * pe**0.1 for n, name in enumerate(names)}
     seconds["weight_update"] = np.full(len(pe), scale / 1e6)
-    return Breakdown("vgg16, imagenet on abci, b = 32", "data+spatial", pe, seconds, "memory")
+    place = "vgg16, imagenet on abci, b = 32"
+    return Breakdown(place, "data+spatial", pe, seconds, pe > 512, "memory")
 
 
 @pytest.mark.parametrize("size", ["paper", "page", "slide"])

@@ -83,10 +83,8 @@ def test_bands_are_the_percentiles_of_the_cube(quantity, ends, mixed):
     time = mixed.paradl.epoch_time
     cube = mixed.assign(epoch_time_p10=0.8 * time, epoch_time_p90=1.5 * time)
     for curve in describe_scaling(cube, ALEXNET, quantity).curves:
-        assert curve.low is not None
-        assert curve.high is not None
-        np.testing.assert_allclose(curve.low, ends[0] * curve.values, rtol=1e-6)
-        np.testing.assert_allclose(curve.high, ends[1] * curve.values, rtol=1e-6)
+        assert curve.band is not None
+        np.testing.assert_allclose(curve.band, np.outer(ends, curve.values), rtol=1e-6)
 
 
 def test_bands_of_efficiency_are_of_times_that_belong_together(machine_url):
@@ -95,16 +93,16 @@ def test_bands_of_efficiency_are_of_times_that_belong_together(machine_url):
     time = cube.paradl.epoch_time
     cube = cube.assign(epoch_time_p10=0.5 * time, epoch_time_p90=2 * time)
     (curve,) = describe_scaling(cube, quantity="efficiency").curves
-    assert curve.low is not None
-    assert curve.high is not None
-    assert (curve.low[0], curve.high[0]) == pytest.approx((1, 1), rel=1e-6)
-    assert (curve.low[1:] < curve.values[1:]).all()
-    assert (curve.high[1:] > curve.values[1:]).all()
-    assert (curve.high < 1.2).all()
+    assert curve.band is not None
+    low, high = curve.band
+    assert (low[0], high[0]) == pytest.approx((1, 1), rel=1e-6)
+    assert (low[1:] < curve.values[1:]).all()
+    assert (high[1:] > curve.values[1:]).all()
+    assert (high < 1.2).all()
 
 
 def test_no_band_where_none_is_stored(mixed):
-    assert all(curve.low is None for curve in describe_scaling(mixed, ALEXNET).curves)
+    assert all(curve.band is None for curve in describe_scaling(mixed, ALEXNET).curves)
 
 
 def test_all_axes_with_several_values_are_told_at_once(mixed):
@@ -142,9 +140,9 @@ def make_scaling(count: int, quantity="time", banded=True) -> Scaling:
         last = 1 if label == "serial" else 2 ** (4 + number % 7)
         pe = np.exp2(np.arange(np.log2(last) + 1))
         values = 5000 * (1 + 0.05 * number) / pe**0.8
-        low, high = (values / 1.3, values * 1.3) if banded else (None, None)
+        band = (values / 1.3, values * 1.3) if banded else None
         cause = None if last == 1024 else "too many PEs"
-        curves.append(Curve(label, pe, values, low, high, cause))
+        curves.append(Curve(label, pe, values, pe > 64, band, cause))
     place = "resnet50, imagenet on dgx-a100-80gb, b = 32"
     return Scaling(quantity, place, tuple(curves), tuple(LABELS), {"channel": "memory"})
 
@@ -192,8 +190,8 @@ def test_bands_are_drawn_as_long_as_they_can_be_told_apart():
     figure = draw(make_scaling(4))
     low, high = figure.axes[0].get_ylim()
     curves: Any = make_scaling(4).curves
-    assert all(low < curve.low.min() for curve in curves)
-    assert all(curve.high.max() < high for curve in curves)
+    assert all(low < curve.band[0].min() for curve in curves)
+    assert all(curve.band[1].max() < high for curve in curves)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import sweep
 from grids.reading.errors import InputError
 from sweep.errors import NothingFeasibleError
 from sweep.plots.looks import choose_looks
+from sweep.plots.regions import NOBODY
 from sweep.plots.winners import (
     A_DOUBLING,
     INFEASIBLE,
-    NOBODY,
     Map,
     _choose_columns,
     describe_map,
@@ -138,8 +138,8 @@ def test_global_batches_beyond_the_data_set_are_marked(expect_legible):
     beyond = np.zeros(plain.winners.shape, bool)
     beyond[4, 6:] = True
     texts = expect_legible(draw(replace(plain, beyond=beyond)))
-    assert any("larger than the data set" in text for text in texts)
-    assert not any("larger than the data set" in text for text in expect_legible(draw(plain)))
+    assert any("global batch larger" in text for text in texts)
+    assert not any("global batch larger" in text for text in expect_legible(draw(plain)))
 
 
 def test_colours_are_the_strategies():

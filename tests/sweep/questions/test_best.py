@@ -183,7 +183,6 @@ def test_an_epoch_is_at_least_one_iteration(oracle):
     assert (line["fastest_pe"], line["marks"]) == (1024, ["batch_exceeds_dataset"])
     assert "marks" not in sweep.limits(cells, selection={"pe": 1})
     (curve,) = describe_scaling(cells).curves
-    assert curve.beyond is not None
     assert curve.beyond.tolist() == [False, True]
     assert describe_memory(cells).beyond == ("p = 1,024",)
     breakdown = describe_breakdown(cells).beyond

@@ -2,8 +2,8 @@ import pytest
 
 import sweep
 from grids.inputs.draws import DRAWS
-from sweep.answers.draws import PARTS, draw_terms
-from sweep.answers.row_cases import build_row_case
+from sweep.cases.draws import PARTS, draw_terms
+from sweep.cases.row_cases import build_row_case
 from sweep.cells.design_space import Options, make_grid
 from sweep.questions.bottleneck import KINDS, list_bottlenecks
 from sweep.show.planning import settle_label

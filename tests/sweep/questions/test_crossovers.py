@@ -8,7 +8,7 @@ import pytest
 import sweep
 from grids.inputs.draws import DRAWS
 from grids.reading.errors import InputError
-from sweep.answers.draws import draw_both_times
+from sweep.cases.draws import draw_both_times
 from sweep.cells.design_space import Options, make_grid
 from sweep.questions.crossovers import list_crossovers, tell_same
 

@@ -83,7 +83,7 @@ def test_what_is_hidden_is_told_beside_the_whole():
 def test_a_pipeline_says_what_crosses_its_cuts():
     told = sweep.explain("resnet50", "pipeline", 4, 64, dataset="imagenet")
     (sent,) = (row for row in told["formulas"] if row["term"] == "point_to_point")
-    assert sent["formula"].endswith("P = alpha + b/S a c beta, c, what crosses the cut")
+    assert sent["formula"].endswith("P = alpha + b/S a c beta, c: items across the cut")
 
 
 @pytest.mark.parametrize("oracle", ["machine", "paper"])

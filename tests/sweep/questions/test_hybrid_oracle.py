@@ -7,7 +7,7 @@ import pytest
 from hybrids import CONSTANT, INCEPTION, MACHINE, pick_crossover, pick_row, tabulate
 
 import sweep
-from sweep.answers.probability import find_chance
+from sweep.cases.probability import find_chance
 from sweep.questions.hybrid.times import build_grid
 
 

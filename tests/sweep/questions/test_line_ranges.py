@@ -10,7 +10,7 @@ from grids.entries.strategies import Strategy
 from grids.inputs.draws import DRAWS
 from kernels.flags import FORBIDS
 from kernels.oracle import answer_case
-from sweep.answers.draws import draw_times
+from sweep.cases.draws import draw_times
 from sweep.cells.design_space import Options, make_grid
 from sweep.questions.limits import FEW, list_limits
 from sweep.questions.line_ranges import MOST_COUNTS, _thin

@@ -45,8 +45,16 @@ def test_samples_are_divided(asked, batch, shares, samples):
     ("asked", "batch", "message"),
     [
         (0, 32, "expected at least 1, got 0"),
-        (5, 32, "32 samples are not 5 times as many; write the samples of each, 7,7,6,6,6"),
-        (64, 32, "32 samples are not 64 times as many; choose a number that divides them"),
+        (
+            5,
+            32,
+            "not divisible by 5 micro-batches; write the samples of each, 7,7,6,6,6",
+        ),
+        (
+            64,
+            32,
+            "not divisible by 64 micro-batches; choose a number that divides them",
+        ),
         ([8, 8], 32, "expected the 32 samples of the step, got 16 in all"),
         ([32, 0], 32, "expected at least one sample in each, got [32, 0]"),
         ([], 32, "expected at least one sample in each, got []"),

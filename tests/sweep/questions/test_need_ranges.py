@@ -5,7 +5,7 @@ import pytest
 
 from grids.entries.strategies import Strategy
 from grids.inputs.draws import DRAWS
-from sweep.answers.draws import draw_times
+from sweep.cases.draws import draw_times
 from sweep.cells.design_space import Options, make_grid
 from sweep.questions.needs import list_needs
 

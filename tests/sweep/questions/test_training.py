@@ -78,7 +78,7 @@ def predict(strategy: str = "data", pe: int = 64, batch: int = 32, **more: Any) 
     [
         ("gnmt_v2", "wmt16-en-de", {"convergence": "auto"}, "sacrebleu>=24.0, B = 2,048 to 16,384"),
         ("gnmt_v2", "wmt16-en-de", {}, "none: not asked for"),
-        ("vgg16", "imagenet", {}, "none: no epochs of 'vgg16'"),
+        ("vgg16", "imagenet", {}, "none: the epochs of 'vgg16'"),
         ("big_lstm", "one-billion-words", {}, "none: no law follows"),
     ],
 )
@@ -291,7 +291,7 @@ def test_a_spec_that_cannot_be(change: dict[str, Any], message: str) -> None:
     ("change", "message"),
     [
         ({"convergence": "auto", "target": "top1>=0.76"}, "unknown target 'top1>=0.76'"),
-        ({"convergence": [LAW | {"model": "vgg16"}]}, "no epochs are known of 'resnet50 on im"),
+        ({"convergence": [LAW | {"model": "vgg16"}]}, "the epochs of 'resnet50 on im"),
         ({"convergence": "nobody"}, "unknown convergence 'nobody'"),
         ({"convergence": "./none.csv"}, "none.csv"),
     ],

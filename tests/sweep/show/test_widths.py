@@ -153,7 +153,7 @@ def test_csv_has_every_column_at_any_width(monkeypatch, capsys):
     assert [*first] == [*RANKED[0]]
 
 
-TEXTS = st.text(st.sampled_from("ab_ 漢"), max_size=30)
+TEXTS = st.text(st.sampled_from("ab_ 漢"), max_size=80)
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=8), st.integers(1, 120))

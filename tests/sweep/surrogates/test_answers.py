@@ -5,7 +5,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from sweep.show.answer_schemas import build_schemas
+from sweep.answers.types.schemas import build_schemas
 
 SCHEMAS = build_schemas()
 

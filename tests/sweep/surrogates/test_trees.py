@@ -14,6 +14,7 @@ def test_a_forest_is_what_lightgbm_grew() -> None:
     grown = lightgbm.train(options, lightgbm.Dataset(features, target), 12)
     forest = read_nodes(grown.trees_to_dataframe())
     assert len(forest.roots) == 12
-    np.testing.assert_allclose(forest.sum_leaves(features), grown.predict(features), rtol=1e-12)
+    expected = np.asarray(grown.predict(features), float)
+    np.testing.assert_allclose(forest.sum_leaves(features), expected, rtol=1e-12)
     assert forest.is_sound(4)
     assert not forest.is_sound(2)

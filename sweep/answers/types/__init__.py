@@ -1,0 +1,1 @@
+"""Types of answers: the fields of each, with units and meanings."""

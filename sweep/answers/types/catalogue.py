@@ -1,0 +1,70 @@
+"""Rows of the commands that list the catalogue."""
+
+from typing import Annotated, Any, Literal, TypedDict
+
+from sweep.answers.types.facts import Fact, state_parameter
+from sweep.answers.types.words import Dataset, Macs, Model, ParameterName, Source, Strategy, System
+
+PeakFlops = Annotated[float, state_parameter("peak_flops")]
+MemoryBandwidth = Annotated[float, state_parameter("memory_bandwidth")]
+
+
+class ModelRow(TypedDict):
+    """A network."""
+
+    model: Model
+    title: Annotated[str, Fact("what people call it")]
+    dataset: Dataset
+    parameters: Annotated[int, Fact("weights and biases")]
+    macs: Macs
+    layers: Annotated[int, Fact("layers")]
+    source: Source
+
+
+class DatasetRow(TypedDict):
+    """A data set."""
+
+    dataset: Dataset
+    samples: Annotated[int, Fact("samples of an epoch")]
+    shape: Annotated[str, Fact("a sample's channels and extents, such as 3x226x226")]
+    targets: Annotated[int, Fact("what is to be told of a sample, such as classes")] | None
+    source: Source
+
+
+class SystemRow(TypedDict):
+    """A machine."""
+
+    system: System
+    pe: Annotated[str, Fact("the processing element, by its name")]
+    peak_flops: PeakFlops
+    memory: Annotated[float, Fact("memory of a PE", "B", scaled=True)]
+    memory_bandwidth: MemoryBandwidth
+    pes_per_node: Annotated[int, Fact("PEs of a node")]
+    links_per_node: Annotated[int, Fact("links of a node to the network")] | None
+    levels: Annotated[list[dict[str, Any]], Fact("levels of the network, the innermost first")]
+    source: Annotated[str, Fact("where the figures come from")]
+
+
+class StrategyRow(TypedDict):
+    """A strategy."""
+
+    strategy: Strategy
+    meaning: Annotated[str, Fact("what it divides")]
+    limit: Annotated[str, Fact("how far it goes")]
+
+
+class ParameterRow(TypedDict):
+    """A parameter of an oracle; its value and spread may be by precision."""
+
+    parameter: ParameterName
+    unit: Annotated[str, Fact("the unit of its values")]
+    oracle: Annotated[Literal["machine", "paper", "both"], Fact("whose it is")]
+    value: (
+        Annotated[
+            float | dict[str, float], Fact("before any run, one or one a precision", "of unit")
+        ]
+        | None
+    )
+    spread: Annotated[float | dict[str, float], Fact("standard deviation of its logarithm")] | None
+    meaning: Annotated[str, Fact("what it is")]
+    source: Annotated[str, Fact("where its value comes from")]

@@ -1,0 +1,163 @@
+"""Rows of the questions that compare strategies; values along a space's axes stand in them, too."""
+
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from sweep.answers.types.facts import Fact
+from sweep.answers.types.words import (
+    LIMIT_NAMES,
+    OF_AXIS,
+    OF_PARAMETER,
+    PE,
+    Batch,
+    CommTime,
+    CompTime,
+    Cost,
+    Dataset,
+    Degrees,
+    Epochs,
+    EpochTime,
+    Feasible,
+    Limits,
+    Memory,
+    Model,
+    PEHours,
+    Place,
+    Rank,
+    Reason,
+    Strategy,
+    System,
+    TrainTime,
+)
+
+FastestPE = Annotated[int, Fact("the PE count with the least time of an epoch")]
+FastestTime = Annotated[float, Fact("the least time of an epoch", "s/epoch")]
+SoonestPE = Annotated[int, Fact("the PE count with the least time to the target")]
+SoonestTime = Annotated[float, Fact("the least time to the target", "s")]
+EfficientPE = Annotated[int, Fact("the largest PE count that has the parallel efficiency")]
+First = Annotated[float, Fact("the least value of at", OF_PARAMETER)]
+Scenarios = Annotated[list[float | str], Fact("where the strategy is not feasible", OF_AXIS)]
+
+
+class RankingRow(Place, Degrees):
+    """A strategy in the ranking that `best` answers."""
+
+    rank: Rank | None
+    pe: PE | None
+    batch: Batch | None
+    epoch_time: EpochTime | None
+    comp_time: CompTime | None
+    comm_time: CommTime | None
+    pe_hours: PEHours | None
+    memory: Memory | None
+    feasible: Feasible
+    limit: Limits
+    rejection: (
+        Annotated[
+            dict[str, Any],
+            Fact("the nearest cell, its limit, and the changes that make it feasible"),
+        ]
+        | None
+    )
+    epochs: NotRequired[Epochs | None]
+    train_time: NotRequired[TrainTime | None]
+    cost: NotRequired[Cost | None]
+    epoch_time_p10: NotRequired[EpochTime | None]
+    epoch_time_p90: NotRequired[EpochTime | None]
+    train_time_p10: NotRequired[TrainTime | None]
+    train_time_p90: NotRequired[TrainTime | None]
+    faster_than_next: NotRequired[
+        Annotated[float, Fact("probability that the first takes less time than the second")] | None
+    ]
+
+
+class LimitsRow(Place):
+    """The reach of a strategy, as `limits` answers."""
+
+    batch: Batch
+    largest_pe: Annotated[int, Fact("the largest PE count that nothing forbids")] | None
+    forbidden_by: Annotated[str, Fact("what forbids the next PE count")]
+    marks: NotRequired[
+        Annotated[
+            list[str],
+            Fact("what marks the fastest PE count, and forbids nothing", names=LIMIT_NAMES),
+        ]
+    ]
+    fastest_pe: NotRequired[FastestPE | None]
+    fastest_time: NotRequired[FastestTime | None]
+    efficient_pe: NotRequired[EfficientPE | None]
+    fastest_time_p10: NotRequired[FastestTime | None]
+    fastest_time_p90: NotRequired[FastestTime | None]
+    fastest_pe_p10: NotRequired[FastestPE | None]
+    fastest_pe_p90: NotRequired[FastestPE | None]
+    efficient_pe_p10: NotRequired[EfficientPE | None]
+    efficient_pe_p90: NotRequired[EfficientPE | None]
+    soonest_pe: NotRequired[SoonestPE | None]
+    soonest_time: NotRequired[SoonestTime | None]
+    soonest_epochs: NotRequired[
+        Annotated[float, Fact("epochs to the target with soonest_pe")] | None
+    ]
+    soonest_efficient_pe: NotRequired[
+        Annotated[int, Fact("the same, by the time to the target")] | None
+    ]
+    soonest_time_p10: NotRequired[SoonestTime | None]
+    soonest_time_p90: NotRequired[SoonestTime | None]
+    soonest_pe_p10: NotRequired[SoonestPE | None]
+    soonest_pe_p90: NotRequired[SoonestPE | None]
+
+
+class CrossoverRow(Place):
+    """The values from which on a strategy takes less than another, as crossovers."""
+
+    over: Annotated[str, Fact("the strategy that is overtaken")]
+    along: Annotated[str, Fact("the parameter that varies")]
+    first: First | None
+    at: Annotated[
+        list[float],
+        Fact("values from which on strategy takes less than over, ascending", OF_PARAMETER),
+    ]
+    reason: Reason | None
+    over_system: NotRequired[Annotated[str, Fact("the machine that is overtaken")]]
+    first_p10: NotRequired[First | None]
+    first_p90: NotRequired[First | None]
+    crosses_probability: NotRequired[
+        Annotated[float, Fact("part of the draws in which there is a crossover")] | None
+    ]
+
+
+class ParetoRow(Place):
+    """A configuration of which none is both faster and cheaper, as `pareto` answers."""
+
+    pe: PE
+    batch: Batch
+    epoch_time: NotRequired[EpochTime]
+    train_time: NotRequired[TrainTime]
+    pe_hours: NotRequired[PEHours]
+    cost: NotRequired[Cost]
+    memory: NotRequired[Memory]
+
+
+class RegretRow(TypedDict):
+    """The loss of a strategy where the machine is not known, as `regret` answers."""
+
+    rank: Rank | None
+    model: Model
+    dataset: Dataset
+    strategy: Strategy
+    worst_loss: (
+        Annotated[float, Fact("by what part it takes longer than the best, at worst")] | None
+    )
+    worst_at: (
+        Annotated[
+            float | str, Fact("where: a system, a value, a draw; null: it loses nowhere", OF_AXIS)
+        ]
+        | None
+    )
+    mean_loss: Annotated[float, Fact("the loss on average")] | None
+    infeasible_at: Scenarios
+    system: NotRequired[System]
+    worst_precision: NotRequired[
+        Annotated[str, Fact("the precision of the system in worst_at")] | None
+    ]
+    worst_software: NotRequired[
+        Annotated[str, Fact("how gradients are sent on the system in worst_at")] | None
+    ]

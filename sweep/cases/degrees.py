@@ -1,0 +1,96 @@
+"""Degrees: how the PEs of a row divide into replicas and groups, and its samples add up.
+
+By arithmetic without JAX, unless the strategy leaves the choice to the kernels (`best`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from grids.entries.parameters import DEFAULTS
+from grids.entries.strategies import Strategy
+from grids.grid import Grid, Index
+from kernels.flags import Limit
+from sweep.cells.selection import locate_row
+from sweep.cube.variables import name_limits
+
+Row = Mapping[str, Any]
+
+
+def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """`replicas` p1, `group_size` p2, `segment_count` of what is cut, `global_batch` B of a row.
+
+    chosen: the group and the segments of `best`, where known; else the kernels are asked.
+    """
+    index = locate_row(grid, row)
+    strategy = grid.strategies[index[3]]
+    if strategy.choices and not chosen:
+        from sweep.cases.row_cases import choose_row  # late: JAX comes with it
+
+        chosen = choose_row(grid, row)
+    settled = strategy.settle(chosen or {})
+    group = _find_group(grid, settled, row, index)
+    replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
+    cut = settled.group_strategy == "pipeline" or settled.segments is not None
+    return {
+        "replicas": replicas,
+        "group_size": group,
+        "segment_count": _find_segments(grid, settled, row) if cut else None,
+        "global_batch": _count_samples(grid, row, replicas),
+    }
+
+
+def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
+    """PEs that share a replica."""
+    pe = int(row["pe"])
+    if strategy.group_strategy == "none":
+        return 1
+    if not strategy.hybrid:
+        return pe
+    if isinstance(strategy.group, int):
+        return strategy.group
+    given = _read_value(grid, row, "group")
+    if given is not None:
+        return int(given)
+    node = grid.systems[index[2]].pes_per_node
+    # Fewer PEs than a node has are one group; in Table III the group would not divide them.
+    return node if grid.spec.oracle == "paper" else min(node, pe)
+
+
+def _find_segments(grid: Grid, strategy: Strategy, row: Row) -> int:
+    """Segments of a pipeline, or of a placement that names them."""
+    if isinstance(strategy.segments, int):
+        return strategy.segments
+    return int(_read_value(grid, row, "segments") or DEFAULTS["segments"])
+
+
+def _count_samples(grid: Grid, row: Row, replicas: int) -> int:
+    """B: samples of an iteration."""
+    if grid.spec.scaling == "strong":
+        return int(row["batch"])
+    passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
+    return int(row["batch"] * passes * replicas)
+
+
+def _read_value(grid: Grid, row: Row, name: str) -> float | None:
+    """A parameter of the row: its axis', or what the spec fixes."""
+    return float(row[name]) if name in grid.axes else grid.spec.parameters.get(name)
+
+
+def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
+    """The mark of an allowed cell whose global batch is larger than its data set, or none."""
+    exceeds = global_batch > _count_epoch_samples(grid, row)
+    return name_limits(Limit.BATCH_EXCEEDS_DATASET) if exceeds else []
+
+
+def mark_cell(grid: Grid, row: Row) -> list[str]:
+    """The mark of a row's cell; its degrees are needed only where a mark is possible."""
+    passes = row.get("accumulate", grid.spec.parameters.get("accumulate", 1))
+    replicas = 1 if grid.spec.scaling == "strong" else row["pe"] * passes
+    if row["batch"] * replicas <= _count_epoch_samples(grid, row):  # at most, whatever the group is
+        return []
+    return mark_batch(grid, row, list_degrees(grid, row)["global_batch"])
+
+
+def _count_epoch_samples(grid: Grid, row: Row) -> int:
+    """Samples of an epoch."""
+    return next(data.samples for data in grid.datasets if data.name == row["dataset"])

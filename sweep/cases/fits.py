@@ -1,0 +1,149 @@
+"""Fits: the cells that are allowed, and the limits that forbid the others, without times."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.strategies import Strategy
+from grids.grid import Grid, Index
+from grids.inputs.divisors import divisors
+from grids.models.layers import Floats
+from kernels.fit import find_fit, find_limits
+from kernels.flags import FORBIDS
+from sweep.answers.reasons import count_reasons
+
+Cell = Mapping[str, float]
+
+# Values along each axis that are tried at once, so that strategies share compiled programs.
+WINDOWS = {"pe": 32, "batch": 16}
+# Sizes are padded to a multiple of this, so that most configurations share one program.
+MULTIPLE = 16
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Flags of cells, and their memory [B], over `axes`."""
+
+    axes: Mapping[str, Floats]
+    limit: NDArray[np.int64]
+    memory: Floats
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Whether nothing forbids a cell."""
+        allowed: NDArray[np.bool_] = (self.limit & FORBIDS) == 0
+        return allowed
+
+    @property
+    def reasons(self) -> NDArray[np.int64]:
+        """The number of limits that forbid each cell."""
+        return count_reasons(self.limit)
+
+
+def find_fits(
+    grid: Grid, index: Index, axes: Mapping[str, Floats], strategy: Strategy | None = None
+) -> Fit:
+    """The limits of each cell over some axes; of several choices the nearest to being allowed.
+
+    At most as many values of pe and batch as their WINDOWS have. A parameter whose axis is left
+    out has the machine's value.
+    """
+    padded = {name: _pad(values, WINDOWS.get(name, 1)) for name, values in axes.items()}
+    case = grid.case(index, {name: padded[name] for name in grid.axes if name in padded}, strategy)
+    assert case is not None  # its samples fit
+    shape = tuple(values.size for values in padded.values())
+    limit, memory = (_spread(array, shape, len(case.choices)) for array in find_fit(case))
+    pick = _pick_nearest(limit.astype(np.int64), memory)
+    inside = tuple(slice(values.size) for values in axes.values())
+    return Fit(
+        axes,
+        np.take_along_axis(limit.astype(np.int64), pick, 0)[0][inside],
+        np.take_along_axis(memory, pick, 0)[0][inside],
+    )
+
+
+def list_allowed(
+    grid: Grid,
+    index: Index,
+    cell: Cell,
+    axis: str,
+    values: Floats,
+    strategy: Strategy | None = None,
+) -> Floats:
+    """The values of pe or batch with which a cell is allowed, ascending."""
+    values, window = np.unique(values), WINDOWS[axis]
+    allowed = [values[:0]]
+    for start in range(0, values.size, window):
+        part = values[start : start + window]
+        axes = {name: np.array([value], float) for name, value in cell.items()} | {axis: part}
+        allowed.append(part[find_fits(grid, index, axes, strategy).allowed.reshape(part.size)])
+    return np.concatenate(allowed)
+
+
+def is_allowed(grid: Grid, index: Index, cell: Cell, strategy: Strategy | None = None) -> bool:
+    """Whether nothing forbids one cell."""
+    return bool(list_allowed(grid, index, cell, "pe", np.array([cell["pe"]]), strategy).size)
+
+
+def _pad(values: Floats, window: int) -> Floats:
+    return np.pad(values, (0, max(0, window - values.size)), "edge")
+
+
+def _spread(values: Any, shape: tuple[int, ...], choices: int) -> NDArray[Any]:
+    """Broadcast to [choice, cells]; leading dimensions of choices may be absent."""
+    array = np.asarray(values)
+    leading = array.shape[:choices] if choices else ()
+    return np.broadcast_to(array, (*leading, *shape)).reshape(-1, *shape)
+
+
+def _pick_nearest(limit: NDArray[np.int64], memory: Floats) -> NDArray[np.intp]:
+    """The choice [1, cells] with the fewest reasons, then the least memory."""
+    reasons = count_reasons(limit)
+    fewest = reasons == reasons.min(axis=0)
+    weight = np.where(fewest, np.nan_to_num(memory, nan=np.inf, posinf=1e300), np.inf)
+    return np.asarray(weight.argmin(axis=0)[None])
+
+
+def try_setting(grid: Grid, key: str, value: str) -> Grid:
+    """The design space with another value of a setting."""
+    return replace(grid, spec=grid.spec.model_copy(update={key: value}))
+
+
+def find_smallest_group(grid: Grid, index: Index) -> int | None:
+    """The smallest number of PEs that can share a replica; 0: none is allowed.
+
+    None: groups have one PE, or the samples do not fit the model.
+
+    A hybrid's sizes are those that divide its PEs, with the samples per replica that the spec's
+    scaling then gives. A group of all PEs may also be any power of two up to the machine's size.
+    """
+    strategy = grid.strategies[index[3]]
+    if strategy.group_strategy == "none":
+        return None
+    sizes = _pad_sizes(_list_sizes(grid, index))
+    axis = {"group" if strategy.hybrid else "pe": sizes}
+    case = grid.case(index, grid.axes | axis, replace(strategy, group=None))
+    if case is None:
+        return None
+    allowed = (np.asarray(find_limits(case)) & FORBIDS) == 0
+    # With `segments=best` any number of segments will do.
+    allowed = allowed.any(axis=tuple(range(len(case.choices))))
+    fits = np.broadcast_to(allowed.ravel(), sizes.shape)
+    return next((int(size) for size in sizes[fits]), 0)
+
+
+def _list_sizes(grid: Grid, index: Index) -> list[int]:
+    """The sizes that a planner may choose from."""
+    count = int(grid.axes["pe"][0])
+    sizes = set(divisors(count))
+    if not grid.strategies[index[3]].hybrid:
+        sizes |= {2**n for n in range(grid.systems[index[2]].most_pes.bit_length())}
+    return sorted(sizes)
+
+
+def _pad_sizes(sizes: list[int]) -> Floats:
+    """The sizes, the last of them repeated."""
+    return _pad(np.array(sizes, float), len(sizes) + -len(sizes) % MULTIPLE)

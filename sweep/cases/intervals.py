@@ -1,0 +1,78 @@
+"""Intervals: the range of an iteration's times, as far as measured runs, or priors, can tell."""
+
+from typing import Any
+
+import numpy as np
+
+from grids.grid import Grid
+from kernels.oracle import Answer
+from kernels.percentiles import PERCENTILES
+from kernels.uncertainty import percentiles
+from sweep.answers.numbers import number
+
+
+def list_intervals(grid: Grid, answer: Answer) -> dict[str, Any]:
+    """The calibration's name, 10th, 50th and 90th percentiles [s per iteration] of each time, and
+    in what respects the configuration lies beyond the calibrated runs.
+    """
+    if answer.spread is None:
+        return {"calibration": None, "intervals": None, "extrapolation": []}
+    calibration = grid.calibrations.get(grid.systems[0].name)
+    compute, communication = answer.compute, answer.communication
+    times = {
+        "iteration_time": (compute + communication, answer.spread.total),
+        "iteration_comp_time": (compute, answer.spread.compute),
+        "iteration_comm_time": (communication, answer.spread.communication),
+    }
+    return {
+        "calibration": calibration.name if calibration else None,
+        "intervals": {
+            name: _list_percentiles(number(time) / number(answer.iterations), number(sigma))
+            for name, (time, sigma) in times.items()
+        }
+        | _list_training(answer),
+        "extrapolation": [*_list_extrapolation(grid, answer), *_list_far_batches(grid, answer)],
+    }
+
+
+def _list_extrapolation(grid: Grid, answer: Answer) -> list[str]:
+    """The respects in which a configuration lies beyond the measured ones."""
+    workload = grid.workload(0, 0, 0)
+    if workload is None:
+        return []
+    system = grid.systems[0]
+    if workload.calibrated is None:
+        return [
+            f"no run of {system.machine} in {system.precision} with software {system.software} "
+            "was calibrated: intervals are those of priors"
+        ]
+    return workload.calibrated.extrapolation(
+        grid.strategies[0], float(grid.axes["pe"][0]), number(answer.batch)
+    )
+
+
+def _list_training(answer: Answer) -> dict[str, dict[str, float | None]]:
+    """Percentiles of the epochs and of the time to the target [s], where a law is known."""
+    if answer.epochs is None or answer.epochs_spread is None or answer.train_spread is None:
+        return {}
+    epochs = number(answer.epochs)
+    time = epochs * number(answer.epoch_time)
+    return {
+        "epochs": _list_percentiles(epochs, number(answer.epochs_spread)),
+        "train_time": _list_percentiles(time, number(answer.train_spread)),
+    }
+
+
+def _list_far_batches(grid: Grid, answer: Answer) -> list[str]:
+    """A note where the global batch lies beyond the measured ones."""
+    law = next(iter(grid.convergences.values()), None)
+    batch = number(answer.global_batch)
+    if law is None or not law.is_extrapolated(round(batch)):
+        return []
+    return [f"epochs: a global batch of {batch:,.0f}, measured {law.smallest:,} to {law.largest:,}"]
+
+
+def _list_percentiles(time: float, sigma: float) -> dict[str, float | None]:
+    if not np.isfinite(time):
+        return {f"p{percent}": None for percent in PERCENTILES}
+    return {f"p{percent}": number(value) for percent, value in percentiles(time, sigma).items()}

@@ -1,0 +1,100 @@
+"""Memory by part: the contents of the fullest PE, and the largest batch that fits."""
+
+import math
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
+from grids.grid import Grid
+from grids.models.layers import Floats
+from kernels.case import Case
+from kernels.formulas import find_unit
+from kernels.group import GroupWork
+from kernels.touched import Touched
+from sweep.answers.numbers import number
+
+
+def list_memory_parts(grid: Grid, case: Case, system: int = 0) -> dict[str, Any]:
+    """`memory_parts` [B] of the fullest PE, by name, and `largest_batch`: samples per replica
+    that fit, 0 where none do. system: the case's, by its position.
+    """
+    unit, reserved = map(number, find_unit(case))
+    activations, parameters = (
+        unit * _of_stages(case.work.activations),
+        unit * _of_stages(case.work.parameters),
+    )
+    batch = number(case.run.batch)
+    rows, all_rows = _list_row_states(case, np.zeros_like(parameters))
+    fullest = int(np.argmax(batch * activations + parameters + np.minimum(batch * rows, all_rows)))
+    room = number(case.pe.memory_capacity) - reserved - parameters
+    # While samples look up more rows, and once they look up all of them.
+    some, every = _divide(room, activations + rows), _divide(room - all_rows, activations)
+    most = np.where(room < all_rows, some, np.maximum(some, every)).min()
+    held, states = float(batch * activations[fullest]), float(parameters[fullest])
+    parts = {"activations": held}
+    if grid.spec.oracle == "machine" and case.machine_work.touched is not None:
+        parts |= _part_touched(grid, system, case.machine_work.touched, states, batch)
+    else:
+        parts |= _part_states(grid, system, states)
+    return {
+        "memory_parts": parts | {"reserved": reserved},
+        "largest_batch": max(0, math.floor(most)) if math.isfinite(most) else None,
+    }
+
+
+def _of_stages(values: Any) -> Floats:
+    return np.asarray(values, float).reshape(np.shape(values)[0], -1)[:, 0]
+
+
+def _list_row_states(case: Case, nothing: Floats) -> tuple[Floats, Floats]:
+    """States of the rows that a sample looks up, and of all rows, by stage [B]."""
+    states = case.work.row_states if isinstance(case.work, GroupWork) else None
+    if states is None:
+        return nothing, nothing
+    return _of_stages(states.sample), _of_stages(states.most)
+
+
+def _divide(room: Floats, held: Floats) -> Floats:
+    """Samples of so many bytes that fit; of no bytes, any number."""
+    return np.where(held > 0, room / np.where(held > 0, held, 1.0), np.inf)
+
+
+def _part_touched(
+    grid: Grid, system: int, touched: Touched, states: float, batch: float
+) -> dict[str, float]:
+    """The parts of the states where gradients have touched rows alone.
+
+    states [B]: what is there whatever the batch.
+    """
+    precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
+    of_weight, of_state = precision.weight, precision.count_state_bytes(optimizer)
+    of_row = of_state - of_weight
+    whole, tables, biases, drawn, looked_up = (
+        _of_stages(getattr(touched, part.name)) for part in fields(touched)
+    )
+    tables = tables + biases
+    rows = np.minimum(tables, drawn + batch * looked_up)
+    # The fullest stage is the one that comes nearest: what it lacks are the others' few biases.
+    left = states - (of_state * whole + of_weight * tables + of_row * drawn)
+    stage = int(np.argmin(np.abs(left)))
+    dense = whole[stage] + left[stage] / of_state
+    return {
+        "weights": float(of_weight * (dense + tables[stage])),
+        "gradients": float(precision.gradient * (dense + rows[stage])),
+        "optimizer": float(OPTIMIZER_BYTES[optimizer] * (dense + rows[stage])),
+    }
+
+
+def _part_states(grid: Grid, system: int, states: float) -> dict[str, float]:
+    """The parts that do not depend on the batch; Table III has one for weights and gradients."""
+    if grid.spec.oracle == "paper":
+        return {"parameters": states}
+    precision, optimizer = PRECISIONS[grid.systems[system].precision], grid.spec.optimizer
+    share = states / precision.count_state_bytes(optimizer)
+    return {
+        "weights": share * precision.weight,
+        "gradients": share * precision.gradient,
+        "optimizer": share * OPTIMIZER_BYTES[optimizer],
+    }

@@ -1,0 +1,104 @@
+"""Probabilities: whether one configuration is faster than another, and the ranges of times.
+
+Both configurations are evaluated with the same draws of what is not known of the machine: a
+slowdown of both alike does not count. The model's own errors are independent of each other.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from grids.grid import Grid
+from kernels.case import Case
+from kernels.compiled import compiled
+from kernels.convergence import spread_ratio
+from kernels.namespace import xp
+from kernels.outputs import compute_outputs
+from kernels.statistics import Objective
+from kernels.uncertainty import draw_times
+from sweep.answers.numbers import finite, name_percentiles, number
+from sweep.answers.objectives import Aim
+from sweep.cases.row_cases import build_row_case
+
+Row = dict[str, Any]
+
+
+def list_chances(grid: Grid, ranked: list[Row], aim: Aim) -> list[Row]:
+    """The 10th and 90th percentile of each row's time [s], and `faster_than_next` of the first.
+
+    The time to the target where the rows have one.
+    """
+    unsure = grid.ask_intervals()
+    trains = any(row["trains"] for row in ranked)
+    objective: Objective = "train_time" if trains else "epoch_time"
+    rivals = [row for row in ranked[:2] if row["feasible"]]
+    by_time = len(rivals) == 2 and aim.summarised is not None
+    first = find_chance(grid, rivals[0], rivals[1], objective) if by_time else None
+    return [
+        _list_percentiles(unsure, row, objective) | {"faster_than_next": None if n else first}
+        for n, row in enumerate(ranked)
+    ]
+
+
+def list_nothing(trains: bool) -> Row:
+    """The same keys without values."""
+    names = name_percentiles("train_time" if trains else "epoch_time")
+    return dict.fromkeys((*names, "faster_than_next"))
+
+
+def _list_percentiles(grid: Grid, row: Row, objective: Objective) -> Row:
+    names = name_percentiles(objective)
+    if not row["feasible"]:
+        return dict.fromkeys(names)
+    values = compute_outputs(build_row_case(grid, row), names=names)
+    return {name: finite(number(values[name])) for name in names}
+
+
+def find_chance(grid: Grid, first: Row, second: Row, objective: Objective = "epoch_time") -> float:
+    """The probability that `first` takes less time than `second`, rows of `best`.
+
+    The time of an epoch, or to the target.
+    """
+    cases = [build_row_case(grid.ask_intervals(), row) for row in (first, second)]
+    unsure = 0.0
+    if objective == "epoch_time":
+        cases = [replace(case, training=None) for case in cases]
+    else:
+        law = grid.convergences[first["model"], first["dataset"]].law
+        unsure = spread_ratio(law, *(number(case.run.global_batch) for case in cases))
+    first_times, second_times = map(draw_sample_times, cases)
+    return _find_chance(first_times, second_times, unsure)
+
+
+def draw_seconds(grid: Grid, row: Row, objective: Objective) -> NDArray[np.float64]:
+    """The time of a row of `best` in each draw [s], of an epoch or to the target."""
+    case = build_row_case(grid.ask_intervals(), row)
+    if objective == "epoch_time":
+        case = replace(case, training=None)
+    seconds, _ = draw_sample_times(case)
+    return np.asarray(seconds) * number(case.run.samples)
+
+
+@compiled(numpy=True)
+def draw_sample_times(case: Case) -> tuple[Array, Array]:
+    """A sample's time for each draw [draw], in all epochs, and the spread of the model's error."""
+    times, error = draw_times(case)
+    samples = xp.reshape(xp.asarray(case.run.global_batch), ())
+    epochs = 1.0 if case.training is None else case.training.count_epochs(samples)
+    seconds = xp.ravel(times) / samples * xp.ravel(xp.asarray(epochs))
+    return seconds, xp.reshape(error, ())
+
+
+def _find_chance(first: tuple[Array, Array], second: tuple[Array, Array], unsure: float) -> float:
+    """The mean over all draws of the probability that the first is faster.
+
+    unsure: the spread of the ratio of their epochs.
+    """
+    (time, error), (other, error_of_other) = first, second
+    # In numpy: few numbers, and SciPy's function cannot be compiled.
+    apart = np.log(np.asarray(other / time)) / np.sqrt(error**2 + error_of_other**2 + unsure**2)
+    return float(np.mean(ndtr(apart)))

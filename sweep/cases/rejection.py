@@ -1,0 +1,155 @@
+"""Rejections: why a strategy is nowhere allowed, by how much, and which single change would do.
+
+The cell of the slice that is nearest to being allowed has the fewest reasons, then the most PEs,
+then the least memory. Every change was tried: with it, and nothing else changed, the oracle allows
+the cell.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from grids.grid import Grid, Index
+from grids.inputs.divisors import divisors
+from grids.models.layers import Floats
+from kernels.flags import FORBIDS, Limit
+from sweep.answers.reasons import list_reasons
+from sweep.cases.fits import (
+    WINDOWS,
+    Cell,
+    Fit,
+    find_fits,
+    is_allowed,
+    list_allowed,
+    try_setting,
+)
+from sweep.cells.space import Space, take_cell, thin_values, write_cell
+
+Row = dict[str, Any]
+
+# Values of other axes than PE counts and batches at which the nearest cell is sought.
+OTHERS = 4
+
+
+def explain_rejection(space: Space, index: Index) -> Row:
+    """The nearest cell of a strategy that is nowhere allowed, and the changes that would allow it.
+
+    `pe` and the other axes of that cell; `limit`: what forbids it; `memory` and `memory_capacity`
+    [B], None where memory is not known; `changes`: by name the value of one parameter, with which
+    the cell is allowed: the largest `batch`, the nearest `pe`, the smallest `group`,
+    `recompute: full`, the least `memory_capacity` [B] of a PE.
+    """
+    fit = find_fits(space.grid, index, _thin_axes(space))
+    at = _find_nearest(fit)
+    cell = take_cell(fit.axes, at)
+    memory = float(fit.memory[at])
+    changes = {
+        "batch": find_batch(space.grid, index, cell),
+        "pe": find_pe(space.grid, index, cell),
+        "group": _find_group(space.grid, index, cell),
+        "recompute": _try_recompute(space.grid, index, cell),
+        "memory_capacity": memory if int(fit.limit[at]) & FORBIDS == Limit.MEMORY else None,
+    }
+    return {
+        **write_cell(cell),
+        "limit": list_reasons(fit.limit[at]),
+        "memory": memory if np.isfinite(memory) else None,
+        "memory_capacity": look_up_capacity(space.grid, index, cell),
+        "changes": {name: value for name, value in changes.items() if value is not None},
+    }
+
+
+def find_batch(grid: Grid, index: Index, cell: Cell) -> int | None:
+    """The largest batch below the cell's that is allowed, else the smallest above it."""
+    batch = cell["batch"]
+    halves = np.array([max(1.0, float(batch // 2**n)) for n in range(41)])
+    below = list_allowed(grid, index, cell, "batch", halves)
+    if below.size:
+        return _bisect_batch(grid, index, cell, below[-1], min(2 * below[-1] + 1, batch))
+    doubles = np.array([batch * 2.0**n for n in range(1, 21)])
+    above = list_allowed(grid, index, cell, "batch", doubles)
+    return int(_bisect_batch(grid, index, cell, above[0], above[0] / 2)) if above.size else None
+
+
+def _bisect_batch(grid: Grid, index: Index, cell: Cell, allowed: float, forbidden: float) -> int:
+    """The batch nearest to a forbidden one, between it and an allowed one."""
+    # Too few samples forbid from below, too much memory from above: allowed batches are contiguous.
+    while abs(forbidden - allowed) > 1:
+        tried = np.unique(np.linspace(allowed, forbidden, WINDOWS["batch"]).round())
+        row = list_allowed(grid, index, cell, "batch", tried)
+        allowed = row[-1] if forbidden > allowed else row[0]
+        beyond = tried[tried > allowed] if forbidden > allowed else tried[tried < allowed]
+        if not beyond.size:
+            break
+        forbidden = beyond[0] if forbidden > allowed else beyond[-1]
+    return int(allowed)
+
+
+def find_pe(grid: Grid, index: Index, cell: Cell) -> int | None:
+    """The allowed PE count nearest to the cell's, the smaller of two as near; None: none is.
+
+    Hybrids with the best group try doubling and halving alone: each set of PE counts that they
+    choose groups for would compile another program.
+    """
+    count, most = int(cell["pe"]), grid.systems[index[2]].most_pes
+    scale = [2.0**n for n in range(most.bit_length())]
+    chooses = "group" in grid.strategies[index[3]].choices
+    if chooses:
+        scale = [count * 2.0**n for n in range(-count.bit_length(), most.bit_length())]
+    known = {*scale, float(most)}
+    rough = np.array([tried for tried in known if 1 <= tried <= most and tried % 1 == 0])
+    allowed = list_allowed(grid, index, cell, "pe", rough)
+    nearest = _take_nearest(allowed, count)
+    if chooses or nearest is None:
+        return nearest
+    # Between the nearest of a rough scale and the count itself there may be nearer ones.
+    near = abs(nearest - count)
+    between = np.arange(max(1, count - near), min(most, count + near) + 1, dtype=float)
+    return _take_nearest(list_allowed(grid, index, cell, "pe", between), count)
+
+
+def _take_nearest(values: Floats, count: int) -> int | None:
+    return int(values[np.argmin(np.abs(values - count))]) if values.size else None
+
+
+def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
+    """The smallest other group of a hybrid that is allowed; None: none, or none to choose."""
+    strategy = grid.strategies[index[3]]
+    if not strategy.hybrid or strategy.group == "best" or "group" in grid.axes:
+        return None
+    for size in divisors(int(cell["pe"]))[1:]:
+        if is_allowed(grid, index, cell, replace(strategy, group=size)):
+            return int(size)
+    return None
+
+
+def _try_recompute(grid: Grid, index: Index, cell: Cell) -> str | None:
+    """`full`, where recomputing layers is enough."""
+    if grid.spec.oracle == "paper" or grid.spec.recompute == "full":
+        return None
+    return "full" if is_allowed(try_setting(grid, "recompute", "full"), index, cell) else None
+
+
+def _find_nearest(fit: Fit) -> tuple[int, ...]:
+    """The position of the cell that is nearest to being allowed."""
+    pe = fit.axes["pe"].reshape(-1, *[1] * (fit.limit.ndim - 1))
+    counts = np.broadcast_to(pe, fit.limit.shape)
+    memory = np.nan_to_num(fit.memory, nan=np.inf)
+    # The last key sorts first. The most PEs of a budget are closest to the request.
+    order = np.lexsort((memory.ravel(), -counts.ravel(), fit.reasons.ravel()))
+    return tuple(int(n) for n in np.unravel_index(int(order[0]), fit.limit.shape))
+
+
+def _thin_axes(space: Space) -> dict[str, Floats]:
+    """The axes of a slice, long ones thinned."""
+    return {
+        name: thin_values(values, WINDOWS.get(name, OTHERS)) for name, values in space.axes.items()
+    }
+
+
+def look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:
+    """Memory of a PE [B], as an axis, the spec or the system has it."""
+    stated = grid.systems[index[2]].pe.memory_capacity
+    given = cell.get("memory_capacity", grid.spec.parameters.get("memory_capacity"))
+    return float(stated if given is None else given)

@@ -1,0 +1,116 @@
+"""Commands that plan: what binds, what to buy. As in `sweep.cli.main`, heavy imports are inside."""
+
+from typing import Annotated
+
+import typer
+
+from grids.reading.errors import InputError
+from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
+from sweep.cli.objectives import PriceOption, parse_price
+from sweep.cli.shared_options import Form
+from sweep.cli.spaces import All, SpaceOptions, Subject
+
+
+@spread_options
+def bottleneck(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
+    """The bottleneck of an iteration at each PE count, and what fills the memory."""
+    subject = options.read()
+    from sweep.questions.bottleneck import list_bottlenecks as ask
+    from sweep.show.planning import show_bottlenecks
+
+    rows = subject.ask(lambda: ask(subject.source, subject.selection, subject.max_global_batch))
+    show_bottlenecks(rows, form, every)
+    if not rows:
+        end("no such configuration exists: more PEs than the strategy can use", NOTHING_FEASIBLE)
+
+
+@spread_options
+def sensitivity(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
+    """Upgrades that pay: exact elasticities of an epoch's time in each parameter."""
+    subject = options.read()
+    from sweep.questions.sensitivity import list_sensitivities as ask
+    from sweep.show.planning import show_sensitivities
+
+    rows = subject.ask(lambda: ask(subject.source, subject.selection, subject.max_global_batch))
+    show_sensitivities(rows, form, every)
+    if not rows:
+        end("nothing in this slice is feasible; why: paradl best", NOTHING_FEASIBLE)
+
+
+@spread_options
+def provision(
+    options: SpaceOptions,
+    deadline: Annotated[
+        str | None,
+        typer.Option(help="A deadline for the training, such as '2 h': find the fewest PEs."),
+    ] = None,
+    epochs: Annotated[
+        float | None,
+        typer.Option(help="Epochs of the training; else those to the target of --convergence."),
+    ] = None,
+    holds: Annotated[
+        float | None,
+        typer.Option(help="Least probability that the deadline holds, such as 0.9."),
+    ] = None,
+    need: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PARAMETER",
+            help="The parameter to solve for: batch, memory_capacity, inter_bandwidth ...",
+        ),
+    ] = None,
+    efficiency: Annotated[
+        float | None, typer.Option(help="The parallel efficiency to reach.")
+    ] = None,
+    price: PriceOption = None,
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """The fewest PEs for a deadline, or what a goal needs of the machine."""
+    if (deadline is None) == (need is None):
+        raise InputError(
+            "expected one of --deadline and --need",
+            where="--deadline",
+            advice="such as --deadline '2 h' --epochs 90, or --need inter_bandwidth "
+            "--efficiency 0.8, or --need batch",
+        )
+    if need is not None and holds is not None:
+        raise InputError("belongs to --deadline", where="--holds", advice="leave it out")
+    subject = options.read()
+    if deadline is None:
+        assert need is not None  # one of both is given
+        _show_needs(subject, need, efficiency, every, form)
+        return
+    from sweep.questions.provision import list_provisions as ask
+    from sweep.show.planning import show_provisions
+
+    rows = subject.ask(
+        lambda: ask(
+            subject.source,
+            deadline,
+            subject.selection,
+            epochs=epochs,
+            price=parse_price(price),
+            max_global_batch=subject.max_global_batch,
+            holds=holds,
+        )
+    )
+    show_provisions(rows, form, every)
+    if not any(row["pe"] is not None for row in rows):
+        end("no strategy meets the deadline with these PE counts", NOTHING_FEASIBLE)
+
+
+def _show_needs(
+    subject: Subject, need: str, efficiency: float | None, every: bool, form: Form
+) -> None:
+    """Print what a goal needs of one parameter."""
+    from sweep.questions.needs import list_needs as ask
+    from sweep.show.planning import show_needs
+
+    rows = subject.ask(lambda: ask(subject.source, need, subject.selection, efficiency=efficiency))
+    show_needs(rows, form, every)
+    if all(str(row["reason"]).startswith("never") for row in rows):
+        end(f"no value of {need} will do", NOTHING_FEASIBLE)
+
+
+PLANS = (bottleneck, sensitivity, provision)

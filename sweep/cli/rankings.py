@@ -1,0 +1,200 @@
+"""Commands that compare strategies. As in `sweep.cli.main`, heavy imports are inside them."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from grids.reading.errors import InputError
+from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
+from sweep.cli.objectives import (
+    OBJECTIVES,
+    TIMES,
+    ObjectiveOption,
+    PriceOption,
+    TimeOption,
+    parse_price,
+)
+from sweep.cli.shared_options import Form
+from sweep.cli.spaces import All, SpaceOptions, Subject
+from sweep.show.visible import tell
+
+if TYPE_CHECKING:
+    from kernels.statistics import Objective
+
+
+@spread_options
+def limits(
+    options: SpaceOptions,
+    efficiency: Annotated[
+        float, typer.Option(help="Parallel efficiency that counts as efficient.")
+    ] = 0.5,
+    objective: Annotated[
+        Literal["epoch-time", "train-time", "pe-hours", "cost"],
+        typer.Option(help="The time to minimise; with --crossovers also pe-hours or cost."),
+    ] = "epoch-time",
+    price: PriceOption = None,
+    crossovers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ALONG",
+            help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
+        ),
+    ] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option("--intervals", help="Give intervals however many rows there are."),
+    ] = False,
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """How far each strategy scales, and what stops it; or where one overtakes another."""
+    subject = options.read(objective)
+    if crossovers is not None:
+        _show_crossovers(subject, crossovers, objective, price, every, form)
+        return
+    from sweep.questions.limits import add_ranges, expects_intervals
+    from sweep.questions.limits import list_limits as ask
+    from sweep.show.limits import show_limits
+    from sweep.show.rows import SCREENFUL
+
+    by, bound = _expect_time(objective), subject.max_global_batch
+
+    def answer() -> list[dict[str, Any]]:
+        rows = ask(subject.source, efficiency, subject.selection, by, bound, intervals=False)
+        shown = rows if every or form != "table" else rows[:SCREENFUL]
+        if not expects_intervals(len(shown), intervals or None):
+            return rows
+        ranged = add_ranges(subject.source, shown, efficiency, subject.selection, by, bound)
+        return [*ranged, *rows[len(shown) :]]
+
+    rows = subject.ask(answer)
+    show_limits(rows, form, every)
+    subject.end_if_empty(rows)
+
+
+def _expect_time(objective: str) -> "Objective":
+    """The time that limits are those of. InputError: they are kept of no other objective."""
+    if objective not in TIMES:
+        raise InputError(
+            f"no limits are kept of {objective}",
+            where="--objective",
+            advice="expected epoch-time or train-time; or ask for --crossovers pe",
+        )
+    return TIMES[objective]
+
+
+def _show_crossovers(
+    subject: Subject,
+    along: str,
+    objective: str,
+    price: list[str] | None,
+    every: bool,
+    form: Any,
+) -> None:
+    """Print from where on strategies overtake each other."""
+    from sweep.questions.crossovers import list_crossovers as ask
+    from sweep.questions.crossovers import tell_same
+    from sweep.show.crossovers import show_crossovers
+
+    goal, prices = OBJECTIVES[objective], parse_price(price)
+    rows = subject.ask(
+        lambda: ask(
+            subject.source,
+            along,
+            subject.selection,
+            objective=goal,
+            price=prices,
+            max_global_batch=subject.max_global_batch,
+        )
+    )
+    show_crossovers(rows, form, every, goal)
+    same = tell_same(subject.source, subject.selection, goal)
+    if same:
+        tell(f"paradl: {same}")
+    subject.end_if_empty(rows)
+
+
+@spread_options
+def best(
+    options: SpaceOptions,
+    objective: ObjectiveOption = "epoch-time",
+    price: PriceOption = None,
+    across: Annotated[
+        bool, typer.Option("--across", help="Rank over all systems together.")
+    ] = False,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="With a store, too, say what would make the losers feasible."),
+    ] = False,
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """Strategies ranked, each with its best free parameters; and why not the losers."""
+    subject = options.read(objective)
+    from sweep.questions.best import rank_strategies as ask
+    from sweep.show.ranking import describe_losers, show_ranking
+
+    rows = subject.ask(
+        lambda: ask(
+            subject.source,
+            subject.selection,
+            OBJECTIVES[objective],
+            price=parse_price(price),
+            max_global_batch=subject.max_global_batch,
+            across=across,
+            why=why or None,
+        )
+    )
+    show_ranking(rows, form, OBJECTIVES[objective], every)
+    if not any(row["feasible"] for row in rows):
+        end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
+
+
+@spread_options
+def pareto(
+    options: SpaceOptions,
+    against: Annotated[
+        Literal["pe-hours", "cost", "memory"], typer.Option(help="What to trade time against.")
+    ] = "pe-hours",
+    price: PriceOption = None,
+    objective: TimeOption = "epoch-time",
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """Configurations that no other beats in both time and cost."""
+    subject = options.read(objective)
+    from sweep.questions.pareto import pareto as ask
+    from sweep.show.rows import show_rows
+
+    by, prices = TIMES[objective], parse_price(price)
+    rows = subject.ask(
+        lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices)
+    )
+    show_rows(rows, form, every, above=None)
+    if not rows:
+        end("nothing in this slice is feasible", NOTHING_FEASIBLE)
+
+
+@spread_options
+def regret(
+    options: SpaceOptions,
+    over: Annotated[
+        str, typer.Option(help="What is uncertain: system, draws, or any axis but pe.")
+    ] = "system",
+    objective: TimeOption = "epoch-time",
+    every: All = False,
+    form: Form = "table",
+) -> None:
+    """Strategies ranked by their worst slowdown where the machine is uncertain."""
+    subject = options.read(objective)
+    from sweep.questions.regret import regret as ask
+    from sweep.show.regret import show_regrets
+
+    by = TIMES[objective]
+    rows = subject.ask(lambda: ask(subject.source, subject.selection, over=over, objective=by))
+    show_regrets(rows, over, form, every)
+    if not any(row["rank"] for row in rows):
+        end("no strategy is feasible throughout", NOTHING_FEASIBLE)
+
+
+RANKINGS, TRADES = (limits, best), (pareto, regret)

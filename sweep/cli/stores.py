@@ -1,0 +1,64 @@
+"""Commands about stores themselves. As in `sweep.cli.main`, heavy imports are inside them."""
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from sweep.cli.assignments import parse_selection
+from sweep.cli.commands import FAILED, MISSED, end
+from sweep.cli.shared_options import Form, Sel, Store
+from sweep.show.visible import tell
+
+
+def status(
+    store: Store,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read all that is done, and name what is damaged.")
+    ] = False,
+    form: Form = "table",
+) -> None:
+    """How much of a cube is done."""
+    from sweep.engine.progress import bar, lines
+    from sweep.questions.status import read_status, verify_status
+    from sweep.show.damage import advise_on_damage, show_verified
+    from sweep.show.tables import show_one
+
+    if not verify:
+        show_one(read_status(store), form)
+        return
+    shown = partial(bar if sys.stderr.isatty() else lines, what="verify")
+    verdict = verify_status(store, shown)
+    show_verified(verdict, form)
+    if verdict["damaged"]:
+        end(advise_on_damage(verdict), FAILED)
+
+
+def diff(
+    first: Store,
+    second: Store,
+    sel: Sel = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0, help="Relative difference up to which answers count as equal.")
+    ] = 0.0,
+    require_same: Annotated[
+        bool,
+        typer.Option("--require-same", help="Exit with 3 unless cells and answers are the same."),
+    ] = False,
+    form: Form = "table",
+) -> None:
+    """Compare two cubes: inputs, answers and winners that differ, and by how much."""
+    from sweep.engine.verify import tell_damage
+    from sweep.questions.diff import diff as ask
+    from sweep.questions.status import count_blocks
+    from sweep.show.difference import show_difference
+
+    with tell_damage(first), tell_damage(second):
+        unfinished = [url for url in (first, second) if len(set(count_blocks(url))) > 1]
+        difference = ask(first, second, parse_selection(sel), tolerance=tolerance)
+    show_difference(difference, form)
+    for url in unfinished:
+        tell(f"paradl: not all blocks of {url} are done: run the same paradl sweep again")
+    if require_same and not difference["same"]:
+        end("the cubes differ, and --require-same asks for the same", MISSED)

@@ -1,0 +1,71 @@
+"""The command that sweeps. As in `sweep.cli.main`, heavy imports are inside it."""
+
+import sys
+from math import prod
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grids.reading.errors import InputError, format_text
+from sweep.cli.commands import INTERRUPTED, end
+from sweep.cli.shared_options import Store
+from sweep.show.visible import escape_lines, tell
+
+
+def sweep(
+    spec: Annotated[Path, typer.Argument(help="The design space: a YAML file.")],
+    store: Store,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and stop.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store.")] = False,
+    extend: Annotated[
+        bool, typer.Option("--extend", help="Add the values that the store's axes lack.")
+    ] = False,
+    reduce_only: Annotated[
+        bool, typer.Option("--reduce-only", help="Keep only what limits and best answer from.")
+    ] = False,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
+    ] = 0,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a running Dask scheduler.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No plan, no progress, no notes.")] = False,
+) -> None:
+    """Sweep a design space into a Zarr store, or resume a sweep that was cut short."""
+    from grids.grid_of_spec import read_grid
+
+    _refuse_swapped(spec, store)
+    grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
+
+    # Behind what is wrong with a spec: they take a second to import.
+    from sweep.cli.preview import announce, preview_sweep
+    from sweep.engine.interrupts import hear_interrupts
+    from sweep.engine.progress import bar, lines, silent
+    from sweep.engine.run import Where
+    from sweep.engine.run import sweep as run
+
+    processes = workers or int(scheduler is not None)  # of a scheduler's workers, one is planned
+    if dry_run:
+        print(escape_lines(preview_sweep(store, grid, processes, extend)))
+        return
+    progress_bar = bar if sys.stderr.isatty() else lines
+    announcement = silent if quiet else announce(grid, processes, progress_bar)
+    try:
+        with hear_interrupts(announcement) as progress:
+            run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
+    except KeyboardInterrupt:
+        end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
+    if not quiet:
+        tell(f"done: {prod(grid.shape):,} cells in {store}")
+
+
+def _refuse_swapped(spec: Path, store: str) -> None:
+    """Refuse a store where the spec stands, and the spec behind it."""
+    endings = (".yaml", ".yml")
+    if store.endswith(endings) and spec.suffix not in endings:
+        raise InputError(
+            "the store stands before the spec",
+            where=str(spec),
+            advice=f"swap them: paradl sweep {format_text(store)} {format_text(str(spec))}",
+        )

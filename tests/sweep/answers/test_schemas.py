@@ -1,0 +1,232 @@
+"""Answers are what their schemas say: every key of real answers is told, and of its type."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import sweep
+from grids.library import find
+from sweep.answers.types.facts import holds_numbers
+from sweep.answers.types.schemas import build_schemas
+
+SCHEMAS = build_schemas()
+LABELS = ("--model", "alexnet", "--dataset", "imagenet", "--system", "abci")
+SPACE = (*LABELS, "--strategy", "serial,data,pipeline:segments=best", "--pe", "1,4", "--batch", 32)
+# Measured epochs of alexnet.
+EPOCHS = """model,dataset,target,global_batch,epochs,source
+alexnet,imagenet,top1>=0.57,64,60,mine
+alexnet,imagenet,top1>=0.57,128,70,mine
+alexnet,imagenet,top1>=0.57,256,90,mine
+"""
+ONE = (*LABELS, "--strategy", "data", "--pe", 4, "--batch", 32)
+CELL = ("--sel", "model=alexnet", "--sel", "strategy=data", "--sel", "pe=4", "--sel", "batch=16")
+GOAL = ("--need", "inter_bandwidth", "--efficiency", 0.5)
+
+
+def ask(paradl, verb, *arguments):
+    """What a verb prints, and what of it is not as its schema has it."""
+    command, *options = verb.split()
+    shown = [each for each in options if each == "--layers-table"]  # others take a value
+    code, out, err = paradl(command, *arguments, *shown, "--format", "json")
+    assert code in (0, 4), err
+    answer = json.loads(out)
+    validator = Draft202012Validator(SCHEMAS[verb])
+    return answer, [f"{each.json_path}: {each.message}" for each in validator.iter_errors(answer)]
+
+
+@pytest.mark.parametrize("verb", SCHEMAS)
+def test_a_schema_is_one_and_tells_every_key(verb):
+    Draft202012Validator.check_schema(SCHEMAS[verb])
+    row = SCHEMAS[verb].get("items", SCHEMAS[verb])
+    assert row["additionalProperties"] is False
+    assert set(row["required"]) <= set(row["properties"])
+    for key, told in row["properties"].items():
+        assert told["description"], key
+        assert ("unit" in told) == holds_numbers(told), key
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("best", ()),
+        ("best", ("--objective", "cost", "--price", 2, "--across")),
+        ("best", ("--objective", "train-time")),
+        ("best", ("--why", "--sel", "model=cosmoflow", "--sel", "pe=12", "--sel", "batch=64")),
+        ("limits", ()),
+        ("limits", ("--objective", "train-time")),
+        ("limits --crossovers", ("--crossovers", "pe", "--sel", "batch=8")),
+        ("bottleneck", ("--sel", "pe=4")),
+        ("provision --deadline", ("--deadline", "1 h", "--epochs", 90, "--price", 2)),
+        ("provision --deadline", ("--deadline", "5 h")),
+        ("provision --need", ("--need", "batch", "--sel", "pe=4", "--sel", "batch=8")),
+        ("provision --need", ("--need", "memory_capacity", "--sel", "pe=4", "--sel", "batch=8")),
+        ("pareto", ()),
+        ("pareto", ("--against", "memory", "--objective", "train-time")),
+        ("pareto", ("--against", "cost", "--price", 2)),
+        ("regret", ()),
+        ("regret", ("--over", "inter_bandwidth")),
+        ("status", ()),
+        ("status", ("--verify",)),
+    ],
+)
+def test_a_store_of_many_kinds(verb, arguments, mixed_url, paradl):
+    answer, errors = ask(paradl, verb, mixed_url, *arguments)
+    assert answer
+    assert not errors
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("best", SPACE),
+        ("limits", SPACE),
+        ("limits --crossovers", (*SPACE, "--crossovers", "pe")),
+        ("limits --crossovers", (*SPACE, "--crossovers", "batch")),
+        ("bottleneck", SPACE),
+        ("provision --deadline", (*SPACE, "--deadline", "1 h", "--epochs", 90)),
+        ("provision --need", (*SPACE, *GOAL)),
+        ("regret", (*SPACE, "--over", "draws")),
+        ("pareto", SPACE),
+    ],
+)
+def test_a_space_of_the_machine_oracle(verb, arguments, paradl):
+    """With percentiles, probabilities and losers that are explained."""
+    answer, errors = ask(paradl, verb, *arguments)
+    assert answer
+    assert not errors
+
+
+@pytest.mark.parametrize("verb", ["best", "limits", "predict"])
+def test_a_training(verb, tmp_path, paradl):
+    path = tmp_path / "epochs.csv"
+    path.write_text(EPOCHS)
+    objective = () if verb == "predict" else ("--objective", "train-time")
+    answer, errors = ask(paradl, verb, *ONE, "--convergence", path, *objective)
+    row = answer if verb == "predict" else answer[0]
+    assert {"train_time", "soonest_time"} & set(row)
+    assert not errors
+
+
+def test_sensitivities(small_url, paradl):
+    answer, errors = ask(paradl, "sensitivity", small_url, *CELL)
+    assert answer
+    assert not errors
+
+
+@pytest.mark.parametrize("verb", ["predict", "explain", "explain --layers-table"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (),
+        ("--oracle", "paper"),
+        ("--strategy", "pipeline:segments=4"),
+        ("--strategy", "data+filter:group=3"),
+        ("--model", "cosmoflow"),  # samples that do not fit
+        ("--scaling", "strong"),
+    ],
+)
+def test_one_configuration(verb, changes, paradl):
+    answer, errors = ask(paradl, verb, *ONE, *changes)
+    assert isinstance(answer, dict | list)
+    assert not errors
+
+
+def test_two_cubes(small_url, small, tmp_path, paradl):
+    same, errors = ask(paradl, "diff", small_url, small_url)
+    assert same["same"]
+    assert not errors
+    small["axes"] |= {"model": ["alexnet"], "dataset": ["imagenet"], "batch": [16, 64]}
+    sweep.run(small | {"parameters": {"inter_bandwidth": 1e9}}, tmp_path / "other.zarr")
+    other, errors = ask(paradl, "diff", small_url, tmp_path / "other.zarr")
+    assert other["axes"]
+    assert any(row["where"] for row in other["answers"])
+    assert not errors
+
+
+RUNS = [
+    {"strategy": "data", "p": 16, "total_s": 0.2, "comp_s": 0.1, "comm_s": 0.1},
+    {"strategy": "data", "p": 16, "total_s": 9},
+    {"strategy": "serial", "p": 8, "total_s": 0.2},  # cannot be
+]
+
+
+@pytest.mark.parametrize("calibration", ["abci", "none"])
+def test_measured_runs(calibration, tmp_path, paradl):
+    path = tmp_path / "runs.csv"
+    fixed = {"model": "resnet50", "dataset": "imagenet-226", "samples_per_replica": 32}
+    with path.open("w", newline="") as file:
+        lines = csv.DictWriter(file, [*fixed, "strategy", "p", "total_s", "comp_s", "comm_s"])
+        lines.writeheader()
+        lines.writerows(fixed | row for row in RUNS)
+    answer, errors = ask(paradl, "compare", path, "--calibration", calibration)
+    assert len(answer["rows"]) == len(RUNS)
+    assert not errors
+
+
+@pytest.mark.parametrize("kind", ["models", "datasets", "systems", "strategies", "parameters"])
+def test_the_catalogue(kind, paradl):
+    answer, errors = ask(paradl, kind)
+    assert answer
+    assert not errors
+
+
+HYBRID = ("--model", "resnet50", "--dataset", "imagenet", "--batch", 32, "--pe", "64,1024")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--strategy", "data+spatial:group=2"),
+        ("--speedup", "2=1.6", "--scaling-efficiency", 0.9),
+        ("--strategy", "data+filter:group=64", "--set", "memory_capacity=2 GB"),
+    ],
+)
+def test_hybrids(options, paradl):
+    answer, errors = ask(paradl, "hybrid", *HYBRID, *options)
+    assert answer["rows"]
+    assert not errors
+
+
+@pytest.mark.parametrize(
+    "options", [("--devices", 2), ("--devices", 2, "--micro-batches", 2), ("--devices", 1)]
+)
+def test_placements(options, paradl):
+    answer, errors = ask(
+        paradl, "place", "alexnet", "--dataset", "imagenet", "--batch", 4096, *options
+    )
+    assert "feasible" in answer
+    assert not errors
+
+
+def test_a_calibration():
+    """What is shipped is what `calibrate` printed (tests/sweep/calibration/test_calibrate.py)."""
+    answer = json.loads(json.dumps(find("calibration", "abci", Path()).definition()))
+    validator = Draft202012Validator(SCHEMAS["calibrate"])
+    assert not [each.message for each in validator.iter_errors(answer)]
+
+
+def test_a_key_that_no_schema_has_is_found(mixed_url, paradl):
+    answer, _ = ask(paradl, "best", mixed_url)
+    validator = Draft202012Validator(SCHEMAS["best"])
+    assert not validator.is_valid([answer[0] | {"mine": 1}])
+    assert not validator.is_valid([{key: answer[0][key] for key in answer[0] if key != "pe"}])
+    assert not validator.is_valid([answer[0] | {"pe": "4"}])
+
+
+def test_the_command_prints_all_or_one(paradl):
+    code, out, err = paradl("schema", "--answers")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == SCHEMAS
+    for asked in (("best",), ("--answers", "best")):
+        assert json.loads(paradl("schema", *asked)[1]) == SCHEMAS["best"]
+
+
+@pytest.mark.parametrize("asked", [("bset",), ("--answers", "bset")])
+def test_an_unknown_verb(asked, paradl):
+    code, out, err = paradl("schema", *asked)
+    assert (code, out) == (2, "")
+    assert "did you mean 'best'?" in err
+    assert len(err.splitlines()) == 1

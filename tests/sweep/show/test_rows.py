@@ -1,0 +1,68 @@
+"""Screenfuls, constants above a table, and what a ranking tells in words."""
+
+import pytest
+
+from sweep.show.planning import show_sensitivities
+from sweep.show.ranking import shorten_label
+from sweep.show.rows import LONG, SCREENFUL, factor_constants, print_plain, show_rows
+
+ROW = {"model": "vgg16", "strategy": "data", "pe": 4, "memory": 5e9, "fastest_time": 1.5}
+
+
+def test_a_screenful(capsys):
+    show_rows([ROW | {"pe": n} for n in range(493)], "table")
+    shown = capsys.readouterr()
+    assert shown.err == "paradl: 473 more: --all\n"
+    rows = [line for line in shown.out.splitlines() if line.strip().isdigit()]
+    assert len(rows) == SCREENFUL
+
+
+@pytest.mark.parametrize(("form", "every"), [("table", True), ("json", False), ("csv", False)])
+def test_every_row(form, every, capsys):
+    show_rows([ROW | {"model": f"net{n}"} for n in range(30)], form, every)
+    shown = capsys.readouterr()
+    assert shown.out.count("net") == 30
+    assert shown.err == ""
+
+
+def test_long_tables_are_plain(capsys):
+    rows = [ROW | {"pe": n, "strategy": "data+filter"} for n in range(LONG + 1)]
+    show_rows(rows, "table", every=True, above=None)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == LONG + 2
+    assert lines[0].split() == ["model", "strategy", "pe", "memory", "fastest_time", "[s/epoch]"]
+    assert lines[-1].split() == ["vgg16", "data+filter", str(LONG), "5", "GB", "1.5"]
+
+
+def test_what_nobody_sees_is_escaped(capsys):
+    print_plain([ROW | {"model": "\x1b[2J"}])
+    assert "\\x1b[2J" in capsys.readouterr().out
+
+
+def test_constants_stand_above():
+    rows = [ROW, ROW | {"pe": 8}]
+    line, short = factor_constants(rows, ["model", "strategy", "pe"])
+    assert line == "vgg16, data"
+    assert [list(row) for row in short] == [["pe", "memory", "fastest_time"]] * 2
+    assert factor_constants([ROW], ["model", "pe"])[0] == "vgg16, pe 4"
+
+
+@pytest.mark.parametrize(
+    ("label", "short"),
+    [
+        ("data", "data"),
+        ("data+filter:group=best", "data+filter"),
+        ("data+pipeline:group=8,segments=best", "data+pipeline:group=8"),
+    ],
+)
+def test_what_was_searched_is_no_name(label, short):
+    assert shorten_label(label) == short
+
+
+def test_the_parameters_of_the_largest_gain_come_first(capsys):
+    told = {"parameter": "jitter", "value": 0.1, "elasticity": 0.1, "upgrade": "halved"}
+    rows = [ROW | told | {"change": each} for each in (-0.25, *[None] * 11)]
+    show_sensitivities(rows, "table", every=False)
+    shown = capsys.readouterr()
+    assert "-25.0%" in shown.out
+    assert shown.err == "paradl: 2 more: --all\n"

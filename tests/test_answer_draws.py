@@ -1,0 +1,58 @@
+"""Drawn answers against the times that each draw takes by itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from asked import STRATEGIES
+from sweep.answers.draws import answer_draws
+
+from grids.grid import Grid
+from grids.spec import Spec
+from kernels.case import Case
+from kernels.compiled import compiled, fetch
+from kernels.uncertainty import draw_times
+
+DRAW_TIMES = compiled(numpy=True)(draw_times)
+
+
+def make_case(strategy: str) -> Case:
+    named = {"model": "alexnet", "dataset": "imagenet", "system": "abci", "strategy": strategy}
+    axes = {**named, "pe": [8, 64], "batch": 32, "inter_bandwidth": ["1 GB/s", "9 GB/s", "20 GB/s"]}
+    spec = {"axes": axes, "outputs": ["epoch_time_p10"]}
+    case = Grid.from_spec(Spec.model_validate(spec)).case((0, 0, 0, 0))
+    assert case is not None
+    return case
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_draws_stand_along_the_last_dimension(strategy: str) -> None:
+    case = make_case(strategy)
+    times, error = fetch(DRAW_TIMES(case))
+    answer, errors = answer_draws(case)
+    drawn = np.asarray(answer.epoch_time / answer.iterations)
+    np.testing.assert_allclose(np.moveaxis(drawn, -1, 0), times, rtol=1e-12)
+    assert answer.spread is None
+    # Errors of the middle, put together by hand, are those of its time.
+    middle, _ = answer_draws(_forget_draws(case))
+    terms, iterations = middle.terms, middle.iterations
+    rings = np.where(errors.rings, terms.gradient_exchange, 0)
+    rest = terms.communication - rings
+    parts = (errors.computing * terms.compute, errors.reducing * rings, errors.exchanging * rest)
+    spread = errors.widening * np.sqrt(sum(np.square(each / iterations) for each in parts))
+    expected = error * np.asarray(middle.epoch_time / iterations)[..., 0]
+    np.testing.assert_allclose(spread[..., 0], expected, rtol=1e-9)
+
+
+def _forget_draws(case: Case) -> Case:
+    """The case of one draw, in which nothing is moved."""
+    uncertainty = case.uncertainty
+    assert uncertainty is not None
+    software = uncertainty.factors
+    ones = {name: np.ones_like(np.asarray(each)[:1]) for name, each in vars(software).items()}
+    still = replace(
+        uncertainty,
+        factors=replace(software, **ones),
+        serial=np.ones_like(np.asarray(uncertainty.serial)[:1]),
+    )
+    return replace(case, uncertainty=still)
