@@ -155,8 +155,8 @@ def product_seconds(run: Run, values: Values) -> Floats:
     peaks, _ = DEVICES[run.device]
     tile = np.where(deep, TILE / 2, TILE)
     summed = layers.channels * np.where(deep, 1.0, layers.kernel.prod(axis=1))
-    reached = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
-    reached = reached * summed / (summed + values["half_channels"])
+    fastest = peaks[run.precision] * values[f"efficiency_conv2d.{run.precision}"]
+    reached = fastest * summed / (summed + values["half_channels"])
     reached *= layers.filters / (tile * np.ceil(layers.filters / tile))
     if run.precision == "fp32" and not run.note.startswith(PLAIN):
         threes = (layers.kernel[:, 1:] == 3).all(axis=1) & (layers.stride == 1).all(axis=1)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from asked import STRATEGIES
-from sweep.answers.draws import answer_draws
 
 from grids.grid import Grid
 from grids.spec import Spec
 from kernels.case import Case
 from kernels.compiled import compiled, fetch
 from kernels.uncertainty import draw_times
+from sweep.cases.draws import answer_draws
 
 DRAW_TIMES = compiled(numpy=True)(draw_times)
 

@@ -10,6 +10,7 @@ scales that nobody ran, or the part that is off in all.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -206,8 +207,8 @@ def _vary_errors(case: Case) -> list[Case]:
     assert uncertainty is not None  # every run was predicted with its own
     one, none = np.ones_like(uncertainty.whole), np.zeros_like(uncertainty.whole)
     nothing = replace(uncertainty, widening=one, whole=none, group=none, reduce=none, exchange=none)
-    varied = [nothing] + [replace(nothing, **{name: one}) for name in ERRORS]
-    return [replace(case, uncertainty=errors) for errors in varied]
+    changes: list[dict[str, Any]] = [{}] + [{name: one} for name in ERRORS]
+    return [replace(case, uncertainty=replace(nothing, **change)) for change in changes]
 
 
 @compiled(numpy=True)

@@ -5,7 +5,6 @@ two, as far as the data set, memory and `max_global_batch` allow. Samples are sp
 halo.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -145,11 +144,6 @@ def _change(grid: Grid, name: str, form: object) -> Grid:
     axis: Axis = expand_axis(form, PARAMETERS[name])
     axes = grid.spec.axes.model_copy(update={name: axis})
     return replace(grid, spec=grid.spec.model_copy(update={"axes": axes}))
-
-
-def count_cells(grid: Grid) -> int:
-    """Cells of a design space."""
-    return math.prod(grid.shape)
 
 
 def make_product(

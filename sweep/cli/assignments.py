@@ -1,6 +1,5 @@
 """Options of the form NAME=VALUE: `--sel` and `--set`."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from grids.reading.errors import InputError, shorten
@@ -39,11 +38,6 @@ def expect_values(store: str, selection: "Selection") -> None:
 
     if selection:
         locate_values(list_coordinates(open_cube(store).grid), selection)
-
-
-def list_fixed(selection: Mapping[str, list[str]]) -> list[str]:
-    """The axes that a selection has one value of; a comma may stand between two."""
-    return [axis for axis, values in selection.items() if len(values) == 1 and "," not in values[0]]
 
 
 def parse_settings(items: list[str] | None, option: str) -> dict[str, str]:
