@@ -90,7 +90,7 @@ def pass_no_hosts(observations: Observations) -> Observations:
     divided = {
         name: replace(sent, undivided=np.zeros_like(sent.undivided))
         for name, sent in work.sent.items()
-        if name in ("filter", "channel")
+        if name == "filter"  # by channel, too
     }
     work = replace(work, sent={**work.sent, **divided})
     return replace(observations, case=replace(case, work=work))

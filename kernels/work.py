@@ -13,19 +13,19 @@ from kernels.group import GroupWork
 from kernels.layers import LayerTimes
 from kernels.memory import Holding, Own, Tensors, find_states, list_tensors
 from kernels.namespace import xp
-from kernels.parallelism.layout import UNDIVIDED, find_parallelism
+from kernels.parallelism.layout import find_parallelism
 from kernels.touched import count_touched
 
 
 def time_part(division: Division) -> LayerTimes:
     """The layers' times on one PE of the group, of its own part of each."""
-    own = find_parallelism(division).take_part(division)
+    own = find_parallelism(division.group).take_part(division)
     return layer_times(own, division.pe, division.delta, division.options)
 
 
 def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
     """The work of a group's busiest PE, whose parts of layers take so long."""
-    parallelism = find_parallelism(division)
+    parallelism = find_parallelism(division.group)
     layers = parallelism.take_part(division)
     own = take_own(division)
     holding = parallelism.hold(division, own)
@@ -40,9 +40,7 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
         parameters=holding.states,
         gradient=_find_most(add(layers.w)),
         tensors=_find_most(add(xp.where(layers.w > 0, 1.0, 0.0))),
-        sent={}
-        if parallelism is UNDIVIDED
-        else {parallelism.name: parallelism.reduce_sent(division)},
+        sent={parallelism.sends_as: parallelism.reduce_sent(division)},
         touched=count_touched(division.layers, layers.w, add),
         row_states=holding.rows,
     )
@@ -50,7 +48,7 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
 
 def take_own(division: Division) -> Own:
     """What one PE of the group holds of each layer; gathered outputs are whole."""
-    parallelism, layers = find_parallelism(division), division.layers
+    parallelism, layers = find_parallelism(division.group), division.layers
     tensors = list_tensors(layers, division.delta, *parallelism.share_rows(division))
     return Own(tensors, parallelism.take_part(division).w + layers.bias)
 
@@ -58,7 +56,7 @@ def take_own(division: Division) -> Own:
 @compiled(numpy=True)
 def hold(division: Division) -> Holding:
     """What the PEs of a group hold at once."""
-    return find_parallelism(division).hold(division, take_own(division))
+    return find_parallelism(division.group).hold(division, take_own(division))
 
 
 def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:

@@ -71,12 +71,13 @@ def make_timer(case: Case) -> Callable[[Cells, Cells], Cells]:
     run, network = case.run, case.network
     ring = Ring(run.p2, xp.ones(()), run.p)
     gathers, reductions = (costs(network, ring, "auto") for costs in (gather_costs, reduce_costs))
-    reduces = "channel" in case.machine_work.sent
+    (sent,) = case.machine_work.sent.values()
+    reduces = xp.equal(sent.reductions, 1)
 
     def time(messages: Cells, items: Cells) -> Cells:
         m = run.batch * run.delta * items
         gather = time_fastest(gathers, m, messages)
-        other = time_fastest(reductions, m, messages) if reduces else gather
+        other = xp.where(reduces, time_fastest(reductions, m, messages), gather)
         return xp.where(xp.greater(messages, 0), gather + other, 0.0)
 
     return time

@@ -39,6 +39,7 @@ from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.case import Case
 from kernels.formulas import find_slowdown
 from kernels.layers import Layers
+from kernels.parallelism.layout import find_parallelism
 from kernels.run import Run
 
 Tree = TypeVar("Tree")
@@ -121,7 +122,7 @@ def build_case(
             run,
             p1=_broadcast_like_p(run.p1, run),
             p2=p2,
-            degrees={} if group == "none" else {group: p2},
+            degrees={find_parallelism(group).sends_as: p2},
             phi=_broadcast_like_p(run.phi, run),
             largest_batch=find_largest_batch(workload.convergence, values),
         ),

@@ -7,7 +7,6 @@ output is not exchanged.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import ClassVar
 
 import jax
 
@@ -35,12 +34,15 @@ BORDER = 1e-9
 class Gathered:
     """What PEs of a filter or channel group send, by classes of sizes.
 
-    items [a sample], messages: of each class. undivided: weights that every PE of a group holds.
-    logged: convolutions at each of which ChainerMNX opens its log files.
+    items [a sample], messages: of each class. reductions: how many of the two collectives of a
+    layer are all-reduces, 0 by filter and 1 by channel; the others are gathers. undivided:
+    weights that every PE of a group holds. logged: convolutions at each of which ChainerMNX opens
+    its log files.
     """
 
     items: PerMessage
     messages: PerMessage
+    reductions: Cells
     undivided: Cells
     logged: Cells
 
@@ -57,15 +59,10 @@ class Paths:
 
 
 class Filter(Parallelism):
-    """Filters, or columns of matrices, divided.
+    """Filters, or columns of matrices, divided: AG forward and RS backward."""
 
-    gathers, reductions: collectives of each split layer in a pass: AG forward and RS backward.
-    """
-
-    name = "filter"
+    name = sends_as = "filter"
     feeds_all = True
-    gathers: ClassVar[int] = 2
-    reductions: ClassVar[int] = 0
 
     def take_part(self, division: Division) -> Layers:
         """It reads all that comes in and makes its part of what goes out."""
@@ -86,7 +83,8 @@ class Filter(Parallelism):
             messages, items = _sort_by_size(messages, items)
         else:  # costs are linear in the size: the layers' sum is enough
             messages, items = merged(messages), merged(items)
-        return Gathered(items, messages, total(layers.w * (1 - split)), logged)
+        undivided = total(layers.w * (1 - split))
+        return Gathered(items, messages, xp.zeros(()), undivided, logged)
 
     def find_paths(self, sent: Gathered, case: Case, reach: Reach) -> Paths:
         """The group's ring, and its tree."""
@@ -99,30 +97,21 @@ class Filter(Parallelism):
     def list_exchanges(self, sent: Gathered, case: Case, paths: Paths) -> tuple[Exchange, ...]:
         """Collectives of each layer, which the next one waits for."""
         return (
-            Exchange("layer_collectives", self._time_layers(case, paths)),
+            Exchange("layer_collectives", _time_layers(sent, case, paths)),
             open_logs(sent.logged, case, self.find_degree(case)),
         )
 
-    def _time_layers(self, case: Case, paths: Paths) -> Cells:
-        """Each class of sizes takes its fastest algorithm."""
-        batch, algorithm = case.run.batch, case.options.algorithm
-        seconds = xp.zeros(())
-        for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
-            gather = time_fastest(of_class, batch, 1.0)
-            seconds = seconds + self.gathers * gather
-            if self.reductions:
-                # An all-reduce is a reduce-scatter and a gather, or a tree.
-                rings = () if algorithm == "tree" else (2 * gather,)
-                trees = (cost.time(batch, 1.0) for cost in by_tree)
-                seconds = seconds + self.reductions * reduce(xp.minimum, (*rings, *trees))
-        return seconds
-
     def time_besides(self, sent: Gathered, case: Case) -> Mapping[str, Cells]:
-        """What dividing layers costs a PE; copies of whole weights' gradients to hosts and back."""
-        m = self.count_gradients(sent, case)
+        """What dividing layers costs a PE; copies of whole weights' gradients to hosts and back.
+
+        By channel what of them is large is slow here, too: one series of runs shows it, and no
+        mechanism is known. It does not depend on where peers are: compute does not.
+        """
+        m, network, software = self.count_gradients(sent, case), case.network, case.software
+        slow = sent.reductions * 2 * time_large(m, network, software)
         return {
             "split_overhead": self._assemble(sent, case),
-            "gradient_packing": pack_gradients(m, case.network, case.software),
+            "gradient_packing": pack_gradients(m, network, software) + slow,
         }
 
     def _assemble(self, sent: Gathered, case: Case) -> Cells:
@@ -134,12 +123,10 @@ class Filter(Parallelism):
         gathered = (
             run.batch * run.delta * xp.sum(sent.items, axis=0) * (1 - 1 / self.find_degree(case))
         )
-        copies = self.gathers * gathered / case.pe.memory_bandwidth / software.assembly
-        return copies + self.count_parts(xp.sum(sent.messages, axis=0), case)
-
-    def count_parts(self, messages: Cells, case: Case) -> Cells:
-        """Seconds that the parts of all peers take."""
-        return 2 * messages * (self.find_degree(case) - 1) * case.software.part_overhead
+        copies = (2 - sent.reductions) * gathered / case.pe.memory_bandwidth / software.assembly
+        # By channel no time of parts was seen.
+        parts = 2 * (1 - sent.reductions) * xp.sum(sent.messages, axis=0)
+        return copies + parts * (self.find_degree(case) - 1) * software.part_overhead
 
     def count_gradients(self, sent: Gathered, case: Case) -> Cells:
         """m_s [B], gradients that pass through host memory; hybrids reduce between PEs directly."""
@@ -158,6 +145,23 @@ class Filter(Parallelism):
         m = self.count_gradients(sent, case)
         slow = (1 - 1 / case.run.p) * time_large(m, network, case.software)
         return reduce_staged(m, case.run, network, slow)
+
+
+def _time_layers(sent: Gathered, case: Case, paths: Paths) -> Cells:
+    """By filter AG forward, and RS backward; by channel AR forward, and AG backward.
+
+    Each class of sizes takes its fastest algorithm.
+    """
+    batch, algorithm = case.run.batch, case.options.algorithm
+    seconds = xp.zeros(())
+    for of_class, by_tree in zip(paths.gathers, paths.trees, strict=True):
+        gather = time_fastest(of_class, batch, 1.0)
+        # An all-reduce is a reduce-scatter and a gather, or a tree.
+        rings = () if algorithm == "tree" else (2 * gather,)
+        trees = (cost.time(batch, 1.0) for cost in by_tree)
+        reduction = reduce(xp.minimum, (*rings, *trees))
+        seconds = seconds + (2 - sent.reductions) * gather + sent.reductions * reduction
+    return seconds
 
 
 def _add_messages(costs: Costs, sent: Gathered, case: Case) -> tuple[Costs, ...]:

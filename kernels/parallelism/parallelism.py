@@ -51,12 +51,15 @@ class Exchange:
 class Parallelism:
     """A way of dividing a network; each one overrides what is its own.
 
-    replicates: whether each PE of a group holds all weights. feeds_all: whether hosts feed nodes
-    all samples of a replica. segmented: whether samples pass in segments. sent: what its PEs send,
-    as numbers of stage two, is made by `reduce_sent` and read by the methods below it.
+    sends_as: the parallelism whose exchanges it has, its own or one whose numbers serve both:
+    they then share compiled programs. replicates: whether each PE of a group holds all weights.
+    feeds_all: whether hosts feed nodes all samples of a replica. segmented: whether samples pass
+    in segments. sent: what its PEs send, as numbers of stage two, is made by `reduce_sent` and read
+    by the methods below it.
     """
 
     name: ClassVar[str]
+    sends_as: ClassVar[str]
     replicates: ClassVar[bool] = False
     feeds_all: ClassVar[bool] = False
     segmented: ClassVar[bool] = False

@@ -32,7 +32,7 @@ class Cut:
 class Pipeline(Parallelism):
     """Layers divided into stages; the largest counts, for each quantity by itself."""
 
-    name = "pipeline"
+    name = sends_as = "pipeline"
     feeds_all = True
     segmented = True
 

@@ -36,7 +36,7 @@ class Path:
 class OperatorPlacement(Parallelism):
     """Operators placed on PEs: the critical path's time, and of all else the PE with the most."""
 
-    name = "placement"
+    name = sends_as = "placement"
     segmented = True
 
     def sum_layers(self, values: PerLayer, division: Division) -> PerStage:

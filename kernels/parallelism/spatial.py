@@ -57,7 +57,7 @@ class Paths:
 class Spatial(Parallelism):
     """Rows of samples divided."""
 
-    name = "spatial"
+    name = sends_as = "spatial"
     replicates = True
 
     def take_part(self, division: Division) -> Layers:

@@ -17,6 +17,7 @@ from kernels.compute import PE
 from kernels.group import Bounds, Placement
 from kernels.layers import Layers, LayerTimes
 from kernels.network import Network
+from kernels.parallelism.layout import find_parallelism
 from kernels.run import Run
 
 LAYERS = Layers(
@@ -90,6 +91,6 @@ def run(p1: Any = 1.0, p2: Any = 1.0, batch: Any = 2.0, group: str = "none", **c
         phi=1.0,
         gradient_delta=4.0,
         accumulate=1.0,
-        degrees={} if group == "none" else {group: p2},
+        degrees={find_parallelism(group).sends_as: p2},
     )
     return replace(usual, **changes)
