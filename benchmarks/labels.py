@@ -21,7 +21,7 @@ from sweep.samples.stream import batches
 from sweep.samples.tables import make_tables
 
 POINTS = 4096
-# Rows of a batch: as many as a stream answers at a time.
+# A stream answers the rows of eight such batches at a time.
 STREAMED, BATCHES = 65_536, 8
 INPUTS = (
     *("intra_bandwidth", "intra_latency", "overlap", "bucket", "jitter", "rail", "flow"),

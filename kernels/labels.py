@@ -40,7 +40,8 @@ def label_points(
 ) -> Labels:
     """Answers [point] by name, elasticities [point] by target and parameter, marks of kinks.
 
-    rows, values: as `kernels.points.take_points` has them. parameters: in which there are slopes.
+    rows, values: as `kernels.points.take_points` has them, which may also be rows with several
+    points each; results are of the same dimensions. parameters: in which there are slopes.
     outputs: a cube's variables that are answers, too: percentiles, epochs, the time to the target.
     marked: whether points near a kink are looked for; else none is marked.
     """

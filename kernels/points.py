@@ -1,8 +1,8 @@
 """Points: configurations one by one, and not on a grid, each with values of its own.
 
-Cells have one dimension, that of the points. What is discrete is looked up in a table, whose cells
-are all PE counts (and groups, segments) of one model, data set, system and strategy; continuous
-parameters take each point's values (`kernels.places`).
+Cells have one dimension, that of the points, or two: rows, and the points of each. What is discrete
+is looked up in a table, whose cells are all PE counts (and groups, segments) of one model, data
+set, system and strategy; continuous parameters take each point's values (`kernels.places`).
 """
 
 from collections.abc import Mapping
@@ -44,12 +44,19 @@ class Points:
 
 
 def take_points(table: Points, rows: AnyArray, values: Mapping[str, Cells]) -> Points:
-    """The points at `rows` [point] of a table, with values [point] of parameters, by name."""
+    """The points at `rows` of a table, with values of parameters, by name.
+
+    rows, values: [point] each; or [row, 1] and [row, point]: several points of a row, whose
+    numbers are then looked up, and what follows from them alone computed, once.
+    """
+    dims = (1,) * xp.ndim(rows)
 
     def take(leaf: AnyArray) -> Array:
         whole = xp.asarray(leaf)
         # The last dimension is that of the cells; of size 1, and of constants, there is one value.
-        return whole if whole.ndim == 0 or whole.shape[-1] == 1 else whole[..., rows]
+        if whole.ndim == 0:
+            return whole
+        return whole[..., rows] if whole.shape[-1] > 1 else whole.reshape(*whole.shape[:-1], *dims)
 
     taken: Points = jax.tree.map(take, table)
     # A table of one row gives as many points, too.

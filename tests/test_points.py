@@ -109,6 +109,22 @@ def test_points_are_the_cells_of_a_grid(strategy) -> None:
         )
 
 
+@pytest.mark.parametrize("layered", [False, True])
+@pytest.mark.parametrize("strategy", ["data+filter:group=4", "data+pipeline:group=4"])
+def test_several_points_of_a_row_are_points_one_by_one(strategy, layered) -> None:
+    table = make_table(read_grid(strategy, "machine", "dgx1-v100"), layered=layered)
+    rng = np.random.default_rng(3)
+    rows, shape = np.array([[3], [1], [3]]), (3, 5)
+    values = {"batch": rng.uniform(8, 128, shape), "inter_bandwidth": rng.uniform(1e9, 1e11, shape)}
+    evaluate = compiled(numpy=True)(evaluate_points)
+    together = evaluate(take_points(table, rows, values))
+    alone = {name: value.ravel() for name, value in values.items()}
+    apart = evaluate(take_points(table, np.repeat(rows, 5), alone))
+    for name in (*TARGETS, "limit"):
+        answers = np.broadcast_to(getattr(together, name), shape).ravel()
+        np.testing.assert_allclose(answers, getattr(apart, name), rtol=1e-12, err_msg=name)
+
+
 # One of each place in a case, since each takes longer to compile: the run, the network's levels,
 # the software; peak_flops and memory_bandwidth by the layers. Others: tests/test_machine.py.
 INPUTS = (

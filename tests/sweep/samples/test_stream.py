@@ -58,7 +58,7 @@ def test_batches_differ_and_follow_from_the_key() -> None:
 
 
 def test_a_batch_of_any_size_is_cut_off_the_same_rows() -> None:
-    few, many = batches(SPACE, 1000, 5), batches(SPACE, 300_000, 5)
+    few, many = batches(SPACE, 1000, 5), batches(SPACE, 600_000, 5)
     whole = next(many)  # more than are answered at a time
     for number in range(2):
         part = next(few)
@@ -80,6 +80,7 @@ def test_a_batch_has_rows_of_many_problems(stream) -> None:
 
 
 def test_a_batch_that_somebody_has_stays_as_it_is(stream) -> None:
+    """Its memory is used again once nobody has it: neither a batch, nor what was made of it."""
     held = next(stream)
     view, sums = np.asarray(next(stream).features), jax.numpy.sum(next(stream).features)
     before = np.array(held.features), np.array(view)
@@ -88,6 +89,16 @@ def test_a_batch_that_somebody_has_stays_as_it_is(stream) -> None:
     np.testing.assert_array_equal(held.features, before[0])
     np.testing.assert_array_equal(view, before[1])
     assert np.isfinite(sums)
+
+
+def test_bandwidths_of_outer_levels_are_those_that_are_drawn() -> None:
+    systems = {"system": ["dgx1-v100", "abci"], "strategy": ["data"], "model": "alexnet"}
+    drawn = batches(SPACE | {"axes": SPACE["axes"] | systems}, 1024, 2)
+    frame = dict(zip(drawn.features, np.asarray(next(drawn).features).T, strict=True))
+    outer, inter = frame["level2_bandwidth"], frame["inter_bandwidth"]
+    # 1: the machine with racks; the other has no such level.
+    assert set(np.where(outer == inter, 1.0, outer)) == {0.0, 1.0}
+    assert len(np.unique(inter)) > 1000
 
 
 def test_gradients_are_those_of_the_targets() -> None:
