@@ -66,7 +66,7 @@ def test_a_profile_that_does_not_say_how_it_was_taken_is_less_sure() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"system": "abci:precision=amp"}, "taken in fp32"),
+        ({"system": "abci:precision=amp"}, "in fp32"),
         ({"system": "dgx-a100"}, "not measured"),
         ({"times": "roofline"}, "roofline"),
     ],

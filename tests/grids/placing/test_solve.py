@@ -61,7 +61,8 @@ def replay(graph, links, plan):
 
 def join_ends(pieces):
     """Graphs in a row: an operator before each takes all that was made, and feeds it; one ends."""
-    operators, tensors, loose = [], [], []
+    operators, tensors = [], []
+    loose: list[str] = []
     for number, piece in enumerate(pieces):
         names = [f"{number}.{each.name}" for each in piece.operators]
         operators.append(Operator(f"before {number}", 1.0, 1.0))
