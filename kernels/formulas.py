@@ -1,7 +1,6 @@
 """Formulas: the one place that asks which oracle answers, Table III or the machine as it is."""
 
-from kernels import memory
-from kernels import work as machine_work
+from kernels import memory, work
 from kernels.arrays import Cells, PerLayer
 from kernels.case import Case
 from kernels.compiled import compiled
@@ -17,8 +16,6 @@ from kernels.paper import layers as table_layers
 from kernels.paper.work import TableWork, reduce_table
 from kernels.parallelism.layout import is_segmented
 from kernels.run import Times, accumulate_passes, add_terms, wait_for_input
-from kernels.work import reduce_part
-from kernels.work import time_part as time_machine_part
 
 Work = GroupWork | TableWork
 
@@ -54,14 +51,14 @@ def time_part(division: Division) -> LayerTimes:
     """The layers' times on one PE of the group; by Table III those of whole layers."""
     if division.options.oracle == "paper":
         return time_layers(division.layers, division.pe, division.delta, division.options)
-    return time_machine_part(division)
+    return work.time_part(division)
 
 
 def reduce_work(division: Division) -> Work:
     """The work of a group's busiest PE: stage one."""
     if division.options.oracle == "paper":
         return reduce_table(division, time_part(division))
-    return reduce_part(division, time_part(division))
+    return work.reduce_part(division, time_part(division))
 
 
 # Compiled, for who is outside of programs.
@@ -116,5 +113,5 @@ def hold_layers(division: Division) -> tuple[PerLayer, PerLayer]:
     if division.options.oracle == "paper":
         kept, states = table_layers.hold_layers(division)
         return 2 * division.delta * kept, division.delta * states
-    tensors, states = machine_work.hold_layers(division)
+    tensors, states = work.hold_layers(division)
     return tensors.kept, states
