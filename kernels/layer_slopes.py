@@ -4,7 +4,6 @@ The layers are differentiated once, beside their reduction: what a cell's elasti
 few sums, as its time does. How layers are laid out stays as it is.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import jax
@@ -18,8 +17,6 @@ from kernels.places import PLACES, scale_bounded
 
 # Times of layers alone depend on a PE: of a group's work these, of which Table III has no `fixed`.
 TIMED = ("forward_backward", "update", "fixed")
-
-WorkSlopes = Mapping[str, Array]
 
 
 @compiled("parameters")

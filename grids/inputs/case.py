@@ -122,7 +122,8 @@ def build_case(
             run,
             p1=_broadcast_like_p(run.p1, run),
             p2=p2,
-            degrees={find_parallelism(group).sends_as: p2},
+            # Table III has two degrees, and one program for all strategies.
+            degrees={find_parallelism(group).sends_as: p2} if settings.oracle == "machine" else {},
             phi=_broadcast_like_p(run.phi, run),
             largest_batch=find_largest_batch(workload.convergence, values),
         ),

@@ -49,6 +49,7 @@ def test_it_exchanges_nothing() -> None:
     assert [getattr(work, name) for name in names] == [0, 0, 0, 0]
     assert work.gathered.tolist() == work.gathers.tolist() == [0]
     assert work.replicated == work.pipelined == 0
-    machine = replace(table, options=Options(oracle="machine"))
+    whole = placement(split=(0, 0, 0))
+    machine = replace(table, placement=whole, options=Options(oracle="machine"))
     halos = reduce_part(machine, TIMES).sent["spatial"]
     assert (halos.halo_items, halos.halo_exchanges, halos.split_items, halos.logged) == (0,) * 4
