@@ -22,6 +22,7 @@ from kernels.network import Link, Network, nodes
 from kernels.options import Options
 from kernels.parallelism.layout import count_replicas, count_segments, list_parts
 from kernels.parallelism.parallelism import Exchange, Reach
+from kernels.parallelism.spatial import find_halo_path
 from kernels.rings import Ring, find_path
 from kernels.run import Run
 from kernels.software import Software
@@ -104,11 +105,14 @@ def ring_replicas(case: Case) -> Ring:
 
 def find_links(case: Case) -> tuple[Link, Link, Link]:
     """The paths from PE to PE of a group, of its PEs with their likes, and of a halo."""
-    run, reach = case.run, find_reach(case)
-    halos = find_paths(case).groups.get("spatial")
-    inside = find_path(reach.plain, Ring(run.p2, xp.ones(()), run.p))
-    across = find_path(case.network, ring_replicas(case))
-    return inside, across, inside if halos is None else halos.halos
+    run, reach, halos = case.run, find_reach(case), case.machine_work.sent.get("spatial")
+    inside = Ring(run.p2, xp.ones(()), run.p)
+    stride = inside.stride if halos is None else halos.stride
+    return (
+        find_path(reach.plain, inside),
+        find_path(case.network, ring_replicas(case)),
+        find_halo_path(inside, stride, reach.staged),
+    )
 
 
 def find_reach(case: Case) -> Reach:

@@ -10,7 +10,7 @@ from kernels.compiled import compiled
 from kernels.compute import layer_times
 from kernels.division import Division
 from kernels.group import GroupWork
-from kernels.layers import LayerTimes
+from kernels.layers import Layers, LayerTimes
 from kernels.memory import Holding, Own, Tensors, find_states, list_tensors
 from kernels.namespace import xp
 from kernels.parallelism.layout import find_parallelism
@@ -27,7 +27,7 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
     """The work of a group's busiest PE, whose parts of layers take so long."""
     parallelism = find_parallelism(division.group)
     layers = parallelism.take_part(division)
-    own = take_own(division)
+    own = _take_own(division, layers)
     holding = parallelism.hold(division, own)
     forward_backward, fixed, launches = parallelism.time_layers(times, division)
     add = partial(parallelism.sum_layers, division=division)
@@ -48,9 +48,12 @@ def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
 
 def take_own(division: Division) -> Own:
     """What one PE of the group holds of each layer; gathered outputs are whole."""
-    parallelism, layers = find_parallelism(division.group), division.layers
-    tensors = list_tensors(layers, division.delta, *parallelism.share_rows(division))
-    return Own(tensors, parallelism.take_part(division).w + layers.bias)
+    return _take_own(division, find_parallelism(division.group).take_part(division))
+
+
+def _take_own(division: Division, part: Layers) -> Own:
+    rows = find_parallelism(division.group).share_rows(division)
+    return Own(list_tensors(division.layers, division.delta, *rows), part.w + division.layers.bias)
 
 
 @compiled(numpy=True)

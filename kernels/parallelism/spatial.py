@@ -20,7 +20,7 @@ from kernels.library_collectives import Costs, contend, gather_costs, time_faste
 from kernels.namespace import xp
 from kernels.network import Link, Network, nodes
 from kernels.parallelism.parallelism import Exchange, Parallelism, Reach, open_logs
-from kernels.rings import find_flow
+from kernels.rings import Ring, find_flow
 from kernels.rows import layer_halo, row_share, split_point
 
 
@@ -89,13 +89,11 @@ class Spatial(Parallelism):
 
     def find_paths(self, sent: Halos, case: Case, reach: Reach) -> Paths:
         """Neighbours, and the ring of the group."""
-        run, network = case.run, reach.plain
         inside = case.find_ring(self.name)
-        halos = find_flow(reach.staged, run.p, inside.span, sent.stride)
         ends = gather_costs(reach.layers, inside, case.options.algorithm)
         return Paths(
-            halos=halos.contended(network.phi_halo),
-            ends=contend(ends, network.phi_gather),
+            halos=find_halo_path(inside, sent.stride, reach.staged),
+            ends=contend(ends, reach.plain.phi_gather),
             slowest_node=reach.slowest_node,
         )
 
@@ -149,6 +147,11 @@ class Spatial(Parallelism):
         slow = time_large(m, case.network, case.software)
         slow = slow * (1 + case.software.host_jitter * slowest)
         return xp.where(xp.greater(self.find_degree(case), 1), slow, 0.0)
+
+
+def find_halo_path(inside: Ring, stride: Cells, staged: Network) -> Link:
+    """The path of halos between PEs of a group `stride` apart."""
+    return find_flow(staged, inside.p, inside.span, stride).contended(staged.phi_halo)
 
 
 def _find_stride(factors: Factors) -> Cells:

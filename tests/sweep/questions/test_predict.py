@@ -211,3 +211,14 @@ def test_many_values_are_told_in_short():
     with pytest.raises(InputError, match="expected one value") as error:
         sweep.explain("alexnet", "data", many, 32, dataset="imagenet")
     assert len(str(error.value)) < 1000
+
+
+def test_the_path_of_halos_is_told_of_every_group() -> None:
+    """Through host memory on ABCI, though these strategies send none."""
+    named = ("halo_latency", "halo_bandwidth")
+    paths = []
+    for strategy in ("data", "pipeline", "filter", "channel"):
+        told = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet", system="abci")
+        paths.append([told["parameters"][name] for name in named])
+    assert paths == [paths[0]] * 4
+    assert paths[0][1] == 16e9
