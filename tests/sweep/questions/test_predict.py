@@ -217,7 +217,7 @@ def test_the_path_of_halos_is_told_of_every_group() -> None:
     """Through host memory on ABCI, though these strategies send none."""
     named = ("halo_latency", "halo_bandwidth")
     paths = []
-    for strategy in ("data", "pipeline", "filter", "channel"):
+    for strategy in ("data", "data+pipeline", "data+filter", "data+channel"):
         told = sweep.predict("alexnet", strategy, 16, 32, dataset="imagenet", system="abci")
         paths.append([told["parameters"][name] for name in named])
     assert paths == [paths[0]] * 4
