@@ -17,7 +17,7 @@ from benchmarks.report import Report, Row, at_least
 from grids.entries.calibration import CALIBRATED
 from grids.models.layers import Floats
 from grids.names import CATALOGUE
-from kernels.software import Software
+from kernels.machine.software import Software
 from sweep.calibration.cross_validation import LARGEST, SERIES, leave_out, predict_fitted
 from sweep.calibration.fit import FREEDOM
 from sweep.calibration.model_error import (

@@ -20,7 +20,7 @@ from grids.convergence.law import PRIOR, Prior, fit_law
 from grids.convergence.points import read_points
 from grids.convergence.table import interpolate_epochs
 from grids.models.layers import Floats
-from kernels.convergence import Law, count_epochs, spread_epochs
+from kernels.configuration.convergence import Law, count_epochs, spread_epochs
 
 # Where steps alone were published. Any number does: epochs of another unit have the same law.
 SAMPLES = 10**5

@@ -8,7 +8,7 @@ from benchmarks.kernel import Block
 from benchmarks.report import Report, compare_rates
 from benchmarks.timing import interleaved
 from grids.grid import Grid
-from kernels.stored import name_elasticity
+from kernels.names.stored import name_elasticity
 from sweep.engine.run import read_grid
 
 # Of an epoch's time: a link, the layers, and what all terms depend on.

@@ -18,15 +18,15 @@ from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
 from kernels.arrays import Cells
-from kernels.case import Case
+from kernels.blocks.fill import Buffers, fill_buffers
 from kernels.compiled import compiled
-from kernels.fill import Buffers, fill_buffers
+from kernels.configuration.case import Case
 from sweep.engine.buffer_pool import Spare
 
 # Names in the kernels, and the value under which they do nothing.
 WITHOUT: Mapping[str, Mapping[str, object]] = {
-    "invariants ahead of the tiles": {"kernels.fill.FEW": 2**60},
-    "tiles": {"kernels.fill.TILE_CELLS": 2**60},
+    "invariants ahead of the tiles": {"kernels.blocks.fill.FEW": 2**60},
+    "tiles": {"kernels.blocks.fill.TILE_CELLS": 2**60},
 }
 
 

@@ -19,9 +19,9 @@ from benchmarks.report import Report, Row, at_least
 from benchmarks.timing import Action, interleaved
 from grids.grid import Grid
 from kernels.arrays import Cells
-from kernels.case import Case
+from kernels.blocks.fill import fill_buffers
 from kernels.compiled import compiled
-from kernels.fill import fill_buffers
+from kernels.configuration.case import Case
 from sweep.cube.variables import VARIABLES, Arrays
 from sweep.engine.buffer_pool import SPARE, Buffers
 from sweep.engine.evaluate import fill

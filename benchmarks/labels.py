@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_most
 from benchmarks.timing import Action, interleaved
+from kernels.blocks.labels import label_points
 from kernels.compiled import put_on_device
-from kernels.labels import label_points
 from sweep.samples.draw import draw_slices
 from sweep.samples.space import Space, read_space
 from sweep.samples.stream import batches

@@ -21,7 +21,7 @@ import yaml
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row, at_most
 from grids.outputs import MAIN_OUTPUTS
-from kernels.terms import TERMS
+from kernels.names.terms import TERMS
 
 ROOT = Path(__file__).parents[1]
 CORES = (1, 2, 16)

@@ -12,9 +12,9 @@ import jax
 from benchmarks.effort import Effort
 from benchmarks.report import Report, Row
 from benchmarks.timing import Action, interleaved
-from kernels.case import Case
+from kernels.blocks.outputs import select_outputs
+from kernels.configuration.case import Case
 from kernels.namespace import use_numpy
-from kernels.outputs import select_outputs
 from sweep.engine.run import read_grid
 
 NAMES = ("comp_time", "comm_time", "memory", "limit", "epoch_time_p10", "epoch_time_p90")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from grids.inputs.case import Workload
     from grids.inputs.groups import Groups
     from grids.inputs.values import Settings
-    from kernels.case import Case
+    from kernels.configuration.case import Case
     from kernels.options import Options
 
 LABELS = ("model", "dataset", "system", "strategy")

@@ -1,5 +1,4 @@
 """The ParaDL oracle as pure, differentiable JAX functions of arrays, in SI units.
 
-Import from the modules: `kernels.oracle` answers, and `kernels.flags`, the names of its limits, is
-read without JAX.
+Import from the modules: `kernels.oracle.answer` answers; `kernels.names` is read without JAX.
 """

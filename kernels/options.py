@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernels.batches import Rounding
-from kernels.collectives import Algorithm
 
+Algorithm = Literal["ring", "tree", "best", "two-level", "auto"]
 Optimizer = Literal["sgd", "adam", "none"]
 Cuts = Literal["output", "crossing"]
 Conventions = Literal["table", "authors"]

@@ -8,9 +8,9 @@ from asked import STRATEGIES
 
 from grids.grid import Grid
 from grids.spec import Spec
-from kernels.case import Case
 from kernels.compiled import compiled, fetch
-from kernels.uncertainty import draw_times
+from kernels.configuration.case import Case
+from kernels.oracle.uncertainty import draw_times
 from sweep.cases.draws import answer_draws
 
 DRAW_TIMES = compiled(numpy=True)(draw_times)

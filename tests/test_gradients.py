@@ -19,11 +19,11 @@ from jax.typing import ArrayLike
 from grids.grid import Grid
 from grids.models.layers import Floats
 from grids.spec import Spec
-from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.formulas import reduce_layers
+from kernels.configuration.case import Case
 from kernels.namespace import xp
-from kernels.oracle import evaluate
+from kernels.oracle.answer import evaluate
+from kernels.oracle.formulas import reduce_layers
 
 pytestmark = pytest.mark.usefixtures("float64")
 

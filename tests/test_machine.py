@@ -20,9 +20,9 @@ from grids.names import list_names
 from grids.reading.errors import InputError
 from grids.spec import Spec
 from kernels.compiled import compiled
-from kernels.formulas import reduce_layers
 from kernels.namespace import xp
-from kernels.oracle import evaluate
+from kernels.oracle.answer import evaluate
+from kernels.oracle.formulas import reduce_layers
 from sweep.questions.predict import predict
 
 GROUPS = ("data", "spatial", "pipeline", "filter", "channel", "data+filter:group=1")

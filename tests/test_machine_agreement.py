@@ -28,12 +28,11 @@ from grids.inputs.values import Settings
 from grids.models.kinds import KINDS
 from grids.models.profiles import Profile
 from grids.spec import validate_spec
-from kernels.collectives import Algorithm
-from kernels.flags import Limit
-from kernels.options import Options
-from kernels.oracle import answer_case
-from kernels.software import Software
-from kernels.terms import TERMS
+from kernels.machine.software import Software
+from kernels.names.flags import Limit
+from kernels.names.terms import TERMS
+from kernels.options import Algorithm, Options
+from kernels.oracle.answer import answer_case
 from sweep.answers.numbers import number
 
 TOLERANCE = 1e-9

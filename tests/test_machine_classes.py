@@ -15,12 +15,12 @@ from grids.grid import Grid
 from grids.models.layers import Floats
 from grids.spec import Spec
 from kernels.arrays import Cells
-from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.group import mark_exchanged
-from kernels.library_collectives import gather_costs, reduce_costs, time_fastest
+from kernels.configuration.case import Case
+from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest
+from kernels.machine.rings import Ring
 from kernels.namespace import xp
-from kernels.rings import Ring
+from kernels.work.group import mark_exchanged
 
 SIZES = [2, 4, 8, 16, 32, 64, 128, 256]
 BATCHES = [2**n for n in range(10)]

@@ -13,9 +13,9 @@ import pytest
 from grids.grid import Grid
 from grids.models.layers import Floats
 from grids.spec import validate_spec
+from kernels.names.terms import TERMS
 from kernels.namespace import use_numpy
-from kernels.oracle import answer_case
-from kernels.terms import TERMS
+from kernels.oracle.answer import answer_case
 
 DEPTHS = {"shallow": (2, 2, 2, 2), "middle": (3, 4, 6, 3), "deep": (3, 8, 36, 3)}
 BLOCKS = {name: sum(stages) for name, stages in DEPTHS.items()}

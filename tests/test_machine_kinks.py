@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from asked import STRATEGIES, add_times, answer, take_case
 
-from kernels.case import Case
 from kernels.compiled import compiled
+from kernels.configuration.case import Case
 from kernels.namespace import xp
-from kernels.oracle import evaluate
+from kernels.oracle.answer import evaluate
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from grids.library import find
 from grids.models.layers import Floats
-from kernels.oracle import Answer
+from kernels.oracle.answer import Answer
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from grids.entries.strategies import TABLE_III, Strategy, parse_strategy
 from grids.inputs.case import build_case
 from grids.inputs.values import Settings
-from kernels.flags import Limit
+from kernels.names.flags import Limit
+from kernels.names.terms import TERMS
 from kernels.options import Options
-from kernels.oracle import answer_case
-from kernels.terms import TERMS
+from kernels.oracle.answer import answer_case
 
 TOLERANCE = 1e-9  # the promise is 1e-5; float64 leaves no excuse
 

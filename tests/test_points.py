@@ -16,11 +16,11 @@ from grids.grid import Grid
 from grids.inputs.tables import build_table
 from grids.spec import Spec
 from kernels.compiled import compiled, fetch
-from kernels.elasticities import find_elasticities, find_kinks
+from kernels.configuration.places import PLACES, read_parameters, scale_parameters, set_parameters
+from kernels.derivatives.elasticities import find_elasticities, find_kinks
 from kernels.namespace import use_numpy, xp
-from kernels.oracle import answer_case
-from kernels.places import PLACES, read_parameters, scale_parameters, set_parameters
-from kernels.points import Points, evaluate_points, take_points
+from kernels.oracle.answer import answer_case
+from kernels.oracle.points import Points, evaluate_points, take_points
 
 pytestmark = pytest.mark.usefixtures("float64")
 

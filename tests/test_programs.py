@@ -13,9 +13,9 @@ import pytest
 
 from grids.grid import Grid
 from kernels.compiled import compiled, fetch
-from kernels.formulas import reduce_layers
 from kernels.namespace import use_numpy
-from kernels.oracle import evaluate
+from kernels.oracle.answer import evaluate
+from kernels.oracle.formulas import reduce_layers
 from sweep.engine.run import read_grid
 
 STRATEGIES = (

@@ -14,7 +14,7 @@ import pytest
 
 from grids.grid import Grid
 from grids.spec import Spec
-from kernels.formulas import time_layers
+from kernels.oracle.formulas import time_layers
 from sweep.questions.predict import predict
 
 FACTS = Path(__file__).parent / "data" / "facts"

@@ -20,7 +20,7 @@ from grids.library import find
 from grids.models.layers import LayerTable
 from grids.reading.errors import InputError
 from grids.spec import Spec
-from kernels.oracle import answer_case
+from kernels.oracle.answer import answer_case
 from sweep.questions.explain import explain
 from sweep.questions.predict import predict
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from grids.entries.entry import Count, Entry, Name, Record, refuse_bool
 from grids.models.layers import Floats
-from kernels.convergence import Law
+from kernels.configuration.convergence import Law
 
 # Error of a stated law: runs at up to twice the largest batch of a fit are as far from it (root
 # mean square of 21, `python -m benchmarks convergence`).
@@ -38,7 +38,7 @@ class Convergence(Entry):
     ...     name="mine", model="resnet50", dataset="imagenet", target="top1>=0.759",
     ...     epochs_min=35, critical_batch=47_000,
     ... )
-    >>> kernels.convergence.count_epochs(stated.law, 47_000)
+    >>> kernels.configuration.convergence.count_epochs(stated.law, 47_000)
     70.0
     """
 
@@ -48,7 +48,7 @@ class Convergence(Entry):
     optimizer: str = ""
     epochs_min: Positive
     critical_batch: Positive | None = None  # [samples]
-    # As kernels/convergence.py has them.
+    # As kernels/configuration/convergence.py has them.
     epochs_variance: Variance = 0.0
     covariance: Annotated[float, Field(ge=-100.0, le=100.0)] = 0.0
     batch_variance: Variance = 0.0

@@ -10,7 +10,7 @@ from grids.convergence.law import fit_law
 from grids.convergence.points import MeasuredPoint, Series
 from grids.entries.entry import MOST_NAME
 from grids.reading.errors import InputError, shorten
-from kernels.convergence import Law
+from kernels.configuration.convergence import Law
 
 # A law that runs scatter about by a factor of e says nothing.
 MOST_ERROR = 1.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grids.models.layers import Floats
-from kernels.convergence import Law
+from kernels.configuration.convergence import Law
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from grids.convergence.entry import Convergence
 from grids.models.layers import Floats
-from kernels.convergence import Curve, count_epochs, follow_curve
+from kernels.configuration.convergence import Curve, count_epochs, follow_curve
 
 
 def find_epochs(convergence: Convergence, global_batch: Floats) -> Floats:

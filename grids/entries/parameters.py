@@ -152,5 +152,5 @@ GIVEN = tuple(row.name for row in _ALL if not row.chosen)
 # Counts that decide how layers are laid out, and bytes an item, which belong to a precision: no
 # derivative is taken in them.
 DISCRETE = ("pe", "group", "segments", "max_global_batch", "delta")
-# Parameters that derivatives are taken in; `kernels.places` has their places in a case.
+# Parameters that derivatives are taken in (in a case: `kernels.configuration.places`).
 CONTINUOUS = tuple(row.name for row in _ALL if row.name not in DISCRETE)

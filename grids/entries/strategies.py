@@ -32,7 +32,7 @@ MEANING = {
 # Those of Table III, which a spec has by default: to place operators takes seconds a model.
 TABLE_III = tuple(name for name in MEANING if "placement" not in name)
 
-# In words, for the catalogue; `kernels/limits.py` computes them.
+# In words, for the catalogue; `kernels/oracle/limits.py` computes them.
 LIMIT = {
     "serial": "p = 1",
     "data": "p <= B",

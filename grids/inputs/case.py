@@ -36,11 +36,11 @@ from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile
 from grids.placing.group import NO_GROUPS, PlacedGroups
-from kernels.case import Case
-from kernels.formulas import find_slowdown
-from kernels.layers import Layers
+from kernels.configuration.case import Case
+from kernels.configuration.run import Run
+from kernels.oracle.formulas import find_slowdown
 from kernels.parallelism.layout import find_parallelism
-from kernels.run import Run
+from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
 

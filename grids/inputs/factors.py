@@ -19,11 +19,11 @@ from grids.entries.strategies import DIMENSIONS, Which
 from grids.inputs.divisors import divisors
 from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.models.layers import Floats, LayerTable
-from kernels.layers import Layers
-from kernels.memory import hold_rows
 from kernels.namespace import use_numpy
 from kernels.options import Halos
-from kernels.rows import layer_halo
+from kernels.work.layers import Layers
+from kernels.work.memory import hold_rows
+from kernels.work.rows import layer_halo
 
 Flags = NDArray[np.bool_]
 

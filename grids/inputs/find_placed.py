@@ -26,7 +26,7 @@ from grids.placing.piped import Piped, unroll_graph
 from grids.placing.problem import Problem, pose_problem
 from grids.placing.schedule import Plan
 from grids.placing.solve import search_piped, search_plan
-from kernels.formulas import time_layers
+from kernels.oracle.formulas import time_layers
 
 # Plans that a process keeps.
 KEPT = 64

@@ -20,13 +20,13 @@ from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
-from kernels.compute import PE
-from kernels.division import Division
-from kernels.formulas import Work, reduce_layers, time_layers
-from kernels.group import Bounds, Placement
-from kernels.layer_slopes import differentiate_layers
-from kernels.layers import Layers
+from kernels.derivatives.layer_slopes import differentiate_layers
 from kernels.options import Options
+from kernels.oracle.formulas import Work, reduce_layers, time_layers
+from kernels.work.compute import PE
+from kernels.work.division import Division
+from kernels.work.group import Bounds, Placement
+from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
 # By parameter and field of a group's work.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Which
 from grids.models.layers import LayerTable
-from kernels.layers import Layers, Rows, Sequence
+from kernels.work.layers import Layers, Rows, Sequence
 
 Mask = tuple[bool, ...] | None
 

@@ -13,10 +13,10 @@ from grids.entries.software import SOFTWARE
 from grids.entries.systems import System
 from grids.inputs.values import Values
 from grids.models.layers import Floats
-from kernels.compute import PE
-from kernels.network import Network
+from kernels.machine.network import Network
+from kernels.machine.software import Software
 from kernels.options import Options
-from kernels.software import Software
+from kernels.work.compute import PE
 
 # Levels that a network has at least: few machines have more.
 LEVELS = 4

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from grids.models.flow import SAMPLE, Floats
 from grids.models.layers import LayerTable
 from grids.placing.group import PlacedGroup, PlacedGroups
-from kernels.group import Placed
+from kernels.work.group import Placed
 
 Integers = NDArray[np.int64]
 

@@ -19,8 +19,8 @@ from grids.inputs.partition import stage_ends
 from grids.inputs.placed import stack_placed
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
-from kernels.group import Bounds, Placement
 from kernels.options import Cuts
+from kernels.work.group import Bounds, Placement
 
 Laid = tuple[Placement, Bounds]
 WHOLE = np.ones(())  # a step is not cut

@@ -10,8 +10,8 @@ from grids.inputs.machine import look_up_bytes
 from grids.inputs.segments import list_segments
 from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats
-from kernels.network import Network, shared_links
-from kernels.run import Run
+from kernels.configuration.run import Run
+from kernels.machine.network import Network, shared_links
 
 
 def build_run(
@@ -92,7 +92,7 @@ def find_contention(
     """phi of the gradient exchange: as given, else of the p2 rings that share a node's links.
 
     Whole weights, on every PE or in a spatial group, are one ring, with the links to itself. On
-    rails, the machine's, the path itself counts what shares it (`kernels.rings`).
+    rails, the machine's, the path itself counts what shares it (`kernels.machine.rings`).
     """
     if "phi" in values:
         return values.get("phi")

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.models.layers import Floats
-from kernels.formulas import Work
-from kernels.group import GroupWork
+from kernels.oracle.formulas import Work
+from kernels.work.group import GroupWork
 
 Flags = NDArray[np.bool_]
 

@@ -1,7 +1,7 @@
 """Tables: all cells of a case in one dimension, out of which the kernels take points.
 
 What is discrete (PEs, groups, segments) is laid out here, once; values of continuous parameters are
-each point's own (`kernels.points`).
+each point's own (`kernels.oracle.points`).
 """
 
 import math
@@ -16,8 +16,8 @@ from grids.entries.strategies import Strategy
 from grids.inputs.case import Workload, build_case, distinguish_groups, take_at_cells
 from grids.inputs.values import Settings
 from grids.models.layers import Floats
-from kernels.group import Placement
-from kernels.points import Points
+from kernels.oracle.points import Points
+from kernels.work.group import Placement
 
 Tree = TypeVar("Tree")
 

@@ -17,8 +17,8 @@ from grids.inputs.calibrated import Calibrated
 from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.values import Values
 from grids.models.layers import Floats
-from kernels.draws import Uncertainty
-from kernels.software import Software
+from kernels.machine.draws import Uncertainty
+from kernels.machine.software import Software
 
 NAMES = tuple(field.name for field in fields(Software))
 SERIAL = "serial"  # a model's time on one PE

@@ -6,15 +6,15 @@ hand. Each flow has the smallest level of the network that spans it.
 """
 
 from kernels.arrays import Cells
-from kernels.case import Case
-from kernels.collectives import Algorithm, all_gather, all_reduce, point_to_point
-from kernels.group import find_fullest
+from kernels.configuration.case import Case
+from kernels.configuration.run import Run
+from kernels.machine.collectives import all_gather, all_reduce, point_to_point
+from kernels.machine.network import Network, link, staged_link
+from kernels.names.terms import TERMS, Terms
 from kernels.namespace import xp
-from kernels.network import Network, link, staged_link
-from kernels.options import Options
+from kernels.options import Algorithm, Options
 from kernels.paper.work import TableWork
-from kernels.run import Run
-from kernels.terms import TERMS, Terms
+from kernels.work.group import find_fullest
 
 
 def time_pass(case: Case, work: TableWork) -> Terms:

@@ -1,12 +1,12 @@
 """FW_l, BW_l, WU_l of Table III: a roofline for each layer and sample."""
 
 from kernels.arrays import Cells, PerLayer
-from kernels.compute import PE, UPDATE_ACCESSES, roofline
-from kernels.division import Division
-from kernels.group import share
-from kernels.layers import Layers, LayerTimes
 from kernels.namespace import xp
 from kernels.options import Optimizer
+from kernels.work.compute import PE, UPDATE_ACCESSES, roofline
+from kernels.work.division import Division
+from kernels.work.group import share
+from kernels.work.layers import Layers, LayerTimes
 
 
 def time_layers(layers: Layers, pe: PE, delta: Cells, optimizer: Optimizer) -> LayerTimes:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import jax
 
 from kernels.arrays import Cells, PerMessage, PerStage
-from kernels.division import Division
-from kernels.group import held, mark_exchanged, merged, total
-from kernels.layers import LayerTimes
 from kernels.namespace import xp
-from kernels.rows import layer_halo, split_point
-from kernels.stages import largest, passed_on, stage_sums
+from kernels.work.division import Division
+from kernels.work.group import held, mark_exchanged, merged, total
+from kernels.work.layers import LayerTimes
+from kernels.work.rows import layer_halo, split_point
+from kernels.work.stages import largest, passed_on, stage_sums
 
 
 @jax.tree_util.register_dataclass

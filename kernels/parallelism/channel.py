@@ -6,11 +6,11 @@ of filter parallelism in another order.
 
 from dataclasses import replace
 
-from kernels.division import Division
-from kernels.group import share
-from kernels.layers import Layers
 from kernels.namespace import xp
 from kernels.parallelism.filter import Filter, Gathered
+from kernels.work.division import Division
+from kernels.work.group import share
+from kernels.work.layers import Layers
 
 
 class Channel(Filter):

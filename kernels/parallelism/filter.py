@@ -11,15 +11,15 @@ from functools import reduce
 import jax
 
 from kernels.arrays import Cells, PerLayer, PerMessage
-from kernels.case import Case
-from kernels.division import Division
-from kernels.group import mark_exchanged, merged, share, total
-from kernels.hosts import count_staged, pack_gradients, reduce_staged, time_large
-from kernels.layers import Layers
-from kernels.library_collectives import Cost, Costs, gather_costs, time_fastest, tree_costs
+from kernels.configuration.case import Case
+from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
+from kernels.machine.library_collectives import Cost, Costs, gather_costs, time_fastest, tree_costs
+from kernels.machine.network import Network
 from kernels.namespace import xp
-from kernels.network import Network
 from kernels.parallelism.parallelism import Exchange, Parallelism, Reach, open_logs
+from kernels.work.division import Division
+from kernels.work.group import mark_exchanged, merged, share, total
+from kernels.work.layers import Layers
 
 # Of messages. Against a minimum for each layer, catalogue networks on three machines and 1 to 512
 # samples take 0.2 % too long on average with two classes, 15 % at worst

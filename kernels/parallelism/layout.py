@@ -6,8 +6,7 @@ from operator import mul
 from typing import Any
 
 from kernels.arrays import Cells
-from kernels.case import ORDER, Case
-from kernels.division import Division
+from kernels.configuration.case import ORDER, Case
 from kernels.namespace import xp
 from kernels.parallelism.channel import Channel
 from kernels.parallelism.filter import Filter
@@ -15,6 +14,7 @@ from kernels.parallelism.parallelism import Parallelism
 from kernels.parallelism.pipeline import Pipeline
 from kernels.parallelism.placed import OperatorPlacement
 from kernels.parallelism.spatial import Halos, Spatial
+from kernels.work.division import Division
 
 PARALLELISMS: dict[str, Parallelism] = {
     parallelism.name: parallelism

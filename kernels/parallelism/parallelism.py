@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kernels.arrays import Cells, PerLayer, PerStage
-from kernels.case import Case
-from kernels.division import Division
-from kernels.group import merged, total
-from kernels.layers import Layers, LayerTimes
-from kernels.memory import Holding, Own, hold_whole
+from kernels.configuration.case import Case
+from kernels.machine.network import Network
 from kernels.namespace import xp
-from kernels.network import Network
+from kernels.work.division import Division
+from kernels.work.group import merged, total
+from kernels.work.layers import Layers, LayerTimes
+from kernels.work.memory import Holding, Own, hold_whole
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import jax
 
 from kernels.arrays import Cells, PerLayer, PerStage
-from kernels.case import Case
-from kernels.division import Division
-from kernels.layers import LayerTimes
-from kernels.memory import Holding, Own, hold_runs, hold_whole
+from kernels.configuration.case import Case
+from kernels.machine.network import Link
+from kernels.machine.rings import find_path
 from kernels.namespace import xp
-from kernels.network import Link
 from kernels.parallelism.parallelism import Exchange, Parallelism, Reach
-from kernels.rings import find_path
-from kernels.stages import largest, passed_on, stage_sums
+from kernels.work.division import Division
+from kernels.work.layers import LayerTimes
+from kernels.work.memory import Holding, Own, hold_runs, hold_whole
+from kernels.work.stages import largest, passed_on, stage_sums
 
 
 @jax.tree_util.register_dataclass

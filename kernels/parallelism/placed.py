@@ -13,15 +13,15 @@ from functools import partial
 import jax
 
 from kernels.arrays import AnyArray, Cells, PerDevice, PerLayer, PerStage
-from kernels.case import Case
-from kernels.division import Division
-from kernels.group import Placed, total
-from kernels.layers import LayerTimes
-from kernels.memory import Holding, Own, find_states, sum_row_states
+from kernels.configuration.case import Case
+from kernels.machine.network import Link
+from kernels.machine.rings import find_path
 from kernels.namespace import map_leading, xp
-from kernels.network import Link
 from kernels.parallelism.parallelism import Exchange, Parallelism, Reach
-from kernels.rings import find_path
+from kernels.work.division import Division
+from kernels.work.group import Placed, total
+from kernels.work.layers import LayerTimes
+from kernels.work.memory import Holding, Own, find_states, sum_row_states
 
 
 @jax.tree_util.register_dataclass

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 import jax
 
 from kernels.arrays import Cells, Factors, PerLayer
-from kernels.case import Case
-from kernels.division import Division
-from kernels.group import total
-from kernels.hosts import count_staged, pack_gradients, reduce_staged, time_large
-from kernels.layers import Layers
-from kernels.library_collectives import Costs, contend, gather_costs, time_fastest
+from kernels.configuration.case import Case
+from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
+from kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
+from kernels.machine.network import Link, Network, nodes
+from kernels.machine.rings import Ring, find_flow
 from kernels.namespace import xp
-from kernels.network import Link, Network, nodes
 from kernels.parallelism.parallelism import Exchange, Parallelism, Reach, open_logs
-from kernels.rings import Ring, find_flow
-from kernels.rows import layer_halo, row_share, split_point
+from kernels.work.division import Division
+from kernels.work.group import total
+from kernels.work.layers import Layers
+from kernels.work.rows import layer_halo, row_share, split_point
 
 
 @jax.tree_util.register_dataclass

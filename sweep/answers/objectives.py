@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from grids.grid import Grid
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.statistics import BEST, Objective
+from kernels.names.statistics import BEST, Objective
 
 Goal = Literal["epoch_time", "train_time", "pe_hours", "cost"]
 # A PE-hour costs one number, or one for each system.

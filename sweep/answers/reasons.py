@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.flags import FORBIDS, Limit
+from kernels.names.flags import FORBIDS, Limit
 from sweep.cube.variables import name_limits
 
 Flags = NDArray[Any]

@@ -25,10 +25,10 @@ from grids.entries.calibration import LogPrior, SerialTime
 from grids.inputs.uncertainty import ROOFLINE_SPREAD
 from grids.models.layers import Floats
 from kernels.arrays import Cells
-from kernels.case import Case
 from kernels.compiled import compiled, put_on_device
-from kernels.formulas import time_iteration
+from kernels.configuration.case import Case
 from kernels.namespace import xp
+from kernels.oracle.formulas import time_iteration
 from sweep.calibration.layer_work import LayerWork
 from sweep.calibration.machine_time import build_root, predict_unseen
 from sweep.calibration.observations import Mask, Observations, apply_parameters

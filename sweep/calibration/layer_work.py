@@ -11,7 +11,7 @@ import numpy as np
 
 from grids.models.layers import Floats
 from kernels.arrays import Cells
-from kernels.group import GroupWork
+from kernels.work.group import GroupWork
 from sweep.cells.configuration import ONLY
 from sweep.measured.predicted_runs import Conditions
 from sweep.measured.runs import MeasuredRun

@@ -20,12 +20,12 @@ from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import ModelError
 from grids.models.layers import Floats
-from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.formulas import time_iteration
+from kernels.configuration.case import Case
+from kernels.names.percentiles import PERCENTILES
 from kernels.namespace import xp
-from kernels.percentiles import PERCENTILES
-from kernels.uncertainty import spread
+from kernels.oracle.formulas import time_iteration
+from kernels.oracle.uncertainty import spread
 from sweep.calibration.cross_validation import NEAR, Prediction
 from sweep.calibration.fit import FREEDOM, log_times
 from sweep.calibration.observations import Mask, Observations

@@ -20,9 +20,9 @@ from grids.library import Model
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, format_text, shorten
 from kernels.arrays import Cells
-from kernels.case import Case
-from kernels.compute import without_launches
+from kernels.configuration.case import Case
 from kernels.namespace import xp
+from kernels.work.compute import without_launches
 from sweep.calibration.layer_work import LayerWork, find_layer_work
 from sweep.cells.configuration import ONLY
 from sweep.measured.predicted_runs import Conditions, identify_case, name_column

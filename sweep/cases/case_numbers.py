@@ -3,11 +3,11 @@
 import numpy as np
 
 from grids.entries.parameters import GIVEN
-from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.exchanges import find_links
-from kernels.network import Link, link, staged_link
-from kernels.places import PLACES, read_parameter
+from kernels.configuration.case import Case
+from kernels.configuration.places import PLACES, read_parameter
+from kernels.machine.network import Link, link, staged_link
+from kernels.oracle.exchanges import find_links
 from sweep.answers.numbers import finite, number
 
 # No time depends on these parameters.

@@ -9,7 +9,7 @@ from typing import Any
 from grids.entries.parameters import DEFAULTS
 from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
-from kernels.flags import Limit
+from kernels.names.flags import Limit
 from sweep.cells.selection import locate_row
 from sweep.cube.variables import name_limits
 

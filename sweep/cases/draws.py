@@ -12,13 +12,13 @@ import numpy as np
 from grids.convergence.entry import Convergence
 from grids.inputs.draws import draw_normals
 from grids.models.layers import Floats
-from kernels.case import Case
 from kernels.compiled import compiled, fetch
-from kernels.convergence import count_epochs
+from kernels.configuration.case import Case
+from kernels.configuration.convergence import count_epochs
+from kernels.names.terms import list_terms
 from kernels.namespace import xp
-from kernels.oracle import Answer, evaluate, settle_choices
-from kernels.terms import list_terms
-from kernels.uncertainty import Errors, add_dimension, add_draws, find_errors
+from kernels.oracle.answer import Answer, evaluate, settle_choices
+from kernels.oracle.uncertainty import Errors, add_dimension, add_draws, find_errors
 
 PARTS = (*list_terms("compute"), *list_terms("communication"))
 # Draws of the model's own errors: compute, gradients and all other exchanges.

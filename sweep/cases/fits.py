@@ -11,8 +11,8 @@ from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
 from grids.inputs.divisors import divisors
 from grids.models.layers import Floats
-from kernels.fit import find_fit, find_limits
-from kernels.flags import FORBIDS
+from kernels.blocks.fit import find_fit, find_limits
+from kernels.names.flags import FORBIDS
 from sweep.answers.reasons import count_reasons
 
 Cell = Mapping[str, float]

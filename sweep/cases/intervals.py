@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from kernels.oracle import Answer
-from kernels.percentiles import PERCENTILES
-from kernels.uncertainty import percentiles
+from kernels.names.percentiles import PERCENTILES
+from kernels.oracle.answer import Answer
+from kernels.oracle.uncertainty import percentiles
 from sweep.answers.numbers import number
 
 

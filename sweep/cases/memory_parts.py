@@ -9,10 +9,10 @@ import numpy as np
 from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
 from grids.models.layers import Floats
-from kernels.case import Case
-from kernels.formulas import find_unit
-from kernels.group import GroupWork
-from kernels.touched import Touched
+from kernels.configuration.case import Case
+from kernels.oracle.formulas import find_unit
+from kernels.work.group import GroupWork
+from kernels.work.touched import Touched
 from sweep.answers.numbers import number
 
 

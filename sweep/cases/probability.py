@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from grids.grid import Grid
-from kernels.case import Case
+from kernels.blocks.outputs import compute_outputs
 from kernels.compiled import compiled
-from kernels.convergence import spread_ratio
+from kernels.configuration.case import Case
+from kernels.configuration.convergence import spread_ratio
+from kernels.names.statistics import Objective
 from kernels.namespace import xp
-from kernels.outputs import compute_outputs
-from kernels.statistics import Objective
-from kernels.uncertainty import draw_times
+from kernels.oracle.uncertainty import draw_times
 from sweep.answers.numbers import finite, name_percentiles, number
 from sweep.answers.objectives import Aim
 from sweep.cases.row_cases import build_row_case

@@ -8,8 +8,8 @@ import numpy as np
 
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
-from kernels.case import Case
-from kernels.oracle import Answer, answer_case, settle_choices
+from kernels.configuration.case import Case
+from kernels.oracle.answer import Answer, answer_case, settle_choices
 from sweep.answers.numbers import number
 from sweep.cells.selection import locate_row
 from sweep.cells.source import CHOSEN

@@ -7,9 +7,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from grids.grid import LABELS
+from kernels.blocks.summary import Line, tabulate_line
 from kernels.compiled import compiled
-from kernels.statistics import STATISTICS, Objective
-from kernels.summary import Line, tabulate_line
+from kernels.names.statistics import STATISTICS, Objective
 from sweep.cells.lines import Lines
 from sweep.cube.derived import Paradl
 from sweep.cube.statistics import type_statistics

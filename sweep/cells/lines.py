@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.flags import Limit
+from kernels.names.flags import Limit
 from sweep.cube.variables import Arrays
 
 # Arrays of one length, a row for each position along them.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError
-from kernels.flags import FORBIDS
+from kernels.names.flags import FORBIDS
 from sweep.cells.files import check_files, list_finished
 from sweep.cells.selection import Positions, Selection, locate_values
 from sweep.cube.coordinates import list_coordinates

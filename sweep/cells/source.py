@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from grids.grid import Grid
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.flags import Limit
-from kernels.statistics import BEST, SUMMARISED, Objective
+from kernels.names.flags import Limit
+from kernels.names.statistics import BEST, SUMMARISED, Objective
 from sweep.cells.files import check_files
 from sweep.cells.lines import Lines
 from sweep.cells.selection import Selection, locate_values, select

@@ -27,7 +27,7 @@ from sweep.cube.store import Cube
 if TYPE_CHECKING:
     import xarray as xr
 
-    from kernels.case import Case
+    from kernels.configuration.case import Case
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import zarr
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, format_text
-from kernels.statistics import BEST, COUNTS, STATISTICS
+from kernels.names.statistics import BEST, COUNTS, STATISTICS
 from sweep.cells.files import check_files
 from sweep.cells.lines import Lines
 from sweep.cells.selection import Positions, Selection, locate_values

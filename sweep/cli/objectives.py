@@ -7,7 +7,7 @@ import typer
 from grids.reading.errors import InputError
 
 if TYPE_CHECKING:
-    from kernels.statistics import Objective
+    from kernels.names.statistics import Objective
     from sweep.answers.objectives import Goal, Price
 
 # As answers call what the command line spells with dashes.

@@ -19,7 +19,7 @@ from sweep.cli.spaces import All, SpaceOptions, Subject
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from kernels.statistics import Objective
+    from kernels.names.statistics import Objective
 
 
 @spread_options

@@ -22,9 +22,9 @@ from grids.grid import Grid
 from grids.outputs import MAIN_OUTPUTS
 from grids.reading.errors import InputError
 from kernels import batches
-from kernels.flags import FORBIDS
-from kernels.stored import name_elasticity
-from kernels.terms import list_terms
+from kernels.names.flags import FORBIDS
+from kernels.names.stored import name_elasticity
+from kernels.names.terms import list_terms
 from sweep.cube.dimensions import expect_flags
 from sweep.cube.laws import expect_laws
 from sweep.cube.variables import DERIVED, name_limits
@@ -128,7 +128,7 @@ class Paradl:
     def iterations(self) -> xr.DataArray:
         """I: iterations an epoch."""
         samples, rounding = self._look_up_samples(), self.grid.spec.iterations
-        # At least one, as in `kernels.run`: a step takes a whole batch.
+        # At least one, as in `kernels.configuration.run`: a step takes a whole batch.
         count = batches.iterations(samples, self.global_batch, rounding).clip(min=1)
         return name_array(count, "iterations")
 

@@ -1,6 +1,6 @@
 """The layout of a store: its arrays, their dimensions, and the part of each that a block fills."""
 
-from kernels.statistics import STATISTICS
+from kernels.names.statistics import STATISTICS
 from sweep.cube.plan import Plan, Region, grow_box
 
 # The time on one PE, which speedup is counted from, varies along all dimensions but these.

@@ -1,12 +1,12 @@
 """The statistics that a store's summary keeps of each line of PE counts, one table.
 
 Readers find them by the names beside them (`summary/statistic`) and pass over names that they do
-not know. So a new statistic breaks no store: its name among `kernels.statistics`, what computes it
-in `kernels.summary`, a row here. VERSION tells what the names mean: it moves only where one comes
-to mean something else.
+not know. So a new statistic breaks no store: its name among `kernels.names.statistics`, what
+computes it in `kernels.blocks.summary`, a row here. VERSION
+tells what the names mean: it moves only where one comes to mean something else.
 
 An objective is what a line's best PE count is chosen by: `epoch_time`, or `train_time` where a law
-of epochs is known (`kernels.statistics.BEST` names the statistics of each); the others belong to
+of epochs is known (`kernels.names.statistics` lists them); the others belong to
 none: they count what is feasible.
 """
 
@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.flags import Limit
-from kernels.statistics import BEST, COUNTS, STATISTICS
+from kernels.names.flags import Limit
+from kernels.names.statistics import BEST, COUNTS, STATISTICS
 from sweep.cube.variables import SUMS, Arrays
 
 VERSION = 1
@@ -41,7 +41,7 @@ class Statistic:
 
 Table = Mapping[str, Statistic]
 
-# What is kept of the best PE count: the fields of `kernels.summary.Best`, and what they are for.
+# What is kept of the best PE count: the fields of `kernels.blocks.summary.Best`.
 OF_BEST = {
     "pe": Statistic("int64", 0, "PE count with the least {}; 0: nothing is feasible"),
     "time": Statistic("float32", np.nan, "least {}"),

@@ -1,7 +1,7 @@
 """The cube's output variables, one table: name, meaning, units, type and fill value.
 
-To add one: a row here, and its name and what it is of an answer in `kernels.stored`. Types, fill
-values and CF attributes follow from the row.
+To add one: a row here, and its name and what it is of an answer in `kernels.names.stored`. Types,
+fill values and CF attributes follow from the row.
 """
 
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.outputs import ELASTICITIES, INTERVALS
-from kernels.flags import Limit
-from kernels.terms import TERMS
+from kernels.names.flags import Limit
+from kernels.names.terms import TERMS
 
 Attributes = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
-# Computed in double precision and rounded once (`kernels.outputs`), relative 2**-24: 6e-8.
+# Computed in double precision and rounded once (`kernels.blocks.outputs`), relative 2**-24: 6e-8.
 SINGLE: np.dtype[np.generic] = np.dtype("float32")
-# A bit for each of the nine limits (`kernels.flags`).
+# A bit for each of the nine limits (`kernels.names.flags`).
 FLAGS: np.dtype[np.generic] = np.dtype("uint16")
 
 

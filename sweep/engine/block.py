@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.models.layers import Floats
-from kernels.statistics import STATISTICS
+from kernels.names.statistics import STATISTICS
 from sweep.cube.layout import NOT_SERIAL, SERIAL, SUMMARY
 from sweep.cube.object_store import translate_write_errors
 from sweep.cube.plan import Plan, Region

@@ -32,7 +32,7 @@ class Spare:
             # Under the lock only what is quick: arrays are made outside of it.
             if self._free:
                 return self._free.pop()
-        # JAX's own arrays: `kernels.fill` has them donated, writes in place and gives them back,
+        # JAX's own arrays: `kernels.blocks.fill` writes in them, donated, and gives them back,
         # which it cannot with numpy's. Zeros, as jnp.empty writes them, too (JAX 0.10.2).
         return {name: jnp.zeros((places, *shape), VARIABLES[name].dtype) for name in names}
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
 from grids.models.layers import Floats
-from kernels.fill import Buffers, fill_buffers
-from kernels.outputs import compute_outputs
+from kernels.blocks.fill import Buffers, fill_buffers
+from kernels.blocks.outputs import compute_outputs
 from sweep.cube.statistics import EFFICIENCY
 from sweep.cube.variables import Arrays
 

@@ -13,8 +13,8 @@ from grids.inputs.divisors import divisors
 from grids.inputs.groups import SIZES
 from grids.inputs.segments import list_segments
 from grids.outputs import list_sloped
-from kernels.statistics import STATISTICS
-from kernels.tiles import TILE_CELLS
+from kernels.blocks.tiles import TILE_CELLS
+from kernels.names.statistics import STATISTICS
 from sweep.cube.plan import Plan
 
 FLOAT = 8  # bytes

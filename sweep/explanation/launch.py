@@ -14,12 +14,12 @@ from grids.entries.systems import System
 from grids.grid import Grid
 from grids.inputs.groups import Groups
 from kernels.arrays import Cells
-from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.exchanges import ring_replicas
+from kernels.configuration.case import Case
+from kernels.machine.network import link
+from kernels.machine.rings import Ring, find_path
 from kernels.namespace import xp
-from kernels.network import link
-from kernels.rings import Ring, find_path
+from kernels.oracle.exchanges import ring_replicas
 
 Row = dict[str, Any]
 

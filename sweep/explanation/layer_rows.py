@@ -10,10 +10,10 @@ from grids.inputs.groups import Groups
 from grids.models.layers import LayerTable
 from kernels.arrays import PerLayer
 from kernels.compiled import compiled
-from kernels.division import Division
-from kernels.formulas import hold_layers, time_part
-from kernels.group import Placement, mark_exchanged, share
-from kernels.rows import layer_halo
+from kernels.oracle.formulas import hold_layers, time_part
+from kernels.work.division import Division
+from kernels.work.group import Placement, mark_exchanged, share
+from kernels.work.rows import layer_halo
 
 Row = dict[str, Any]
 Integers = NDArray[np.int64]

@@ -12,9 +12,9 @@ from grids.entries.precision import OPTIMIZER_BYTES, PRECISIONS
 from grids.grid import Grid
 from grids.inputs.groups import Groups
 from grids.models.layers import Floats
-from kernels.case import Case
 from kernels.compiled import fetch
-from kernels.work import hold, hold_layers
+from kernels.configuration.case import Case
+from kernels.oracle.reduction import hold, hold_layers
 from sweep.answers.numbers import number
 
 Row = dict[str, Any]

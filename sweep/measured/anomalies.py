@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from grids.reading.units import format_quantity
-from kernels.software import LARGE_MESSAGE
-from kernels.terms import TERMS, Part
+from kernels.machine.software import LARGE_MESSAGE
+from kernels.names.terms import TERMS, Part
 from sweep.cells.configuration import ONLY
 from sweep.measured.deviations import Deviation, compare_part, find_deviation
 from sweep.measured.predicted_runs import PredictedRun

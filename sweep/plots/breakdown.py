@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from grids.entries.strategies import parse_strategy
 from grids.grid import LABELS
 from grids.models.layers import Floats
-from kernels.oracle import answer_case
-from kernels.terms import list_terms
+from kernels.names.terms import list_terms
+from kernels.oracle.answer import answer_case
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived import Paradl

@@ -13,8 +13,8 @@ from matplotlib.ticker import EngFormatter
 
 from grids.grid import LABELS, Grid
 from grids.reading.units import format_quantity
-from kernels.flags import FORBIDS, Limit
-from kernels.oracle import settle_choices
+from kernels.names.flags import FORBIDS, Limit
+from kernels.oracle.answer import settle_choices
 from sweep.answers.numbers import number
 from sweep.cases.memory_parts import list_memory_parts
 from sweep.cells.selection import Selection, locate_row

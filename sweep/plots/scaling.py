@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.oracle import settle_choices
+from kernels.oracle.answer import settle_choices
 from sweep.answers.numbers import SHARES
 from sweep.cases.draws import draw_times
 from sweep.cells.selection import Selection

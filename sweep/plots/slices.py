@@ -11,8 +11,8 @@ from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
-from kernels.case import Case
-from kernels.flags import FORBIDS, STOPS, Limit
+from kernels.configuration.case import Case
+from kernels.names.flags import FORBIDS, STOPS, Limit
 from sweep.cells.selection import SHOWN, Selection, locate_row, write_value
 from sweep.cells.source import Source, read_cells
 from sweep.cube.derived import Paradl

@@ -11,8 +11,8 @@ import numpy as np
 
 from grids.grid import Index
 from grids.models.layers import Floats
-from kernels.flags import FORBIDS
-from kernels.terms import list_terms
+from kernels.names.flags import FORBIDS
+from kernels.names.terms import list_terms
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import find_range, name_percentiles, name_range
 from sweep.answers.system_settings import add_software

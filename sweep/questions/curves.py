@@ -11,8 +11,8 @@ from grids.grid import Index
 from grids.inputs.draws import DRAWS
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
-from kernels.case import Case
-from kernels.flags import FORBIDS
+from kernels.configuration.case import Case
+from kernels.names.flags import FORBIDS
 from sweep.answers.objectives import Aim
 from sweep.cases.case_numbers import UPGRADABLE, read_value
 from sweep.cases.draws import draw_both_times, draw_epochs

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from grids.grid import Grid
-from kernels.case import Case
-from kernels.collectives import Algorithm
-from kernels.exchanges import count_sent
-from kernels.group import GroupWork
-from kernels.iteration import count_steps
-from kernels.terms import TERMS
+from kernels.configuration.case import Case
+from kernels.names.terms import TERMS
+from kernels.options import Algorithm
+from kernels.oracle.exchanges import count_sent
+from kernels.oracle.iteration import count_steps
+from kernels.work.group import GroupWork
 from sweep.answers.numbers import finite, number
 from sweep.cases.fits import find_smallest_group
 from sweep.cells.configuration import ONLY, Configuration

@@ -1,6 +1,6 @@
 """Grad: exact derivatives of an epoch's time in continuous parameters, for many cells at once.
 
-Those of a sweep's elasticities, in double precision (`kernels.output_slopes`). At a kink (another
+Those of a sweep's elasticities, in double precision (`kernels.derivatives`). At a kink (another
 algorithm, a message that is just hidden) it is the derivative of the side that was chosen.
 """
 
@@ -15,9 +15,9 @@ from grids.entries.parameters import CONTINUOUS
 from grids.grid import LABELS, Grid, Index
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.compiled import fetch
-from kernels.output_slopes import differentiate_epoch
-from kernels.places import read_parameter
-from kernels.stored import name_elasticity
+from kernels.configuration.places import read_parameter
+from kernels.derivatives.output_slopes import differentiate_epoch
+from kernels.names.stored import name_elasticity
 from sweep.cells.design_space import make_product
 from sweep.cube.coordinates import describe_coordinate, list_coordinates
 from sweep.engine.compile_cache import keep_programs

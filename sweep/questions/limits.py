@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from kernels.statistics import BEST
+from kernels.names.statistics import BEST
 from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
 from sweep.answers.system_settings import add_columns

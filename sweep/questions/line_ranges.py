@@ -9,11 +9,11 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
 from grids.models.layers import Floats
-from kernels.case import Case
-from kernels.flags import FORBIDS
-from kernels.oracle import settle_choices
-from kernels.outputs import compute_outputs
-from kernels.statistics import BEST, Objective
+from kernels.blocks.outputs import compute_outputs
+from kernels.configuration.case import Case
+from kernels.names.flags import FORBIDS
+from kernels.names.statistics import BEST, Objective
+from kernels.oracle.answer import settle_choices
 from sweep.answers.numbers import finite, name_percentiles, number, pick_range
 from sweep.cases.draws import draw_epochs, draw_times
 from sweep.cases.row_cases import answer_expected, build_row_case

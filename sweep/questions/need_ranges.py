@@ -7,7 +7,7 @@ import numpy as np
 
 from grids.entries.strategies import Strategy
 from grids.models.layers import Floats
-from kernels.case import Case
+from kernels.configuration.case import Case
 from sweep.answers.numbers import name_percentiles, name_range, pick_range
 from sweep.cases.draws import draw_times
 

@@ -15,10 +15,10 @@ from grids.grid import Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, suggest_name
 from grids.reading.units import format_quantity
-from kernels.case import Case
-from kernels.flags import Limit
-from kernels.oracle import Answer
-from kernels.terms import list_terms
+from kernels.configuration.case import Case
+from kernels.names.flags import Limit
+from kernels.names.terms import list_terms
+from kernels.oracle.answer import Answer
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.reasons import list_reasons

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.statistics import Objective
+from kernels.names.statistics import Objective
 from sweep.answers.objectives import HOUR, check_price, look_up_price
 from sweep.answers.system_settings import add_software
 from sweep.cells.parts import Part, expect_variables, list_axes, read_parts

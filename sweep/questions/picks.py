@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from grids.entries.parameters import GIVEN
 from grids.grid import LABELS, Grid
-from kernels.flags import FORBIDS, Limit
-from kernels.statistics import BEST, COUNT, Objective
+from kernels.names.flags import FORBIDS, Limit
+from kernels.names.statistics import BEST, COUNT, Objective
 from sweep.answers.objectives import Aim
 from sweep.answers.reasons import rank_limits, rank_reasons
 from sweep.cells.lines import Columns, split_groups

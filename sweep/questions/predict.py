@@ -7,10 +7,10 @@ from grids.convergence.catalogue import explain_missing, find_convergence
 from grids.grid import LABELS, Grid
 from grids.inputs.case import Workload
 from grids.models.profiles import describe_profile
-from kernels.case import Case
-from kernels.flags import FORBIDS
-from kernels.oracle import Answer, answer_case, settle_choices
-from kernels.terms import TERMS
+from kernels.configuration.case import Case
+from kernels.names.flags import FORBIDS
+from kernels.names.terms import TERMS
+from kernels.oracle.answer import Answer, answer_case, settle_choices
 from sweep.answers.numbers import finite, number
 from sweep.cases.case_numbers import parameters
 from sweep.cases.fits import find_smallest_group

@@ -11,9 +11,9 @@ from grids.grid import Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten
 from grids.reading.units import parse_quantity
-from kernels.flags import FORBIDS
-from kernels.oracle import Answer, answer_case
-from kernels.outputs import compute_outputs
+from kernels.blocks.outputs import compute_outputs
+from kernels.names.flags import FORBIDS
+from kernels.oracle.answer import Answer, answer_case
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.objectives import Aim, Price, count_hours

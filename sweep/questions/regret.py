@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.flags import Limit
-from kernels.statistics import BEST, Objective
+from kernels.names.flags import Limit
+from kernels.names.statistics import BEST, Objective
 from sweep.answers.system_settings import add_software
 from sweep.cells.lines import Lines
 from sweep.cells.selection import Selection

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.reading.units import format_quantity
-from kernels.case import Case
-from kernels.draws import Uncertainty
-from kernels.software import Software
+from kernels.configuration.case import Case
+from kernels.machine.draws import Uncertainty
+from kernels.machine.software import Software
 from sweep.answers.numbers import number
 from sweep.cases.probability import draw_sample_times
 from sweep.cases.row_cases import build_row_case

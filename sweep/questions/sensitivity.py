@@ -17,14 +17,14 @@ from jax import Array
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid, Index
 from kernels.arrays import Cells
-from kernels.case import Case
 from kernels.compiled import compiled, fetch
-from kernels.division import Division
-from kernels.flags import FORBIDS
+from kernels.configuration.case import Case
+from kernels.configuration.places import scale_parameters
+from kernels.names.flags import FORBIDS
 from kernels.namespace import xp
-from kernels.oracle import answer_case
-from kernels.places import scale_parameters
-from kernels.points import Points, evaluate_points
+from kernels.oracle.answer import answer_case
+from kernels.oracle.points import Points, evaluate_points
+from kernels.work.division import Division
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.system_settings import add_software

@@ -78,7 +78,7 @@ def _ask_oracle(
 ) -> TimedGraph:
     """The graph of a model's layers, with their times for one batch on one device."""
     from grids.graphs.from_models import make_graph
-    from kernels.formulas import time_layers
+    from kernels.oracle.formulas import time_layers
     from sweep.cells.configuration import ONLY, Configuration
     from sweep.engine.compile_cache import keep_programs
 

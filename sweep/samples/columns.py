@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from kernels.labels import EPOCH, TARGETS
+from kernels.blocks.labels import EPOCH, TARGETS
 from sweep.cube.variables import VARIABLES
 from sweep.samples.features import FEATURES
 from sweep.samples.splits import AXES, SPLITS

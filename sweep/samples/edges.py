@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from grids.models.layers import Floats
 from grids.ranges import Range
 from grids.reading.errors import InputError
+from kernels.blocks.labels import EPOCH, label_points
 from kernels.compiled import fetch
-from kernels.flags import FORBIDS
-from kernels.labels import EPOCH, label_points
-from kernels.points import Points
+from kernels.names.flags import FORBIDS
+from kernels.oracle.points import Points
 from sweep.samples.draw import Draw, Integers
 from sweep.samples.space import Problem, Space
 

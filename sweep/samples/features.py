@@ -17,8 +17,8 @@ from grids.entries.systems import System
 from grids.grid import Grid
 from grids.models.layers import Floats, LayerTable
 from kernels.arrays import Cells
-from kernels.case import Case
-from kernels.places import ENDLESS, PLACES, read_parameters
+from kernels.configuration.case import Case
+from kernels.configuration.places import ENDLESS, PLACES, read_parameters
 from sweep.samples.draw import Draw
 from sweep.samples.layer_sums import LAYER_SUMS
 from sweep.samples.model_features import COUNTS, Feature

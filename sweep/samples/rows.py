@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.blocks.labels import ANSWERS, EPOCH, TARGETS, label_points
 from kernels.compiled import fetch
-from kernels.labels import ANSWERS, EPOCH, TARGETS, label_points
-from kernels.points import Points
+from kernels.oracle.points import Points
 from sweep.cube.variables import name_limits
 from sweep.samples.columns import name_label, name_slope
 from sweep.samples.draw import Draw, draw_slices

@@ -21,8 +21,8 @@ from grids.outputs import ELASTICITIES, INTERVALS, MAIN_OUTPUTS, TRAINING
 from grids.ranges import Law, Range
 from grids.reading.errors import InputError, shorten, suggest_name
 from grids.spec import Spec, read_spec, validate_spec
-from kernels.labels import EPOCH, TARGETS
-from kernels.places import PLACES
+from kernels.blocks.labels import EPOCH, TARGETS
+from kernels.configuration.places import PLACES
 from sweep.cube.store import open_cube
 
 Source = str | Path | Mapping[str, object]

@@ -16,7 +16,7 @@ from grids.grid import Grid
 from grids.models.layers import Floats
 from grids.ranges import Range
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.places import PLACES
+from kernels.configuration.places import PLACES
 from sweep.samples.features import FACTS, INPUTS, MODEL, OUTER_LINKS, SYSTEM
 from sweep.samples.space import Space
 

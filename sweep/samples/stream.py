@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten
+from kernels.blocks.labels import EPOCH, TARGETS, label_points
 from kernels.compiled import fetch, put_on_device
-from kernels.labels import EPOCH, TARGETS, label_points
-from kernels.places import ENDLESS
-from kernels.points import Points
+from kernels.configuration.places import ENDLESS
+from kernels.oracle.points import Points
 from sweep.engine.compile_cache import keep_programs
 from sweep.engine.resources import cores
 from sweep.samples.draw import Draw

@@ -10,8 +10,8 @@ from scipy.stats import qmc
 from grids.inputs.tables import build_table, join_tables
 from grids.models.layers import Floats
 from grids.ranges import Range
-from kernels.places import PLACES
-from kernels.points import Points
+from kernels.configuration.places import PLACES
+from kernels.oracle.points import Points
 from sweep.samples.space import Problem, Space
 
 # PEs that the rows of a problem share, where they have to (`Space.shares_machines`): to find the

@@ -4,7 +4,7 @@ from typing import Any
 
 from grids.entries.strategies import LIMIT, parse_strategy
 from grids.inputs.divisors import divisors
-from kernels.flags import FORBIDS
+from kernels.names.flags import FORBIDS
 from sweep.cube.variables import name_limits
 
 MOST_GROUPS = 12  # group sizes that a line lists

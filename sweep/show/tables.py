@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from kernels.terms import TERMS
+from kernels.names.terms import TERMS
 from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.columns import Column, format_cell, make_column
 from sweep.show.visible import escape_invisible

@@ -8,7 +8,7 @@ import numpy as np
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.labels import TARGETS
+from kernels.blocks.labels import TARGETS
 from sweep.samples.columns import name_label, name_slope, name_split
 from sweep.samples.features import GROUPS, OUTER_LINKS
 from sweep.samples.read import Samples

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
-from kernels.labels import TARGETS
+from kernels.blocks.labels import TARGETS
 from sweep.samples.features import FEATURES
 from sweep.surrogates.encoding import Encoding, Flags, Singles, read_values
 from sweep.surrogates.extra import expect_extra

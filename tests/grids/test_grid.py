@@ -14,9 +14,9 @@ from grids.grid import Grid, Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from grids.spec import Spec
+from kernels.names.terms import Terms
 from kernels.options import Options
-from kernels.oracle import Answer, answer_case
-from kernels.terms import Terms
+from kernels.oracle.answer import Answer, answer_case
 
 AUTHORS = Path(__file__).parents[1] / "data" / "paradl"
 

@@ -8,7 +8,7 @@ from grids.entries.parameters import CONTINUOUS, PARAMETERS
 from grids.outputs import ELASTICITIES, list_layered, list_sloped
 from grids.reading.errors import InputError
 from grids.spec import Spec, validate_spec
-from kernels.stored import ELASTIC
+from kernels.names.stored import ELASTIC
 
 AXES = {"model": "alexnet", "dataset": "imagenet", "system": "abci", "pe": 4, "batch": 8}
 

@@ -7,9 +7,9 @@ import numpy as np
 from grids.grid import Grid
 from grids.models.layers import Floats
 from grids.spec import Spec
-from kernels.case import Case
+from kernels.configuration.case import Case
 from kernels.namespace import use_numpy
-from kernels.oracle import Answer, answer_case
+from kernels.oracle.answer import Answer, answer_case
 
 Definition = dict[str, Any]
 STRATEGIES = (

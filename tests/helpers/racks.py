@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernels.network import Network
-from kernels.rings import Ring
+from kernels.machine.network import Network
+from kernels.machine.rings import Ring
 
 RACKS = Network(
     span=np.array([4.0, 16, 64]),

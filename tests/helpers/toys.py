@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from kernels.compute import PE
-from kernels.group import Bounds, Placement
-from kernels.layers import Layers, LayerTimes
-from kernels.network import Network
+from kernels.configuration.run import Run
+from kernels.machine.network import Network
 from kernels.parallelism.layout import find_parallelism
-from kernels.run import Run
+from kernels.work.compute import PE
+from kernels.work.group import Bounds, Placement
+from kernels.work.layers import Layers, LayerTimes
 
 LAYERS = Layers(
     x=np.array([32.0, 64, 128]),

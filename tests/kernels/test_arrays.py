@@ -6,9 +6,9 @@ import pytest
 from jaxtyping import TypeCheckError
 from toys import LAYERS
 
-from kernels.collectives import point_to_point
-from kernels.group import share
-from kernels.network import Link
+from kernels.machine.collectives import point_to_point
+from kernels.machine.network import Link
+from kernels.work.group import share
 
 
 @pytest.mark.parametrize("m", [3, 3.0, np.float64(3), np.array(3.0), jnp.array(3.0)])

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR
 
-from kernels.compute import (
+from kernels.options import Options
+from kernels.oracle.formulas import find_slowdown, time_layers
+from kernels.paper.layers import time_forward
+from kernels.work.compute import (
     count_fetched,
     roofline,
     wait_for_launches,
     without_launches,
 )
-from kernels.formulas import find_slowdown, time_layers
-from kernels.layers import Sequence
-from kernels.options import Options
-from kernels.paper.layers import time_forward
+from kernels.work.layers import Sequence
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
-from kernels.case import Case
-from kernels.division import Division
-from kernels.formulas import time_iteration
-from kernels.group import share
+from kernels.configuration.case import Case
+from kernels.machine.software import Software
+from kernels.names.terms import Terms, list_terms
 from kernels.options import Options
-from kernels.software import Software
-from kernels.terms import Terms, list_terms
-from kernels.work import reduce_part
+from kernels.oracle.formulas import time_iteration
+from kernels.oracle.reduction import reduce_part
+from kernels.work.division import Division
+from kernels.work.group import share
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
-from kernels.division import Division
-from kernels.group import mark_exchanged
 from kernels.options import Options
 from kernels.paper.work import TableWork, reduce_table
+from kernels.work.division import Division
+from kernels.work.group import mark_exchanged
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

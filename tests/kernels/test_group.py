@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
-from kernels.division import Division
-from kernels.group import held, merged, share, total
 from kernels.options import Options
+from kernels.oracle.reduction import reduce_part
 from kernels.paper.work import reduce_table
-from kernels.work import reduce_part
+from kernels.work.division import Division
+from kernels.work.group import held, merged, share, total
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from racks import RACKS, make_ring
 
-from kernels.collectives import Algorithm
-from kernels.library_collectives import gather_costs, reduce_costs, time_fastest, tree_costs
+from kernels.machine.library_collectives import gather_costs, reduce_costs, time_fastest, tree_costs
+from kernels.options import Algorithm
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
-from kernels.division import Division
-from kernels.flags import FORBIDS, MARKS, Limit
-from kernels.limits import early, limits
+from kernels.names.flags import FORBIDS, MARKS, Limit
+from kernels.oracle.limits import early, limits
 from kernels.paper.work import reduce_table
+from kernels.work.division import Division
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

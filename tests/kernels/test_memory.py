@@ -3,11 +3,11 @@
 import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
-from kernels.division import Division
-from kernels.group import find_fullest
 from kernels.options import Options
+from kernels.oracle.reduction import reduce_part
 from kernels.paper.work import reduce_table
-from kernels.work import reduce_part
+from kernels.work.division import Division
+from kernels.work.group import find_fullest
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import LAYERS, NETWORK, PROCESSOR, bounds, placement, run
 
-from kernels.case import Case
-from kernels.division import Division
-from kernels.flags import FORBIDS, Limit
-from kernels.formulas import reduce_layers
-from kernels.oracle import Answer, choose_answer, evaluate
-from kernels.terms import Terms
+from kernels.configuration.case import Case
+from kernels.names.flags import FORBIDS, Limit
+from kernels.names.terms import Terms
+from kernels.oracle.answer import Answer, choose_answer, evaluate
+from kernels.oracle.formulas import reduce_layers
+from kernels.work.division import Division
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR, placement
 
-from kernels.division import Division
-from kernels.layers import Layers
 from kernels.options import Options
 from kernels.parallelism.layout import find_parallelism
-from kernels.rows import row_share
+from kernels.work.division import Division
+from kernels.work.layers import Layers
+from kernels.work.rows import row_share
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

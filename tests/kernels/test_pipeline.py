@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
-from kernels.division import Division
 from kernels.options import Options
+from kernels.oracle.reduction import reduce_part
 from kernels.paper.work import reduce_table
-from kernels.stages import largest, passed_on, stage_sums
-from kernels.work import reduce_part
+from kernels.work.division import Division
+from kernels.work.stages import largest, passed_on, stage_sums
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

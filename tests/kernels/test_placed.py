@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
-from kernels.division import Division
-from kernels.group import Placed
 from kernels.options import Options
+from kernels.oracle.reduction import hold, reduce_part
 from kernels.parallelism.placed import find_peaks, sum_devices
-from kernels.work import hold, reduce_part
+from kernels.work.division import Division
+from kernels.work.group import Placed
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from toys import LAYERS, PROCESSOR, TIMES, placement
 
-from kernels.division import Division
-from kernels.group import Placement
-from kernels.layers import Layers
 from kernels.paper.work import reduce_table
-from kernels.rows import halo, layer_halo, split_point
+from kernels.work.division import Division
+from kernels.work.group import Placement
+from kernels.work.layers import Layers
+from kernels.work.rows import halo, layer_halo, split_point
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

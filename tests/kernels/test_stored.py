@@ -2,9 +2,9 @@
 
 from dataclasses import fields
 
-from kernels.oracle import Answer
-from kernels.stored import STORED
-from kernels.terms import TERMS
+from kernels.names.stored import STORED
+from kernels.names.terms import TERMS
+from kernels.oracle.answer import Answer
 
 
 def test_every_output_is_another_part_of_an_answer() -> None:

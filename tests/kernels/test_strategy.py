@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
-from kernels.case import Case
-from kernels.division import Division
-from kernels.formulas import time_iteration
+from kernels.configuration.case import Case
+from kernels.configuration.run import add_terms, extend_to_epoch
+from kernels.names.terms import TERMS, Terms, list_terms
 from kernels.options import Options
+from kernels.oracle.formulas import time_iteration
 from kernels.paper.work import reduce_table
-from kernels.run import add_terms, extend_to_epoch
-from kernels.terms import TERMS, Terms, list_terms
+from kernels.work.division import Division
 
 pytestmark = pytest.mark.usefixtures("in_numpy")
 

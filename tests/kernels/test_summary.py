@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from kernels.flags import FORBIDS, Limit
-from kernels.statistics import BEST, STATISTICS
-from kernels.summary import Line, extend_summary, summarise_nothing, tabulate, tabulate_line
+from kernels.blocks.summary import Line, extend_summary, summarise_nothing, tabulate, tabulate_line
+from kernels.names.flags import FORBIDS, Limit
+from kernels.names.statistics import BEST, STATISTICS
 
 TABULATE = jax.jit(tabulate_line)
 PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from toys import LAYERS, NETWORK, PROCESSOR, TIMES, bounds, placement, run
 
-from kernels import uncertainty
-from kernels.case import Case
 from kernels.compiled import compiled
-from kernels.division import Division
-from kernels.draws import Uncertainty
-from kernels.formulas import time_iteration
+from kernels.configuration.case import Case
+from kernels.machine.draws import Uncertainty
+from kernels.machine.software import Software
+from kernels.names.percentiles import PERCENTILES
 from kernels.options import Options
-from kernels.percentiles import PERCENTILES
-from kernels.software import Software
-from kernels.uncertainty import Spread, draw_times, percentiles, quantile
-from kernels.work import reduce_part
+from kernels.oracle import uncertainty
+from kernels.oracle.formulas import time_iteration
+from kernels.oracle.reduction import reduce_part
+from kernels.oracle.uncertainty import Spread, draw_times, percentiles, quantile
+from kernels.work.division import Division
 
 MACHINE = Options(oracle="machine")
 draw = compiled(numpy=True)(draw_times)

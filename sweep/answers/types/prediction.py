@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from kernels.terms import TERMS
+from kernels.names.terms import TERMS
 from sweep.answers.types.facts import Fact
 from sweep.answers.types.words import (
     OF_PARAMETER,

@@ -1,7 +1,7 @@
 """Units of the columns of tables: those of answers' fields, and of the records inside them."""
 
 from grids.entries.parameters import PARAMETERS
-from kernels.terms import TERMS
+from kernels.names.terms import TERMS
 from sweep.answers.types.schemas import ANSWERS
 
 # Of formulas' rows, of intervals, and of what `explain` evaluated formulas with.

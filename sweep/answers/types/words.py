@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from kernels.terms import TERMS
+from kernels.names.terms import TERMS
 from sweep.answers.types.facts import Fact, state_parameter, state_variable
 from sweep.cube.variables import name_limits
 

@@ -15,7 +15,7 @@ from grids.library import find
 from grids.models.layers import Floats
 from grids.names import list_names
 from grids.reading.errors import InputError, shorten
-from kernels.convergence import Law, count_epochs
+from kernels.configuration.convergence import Law, count_epochs
 
 
 def choose_convergence(

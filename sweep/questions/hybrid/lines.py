@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grids.convergence.entry import Convergence
 from grids.models.layers import Floats
-from kernels.flags import FORBIDS, Limit
+from kernels.names.flags import FORBIDS, Limit
 from sweep.questions.hybrid.contenders import Contender
 from sweep.questions.hybrid.draws import Draws
 from sweep.questions.hybrid.epochs import draw_epochs

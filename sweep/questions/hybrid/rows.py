@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from grids.convergence.entry import Convergence
-from kernels.flags import FORBIDS
+from kernels.names.flags import FORBIDS
 from sweep.answers.numbers import finite
 from sweep.cube.variables import name_limits
 from sweep.questions.hybrid.draws import find_percentiles

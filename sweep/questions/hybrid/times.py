@@ -12,13 +12,13 @@ from grids.grid import Grid
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
-from kernels.case import Case
+from kernels.blocks.fit import find_limits
 from kernels.compiled import compiled, fetch
-from kernels.fit import find_limits
-from kernels.formulas import time_iteration
+from kernels.configuration.case import Case
 from kernels.namespace import xp
-from kernels.oracle import settle_choices
-from kernels.uncertainty import draw_times
+from kernels.oracle.answer import settle_choices
+from kernels.oracle.formulas import time_iteration
+from kernels.oracle.uncertainty import draw_times
 from sweep.answers.numbers import number
 from sweep.engine.compile_cache import keep_programs
 

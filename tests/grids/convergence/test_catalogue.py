@@ -16,7 +16,7 @@ from grids.convergence.points import read_points
 from grids.library import find
 from grids.names import list_names
 from grids.reading.errors import InputError
-from kernels.convergence import count_epochs
+from kernels.configuration.convergence import count_epochs
 
 
 def test_the_shipped_rows_read():

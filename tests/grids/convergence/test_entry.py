@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from grids.convergence.entry import STATED_ERROR, Convergence
 from grids.inputs.draws import draw_normals
-from kernels.convergence import count_epochs, spread_epochs
+from kernels.configuration.convergence import count_epochs, spread_epochs
 
 STATED = {
     "name": "mine",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grids.convergence.law import PRIOR, fit_law
-from kernels.convergence import Law, count_epochs, spread_epochs
+from kernels.configuration.convergence import Law, count_epochs, spread_epochs
 
 BATCHES = np.array([2.0**n for n in range(6, 15)])
 

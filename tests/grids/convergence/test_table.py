@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from grids.convergence.entry import Convergence, Point
 from grids.convergence.table import interpolate_epochs
-from kernels.convergence import count_epochs
+from kernels.configuration.convergence import count_epochs
 
 STATED = Convergence(
     name="mine", model="toy", dataset="small", target="90 %", epochs_min=2.0, critical_batch=2000.0

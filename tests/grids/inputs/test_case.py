@@ -11,11 +11,11 @@ from grids.inputs.divisors import divisors
 from grids.inputs.values import Settings
 from grids.library import find
 from kernels.arrays import Cells
-from kernels.case import Case
-from kernels.flags import FORBIDS
-from kernels.layers import Layers
-from kernels.oracle import Answer, answer_case
-from kernels.terms import TERMS
+from kernels.configuration.case import Case
+from kernels.names.flags import FORBIDS
+from kernels.names.terms import TERMS
+from kernels.oracle.answer import Answer, answer_case
+from kernels.work.layers import Layers
 
 
 def workload(model="resnet50", dataset="imagenet-226", system="abci", measured=True) -> Workload:

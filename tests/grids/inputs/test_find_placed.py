@@ -15,8 +15,8 @@ from grids.placing.schedule import schedule_step
 from grids.placing.solve import search_plan
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
-from kernels.flags import Limit
-from kernels.oracle import answer_case
+from kernels.names.flags import Limit
+from kernels.oracle.answer import answer_case
 
 BRANCH = {"conv": {"filters": 256, "kernel": 3, "padding": "same"}}
 TWINS: dict[str, Any] = {

@@ -16,8 +16,8 @@ from grids.inputs.placement import place
 from grids.library import find
 from grids.models.architecture import Architecture
 from grids.models.layers import LayerTable
-from kernels.group import Bounds, Placement
 from kernels.options import Cuts
+from kernels.work.group import Bounds, Placement
 
 CUTS: tuple[Cuts, ...] = get_args(Cuts)
 

@@ -18,11 +18,11 @@ from grids.inputs.uncertainty import (
     ROOFLINE_SPREAD,
 )
 from grids.spec import validate_spec
-from kernels.case import Case
-from kernels.draws import Uncertainty
-from kernels.formulas import time_iteration
+from kernels.configuration.case import Case
+from kernels.machine.draws import Uncertainty
 from kernels.namespace import use_numpy
-from kernels.uncertainty import Spread, spread
+from kernels.oracle.formulas import time_iteration
+from kernels.oracle.uncertainty import Spread, spread
 
 KEYS = ("compute", "communication", "total")
 

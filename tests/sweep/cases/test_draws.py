@@ -8,7 +8,7 @@ import pytest
 from grids.entries.parameters import PARAMETERS
 from grids.inputs.draws import DRAWS, draw_normals
 from grids.inputs.uncertainty import NAMES, PRIOR_ERROR
-from kernels.oracle import answer_case
+from kernels.oracle.answer import answer_case
 from sweep.cases.draws import (
     OWN,
     PARTS,

@@ -6,7 +6,7 @@ import xarray as xr
 
 import sweep
 from grids.reading.errors import InputError
-from kernels.terms import TERMS
+from kernels.names.terms import TERMS
 
 SAMPLES = 1_280_000  # of imagenet-226
 ALEXNET = {"model": "alexnet", "dataset": "imagenet-226", "system": "abci"}

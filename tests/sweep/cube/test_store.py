@@ -11,7 +11,7 @@ from cubes import zarr_array
 import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from kernels.flags import Limit
+from kernels.names.flags import Limit
 from sweep.cube.create import consolidate_metadata, create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.root import remove_partial

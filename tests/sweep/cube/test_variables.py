@@ -1,7 +1,7 @@
 import pytest
 
 from grids.outputs import ELASTICITIES, INTERVALS, OUTPUTS
-from kernels.flags import Limit
+from kernels.names.flags import Limit
 from sweep.cube.variables import VARIABLES, name_limits
 
 

@@ -5,7 +5,7 @@ import pytest
 from cubes import SMALL, stored
 
 import sweep
-from kernels.fill import fill_buffers
+from kernels.blocks.fill import fill_buffers
 from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import Cube, plan_cube

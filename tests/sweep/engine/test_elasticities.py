@@ -12,8 +12,8 @@ from cubes import arrays
 
 import sweep
 from grids.grid import Grid
-from kernels.oracle import answer_case
-from kernels.stored import ELASTIC, name_elasticity
+from kernels.names.stored import ELASTIC, name_elasticity
+from kernels.oracle.answer import answer_case
 from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import count_cell_bytes

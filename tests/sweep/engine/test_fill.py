@@ -6,11 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-import kernels.fill
+import kernels.blocks.fill
 from grids.grid import Grid
-from kernels.fill import fill_buffers
-from kernels.summary import Line, tabulate_line
-from kernels.tiles import TILE_CELLS, Tiles, tiles
+from kernels.blocks.fill import fill_buffers
+from kernels.blocks.summary import Line, tabulate_line
+from kernels.blocks.tiles import TILE_CELLS, Tiles, tiles
 from sweep.cube.statistics import EFFICIENCY
 from sweep.engine.buffer_pool import Spare
 from sweep.engine.evaluate import evaluate, fill
@@ -61,7 +61,7 @@ def asked(request) -> Iterator[list[int]]:
         return tiles(shape, min(cells, request.param))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels.fill, "tiles", cut)
+        patch.setattr(kernels.blocks.fill, "tiles", cut)
         fill_buffers.clear()
         yield seen
 

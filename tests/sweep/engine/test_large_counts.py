@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import sweep
-from kernels.flags import Limit
-from kernels.summary import Line, tabulate_line
+from kernels.blocks.summary import Line, tabulate_line
+from kernels.names.flags import Limit
 from sweep.cube.statistics import type_statistics
 
 ROWS = 2**23 + 10

@@ -11,9 +11,9 @@ from cubes import arrays, stored, unmark
 import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from kernels.flags import FORBIDS, Limit
-from kernels.oracle import Answer, answer_case
-from kernels.outputs import read_output
+from kernels.blocks.outputs import read_output
+from kernels.names.flags import FORBIDS, Limit
+from kernels.oracle.answer import Answer, answer_case
 from sweep.cube.create import create_cube
 from sweep.cube.plan import make_plan
 from sweep.cube.store import open_cube

@@ -7,7 +7,7 @@ import pytest
 
 import sweep
 from grids.reading.errors import InputError
-from kernels.terms import TERMS
+from kernels.names.terms import TERMS
 from sweep.errors import NothingFeasibleError
 from sweep.plots.breakdown import (
     LOOKS,

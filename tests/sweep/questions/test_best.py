@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import sweep
-from kernels.flags import FORBIDS
+from kernels.names.flags import FORBIDS
 from sweep.cells import source
 from sweep.cube.store import open_cube
 from sweep.plots.breakdown import describe_breakdown

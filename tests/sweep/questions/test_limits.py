@@ -4,7 +4,7 @@ import xarray as xr
 
 import sweep
 from grids.reading.errors import InputError
-from kernels.flags import FORBIDS, Limit
+from kernels.names.flags import FORBIDS, Limit
 from sweep.cube.variables import name_limits
 
 

@@ -8,8 +8,8 @@ import pytest
 import sweep
 from grids.entries.strategies import Strategy
 from grids.inputs.draws import DRAWS
-from kernels.flags import FORBIDS
-from kernels.oracle import answer_case
+from kernels.names.flags import FORBIDS
+from kernels.oracle.answer import answer_case
 from sweep.cases.draws import draw_times
 from sweep.cells.design_space import Options, make_grid
 from sweep.questions.limits import FEW, list_limits

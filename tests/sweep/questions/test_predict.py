@@ -7,7 +7,7 @@ import pytest
 
 import sweep
 from grids.reading.errors import InputError
-from kernels.terms import list_terms
+from kernels.names.terms import list_terms
 
 KEYS = {
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments", "batch"),

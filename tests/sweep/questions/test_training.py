@@ -13,8 +13,8 @@ import sweep
 from grids.grid import Grid
 from grids.reading.errors import InputError
 from grids.spec import validate_spec
-from kernels.flags import FORBIDS, Limit
-from kernels.percentiles import PERCENTILES
+from kernels.names.flags import FORBIDS, Limit
+from kernels.names.percentiles import PERCENTILES
 
 LAW: dict[str, Any] = {
     "name": "mine",

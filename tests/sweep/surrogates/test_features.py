@@ -7,8 +7,8 @@ import pytest
 
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
-from kernels.labels import ANSWERS
-from kernels.terms import TERMS
+from kernels.blocks.labels import ANSWERS
+from kernels.names.terms import TERMS
 from sweep.samples.columns import list_columns
 from sweep.samples.features import FEATURES, MODEL
 from sweep.samples.layer_sums import LAYER_SUMS

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from kernels.labels import TARGETS
+from kernels.blocks.labels import TARGETS
 from sweep.surrogates import neighbours
 from sweep.surrogates.neighbours import Neighbours
 from sweep.surrogates.rows import EPOCH, Rows

@@ -1,0 +1,1 @@
+"""Blocks: what the engine fills tile by tile, with the fit and the summary of each."""

@@ -1,0 +1,196 @@
+"""Fill: a case's outputs, tile after tile, into memory that is there, and their summary.
+
+The arrays of a block are given up to the program and returned by it: fresh pages from the system
+cost several times what the answers do.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from kernels.arrays import LIMITS, AnyArray, Cells
+from kernels.blocks.fit import find_limits
+from kernels.blocks.outputs import select_outputs
+from kernels.blocks.summary import (
+    REPEATED,
+    Line,
+    Summary,
+    extend_summary,
+    summarise_nothing,
+    tabulate,
+)
+from kernels.blocks.tiles import TILE_CELLS, Starts, Tiles, tiles
+from kernels.compiled import compiled
+from kernels.configuration.case import Case
+from kernels.names.statistics import SUMMARISED
+from kernels.namespace import repeat
+from kernels.oracle.answer import Invariants, find_invariants
+
+Buffers = dict[str, Array]
+Outputs = dict[str, AnyArray]
+Filled = tuple[Buffers, Summary]
+
+# Invariants are found ahead of the tiles where they have at most one in so many of the cells.
+# Measured (`python -m benchmarks gains`, 2 cores, 2026-11): over three axes 1.17 to 1.31 times the
+# rate of finding them in each tile, over two, where there is less to spare, 0.86 to 1.10.
+FEW = 4
+
+
+@compiled("shape", donated=("buffers",))
+def fill_buffers(
+    buffers: Buffers,
+    place: Cells,
+    case: Case,
+    enough: Cells,
+    *,
+    shape: tuple[int, ...],
+) -> tuple[Buffers, Array]:
+    """The buffers [places, cells] with a case's outputs at `place`, and the table of its summary.
+
+    enough [1, cells but for PEs]: PE seconds in which an epoch is still efficient. shape: of the
+    cells. The table is [statistic, cells but for PEs].
+    """
+    block = Block(
+        case=case,
+        invariants=_find_few_invariants(case, math.prod(shape)),
+        enough=jnp.asarray(enough, jnp.float32),
+        place=place,
+        # The summary reads its own also where no cells are stored (`--reduce-only`).
+        names=tuple(dict.fromkeys((*buffers, *list_summarised(case)))),
+        cut=tiles(shape, TILE_CELLS // _count_choices(case)),
+    )
+    columns = math.prod(block.cut.counts[1:])
+    into, summary = repeat(columns, block.fill_column, (buffers, block.summarise_nothing(shape)))
+    return into, tabulate(summary)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block's cells inside the compiled program, and how they are cut into tiles.
+
+    enough: PE seconds in which an epoch is still efficient. names: the outputs that are read.
+    """
+
+    case: Case
+    invariants: Invariants | None
+    enough: Array
+    place: Cells
+    names: tuple[str, ...]
+    cut: Tiles
+
+    def fill_column(self, number: Cells, so_far: Filled) -> Filled:
+        """All tiles along the PE counts, for a tile of the other dimensions."""
+        # PE counts innermost: a summary is extended by larger ones alone.
+        along = tuple(jnp.unravel_index(jnp.asarray(number), self.cut.counts[1:]))
+
+        def fill(row: Cells, so_far: Filled) -> Filled:
+            return self.fill_tile((row, *along), so_far)
+
+        at_first = so_far[0], self.summarise_nothing(self.cut.size)
+        into, summary = repeat(self.cut.counts[0], fill, at_first)
+        return into, _put_summary(so_far[1], summary, self.cut.starts((0, *along))[1:])
+
+    def fill_tile(self, number: Starts, so_far: Filled) -> Filled:
+        """One tile: evaluated, written, and added to the summary."""
+        cut, starts = self.cut, self.cut.starts(number)
+        case, invariants = cut.cut((self.case, self.invariants), starts)
+        outputs = select_outputs(case, self.names, invariants)
+        into = _write(so_far[0], outputs, (self.place, *starts), cut.size)
+        outputs = _read_back(into, outputs, (self.place, *starts), cut.size)
+        line = Line(
+            p=cut.cut(self.p, starts),
+            enough=cut.cut(self.enough, starts),
+            **{name: outputs[name] for name in list_summarised(self.case)},
+            epochs_alone=self._count_alone(case),
+        )
+        if cut.overlap:
+            # The last tile begins early, so as to be a whole one: its first rows count elsewhere.
+            is_repeated = line.row < number[0] * cut.size[0] - starts[0]
+            line = replace(line, limit=jnp.where(is_repeated, LIMITS(REPEATED), line.limit))
+        return into, extend_summary(so_far[1], line)
+
+    def summarise_nothing(self, shape: tuple[int, ...]) -> Summary:
+        """The summary of no PE counts, for cells of this shape."""
+        of_limits = tuple(map(min, shape[1:], self.limits))
+        return summarise_nothing(shape[1:], of_limits, trains=self.case.training is not None)
+
+    def _count_alone(self, case: Case) -> Array | None:
+        """Epochs on one PE, of the cells' rank: without the dimensions of choices."""
+        if case.training is None:
+            return None
+        epochs = jnp.asarray(case.training.count_epochs(case.run.batch_alone))
+        return epochs.reshape(epochs.shape[epochs.ndim - len(self.cut.shape) :])
+
+    @cached_property
+    def limits(self) -> tuple[int, ...]:
+        """The shape, across the PE counts, of what flags tell apart."""
+        shape = jax.eval_shape(_find_limits, self.case, self.invariants).shape
+        return tuple(shape[1:])
+
+    @property
+    def p(self) -> Array:
+        """PE counts, of the cells' rank: without the dimension of choices."""
+        return jnp.asarray(self.case.run.p).reshape(-1, *[1] * (len(self.cut.shape) - 1))
+
+
+def _find_limits(case: Case, invariants: Invariants | None) -> AnyArray:
+    """The flags as they are stored. Times choose, and otherwise need not be traced for them."""
+    if case.choices:
+        return select_outputs(case, ("limit",), invariants)["limit"]
+    return find_limits(case)
+
+
+def list_summarised(case: Case) -> tuple[str, ...]:
+    """The outputs that a summary reads."""
+    return SUMMARISED if case.training is None else (*SUMMARISED, "epochs")
+
+
+def _count_choices(case: Case) -> int:
+    """Choices that each cell is answered for: a tile of many of them has fewer cells."""
+    shape = jnp.broadcast_shapes(jnp.shape(case.run.p2), jnp.shape(case.run.segments))
+    return math.prod(shape[: len(case.choices)])
+
+
+def _find_few_invariants(case: Case, cells: int) -> Invariants | None:
+    """What is the same for many cells, where it is little beside them; else each tile finds it."""
+    invariants = find_invariants(case)
+    largest = max(each.size for each in jax.tree.leaves(invariants))
+    return invariants if largest * FEW <= cells else None
+
+
+def _write(buffers: Buffers, outputs: Outputs, starts: Starts, size: tuple[int, ...]) -> Buffers:
+    """The buffers with a tile's outputs in their place."""
+    return {
+        name: jax.lax.dynamic_update_slice(
+            buffer, jnp.broadcast_to(outputs[name], (1, *size)), starts
+        )
+        for name, buffer in buffers.items()
+    }
+
+
+def _read_back(
+    buffers: Buffers, outputs: Outputs, starts: Starts, size: tuple[int, ...]
+) -> Outputs:
+    """The same outputs, those that fill the tile from where they are now.
+
+    Else the compiler would compute them again for the summary.
+    """
+    whole = (name for name in buffers if outputs[name].shape == size)
+    return outputs | {
+        name: jax.lax.dynamic_slice(buffers[name], starts, (1, *size))[0] for name in whole
+    }
+
+
+def _put_summary(all_of_them: Summary, summary: Summary, starts: Starts) -> Summary:
+    """Summaries with a tile's in its place; the counts have limits in front."""
+
+    def put(whole: Array, part: Array) -> Array:
+        first = (0,) * (whole.ndim - len(starts)) + tuple(starts)
+        return jax.lax.dynamic_update_slice(whole, part.astype(whole.dtype), first)
+
+    placed: Summary = jax.tree.map(put, all_of_them, summary)
+    return placed

@@ -1,0 +1,81 @@
+"""Outputs: what a cube stores of an answer, by name.
+
+Computed in double precision and kept in single: rounded once, an answer is the same however a cube
+is cut into blocks, and whatever order of operations the compiler then finds best.
+"""
+
+from dataclasses import replace
+from operator import attrgetter
+
+from kernels.arrays import LIMITS, AnyArray, Cells
+from kernels.compiled import compiled
+from kernels.configuration.case import Case
+from kernels.derivatives.output_slopes import find_output_slopes
+from kernels.names.stored import STORED, split_elasticity
+from kernels.namespace import xp
+from kernels.oracle.answer import Answer, Invariants, evaluate
+from kernels.oracle.uncertainty import quantile
+
+
+def compute_outputs(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+    """What a block stores, and no more: the compiler drops what is not asked for."""
+    # Numpy has no derivatives.
+    compute = _differentiate if any(map(split_elasticity, names)) else _compute
+    return compute(case, names=names)
+
+
+@compiled("names", numpy=True)
+def _compute(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+    return select_outputs(case, names)
+
+
+@compiled("names")
+def _differentiate(case: Case, *, names: tuple[str, ...]) -> dict[str, AnyArray]:
+    return select_outputs(case, names)
+
+
+def select_outputs(
+    case: Case, names: tuple[str, ...], invariants: Invariants | None = None
+) -> dict[str, AnyArray]:
+    """The outputs as they are stored; of size 1 along dimensions where they do not vary."""
+    if not any(map(_split_percentile, names)):
+        # Spreads are most of a program, and would be traced although nothing reads them.
+        case = replace(case, uncertainty=None)
+    answer = evaluate(case, invariants)
+    slopes = find_output_slopes(case, names)
+    return {
+        name: _as_stored(name, slopes[name] if name in slopes else read_output(answer, name))
+        for name in names
+    }
+
+
+def read_output(answer: Answer, name: str) -> Cells:
+    """One of the cube's variables out of an answer, which elasticities are not in."""
+    if percentile := _split_percentile(name):
+        return _percentile(answer, *percentile)
+    value: Cells = attrgetter(STORED[name])(answer)
+    return value
+
+
+def _split_percentile(name: str) -> tuple[str, int] | None:
+    """The time and the percent of an output such as `epoch_time_p90`; None of another."""
+    time, _, percent = name.rpartition("_p")
+    return (time, int(percent)) if percent.isdigit() else None
+
+
+def _percentile(answer: Answer, time: str, percent: int) -> Cells:
+    """A percentile of one of the times."""
+    assert answer.spread is not None  # the spec's check: only a calibrated oracle has any
+    times = {
+        "comp_time": (answer.compute, answer.spread.compute),
+        "comm_time": (answer.communication, answer.spread.communication),
+        "epoch_time": (answer.epoch_time, answer.spread.total),
+    }
+    if answer.train_spread is not None:
+        times["train_time"] = (answer.train_time, answer.train_spread)
+    return quantile(*times[time], percent)
+
+
+def _as_stored(name: str, values: Cells) -> AnyArray:
+    # Two bytes hold all flags. Of times, single precision has more digits than are right.
+    return xp.asarray(values).astype(LIMITS if name == "limit" else xp.float32)

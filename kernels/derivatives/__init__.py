@@ -1,0 +1,1 @@
+"""Derivatives: elasticities of answers in parameters."""

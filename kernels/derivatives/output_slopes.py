@@ -1,0 +1,127 @@
+"""Elasticities of a case's cells, as outputs of a sweep: d log y / d log x, exactly.
+
+Forward, a parameter at a time, and all that is asked of it at once: a direction in which each cell
+moves a little keeps the few dimensions that a part of an answer varies with. (Of points, which have
+values of their own, `kernels.derivatives.elasticities` walks back, an answer at a time.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from operator import attrgetter
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from kernels.compiled import compiled
+from kernels.configuration.case import Case
+from kernels.configuration.places import PLACES, scale_parameters
+from kernels.names.stored import ELASTIC, split_elasticity
+from kernels.oracle.answer import evaluate
+
+# Parts of a case, and fields of them.
+Fields = dict[str, dict[str, Array]]
+
+# They are told apart to here, and no further: what is 0 but for rounding is 0 however the cells are
+# cut into tiles. As fine as single precision is at 1, in which they are stored.
+STEP = 2.0**-24
+
+
+def find_output_slopes(case: Case, names: tuple[str, ...]) -> dict[str, Array]:
+    """The outputs of these names that are elasticities [cells], without a unit.
+
+    NaN where there is no such configuration, and of what takes no time, which has no logarithm. Of
+    choices, those of the best. A case has the slopes of its layers' work in parameters that layers
+    depend on.
+    """
+    asked: dict[str, dict[str, str]] = {}
+    for name in names:
+        parts = split_elasticity(name)
+        if parts is not None:
+            asked.setdefault(parts[1], {})[name] = ELASTIC[parts[0]]
+    return {
+        name: slope
+        for parameter, fields in asked.items()
+        for name, slope in _differentiate(case, parameter, fields).items()
+    }
+
+
+@compiled("parameters")
+def differentiate_epoch(case: Case, *, parameters: tuple[str, ...]) -> tuple[Array, Array]:
+    """The time of an epoch [s] [cells], and its derivatives [parameter, cells] in logarithms."""
+    directions = [_find_direction(case, name) for name in parameters]
+    ones = jnp.ones(len(parameters))
+
+    def time(factors: Array) -> Array:
+        moved = case
+        for number, direction in enumerate(directions):
+            for part, fields in direction.items():
+                old = getattr(moved, part)
+                new = {
+                    field: getattr(old, field) + (factors[number] - 1.0) * slope
+                    for field, slope in fields.items()
+                }
+                moved = replace(moved, **{part: replace(old, **new)})
+        return jnp.asarray(evaluate(moved).epoch_time)
+
+    # All directions in one program, and the time itself: each alone took as often as long to
+    # compile.
+    def push(along: Array) -> tuple[Array, Array]:
+        pushed: tuple[Array, Array] = jax.jvp(time, (ones,), (along,))
+        return pushed
+
+    both: tuple[Array, Array] = jax.vmap(push, out_axes=(None, 0))(jnp.eye(len(parameters)))
+    return both
+
+
+def _differentiate(case: Case, parameter: str, fields: Mapping[str, str]) -> dict[str, Array]:
+    """The elasticities of fields of the answer in one parameter, by the outputs' names."""
+    values, changes = _push_forward(case, parameter, fields)
+    return {name: _divide(changes[name], values[name]) for name in fields}
+
+
+def _push_forward(
+    case: Case, parameter: str, fields: Mapping[str, str]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Fields of the answer, and what they change by with a parameter's logarithm, by name."""
+
+    def answer(changed: Fields) -> dict[str, Array]:
+        parts = {part: replace(getattr(case, part), **new) for part, new in changed.items()}
+        answers = evaluate(replace(case, **parts))
+        return {name: jnp.asarray(attrgetter(field)(answers)) for name, field in fields.items()}
+
+    slopes = _find_direction(case, parameter)
+    # The very numbers that the answers are made of: the compiler finds these once.
+    here = {
+        part: {field: jnp.asarray(getattr(getattr(case, part), field)) for field in some}
+        for part, some in slopes.items()
+    }
+    values: dict[str, Array]
+    changes: dict[str, Array]
+    values, changes = jax.jvp(answer, (here,), (slopes,))
+    return values, changes
+
+
+def _find_direction(case: Case, parameter: str) -> Fields:
+    """How fields of a case change with the logarithm of a parameter."""
+    place, one = PLACES[parameter], jnp.ones(())
+
+    def scale(factor: Array) -> Array:
+        scaled = scale_parameters(case, {parameter: factor})
+        return jnp.asarray(getattr(getattr(scaled, place.part), place.field))
+
+    _, slope = jax.jvp(scale, (one,), (one,))
+    direction: Fields = {place.part: {place.field: slope}}
+    if place.layered:
+        direction["work"] = {
+            field: jnp.asarray(each) for field, each in case.layer_slopes[parameter].items()
+        }
+    return direction
+
+
+def _divide(change: Array, value: Array) -> Array:
+    defined = value > 0
+    slope = jnp.where(defined, change / jnp.where(defined, value, 1.0), jnp.nan)
+    steps = jnp.round(slope / STEP)
+    # 0 and not -0, which is another bit.
+    return jnp.where(steps == 0, 0.0, steps * STEP)

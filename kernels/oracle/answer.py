@@ -1,0 +1,216 @@
+"""The oracle: time, memory and limits of every cell, in two compiled stages.
+
+`reduce_layers` (formulas.py) sums the layers once, to arrays that vary only with what a layer
+depends on; `evaluate` is closed-form and runs over all cells. Both are differentiable in every
+continuous parameter.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+import jax
+
+from kernels.arrays import LIMITS, AnyArray, Cells, Flags, Limits
+from kernels.compiled import compiled, fetch
+from kernels.configuration.case import Case
+from kernels.configuration.run import Times, extend_to_epoch
+from kernels.names.flags import FORBIDS
+from kernels.names.terms import Terms
+from kernels.namespace import xp
+from kernels.oracle.exchanges import Paths
+from kernels.oracle.formulas import find_fixed_paths, find_memory, mark_segmented, time_iteration
+from kernels.oracle.limits import Early, early, limits
+from kernels.oracle.uncertainty import Spread, spread
+
+Tree = TypeVar("Tree")
+# Times whose quotient is below it are the same: no physical difference is as small.
+SAME = 1 + 1e-9
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Answer:
+    """Terms [s an epoch], memory [B a PE], limit flags; what they hold for.
+
+    compute, communication: sums of terms. replicas: p1; group: p2; segments: S, 1 where nothing
+    is cut into them; batch: b; global_batch: B; iterations: I, an epoch. spread: how far times may
+    be off; None where nobody asked. epochs: to the target; None where no law is known.
+    epochs_spread: of their logarithm. train_spread: of that of the time to the target.
+    """
+
+    terms: Terms
+    compute: Cells
+    communication: Cells
+    memory: Cells
+    limit: Limits
+    replicas: Cells
+    group: Cells
+    segments: Cells
+    batch: Cells
+    global_batch: Cells
+    iterations: Cells
+    spread: Spread | None = None
+    epochs: Cells | None = None
+    epochs_spread: Cells | None = None
+    train_spread: Cells | None = None
+
+    @property
+    def epoch_time(self) -> Cells:
+        """[s] an epoch."""
+        return self.compute + self.communication
+
+    @property
+    def train_time(self) -> Cells:
+        """[s] to the target; the answer knows how many epochs that takes."""
+        assert self.epochs is not None  # a spec without a law has no such output
+        return self.epoch_time * self.epochs
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Invariants:
+    """What of stage two varies with few dimensions, and so is found once, ahead of the cells.
+
+    exists: whether there is such a configuration. paths: of the machine's exchanges.
+    """
+
+    exists: Flags
+    flags: Early
+    paths: Paths | None
+
+
+def find_invariants(case: Case) -> Invariants:
+    """The invariants of a case."""
+    run = case.run
+    # Not where serial has several PEs, or a group does not divide p: p1 is rounded there.
+    exists = xp.equal(run.p1 * run.p2, run.p) & case.bounds.defined
+    if "segments" in case.choices:  # those of less than a sample are no choice; one always is
+        exists = exists & xp.less_equal(run.segments, xp.maximum(run.batch, 1.0))
+    flags = early(case.bounds, case.run, case.network)
+    return Invariants(exists, flags, find_fixed_paths(case))
+
+
+def evaluate(case: Case, invariants: Invariants | None = None) -> Answer:
+    """The answer for every cell, of several choices for the best: stage two.
+
+    NaN where no such configuration exists. invariants: where they are at hand.
+    """
+    answer = _evaluate_all(case, invariants or find_invariants(case))
+    for _ in case.choices:
+        answer = choose_answer(answer)
+    return answer
+
+
+def choose_answer(choices: Answer) -> Answer:
+    """The best in each cell of the answers along the leading dimension."""
+    pick = _pick_choice(choices)
+    chosen: Answer = jax.tree.map(lambda leaf: _take_choice(leaf, pick, pick.ndim + 1), choices)
+    return chosen
+
+
+def answer_case(case: Case) -> Answer:
+    """The whole answer, in numpy's arrays."""
+    return fetch(_evaluate(case))
+
+
+def settle_choices(case: Case) -> Case:
+    """The case with the choices that are the best in each cell, and no others."""
+    return fetch(_settle_choices(case)) if case.choices else case
+
+
+@compiled(numpy=True)
+def _evaluate(case: Case) -> Answer:
+    return evaluate(case)
+
+
+@compiled(numpy=True)
+def _settle_choices(case: Case) -> Case:
+    return replace(take_best(case, case), choices=())
+
+
+def take_best(case: Case, tree: Tree) -> Tree:
+    """Arrays [..., choices, cells] at the choices that are the best in each cell of the case."""
+    answer, rank = _evaluate_all(case, find_invariants(case)), xp.ndim(case.run.p)
+    for done in range(len(case.choices)):
+        pick = _pick_choice(answer)
+        answer = choose_answer(answer)
+        tree = jax.tree.map(partial(_take_choice, pick=pick, rank=rank - done), tree)
+    return tree
+
+
+def _evaluate_all(case: Case, invariants: Invariants) -> Answer:
+    """The answer for each of the choices."""
+    run, exists, training = case.run, invariants.exists, case.training
+    segmented = mark_segmented(case)
+    needed = xp.where(exists, find_memory(case), xp.nan)
+    now = _where(exists, time_iteration(case, invariants.paths))
+    times = extend_to_epoch(now, run, case.options)
+    unsure = None if case.uncertainty is None else spread(case, now)
+    epochs_spread = training.spread_epochs(run.global_batch) if training else None
+    return Answer(
+        terms=times.terms,
+        compute=times.compute,
+        communication=times.communication,
+        memory=needed,
+        limit=limits(segmented, invariants.flags, run, needed, case.pe.memory_capacity),
+        replicas=run.p1,
+        group=run.p2,
+        segments=xp.where(xp.equal(segmented, 1), run.segments, 1.0),
+        batch=run.batch,
+        global_batch=run.global_batch,
+        iterations=run.iterations(case.options.iterations),
+        spread=unsure,
+        epochs=training.count_epochs(run.global_batch) if training else None,
+        epochs_spread=epochs_spread,
+        train_spread=_add_spreads(unsure, epochs_spread),
+    )
+
+
+def _add_spreads(times: Spread | None, epochs: Cells | None) -> Cells | None:
+    """Of the time to the target: how long an epoch takes tells nothing of how many it takes."""
+    return None if times is None or epochs is None else xp.hypot(times.total, epochs)
+
+
+def _pick_choice(choices: Answer) -> AnyArray:
+    """The number, in each cell, of the choice that is the fastest of those allowed.
+
+    Where none is allowed, of those that exist. With a law of epochs: the soonest at the target.
+    """
+    time = choices.epoch_time if choices.epochs is None else choices.train_time
+    # `argmin` takes NaN for the least: what does not exist is infinitely slow. The flags may vary
+    # with more dimensions than the time.
+    time, _ = xp.broadcast_arrays(xp.where(xp.isnan(time), xp.inf, time), choices.limit)
+    forbidden = (choices.limit & LIMITS(FORBIDS)) > 0
+    allowed = xp.where(forbidden, xp.inf, time)
+    return xp.where(xp.isinf(allowed).all(axis=0), _find_least(time), _find_least(allowed))
+
+
+def _find_least(times: Cells) -> AnyArray:
+    """The first of the choices that are as fast as the fastest: the smallest group, the fewest
+    segments.
+    """
+    # All that wait for hosts take as long, but for rounding, which no answer may depend on.
+    return (times <= SAME * xp.min(times, axis=0)).argmax(axis=0)
+
+
+def _take_choice(leaf: AnyArray | float, pick: AnyArray, rank: int) -> AnyArray:
+    """A leaf [..., choice, cells] at the choice that each cell picks: [..., cells].
+
+    rank: dimensions of the choice and the cells together; constants have fewer.
+    """
+    values = xp.asarray(leaf)
+    axis = values.ndim - rank
+    if axis < 0:
+        return values
+    if values.shape[axis] == 1:  # the same for all choices
+        return xp.squeeze(values, axis)
+    index = xp.expand_dims(pick, tuple(range(axis + 1)))
+    leading, cells = values.shape[: axis + 1], values.shape[axis + 1 :]
+    spread_out = xp.broadcast_to(values, leading + xp.broadcast_shapes(cells, pick.shape))
+    return xp.take_along_axis(spread_out, index, axis=axis).squeeze(axis)
+
+
+def _where(exists: Flags, times: Times) -> Times:
+    defined: Times = jax.tree.map(lambda time: xp.where(exists, time, xp.nan), times)
+    return defined

@@ -1,0 +1,118 @@
+"""Formulas: the one place that asks which oracle answers, Table III or the machine as it is."""
+
+from kernels.arrays import Cells, PerLayer
+from kernels.compiled import compiled
+from kernels.configuration.case import Case
+from kernels.configuration.run import Times, accumulate_passes, add_terms, wait_for_input
+from kernels.options import Options
+from kernels.oracle import reduction
+from kernels.oracle.exchanges import Paths, find_paths
+from kernels.oracle.iteration import time_feed, time_pass
+from kernels.paper import iteration as table_iii
+from kernels.paper import layers as table_layers
+from kernels.paper.work import TableWork, reduce_table
+from kernels.parallelism.layout import is_segmented
+from kernels.work import memory
+from kernels.work.compute import PE, layer_times, slowdown
+from kernels.work.division import Division
+from kernels.work.group import GroupWork
+from kernels.work.layers import Layers, LayerTimes
+
+Work = GroupWork | TableWork
+
+
+@compiled("options", numpy=True)
+def time_layers(layers: Layers, pe: PE, delta: Cells, options: Options) -> LayerTimes:
+    """FW_l, BW_l [s a sample], WU_l [s an iteration] of items of `delta` bytes, and a pass' own."""
+    if options.oracle == "paper":
+        return table_layers.time_layers(layers, pe, delta, options.optimizer)
+    return layer_times(layers, pe, delta, options)
+
+
+@compiled("options", numpy=True)
+def find_slowdown(
+    layers: Layers,
+    pe: PE,
+    delta: Cells,
+    seconds: PerLayer,
+    batch: Cells,
+    launch: Cells,
+    options: Options,
+) -> PerLayer:
+    """Measured `seconds` FW_l + BW_l a sample over those of the formulas, on the PE of the
+    measurement, which was taken with `batch` samples at once, where the host took `launch` seconds
+    to launch a layer; in Table III neither has a say.
+    """
+    if options.oracle == "paper":
+        return table_layers.find_slowdown(layers, pe, delta, seconds)
+    return slowdown(layers, pe, delta, seconds, batch, launch)
+
+
+def time_part(division: Division) -> LayerTimes:
+    """The layers' times on one PE of the group; by Table III those of whole layers."""
+    if division.options.oracle == "paper":
+        return time_layers(division.layers, division.pe, division.delta, division.options)
+    return reduction.time_part(division)
+
+
+def reduce_work(division: Division) -> Work:
+    """The work of a group's busiest PE: stage one."""
+    if division.options.oracle == "paper":
+        return reduce_table(division, time_part(division))
+    return reduction.reduce_part(division, time_part(division))
+
+
+# Compiled, for who is outside of programs.
+reduce_layers = compiled(numpy=True)(reduce_work)
+
+
+def find_fixed_paths(case: Case) -> Paths | None:
+    """What exchanges cost whatever their bytes, found ahead of the cells; None by Table III."""
+    return find_paths(case) if case.options.oracle == "machine" else None
+
+
+def time_iteration(case: Case, paths: Paths | None = None) -> Times:
+    """Seconds an iteration, in which PEs may have waited for samples: stage two.
+
+    paths: where they are at hand.
+    """
+    if isinstance(case.work, TableWork):
+        return add_terms(accumulate_passes(table_iii.time_pass(case, case.work), case.run))
+    terms = time_pass(case, paths or find_paths(case))
+    times = add_terms(accumulate_passes(terms, case.run))
+    if not case.options.waits_for_input:
+        return times
+    return wait_for_input(times, time_feed(case))
+
+
+def mark_segmented(case: Case) -> Cells:
+    """1 where samples pass in segments."""
+    if isinstance(case.work, TableWork):
+        return case.work.pipelined
+    return float(is_segmented(case))
+
+
+def find_memory(case: Case) -> Cells:
+    """Bytes of the fullest PE of every cell."""
+    if isinstance(case.work, TableWork):
+        return table_iii.find_bound(case, case.work)
+    return memory.find_memory(case.work, case.run.batch, case.pe.reserved)
+
+
+def find_unit(case: Case) -> tuple[Cells, Cells]:
+    """Bytes of what the work of a case counts, and bytes that no tensor has."""
+    if case.options.oracle == "paper":
+        return case.run.gamma * case.run.delta, 0.0
+    return 1.0, case.pe.reserved
+
+
+def hold_layers(division: Division) -> tuple[PerLayer, PerLayer]:
+    """Bytes a sample of what each layer keeps on one PE of the group, and of its weights' states.
+
+    By Table III all of its sum, gamma left out.
+    """
+    if division.options.oracle == "paper":
+        kept, states = table_layers.hold_layers(division)
+        return 2 * division.delta * kept, division.delta * states
+    tensors, states = reduction.hold_layers(division)
+    return tensors.kept, states

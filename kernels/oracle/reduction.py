@@ -1,0 +1,73 @@
+"""Work: the layers reduced, once, to what the busiest PE of a group does: stage one.
+
+For the machine oracle; Table III has its own (`kernels.paper.work`).
+"""
+
+from functools import partial
+
+from kernels.arrays import Cells, PerLayer, PerStage
+from kernels.compiled import compiled
+from kernels.namespace import xp
+from kernels.parallelism.layout import find_parallelism
+from kernels.work.compute import layer_times
+from kernels.work.division import Division
+from kernels.work.group import GroupWork
+from kernels.work.layers import Layers, LayerTimes
+from kernels.work.memory import Holding, Own, Tensors, find_states, list_tensors
+from kernels.work.touched import count_touched
+
+
+def time_part(division: Division) -> LayerTimes:
+    """The layers' times on one PE of the group, of its own part of each."""
+    own = find_parallelism(division.group).take_part(division)
+    return layer_times(own, division.pe, division.delta, division.options)
+
+
+def reduce_part(division: Division, times: LayerTimes) -> GroupWork:
+    """The work of a group's busiest PE, whose parts of layers take so long."""
+    parallelism = find_parallelism(division.group)
+    layers = parallelism.take_part(division)
+    own = _take_own(division, layers)
+    holding = parallelism.hold(division, own)
+    forward_backward, fixed, launches = parallelism.time_layers(times, division)
+    add = partial(parallelism.sum_layers, division=division)
+    return GroupWork(
+        forward_backward=forward_backward,
+        update=_find_most(add(times.update)),
+        fixed=fixed,
+        launches=launches,
+        activations=parallelism.hold_segments(division, own, holding),
+        parameters=holding.states,
+        gradient=_find_most(add(layers.w)),
+        tensors=_find_most(add(xp.where(layers.w > 0, 1.0, 0.0))),
+        sent={parallelism.sends_as: parallelism.reduce_sent(division)},
+        touched=count_touched(division.layers, layers.w, add),
+        row_states=holding.rows,
+    )
+
+
+def take_own(division: Division) -> Own:
+    """What one PE of the group holds of each layer; gathered outputs are whole."""
+    return _take_own(division, find_parallelism(division.group).take_part(division))
+
+
+def _take_own(division: Division, part: Layers) -> Own:
+    rows = find_parallelism(division.group).share_rows(division)
+    return Own(list_tensors(division.layers, division.delta, *rows), part.w + division.layers.bias)
+
+
+@compiled(numpy=True)
+def hold(division: Division) -> Holding:
+    """What the PEs of a group hold at once."""
+    return find_parallelism(division.group).hold(division, take_own(division))
+
+
+def hold_layers(division: Division) -> tuple[Tensors, PerLayer]:
+    """Each layer's tensors on one PE of the group [B a sample], and its weights' states [B]."""
+    own = take_own(division)
+    return own.tensors, find_states(division, own)
+
+
+def _find_most(values: PerStage) -> Cells:
+    """Of the PE that has the most."""
+    return xp.max(values, axis=0)

@@ -1,0 +1,1 @@
+"""Work: the layers, and what of them one PE of a group computes and holds."""

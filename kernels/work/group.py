@@ -1,0 +1,149 @@
+"""Groups: where layers go, and what the layers, reduced once, make its busiest PE do.
+
+Every strategy is a group strategy inside p2 PEs and data parallelism across p1 replicas (ParaDL,
+Table III). Stage one reduces the layers to numbers of few dimensions; stage two is closed-form in
+PEs, batch, latency and bandwidth. s_l = 1 where the group splits layer l, else 0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import jax
+
+from kernels.arrays import (
+    Cells,
+    Ends,
+    Factors,
+    Flags,
+    OfDevice,
+    PerDevice,
+    PerLayer,
+    PerStage,
+    Single,
+)
+from kernels.namespace import empty_last, xp
+from kernels.work.touched import RowStates, Touched
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bounds:
+    """Whether a group of p2 PEs can be.
+
+    fits: p2 is within the strategy's limit. even: p2 divides what it splits. defined: such a
+    placement exists at all.
+    """
+
+    fits: Flags
+    even: Flags
+    defined: Flags
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Placed:
+    """Which PE of a placed group runs which layer, and the longest way through a step.
+
+    runs: 1 where a PE runs a layer, else 0. segments: S, into which a step is cut. forward,
+    backward: the part of the segments whose forward (backward) pass of a layer is on the critical
+    path. messages, items: start-ups that lie on it, and items a sample that pass there, each as
+    often as its link is slower than the node's. received: items a sample that come to a PE from
+    others, forward.
+    """
+
+    runs: PerDevice
+    forward: PerLayer
+    backward: PerLayer
+    messages: Cells
+    items: Cells
+    received: OfDevice
+    segments: Cells = 1.0
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Placement:
+    """How a group lays the layers out on its p2 PEs; discrete, decided before the kernels run.
+
+    split: s_l. factors: parts along (depth, height, width), spatial only. ends: the layer after
+    each pipeline stage's last one, pipeline only (stages that a cell does not have end at G, too).
+    placed: of a placed group alone.
+    """
+
+    split: PerLayer
+    factors: Factors
+    ends: Ends
+    placed: Placed | None = None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class GroupWork:
+    """Work of the busiest PE of a group. Items are counted a sample, parameters once.
+
+    forward_backward [s a sample], update [s an iteration], fixed [s a pass], launches [1 a pass];
+    activations [B a sample], parameters [B]: what each stage holds, of which the fullest counts;
+    gradient: weights that a PE exchanges with the other replicas; tensors: layers that have some.
+    sent: what the PEs of a group send each other, by parallelism (`kernels.parallelism`).
+    """
+
+    forward_backward: Cells
+    update: Cells
+    fixed: Cells
+    launches: Cells
+    activations: PerStage
+    parameters: PerStage
+    gradient: Cells
+    tensors: Cells
+    sent: Mapping[str, Any]
+    touched: Touched | None = None  # where gradients have touched rows alone
+    row_states: RowStates | None = None  # likewise, of optimizers
+
+
+def total(values: PerLayer) -> Cells:
+    """Sum over the layers."""
+    return xp.sum(xp.asarray(values), axis=0)
+
+
+def merged(values: PerLayer) -> Single:
+    """Sum over the layers, as the one message, or the one stage, that they make together."""
+    return xp.sum(xp.asarray(values), axis=0, keepdims=True)
+
+
+def share(split: PerLayer, p2: Cells) -> PerLayer:
+    """The part of a layer that one PE holds: s/p2 + 1 - s."""
+    return xp.asarray(split / p2 + (1 - split))
+
+
+def held(values: PerLayer, split: PerLayer, p2: Cells) -> Cells:
+    """Sum over the layers of what one PE of p2 holds, values (s/p2 + 1 - s).
+
+    Written so that the layers are summed once, whatever p2, and that for p2 = 1 it is exactly all.
+    """
+    return total(values) - (1 - 1 / p2) * total(values * split)
+
+
+def find_fullest(activations: PerStage, parameters: PerStage, batch: Cells) -> Cells:
+    """What the fullest stage holds, `batch` samples a replica."""
+    # Few: those that are the fullest for some batch or other (`grids.inputs.stages`).
+    stages = zip(*xp.broadcast_arrays(activations, parameters), strict=True)
+    # Stage after stage, which compiles to faster code than a maximum along a dimension.
+    most = reduce(xp.maximum, (batch * activation + once for activation, once in stages))
+    return xp.asarray(most)
+
+
+def mark_exchanged(split: PerLayer) -> PerLayer:
+    """1 for each layer whose output a filter or channel group exchanges: split, and l < G."""
+    return empty_last(split)
+
+
+def slower(work: GroupWork, factor: Cells) -> GroupWork:
+    """The same layers, each taking `factor` times as long on the device."""
+    return replace(
+        work,
+        # The update stays as it is: what was measured is FW + BW.
+        forward_backward=work.forward_backward * factor,
+        fixed=work.fixed * factor,
+    )
