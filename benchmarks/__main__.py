@@ -19,6 +19,7 @@ from benchmarks import (
     fuzz,
     gains,
     grouped,
+    house,
     kernel,
     kill,
     labels,
@@ -63,6 +64,7 @@ MEASUREMENTS: dict[str, Callable[[Effort], Report]] = {
     "labels": labels.measure,
     "programs": programs.measure,
     "elasticities": elasticities.measure,
+    "house": house.measure,
 }
 
 

@@ -63,7 +63,9 @@ def compare_rates(
 
 
 def quantity(value: float, unit: str) -> str:
-    """3.2e8, "cells/s" as "320 Mcells/s"; without a unit a ratio."""
+    """3.2e8, "cells/s" as "320 Mcells/s"; without a unit a count in full, or a ratio."""
+    if isinstance(value, int) and not unit:
+        return f"{value:,}"
     if not unit:
         return f"{value:.3g}"
     size, prefix = next((each for each in PREFIXES if abs(value) >= each[0]), PREFIXES[-1])
