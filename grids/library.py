@@ -2,7 +2,8 @@
 
 A name with a slash, or one that ends like a file (.yaml, .yml, .net...), is a path; a mapping is an
 entry written out, as `definition()` gives it. Behind a system's name or path may stand settings:
-`dgx-h100:precision=tf32`, `./mine.yaml:precision=amp`.
+`dgx-h100:precision=tf32`, `./mine.yaml:precision=amp`; a length behind that of a text:
+`pile:length=8192`. A model in JSON is a config.json of Hugging Face.
 """
 
 import os
@@ -21,9 +22,19 @@ from grids.entries.entry import Entry
 from grids.entries.systems import System, read_settings
 from grids.modelfile import read_architecture
 from grids.models.architecture import Architecture
+from grids.models.huggingface import read_config
 from grids.models.netfile import NetModel, read_net
 from grids.models.netlines import read_layers
-from grids.names import CATALOGUE, Kind, check_name, is_net, is_path, list_names, split_reference
+from grids.names import (
+    CATALOGUE,
+    SET_UP,
+    Kind,
+    check_name,
+    is_net,
+    is_path,
+    list_names,
+    split_reference,
+)
 from grids.reading.errors import InputError, format_text, shorten, suggest_name
 from grids.reading.yamlfile import Source, explain_error, load
 
@@ -60,13 +71,15 @@ def find(kind: Kind, reference: Reference, base: Path) -> Entry | NetModel:
     """The entry of a name, of a path (relative to `base`), or of a mapping."""
     if isinstance(reference, Mapping):
         return _read_definition(kind, dict(reference), base)
-    name, settings = split_reference(reference) if kind == "system" else (reference, None)
+    name, settings = split_reference(reference) if kind in SET_UP else (reference, None)
     if settings is not None:
-        return _set_up(name, settings, reference, base)
+        return _set_up(kind, name, settings, reference, base)
     check_name(kind, reference)
     if is_path(reference):
         # No shell has been here to expand "~"; an absolute path leaves `base` aside.
         path = base / os.path.expanduser(reference)
+        if kind == "model" and path.suffix == ".json":
+            return read_config(path)
         return read_net(path) if kind == "model" and is_net(path) else _load(kind, path)
     return _load_catalogued(kind, reference)
 
@@ -132,10 +145,15 @@ def _validate(kind: Kind, data: dict[str, object], source: Source, base: Path) -
         raise explain_error(error, source, ENTRIES[kind]) from None
 
 
-def _set_up(name: str, settings: str, reference: str, base: Path) -> System:
-    """The system of a name or a path, with settings; InputError begins with the reference."""
-    system, where = find("system", name, base), format_text(reference)
+def _set_up(kind: Kind, name: str, settings: str, reference: str, base: Path) -> Entry:
+    """The system or data set of a name or a path, with settings.
+
+    InputError begins with the reference.
+    """
+    where = format_text(reference)
+    if kind == "dataset":
+        return find("dataset", name, base).with_settings(settings, where)
     try:
-        return system.with_settings(read_settings(settings, where))
+        return find("system", name, base).with_settings(read_settings(settings, where))
     except ValidationError as error:
         raise explain_error(error, where, System) from None

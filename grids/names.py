@@ -13,6 +13,9 @@ CATALOGUE = Path(__file__).parent / "catalogue"
 
 Kind = Literal["model", "dataset", "system", "calibration", "convergence"]
 
+# Kinds whose names may have settings behind them: a precision, a length of sequences.
+SET_UP = ("system", "dataset")
+
 # Guides to entries of one's own.
 GUIDES: dict[Kind, str] = {"model": "docs/your-model.md", "system": "docs/your-machine.md"}
 
@@ -31,7 +34,7 @@ def list_names(kind: Kind) -> tuple[str, ...]:
 
 def check_name(kind: Kind, reference: str) -> None:
     """InputError for a reference that is neither a path nor a name of the catalogue."""
-    name, settings = split_reference(reference) if kind == "system" else (reference, None)
+    name, settings = split_reference(reference) if kind in SET_UP else (reference, None)
     if settings is not None:
         check_name(kind, name)
         return
@@ -59,7 +62,7 @@ def _refuse_foreign(reference: str) -> None:
 
 
 def split_reference(reference: str) -> tuple[str, str | None]:
-    """A system's name or path, and its settings if it has any; paths may have colons, too."""
+    """A name or path, and its settings if it has any; paths may have colons, too."""
     name, colon, settings = reference.rpartition(":")
     if not colon or "/" in settings or is_path(settings):
         return reference, None
@@ -82,7 +85,7 @@ def is_path(reference: str) -> bool:
     """Whether a reference is a file rather than a name."""
     path = Path(reference)
     # By the text alone: a file named like a model would hide the catalogue's.
-    return "/" in reference or path.suffix in (".yaml", ".yml") or is_net(path)
+    return "/" in reference or path.suffix in (".yaml", ".yml", ".json") or is_net(path)
 
 
 def is_net(path: Path) -> bool:

@@ -87,7 +87,7 @@ class Architecture(Entry):
         """The layers for the data set's samples; ShapeError where they do not fit."""
         return self.layers_for(dataset.shape, dataset.targets)
 
-    def layers_for(self, shape: tuple[int, ...], targets: int) -> LayerTable:
+    def layers_for(self, shape: tuple[int, ...], targets: int | None) -> LayerTable:
         """The layers for samples of `shape` (C, [d,] h, w) and `targets` outputs."""
         if len(shape) - 1 != self.rank:
             raise ShapeError(f"{self.name} takes {_describe_misfit(self.rank, len(shape) - 1)}")
@@ -136,7 +136,7 @@ def _describe_misfit(rank: int, got: int) -> str:
 
 
 @lru_cache(maxsize=256)  # every part of a sweep spreads measured times over the layers
-def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int) -> LayerTable:
+def _infer_once(model: Architecture, shape: tuple[int, ...], targets: int | None) -> LayerTable:
     """The layers of a model for one shape, kept for the next caller."""
     table = infer_layers(model.name, model.steps, shape, targets)
     return replace(table, spatial_layers=model.spatial_layers)

@@ -3,6 +3,7 @@
     layers:
       - attention: {heads: 12}                       # of a sequence to itself
       - attention: {heads: 8, keys: encoder}         # to what an earlier step gives
+      - attention: {heads: 32, kv_heads: 8, head_features: 128, rotary: true, bias: false}
       - attention: {score: additive, keys: encoder, normalise: true}
       - matmul: {by: keys, transpose: true, heads: 8}  # a product of two tensors by itself
 
@@ -20,7 +21,7 @@ from pydantic import model_validator
 
 from grids.entries.entry import Count, Name
 from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.tensors import Counts, Passage, Stream
+from grids.models.tensors import Counts, Passage, Stream, Tensor
 from grids.reading.errors import InputError, ShapeError
 
 
@@ -40,14 +41,20 @@ class MatMul(BuildingSettings):
     def build(self, name: str, x: Stream, site: Site) -> Stream:
         other = site.look_up(name, self.by)
         if self.transpose:
-            return _compare(site, name, x, other, self.heads)
-        return _collect(site, name, x, other, self.heads)
+            return compare(site, name, x, other, self.heads)
+        return collect(site, name, x, other, self.heads)
 
 
 class Attention(BuildingSettings):
     """Queries of what comes in to the keys and values of `keys`, or of the same sequence.
 
-    features: of all heads together, those that come in by default.
+    features: of all heads together, those that come in by default; or head_features of each.
+    bias: of the matrices; output_bias: of the last one, if it differs.
+    kv_heads: heads of keys and values, each for several of queries (Ainslie et al. 2023). rotary:
+    whether queries and keys turn with their position. normalise_heads: whether queries and keys are
+    scaled by their root mean square, head by head. distances: buckets of learned biases by the
+    distance of two positions (Raffel et al. 2020); learns_distances: whether they are this layer's
+    own, and not those of an earlier one. window: positions that one reads, if not all.
     """
 
     bare: ClassVar[str] = "heads"
@@ -57,7 +64,15 @@ class Attention(BuildingSettings):
     score: Literal["dot", "additive"] = "dot"
     features: Count | None = None
     bias: bool = True
+    output_bias: bool | None = None
     normalise: bool = False
+    kv_heads: Count | None = None
+    head_features: Count | None = None
+    rotary: bool = False
+    normalise_heads: bool = False
+    distances: Count | None = None
+    learns_distances: bool = True
+    window: Count | None = None
 
     @model_validator(mode="after")
     def _check_score(self) -> Self:
@@ -68,6 +83,10 @@ class Attention(BuildingSettings):
             raise ValueError("normalise: expected with 'score: additive' alone")
         if self.score == "additive" and self.heads is not None:
             raise ValueError("heads: expected none with 'score: additive', which has one")
+        if self.heads is not None and self.heads % (self.kv_heads or 1):
+            raise ValueError(f"kv_heads: expected a divisor of {self.heads} heads")
+        if self.features is not None and self.head_features is not None:
+            raise ValueError("expected either features or head_features, got both")
         return self
 
     def build(self, name: str, x: Stream, site: Site) -> Stream:
@@ -78,27 +97,52 @@ class Attention(BuildingSettings):
         if self.score == "additive":
             return self._build_additive(name, x, memory, width, site)
         assert self.heads is not None
-        query = _project(site, f"{name}.query", x, width, bias=self.bias)
-        key = _project(site, f"{name}.key", memory, width, bias=self.bias)
-        value = _project(site, f"{name}.value", memory, width, bias=self.bias)
-        scores = _compare(site, f"{name}.scores", query, key, self.heads)
-        weights = site.add(f"{name}.softmax", "softmax", _keep_sizes(scores), scores)
-        context = _collect(site, f"{name}.context", weights, value, self.heads)
-        return _project(site, f"{name}.output", context, features, bias=self.bias)
+        expect_window(name, memory.tensor, self.window)
+        depth = self.head_features or _split_heads(f"{name}.query", width, self.heads)
+        width, shared = depth * self.heads, depth * (self.kv_heads or self.heads)
+        query = project(site, f"{name}.query", x, width, bias=self.bias)
+        key = project(site, f"{name}.key", memory, shared, bias=self.bias)
+        value = project(site, f"{name}.value", memory, shared, bias=self.bias)
+        query, key = (
+            self._turn(site, of, stream, depth)
+            for of, stream in ((f"{name}.query", query), (f"{name}.key", key))
+        )
+        scores = compare(site, f"{name}.scores", query, key, self.heads)
+        if self.distances is not None:
+            scores = self._add_distances(site, name, scores)
+        weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
+        context = collect(site, f"{name}.context", weights, value, self.heads, depth)
+        bias = self.bias if self.output_bias is None else self.output_bias
+        return project(site, f"{name}.output", context, features, bias=bias)
+
+    def _turn(self, site: Site, name: str, x: Stream, depth: int) -> Stream:
+        """Queries or keys, scaled and turned where the settings say so."""
+        if self.normalise_heads:
+            passage = Passage(x.tensor, x.tensor, counts=Counts(weights=depth, biases=0))
+            x = site.add(f"{name}.norm", "rmsnorm", passage, x)
+        return site.add(f"{name}.rotary", "rotary", keep_sizes(x), x) if self.rotary else x
+
+    def _add_distances(self, site: Site, name: str, scores: Stream) -> Stream:
+        """Scores with a learned bias for each head and bucket of distances."""
+        assert self.heads is not None
+        assert self.distances is not None
+        weights = self.distances * self.heads if self.learns_distances else 0
+        passage = Passage(scores.tensor, scores.tensor, counts=Counts(weights=weights))
+        return site.add(f"{name}.distances", "positions", passage, scores)
 
     def _build_additive(
         self, name: str, x: Stream, memory: Stream, width: int, site: Site
     ) -> Stream:
         """A sum of each query with each key, of which a vector makes a score."""
-        query = _project(site, f"{name}.query", x, width, bias=False)
-        key = _project(site, f"{name}.key", memory, width, bias=False)
+        query = project(site, f"{name}.query", x, width, bias=False)
+        key = project(site, f"{name}.key", memory, width, bias=False)
         queries, keys = x.tensor.extents[0], memory.tensor.extents[0]
         pairs = make_sequence(queries, keys * width)
         counts = Counts(biases=width if self.normalise else 0, besides=key.tensor.items)
         total = site.add(
             f"{name}.sum", "add", Passage(query.tensor, pairs, counts=counts), query, key
         )
-        hidden = site.add(f"{name}.tanh", "tanh", _keep_sizes(total), total)
+        hidden = site.add(f"{name}.tanh", "tanh", keep_sizes(total), total)
         counts = Counts(
             weights=width,
             biases=int(self.normalise),  # the length of v
@@ -107,25 +151,29 @@ class Attention(BuildingSettings):
         )
         passage = Passage(pairs, make_sequence(queries, keys), counts=counts)
         scores = site.add(f"{name}.scores", "matmul", passage, hidden)
-        weights = site.add(f"{name}.softmax", "softmax", _keep_sizes(scores), scores)
-        return _collect(site, f"{name}.context", weights, memory, heads=1)
+        weights = site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
+        return collect(site, f"{name}.context", weights, memory, heads=1)
 
 
-def _project(site: Site, name: str, x: Stream, features: int, *, bias: bool) -> Stream:
+def project(site: Site, name: str, x: Stream, features: int, *, bias: bool) -> Stream:
     """A matrix for the features of each position."""
     y = make_sequence(x.tensor.extents[0], features)
     return site.add(name, "linear", Passage(x.tensor, y, bias=bias), x)
 
 
-def _keep_sizes(x: Stream) -> Passage:
+def keep_sizes(x: Stream) -> Passage:
+    """The way through a layer whose output has the sizes of its input."""
     return Passage(x.tensor, x.tensor)
 
 
-def _compare(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Stream:
-    """T x S scores a head: each position's features with those of each position of `other`."""
+def compare(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Stream:
+    """T x S scores a head: each position's features with those of each position of `other`.
+
+    Of fewer heads of `other`, each serves several.
+    """
     queries, features = expect_sequence(name, x.tensor)
     keys, others = expect_sequence(name, other.tensor)
-    if features != others:
+    if features % others or heads % (features // others):
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor}: features differ")
     depth = _split_heads(name, features, heads)
     counts = Counts(
@@ -135,18 +183,32 @@ def _compare(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Str
     return site.add(name, "matmul", passage, x, other)
 
 
-def _collect(site: Site, name: str, x: Stream, other: Stream, heads: int) -> Stream:
-    """T x d a head: the features of the positions of `other`, in the measure of T x S weights."""
+def collect(
+    site: Site, name: str, x: Stream, other: Stream, heads: int, depth: int | None = None
+) -> Stream:
+    """T x d a head: the features of the positions of `other`, in the measure of T x S weights.
+
+    depth: features of a head, where several heads share those of `other`.
+    """
     queries, scores = expect_sequence(name, x.tensor)
     keys, features = expect_sequence(name, other.tensor)
     if scores != heads * keys:
         raise ShapeError(f"{name}: {x.tensor} do not match {other.tensor} in {heads} heads")
-    depth = _split_heads(name, features, heads)
+    depth = depth or _split_heads(name, features, heads)
     counts = Counts(
-        flops=2 * queries * keys * features, width=(keys, depth), besides=other.tensor.items
+        flops=2 * queries * keys * heads * depth, width=(keys, depth), besides=other.tensor.items
     )
-    passage = Passage(x.tensor, make_sequence(queries, features), counts=counts)
+    passage = Passage(x.tensor, make_sequence(queries, heads * depth), counts=counts)
     return site.add(name, "matmul", passage, x, other)
+
+
+def expect_window(name: str, memory: Tensor, window: int | None) -> None:
+    """ShapeError for a sequence that is longer than the window of positions that one reads."""
+    if window is not None and memory.extents[0] > window:
+        raise ShapeError(
+            f"{name}: reads a sliding window of {window:,} positions, which is not modelled for "
+            f"sequences that are longer, got {memory.extents[0]:,}"
+        )
 
 
 def _split_heads(name: str, features: int, heads: int) -> int:

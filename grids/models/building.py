@@ -9,10 +9,10 @@ from grids.reading.errors import InputError
 
 
 class Site(Protocol):
-    """The network as far as it is built. `targets`: outputs to learn."""
+    """The network as far as it is built. `targets`: outputs to learn; None: of tokens."""
 
     @property
-    def targets(self) -> int: ...
+    def targets(self) -> int | None: ...
 
     def add(self, name: str, kind: str, passage: Passage, *inputs: Stream) -> Stream:
         """The output of a new layer of a kind that reads `inputs`."""

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, Tag
 
 from grids.entries.entry import Count, refuse_bool
-from grids.models.settings import BY_FORM, LIST, LayerSettings, Number, Targets
+from grids.models.settings import BY_FORM, LIST, LayerSettings, Number, Targets, count_outputs
 from grids.models.tensors import Counts, Passage, Tensor
 from grids.reading.errors import InputError
 
@@ -31,18 +31,18 @@ class Free(LayerSettings):
     inputs: Amount | None = None
     outputs: Annotated[Number | Targets | OutputSizes, BY_FORM] | None = None
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
         y = self._find_output(layer, x, targets)
         inputs = float(x.items) if self.inputs is None else self.inputs
         counts = Counts(inputs=inputs, weights=self.weights, biases=self.biases, flops=self.flops)
         return Passage(x, y, counts=counts)
 
-    def _find_output(self, layer: str, x: Tensor, targets: int) -> Tensor:
+    def _find_output(self, layer: str, x: Tensor, targets: int | None) -> Tensor:
         """The output, of the input's rank."""
         if self.outputs is None:
             return x
         if self.outputs == "targets" or isinstance(self.outputs, int):
-            channels = targets if self.outputs == "targets" else self.outputs
+            channels = count_outputs(layer, self.outputs, targets)
             return Tensor(channels, x.flat.extents)
         if len(self.outputs) != len(x.sizes):
             raise InputError(

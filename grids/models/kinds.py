@@ -104,6 +104,13 @@ class Normalisation(Kind):
         return filters
 
 
+class ScaleNormalisation(Normalisation):
+    """A scale a channel without a shift (Zhang and Sennrich 2019, RMSNorm)."""
+
+    def count_biases(self, filters: int) -> int:
+        return 0
+
+
 class Activation(Kind):
     """A function whose slope follows from its value: ReLU's is 1 where the output is above 0."""
 
@@ -255,11 +262,18 @@ _ALL = (
         steps=("batchnorm", "layernorm", "instancenorm", "groupnorm"),
         prefixes=("BNORM",),
     ),
+    ScaleNormalisation("rmsnorm", steps=("rmsnorm",)),
     *(Activation(word, (word,), ("RELU",) if word == "relu" else ()) for word in BY_VALUE),
     *(CurvedActivation(word, (word,)) for word in BY_ARGUMENT),
     Dropout("dropout", steps=("dropout",), prefixes=("DROPOUT",)),
     Kind("add", prefixes=("ADD",)),  # where a residual step ends
     Product("multiply"),  # where a multiply step ends
+    Product("gated_product"),  # of a gated step: an activation of one tensor times the other
+    # Of tokens: copies for the experts that each goes to, and the weighted sum of what these give.
+    Kind("dispatch"),
+    Product("combine"),
+    # A rotation of pairs of features by their position (Su et al. 2021): linear, nothing is kept.
+    Kind("rotary"),
     Kind("concat", prefixes=("CONCAT",)),  # where the branches of a concat step meet
     Linear("linear", steps=("linear",)),
     MatrixProduct("matmul", steps=("matmul",)),

@@ -60,6 +60,9 @@ class Layer:
     # drawn once a pass.
     looked_up: float = 0.0
     drawn: float = 0.0
+    active: float = (
+        1.0  # the part of its weights that a position uses: of experts, those it goes to
+    )
 
 
 # Without equality, a table hashes by identity: placements are kept for each table.
@@ -85,6 +88,7 @@ class LayerTable:
     reads: Floats
     looked_up: Floats
     drawn: Floats
+    active: Floats
     inputs: tuple[tuple[int, ...], ...]  # positions of the layers that are read, -1 for the sample
     seconds: Floats | None = None  # measured forward + backward a sample; only ParaDL's files
     spatial_layers: int | None = None  # the first ones, which a spatial group divides; None: all
@@ -119,6 +123,11 @@ class LayerTable:
     def parameters(self) -> int:
         """Weights and biases."""
         return int(self.w.sum() + self.bias.sum())
+
+    @property
+    def active_parameters(self) -> int:
+        """Weights and biases that one position uses."""
+        return round(float(((self.w + self.bias) * self.active).sum()))
 
     @property
     def macs(self) -> float:

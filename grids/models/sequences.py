@@ -17,8 +17,9 @@ from typing import ClassVar, Literal
 
 from grids.entries.entry import Count
 from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
-from grids.models.settings import LayerSettings
+from grids.models.settings import LayerSettings, count_outputs
 from grids.models.tensors import Counts, Passage, Stream, Tensor
+from grids.reading.errors import ShapeError
 
 
 class Linear(LayerSettings):
@@ -29,26 +30,33 @@ class Linear(LayerSettings):
     features: Count | Literal["targets"]
     bias: bool = True
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
         positions, _ = expect_sequence(layer, x)
-        features = targets if self.features == "targets" else self.features
+        features = count_outputs(layer, self.features, targets)
         return Passage(x, make_sequence(positions, features), bias=self.bias)
 
 
 class ClassToken(LayerSettings):
     """A position more, in front: the same learned vector for every sample."""
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
         positions, features = expect_sequence(layer, x)
         return Passage(x, make_sequence(positions + 1, features), counts=Counts(weights=features))
 
 
 class Positions(LayerSettings):
-    """A learned vector for each position is added."""
+    """A learned vector for each position is added; length: the most that there are vectors for."""
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        expect_sequence(layer, x)
-        return Passage(x, x, counts=Counts(weights=x.items))
+    length: Count | None = None
+
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+        positions, features = expect_sequence(layer, x)
+        length = self.length or positions
+        if positions > length:
+            raise ShapeError(
+                f"{layer}: has vectors for {length:,} positions, got a sequence of {positions:,}"
+            )
+        return Passage(x, x, counts=Counts(weights=length * features))
 
 
 class ToSequence(BuildingSettings):

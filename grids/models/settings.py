@@ -17,6 +17,7 @@ from pydantic_core import CoreSchema
 
 from grids.entries.entry import Count, Name, Record, refuse_bool
 from grids.models.tensors import Passage, Tensor
+from grids.reading.errors import ShapeError
 
 
 def _list_one(value: object) -> object:
@@ -89,9 +90,21 @@ class Settings(Record):
         return value if isinstance(value, dict | cls) else {cls.bare: value}
 
 
+def count_outputs(layer: str, outputs: int | Literal["targets"], targets: int | None) -> int:
+    """The outputs of a layer; ShapeError where they are the data set's and it has none."""
+    if outputs != "targets":
+        return outputs
+    if targets is None:
+        raise ShapeError(
+            f"{layer} has as many outputs as the data set has targets, and a data set of tokens "
+            "has none"
+        )
+    return targets
+
+
 class LayerSettings(Settings):
     """The settings of a step that is one layer; its word says of which kind."""
 
     @abstractmethod
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
         """The way of `x` through the layer; ShapeError, InputError where it does not fit."""

@@ -12,12 +12,23 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from grids.models.building import BuildingSettings
+from grids.models.building import BuildingSettings, expect_sequence, make_sequence
 from grids.models.flow import SAMPLE
 from grids.models.kinds import KINDS, Kind
 from grids.models.layers import MOST_LAYERS, Layer, LayerTable, pad_dimensions
 from grids.models.settings import LayerSettings
-from grids.models.steps import Concat, Flatten, Multiply, Read, Repeat, Residual, Side, Step, Steps
+from grids.models.steps import (
+    Concat,
+    Experts,
+    Flatten,
+    Multiply,
+    Read,
+    Repeat,
+    Residual,
+    Side,
+    Step,
+    Steps,
+)
 from grids.models.tensors import Counts, Passage, Stream, Tensor
 from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 
@@ -25,7 +36,9 @@ from grids.reading.errors import InputError, ShapeError, shorten, suggest_name
 MOST_STEPS = 20 * MOST_LAYERS
 
 
-def infer_layers(model: str, steps: Steps, shape: tuple[int, ...], targets: int) -> LayerTable:
+def infer_layers(
+    model: str, steps: Steps, shape: tuple[int, ...], targets: int | None
+) -> LayerTable:
     """The layers of the steps of `model` for samples of `shape` (C, [d,] h, w)."""
     sample = Stream(Tensor(shape[0], shape[1:]), SAMPLE)
     walk = _Walk(targets, outputs={"sample": sample})
@@ -58,7 +71,7 @@ def _name_steps(scope: str, steps: Steps) -> Iterator[tuple[str, Step]]:
 class _Walk:
     """Collects layers in the order in which a sample meets them, and the output of each step."""
 
-    targets: int
+    targets: int | None
     outputs: dict[str, Stream]
     layers: list[Layer] = field(default_factory=list)
     steps: int = 0
@@ -109,6 +122,8 @@ class _Walk:
                 return self._take_product(name, settings, x)
             case Concat():
                 return self._take_concat(name, settings, x)
+            case Experts():
+                return self._take_experts(name, settings, x)
             case Side():
                 # The output of a head goes to a loss of its own, and no further.
                 self.follow(f"{name}.", settings.layers, x)
@@ -148,6 +163,27 @@ class _Walk:
         # A copy, which reads what it writes.
         return self.add(f"{name}.concat", "concat", Passage(y, y), *ends)
 
+    def _take_experts(self, name: str, experts: Experts, x: Stream) -> Stream:
+        """The weighted sum of what the active experts of each position give.
+
+        Their layers take each position once for each of them; weights are those of all experts.
+        """
+        positions, features = expect_sequence(name, x.tensor)
+        scores = make_sequence(positions, experts.count)
+        counts = Counts(biases=experts.count if experts.corrects else 0)
+        scored = self.add(f"{name}.router", "linear", Passage(x.tensor, scores, counts=counts), x)
+        chosen = self.add(f"{name}.softmax", "softmax", Passage(scores, scores), scored)
+        scattered = make_sequence(positions * experts.active, features)
+        passage = Passage(x.tensor, scattered)
+        copies = self.add(f"{name}.dispatch", "dispatch", passage, x, chosen)
+        first = len(self.layers)
+        y = self.follow(f"{name}.", experts.layers, copies)
+        if y.tensor != scattered:
+            raise ShapeError(f"{name}: experts give {y.tensor}, expected {scattered}")
+        self.layers[first:] = [_multiply(layer, experts) for layer in self.layers[first:]]
+        passage = Passage(scattered, x.tensor, counts=Counts(besides=chosen.tensor.items))
+        return self.add(f"{name}.combine", "combine", passage, y, chosen)
+
     def find_table(self, x: Stream) -> tuple[str | None, int]:
         """The kind of the layer that made a tensor, and its weights; None, 0 for the sample."""
         if x.maker == SAMPLE:
@@ -160,6 +196,16 @@ class _Walk:
         makers = tuple(stream.maker for stream in inputs)
         self.layers.append(_make_layer(name, KINDS[kind], passage, makers))
         return Stream(passage.y, maker=len(self.layers) - 1)
+
+
+def _multiply(layer: Layer, experts: Experts) -> Layer:
+    """A layer of one expert, with the weights of all."""
+    return replace(
+        layer,
+        w=layer.w * experts.count,
+        bias=layer.bias * experts.count,
+        active=layer.active * experts.active / experts.count,
+    )
 
 
 def _expect_image(name: str, x: Tensor) -> None:

@@ -19,6 +19,7 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
           - [{avgpool: {kernel: [3, 1], stride: 1, padding: [1, 0]}}]
       - side: [{fc: targets}]       # a head of its own; the trunk goes on from its input
       - adaptive_avgpool: 1         # to this extent, whatever comes in
+      - experts: {count: 8, active: 2, layers: [{gated: {hidden: 14336, bias: false}}]}
       - repeat: {times: 3, layers: [relu]}  # each time with weights of its own
       - read: sample                # goes on from it, or from what an earlier step gives
       - conv: {filters: 64, kernel: 3, dilation: 2, padding: same}
@@ -29,15 +30,15 @@ A step is a word, or a mapping of one word to its settings; a bare value is the 
       - fc: {outputs: 4096, bias: true, name: fc6}
       - fc: targets                 # as many outputs as the dataset has targets
 
-Sequences have words of their own: grids/models/sequences.py, attention.py, recurrent.py,
-vocabularies.py. Kernel, stride and padding are a number for all dimensions, or a list in the order
-[d,] h, w.
+Sequences have words of their own: grids/models/sequences.py, attention.py, latent_attention.py,
+gated.py, recurrent.py, vocabularies.py. Kernel, stride and padding are a number for all dimensions,
+or a list in the order [d,] h, w.
 Padding is what is added on each side; "same" adds kernel - 1 in all, so that the extent is
 divided by the stride and rounded up. Any step takes a `name`; without one it gets its word and a
 number.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, GetJsonSchemaHandler, create_model, model_validator
 from pydantic.fields import FieldInfo
@@ -47,12 +48,14 @@ from pydantic_core import CoreSchema
 from grids.entries.entry import Count, Name, Record
 from grids.models.attention import Attention, MatMul
 from grids.models.freelayer import Free
+from grids.models.gated import Gated
 from grids.models.kinds import KIND_OF_STEP, Kind
+from grids.models.latent_attention import LatentAttention
 from grids.models.recurrent import Lstm
 from grids.models.sequences import ClassToken, FirstToken, Linear, Positions, ToSequence
-from grids.models.settings import LayerSettings, Settings
+from grids.models.settings import LayerSettings, Settings, count_outputs
 from grids.models.tensors import Passage, Tensor
-from grids.models.vocabularies import Embedding, SampledSoftmax
+from grids.models.vocabularies import Embedding, Logits, SampledSoftmax
 from grids.models.windows import AdaptivePool, Conv, Pool, TransposedConv
 from grids.reading.errors import shorten
 
@@ -65,15 +68,15 @@ class Fc(LayerSettings):
     outputs: Count | Literal["targets"]
     bias: bool = True
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        outputs = targets if self.outputs == "targets" else self.outputs
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+        outputs = count_outputs(layer, self.outputs, targets)
         return Passage(x.flat, Tensor(outputs, x.flat.extents), bias=self.bias)
 
 
 class Plain(LayerSettings):
     """A layer without settings, whose output has the sizes of its input."""
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
         return Passage(x, x)
 
 
@@ -123,6 +126,29 @@ class Repeat(Settings):
 
     layers: "Steps"
     times: Annotated[Count, Field(le=1000)]
+
+
+class Experts(Settings):
+    """Networks of one form, of which each position goes to the few that a router scores highest.
+
+    Shazeer et al. 2017; Lepikhin et al. 2020. Positions are spread evenly: an imbalance is a
+    property of a run. layers: of one expert. corrects: whether each expert has a learned bias of
+    its score (DeepSeek-V3, arXiv 2412.19437, section 2.1.2).
+    """
+
+    bare: ClassVar[str] = "layers"
+
+    count: Count
+    active: Count
+    layers: "Steps"
+    corrects: bool = False
+
+    @model_validator(mode="after")
+    def _check_active(self) -> Self:
+        """The settings, if there are as many experts as a position goes to."""
+        if self.active > self.count:
+            raise ValueError(f"active: expected at most the {self.count} experts")
+        return self
 
 
 class Side(Settings):
@@ -180,6 +206,10 @@ class Step(Record):
     linear: Linear | None = None
     matmul: MatMul | None = None
     attention: Attention | None = None
+    latent_attention: LatentAttention | None = None
+    gated: Gated | None = None
+    experts: Experts | None = None
+    logits: Logits | None = None
     embedding: Embedding | None = None
     sampled_softmax: SampledSoftmax | None = None
     lstm: Lstm | None = None

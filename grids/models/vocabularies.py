@@ -4,16 +4,19 @@
       - embedding: {vocabulary: 32320, features: 1024, name: source}
       - embedding: {vocabulary: 32320, features: 1024, row: 2, shares: source}
       - sampled_softmax: {classes: targets, samples: 8192}
+      - logits: {vocabulary: 128256}            # or shares: source, the table of an embedding
 
 A pass reads only the rows that it looks up. By default the gradient is as large as the table and
 written whole, as in PyTorch; with `sparse: true` it has only the touched rows, as in TensorFlow.
 """
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 from grids.entries.entry import Count, Name
+from grids.models.attention import keep_sizes
 from grids.models.building import BuildingSettings, Site, expect_sequence, make_sequence
+from grids.models.settings import count_outputs
 from grids.models.tensors import Counts, Passage, Stream
 from grids.reading.errors import InputError, shorten
 
@@ -39,7 +42,7 @@ class Embedding(BuildingSettings):
     def build(self, name: str, x: Stream, site: Site) -> Stream:
         length, numbers = expect_sequence(name, x.tensor)
         self._choose_row(name, numbers)
-        vocabulary = site.targets if self.vocabulary == "targets" else self.vocabulary
+        vocabulary = count_outputs(name, self.vocabulary, site.targets)
         weights = _fill_shards(vocabulary, self.shards) * self.features
         if self.shares is not None:
             _expect_table(name, self.shares, weights, site)
@@ -62,6 +65,30 @@ class Embedding(BuildingSettings):
         )
 
 
+class Logits(BuildingSettings):
+    """Scores of all words at each position, and their softmax.
+
+    shares: the embedding whose table the matrix is (Press and Wolf 2017).
+    """
+
+    bare: ClassVar[str] = "vocabulary"
+
+    vocabulary: Count
+    shares: Name | None = None
+    bias: bool = False
+
+    def build(self, name: str, x: Stream, site: Site) -> Stream:
+        length, features = expect_sequence(name, x.tensor)
+        weights = self.vocabulary * features
+        counts = Counts(flops=2 * length * weights)
+        if self.shares is not None:
+            _expect_table(name, self.shares, weights, site)
+            counts = Counts(weights=0, flops=2 * length * weights)
+        y = make_sequence(length, self.vocabulary)
+        scores = site.add(name, "linear", Passage(x.tensor, y, bias=self.bias, counts=counts), x)
+        return site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
+
+
 class SampledSoftmax(BuildingSettings):
     """Scores of the right class and of some that are drawn, and their softmax; in training alone.
 
@@ -77,7 +104,7 @@ class SampledSoftmax(BuildingSettings):
 
     def build(self, name: str, x: Stream, site: Site) -> Stream:
         length, features = expect_sequence(name, x.tensor)
-        classes = site.targets if self.classes == "targets" else self.classes
+        classes = count_outputs(name, self.classes, site.targets)
         if self.samples > classes:
             raise InputError(
                 f"samples: expected at most the {classes} classes, got {self.samples}",
@@ -98,8 +125,7 @@ class SampledSoftmax(BuildingSettings):
         )
         passage = Passage(x.tensor, make_sequence(length, scored), counts=counts)
         scores = site.add(f"{name}.scores", "sampled_softmax", passage, x)
-        passage = Passage(scores.tensor, scores.tensor)
-        return site.add(f"{name}.softmax", "softmax", passage, scores)
+        return site.add(f"{name}.softmax", "softmax", keep_sizes(scores), scores)
 
 
 def _fill_shards(rows: int, shards: int) -> int:

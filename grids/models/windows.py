@@ -10,7 +10,16 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Tag
 
-from grids.models.settings import BY_FORM, WORD, LayerSettings, Number, Paddings, Sizes, Targets
+from grids.models.settings import (
+    BY_FORM,
+    WORD,
+    LayerSettings,
+    Number,
+    Paddings,
+    Sizes,
+    Targets,
+    count_outputs,
+)
 from grids.models.tensors import Passage, Tensor, size_dimensions, slide, spread
 from grids.reading.errors import InputError
 
@@ -33,10 +42,6 @@ class _ConvolutionSettings(LayerSettings):
     dilation: Sizes = (1,)
     groups: Annotated[Number | EachChannel, BY_FORM] = 1
     bias: bool = True
-
-    def count_filters(self, targets: int) -> int:
-        """F."""
-        return targets if self.filters == "targets" else self.filters
 
     def count_groups(self, layer: str, channels: int, filters: int) -> int:
         """Groups that divide channels and filters; InputError where they do not."""
@@ -62,8 +67,8 @@ class Conv(_ConvolutionSettings):
 
     padding: Paddings | Literal["same"] = (0,)
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        filters = self.count_filters(targets)
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+        filters = count_outputs(layer, self.filters, targets)
         groups = self.count_groups(layer, x.channels, filters)
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
         stride = size_dimensions(layer, "stride", self.stride, x)
@@ -79,8 +84,8 @@ class TransposedConv(_ConvolutionSettings):
     # More rows on one side: two extents become one by a strided convolution; this takes the larger.
     output_padding: Paddings = (0,)
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
-        filters = self.count_filters(targets)
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
+        filters = count_outputs(layer, self.filters, targets)
         groups = self.count_groups(layer, x.channels, filters)
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
         stride = size_dimensions(layer, "stride", self.stride, x)
@@ -108,7 +113,7 @@ class Pool(LayerSettings):
     # Whether a last window may hang over the edge: in the authors' VGG16 113 is pooled to 57.
     ceil: bool = False
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
         kernel = size_dimensions(layer, "kernel", self.kernel, x)
         stride = size_dimensions(layer, "stride", self.stride or self.kernel, x)
         extents = slide(layer, x, kernel, stride, self.padding, self.ceil)
@@ -122,7 +127,7 @@ class AdaptivePool(LayerSettings):
 
     extent: Sizes
 
-    def infer(self, layer: str, x: Tensor, targets: int) -> Passage:
+    def infer(self, layer: str, x: Tensor, targets: int | None) -> Passage:
         y = Tensor(x.channels, size_dimensions(layer, "extent", self.extent, x))
         # Windows of one size, rounded up. Frameworks vary it from place to place where extents do
         # not divide; where less comes in than goes out, an item is its own window.

@@ -36,7 +36,6 @@ FOREIGN_MODELS = {
     "bert_large",
     "dimenet++",
     "dlrm",
-    "gpt3_175b",
     "llama31_8b",
     "lstm (size of this run not stated)",
     "lstm_2048_256",
@@ -50,7 +49,8 @@ def test_each_row_has_names_of_the_catalogue_or_a_foreign_model():
     series = read_points(EPOCHS)
     assert FOREIGN_MODELS.isdisjoint(list_names("model"))
     assert {each.model for each in series} - {*list_names("model")} == FOREIGN_MODELS
-    known = {*list_names("dataset"), *MEASURED_AS.values()}
+    # GPT-3's runs begin at a checkpoint of 4,000 steps on c4: they are no law of its epochs.
+    known = {*list_names("dataset"), *MEASURED_AS.values(), "c4"}
     assert {each.dataset for each in series if each.model not in FOREIGN_MODELS} <= known
 
 

@@ -45,6 +45,8 @@ COUNTS = {  # weights, biases, operations of 7 weights
     "gates": (0, 0, ITEMS),
     "class_token": (0, 0, ITEMS),
     "positions": (0, 0, ITEMS),
+    "rmsnorm": (C, 0, ITEMS),
+    **dict.fromkeys(("gated_product", "dispatch", "combine", "rotary"), (0, 0, ITEMS)),
 }
 
 
@@ -75,6 +77,7 @@ def test_how_groups_split_a_kind() -> None:
 def test_what_the_backward_pass_reads_of_a_kind() -> None:
     of_images = {*CONVOLUTIONS, "fc", "free", "norm", "multiply", *BY_ARGUMENT}
     of_sequences = {"linear", "matmul", "embedding", "sampled_softmax", "gates"}
+    of_sequences |= {"rmsnorm", "gated_product", "combine"}
     keep_input = {name for name, kind in KINDS.items() if kind.keeps_input}
     assert keep_input == of_images | of_sequences
     keep_output = {name for name, kind in KINDS.items() if kind.keeps_output}
@@ -86,6 +89,7 @@ def test_what_the_backward_pass_reads_of_a_kind() -> None:
 
 NO_LAYER = {"flatten", "read", "repeat", "to_sequence", "first_token"}
 SEVERAL_LAYERS = {"residual", "multiply", "concat", "side", "attention", "lstm"}
+SEVERAL_LAYERS |= {"latent_attention", "gated", "experts", "logits"}
 
 
 def test_every_word_of_a_kind_is_a_step() -> None:

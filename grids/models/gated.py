@@ -1,0 +1,32 @@
+"""Gated linear layers: two matrices beside each other, the activation of one times the other.
+
+    layers:
+      - gated: {hidden: 14336, bias: false}     # and a matrix back to the features that came in
+
+Shazeer 2020 (GLU variants improve transformer, arXiv 2002.05202). Activation and product are one
+kernel, as Megatron and most stacks have them: of both only the inputs are kept.
+"""
+
+from typing import ClassVar
+
+from grids.entries.entry import Count
+from grids.models.attention import project
+from grids.models.building import BuildingSettings, Site, expect_sequence
+from grids.models.tensors import Passage, Stream
+
+
+class Gated(BuildingSettings):
+    """down(act(gate(x)) up(x)), with `hidden` features between."""
+
+    bare: ClassVar[str] = "hidden"
+
+    hidden: Count
+    bias: bool = True
+
+    def build(self, name: str, x: Stream, site: Site) -> Stream:
+        _, features = expect_sequence(name, x.tensor)
+        gate = project(site, f"{name}.gate", x, self.hidden, bias=self.bias)
+        up = project(site, f"{name}.up", x, self.hidden, bias=self.bias)
+        passage = Passage(up.tensor, up.tensor, inputs=2)
+        product = site.add(f"{name}.product", "gated_product", passage, gate, up)
+        return project(site, f"{name}.down", product, features, bias=self.bias)

@@ -1,0 +1,262 @@
+"""Networks from Hugging Face's config.json: `--model ./config.json`.
+
+TYPES has a row for each `model_type` that is known: the family of the catalogue, and the keys that
+its settings stand under. What changes a network and is not modelled is refused: a key with another
+value than those of the row, a type that has none. Keys of tokenizers, of generation and of how
+weights were first drawn change no prediction, and are passed over.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from grids.models.architecture import Architecture
+from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.textfile import read_text
+
+Config = Mapping[str, Any]
+MOST_SIZE = 2**31
+
+
+@dataclass(frozen=True)
+class ModelType:
+    """A `model_type`.
+
+    sizes: the keys of settings that are whole numbers, each required. optional: those that may be
+    left out or null; the family then has a default. derive: settings that follow from several keys.
+    values: what keys may say, if they are there; no other value is modelled.
+    """
+
+    family: str
+    sizes: Mapping[str, str]
+    optional: Mapping[str, str] = field(default_factory=dict)
+    derive: Callable[[Config], dict[str, Any]] = lambda config: {}
+    values: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+
+
+def _read_llama(config: Config) -> dict[str, Any]:
+    bias = bool(config.get("attention_bias", False))
+    return {"bias": bias, "output_bias": bias, **_read_attention(config)}
+
+
+def _read_qwen2(config: Config) -> dict[str, Any]:
+    return {"bias": True, "output_bias": False, **_read_attention(config)}
+
+
+def _read_qwen3(config: Config) -> dict[str, Any]:
+    return {**_read_llama(config), "normalise_heads": True}
+
+
+def _read_attention(config: Config) -> dict[str, Any]:
+    """The window, where it is in use, and whether the table of words is the last matrix, too."""
+    in_use = config.get("use_sliding_window", True)
+    window = config.get("sliding_window") if in_use else None
+    return {"window": window, "tied": bool(config.get("tie_word_embeddings", False))}
+
+
+def _read_qwen3_moe(config: Config) -> dict[str, Any]:
+    return {**_read_attention(config), "normalise_heads": True}
+
+
+def _read_deepseek(config: Config) -> dict[str, Any]:
+    ranks = {
+        "rank": "kv_lora_rank",
+        "content": "qk_nope_head_dim",
+        "rotary": "qk_rope_head_dim",
+        "value": "v_head_dim",
+    }
+    latent = {setting: _read_size(config, key) for setting, key in ranks.items()}
+    query = None if config.get("q_lora_rank") is None else _read_size(config, "q_lora_rank")
+    shared = _read_size(config, "n_shared_experts") if config.get("n_shared_experts") else 0
+    return {
+        "latent": {**latent, "query_rank": query},
+        "shared_hidden": shared * _read_size(config, "moe_intermediate_size"),
+        "corrects": config.get("topk_method") == "noaux_tc",
+        "dense_blocks": config.get("first_k_dense_replace", 0),
+        "tied": bool(config.get("tie_word_embeddings", False)),
+    }
+
+
+def _read_t5(config: Config) -> dict[str, Any]:
+    activation = str(config.get("feed_forward_proj", "relu"))
+    tied = bool(config.get("tie_word_embeddings", True))
+    return {"gated": activation.startswith("gated"), "tied": tied}
+
+
+DECODER = {
+    "blocks": "num_hidden_layers",
+    "features": "hidden_size",
+    "heads": "num_attention_heads",
+    "vocabulary": "vocab_size",
+}
+KEYS_AND_VALUES = {"kv_heads": "num_key_value_heads", "head_features": "head_dim"}
+DENSE = {"hidden": "intermediate_size"}
+
+TYPES = {
+    "gpt2": ModelType(
+        "gpt",
+        sizes={
+            "blocks": "n_layer",
+            "features": "n_embd",
+            "heads": "n_head",
+            "vocabulary": "vocab_size",
+            "positions": "n_positions",
+        },
+        optional={"hidden": "n_inner"},
+        derive=lambda config: {"tied": bool(config.get("tie_word_embeddings", True))},
+        values={"add_cross_attention": (False,)},
+    ),
+    "llama": ModelType(
+        "llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama, {"mlp_bias": (False,)}
+    ),
+    "mistral": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_llama),
+    "qwen2": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen2),
+    "qwen3": ModelType("llama", DECODER | DENSE, KEYS_AND_VALUES, _read_qwen3),
+    "mixtral": ModelType(
+        "moe",
+        DECODER
+        | {
+            "experts": "num_local_experts",
+            "active": "num_experts_per_tok",
+            "expert_hidden": "intermediate_size",
+        },
+        KEYS_AND_VALUES,
+        _read_attention,
+    ),
+    "qwen3_moe": ModelType(
+        "moe",
+        DECODER
+        | DENSE
+        | {
+            "experts": "num_experts",
+            "active": "num_experts_per_tok",
+            "expert_hidden": "moe_intermediate_size",
+        },
+        KEYS_AND_VALUES | {"every": "decoder_sparse_step"},
+        _read_qwen3_moe,
+        {"mlp_only_layers": ([],), "attention_bias": (False,)},
+    ),
+    "deepseek_v3": ModelType(
+        "moe",
+        DECODER
+        | DENSE
+        | {
+            "experts": "n_routed_experts",
+            "active": "num_experts_per_tok",
+            "expert_hidden": "moe_intermediate_size",
+        },
+        derive=_read_deepseek,
+        values={"moe_layer_freq": (1,), "attention_bias": (False,)},
+    ),
+    "t5": ModelType(
+        "t5",
+        sizes={
+            "blocks": "num_layers",
+            "features": "d_model",
+            "heads": "num_heads",
+            "head_features": "d_kv",
+            "hidden": "d_ff",
+            "vocabulary": "vocab_size",
+        },
+        optional={"distances": "relative_attention_num_buckets"},
+        derive=_read_t5,
+    ),
+}
+
+
+def read_config(path: Path) -> Architecture:
+    """The network that a config.json describes; InputError: what is not known or not modelled.
+
+    Its name is that of the folder, or of a file with a name of its own.
+    """
+    where, config = str(path), _load(path)
+    form = _find_type(config, where)
+    try:
+        settings = _read_settings(config, form)
+    except InputError as error:
+        raise InputError(str(error), where=where) from None
+    name = path.resolve().parent.name if path.name == "config.json" else path.stem
+    left_out = config.get("num_nextn_predict_layers")
+    heads = f"; without {left_out} layer(s) that predict further tokens" if left_out else ""
+    try:
+        return Architecture(
+            name=name or "config",
+            title=name,
+            source=(f"config.json of Hugging Face, model_type {config['model_type']}{heads}",),
+            rank=1,
+            customary="pile",
+            family={"name": form.family, **settings},  # type: ignore[arg-type]  # validated
+        )
+    except ValidationError as error:
+        what = error.errors(include_url=False)[0]["msg"]
+        raise InputError(
+            f"is no network of the family {form.family}: {shorten(what)}", where=where
+        ) from None
+
+
+def _load(path: Path) -> Config:
+    """The file's keys."""
+    text = read_text(path)
+    try:
+        config = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"JSON syntax: {error.msg}", where=f"{path}:{error.lineno}") from None
+    except (RecursionError, ValueError):
+        raise InputError("nested too deeply, or a number too long", where=str(path)) from None
+    if not isinstance(config, dict):
+        raise InputError(f"expected a mapping of keys, got {shorten(config)}", where=str(path))
+    return config
+
+
+def _find_type(config: Config, where: str) -> ModelType:
+    name = config.get("model_type")
+    if name is None:
+        raise InputError(
+            "model_type: this key is missing",
+            where=where,
+            advice="expected a config.json of Hugging Face",
+        )
+    if not isinstance(name, str) or name not in TYPES:
+        known = ", ".join(TYPES)
+        nearest = suggest_name(str(name), TYPES) if isinstance(name, str) else ""
+        raise InputError(
+            f"unknown model_type {shorten(name)}",
+            where=where,
+            advice=f"{nearest}; known are {known}; or write the network as YAML "
+            "(docs/your-model.md)".lstrip("; "),
+        )
+    return TYPES[name]
+
+
+def _read_settings(config: Config, form: ModelType) -> dict[str, Any]:
+    for key, values in form.values.items():
+        if config.get(key, values[0]) not in values:
+            raise InputError(f"{key}: {shorten(config[key])} is not modelled")
+    settings = {setting: _read_size(config, key) for setting, key in form.sizes.items()}
+    for setting, key in form.optional.items():
+        if config.get(key) is not None:
+            settings[setting] = _read_size(config, key)
+    settings |= form.derive(config)
+    if settings["heads"] % settings.get("kv_heads", 1):
+        raise InputError(f"{form.optional['kv_heads']}: expected a divisor of {settings['heads']}")
+    stacks = config.get("num_decoder_layers")
+    if stacks not in (None, settings["blocks"]):
+        raise InputError(
+            f"num_decoder_layers: {shorten(stacks)} is not modelled, other than "
+            f"the {settings['blocks']} of the encoder"
+        )
+    return settings
+
+
+def _read_size(config: Config, key: str) -> int:
+    """A whole number above 0."""
+    if key not in config:
+        raise InputError(f"{key}: this key is missing")
+    size = config[key]
+    if type(size) is not int or not 0 < size < MOST_SIZE:
+        raise InputError(f"{key}: expected a whole number above 0, got {shorten(size)}")
+    return size
