@@ -5,16 +5,19 @@ from typing import Annotated
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
+from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.objectives import PriceOption, parse_price
-from sweep.cli.shared_options import Form
-from sweep.cli.spaces import All, SpaceOptions, Subject
+from sweep.cli.shared_options import All, Form
+from sweep.cli.spaces import SpaceCommand
+from sweep.cli.subjects import Subject
+
+app = typer.Typer()
 
 
-@spread_options
-def bottleneck(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
+@app.command(cls=SpaceCommand)
+def bottleneck(context: typer.Context, every: All = False, form: Form = "table") -> None:
     """The bottleneck of an iteration at each PE count, and what fills the memory."""
-    subject = options.read()
+    subject: Subject = context.obj.read()
     from sweep.questions.bottleneck import list_bottlenecks as ask
     from sweep.show.planning import show_bottlenecks
 
@@ -24,10 +27,10 @@ def bottleneck(options: SpaceOptions, every: All = False, form: Form = "table") 
         end("no such configuration exists: more PEs than the strategy can use", NOTHING_FEASIBLE)
 
 
-@spread_options
-def sensitivity(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
+@app.command(cls=SpaceCommand)
+def sensitivity(context: typer.Context, every: All = False, form: Form = "table") -> None:
     """Upgrades that pay: exact elasticities of an epoch's time in each parameter."""
-    subject = options.read()
+    subject: Subject = context.obj.read()
     from sweep.questions.sensitivity import list_sensitivities as ask
     from sweep.show.planning import show_sensitivities
 
@@ -37,9 +40,9 @@ def sensitivity(options: SpaceOptions, every: All = False, form: Form = "table")
         end("nothing in this slice is feasible; why: paradl best", NOTHING_FEASIBLE)
 
 
-@spread_options
+@app.command(cls=SpaceCommand)
 def provision(
-    options: SpaceOptions,
+    context: typer.Context,
     deadline: Annotated[
         str | None,
         typer.Option(help="A deadline for the training, such as '2 h': find the fewest PEs."),
@@ -76,7 +79,7 @@ def provision(
         )
     if need is not None and holds is not None:
         raise InputError("belongs to --deadline", where="--holds", advice="leave it out")
-    subject = options.read()
+    subject: Subject = context.obj.read()
     if deadline is None:
         assert need is not None  # one of both is given
         _show_needs(subject, need, efficiency, every, form)
@@ -111,6 +114,3 @@ def _show_needs(
     show_needs(rows, form, every)
     if all(str(row["reason"]).startswith("never") for row in rows):
         end(f"no value of {need} will do", NOTHING_FEASIBLE)
-
-
-PLANS = (bottleneck, sensitivity, provision)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
+from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.objectives import (
     OBJECTIVES,
     TIMES,
@@ -14,17 +14,20 @@ from sweep.cli.objectives import (
     TimeOption,
     parse_price,
 )
-from sweep.cli.shared_options import Form
-from sweep.cli.spaces import All, SpaceOptions, Subject
+from sweep.cli.shared_options import All, Form
+from sweep.cli.spaces import SpaceCommand
+from sweep.cli.subjects import Subject
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
     from kernels.names.statistics import Objective
 
+app = typer.Typer()
 
-@spread_options
+
+@app.command(cls=SpaceCommand)
 def limits(
-    options: SpaceOptions,
+    context: typer.Context,
     efficiency: Annotated[
         float, typer.Option(help="Parallel efficiency that counts as efficient.")
     ] = 0.5,
@@ -33,9 +36,10 @@ def limits(
         typer.Option(help="The time to minimise; with --crossovers also pe-hours or cost."),
     ] = "epoch-time",
     price: PriceOption = None,
-    crossovers: Annotated[
+    along: Annotated[
         str | None,
         typer.Option(
+            "--crossovers",
             metavar="ALONG",
             help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
         ),
@@ -48,9 +52,9 @@ def limits(
     form: Form = "table",
 ) -> None:
     """How far each strategy scales, and what stops it; or where one overtakes another."""
-    subject = options.read(objective)
-    if crossovers is not None:
-        _show_crossovers(subject, crossovers, objective, price, every, form)
+    subject: Subject = context.obj.read(objective)
+    if along is not None:
+        _show_crossovers(subject, along, objective, price, every, form)
         return
     from sweep.questions.limits import add_ranges, expects_intervals
     from sweep.questions.limits import list_limits as ask
@@ -114,9 +118,9 @@ def _show_crossovers(
     subject.end_if_empty(rows)
 
 
-@spread_options
+@app.command(cls=SpaceCommand)
 def best(
-    options: SpaceOptions,
+    context: typer.Context,
     objective: ObjectiveOption = "epoch-time",
     price: PriceOption = None,
     across: Annotated[
@@ -130,7 +134,7 @@ def best(
     form: Form = "table",
 ) -> None:
     """Strategies ranked, each with its best free parameters; and why not the losers."""
-    subject = options.read(objective)
+    subject: Subject = context.obj.read(objective)
     from sweep.questions.best import rank_strategies as ask
     from sweep.show.ranking import describe_losers, show_ranking
 
@@ -150,9 +154,9 @@ def best(
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
 
 
-@spread_options
+@app.command(cls=SpaceCommand)
 def pareto(
-    options: SpaceOptions,
+    context: typer.Context,
     against: Annotated[
         Literal["pe-hours", "cost", "memory"], typer.Option(help="What to trade time against.")
     ] = "pe-hours",
@@ -162,7 +166,7 @@ def pareto(
     form: Form = "table",
 ) -> None:
     """Configurations that no other beats in both time and cost."""
-    subject = options.read(objective)
+    subject: Subject = context.obj.read(objective)
     from sweep.questions.pareto import pareto as ask
     from sweep.show.rows import show_rows
 
@@ -175,9 +179,9 @@ def pareto(
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
 
-@spread_options
+@app.command(cls=SpaceCommand)
 def regret(
-    options: SpaceOptions,
+    context: typer.Context,
     over: Annotated[
         str, typer.Option(help="What is uncertain: system, draws, or any axis but pe.")
     ] = "system",
@@ -186,7 +190,7 @@ def regret(
     form: Form = "table",
 ) -> None:
     """Strategies ranked by their worst slowdown where the machine is uncertain."""
-    subject = options.read(objective)
+    subject: Subject = context.obj.read(objective)
     from sweep.questions.regret import regret as ask
     from sweep.show.regret import show_regrets
 
@@ -195,6 +199,3 @@ def regret(
     show_regrets(rows, over, form, every)
     if not any(row["rank"] for row in rows):
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)
-
-
-RANKINGS, TRADES = (limits, best), (pareto, regret)

@@ -5,18 +5,18 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.commands import MISSED, end, report_long
-from sweep.cli.shared_options import Form
+from sweep.cli.commands import MISSED, PatientCommand, end
+from sweep.cli.shared_options import Form, Quiet, Workers
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
-Source = Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")]
-Out = Annotated[Path, typer.Argument(help="The folder of the data set, which is made.")]
+app = typer.Typer()
 
 
+@app.command()
 def sample(
-    source: Source,
-    out: Out,
+    source: Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")],
+    out: Annotated[Path, typer.Argument(help="The folder of the data set, which is made.")],
     rows: Annotated[int, typer.Option(help="How many are drawn.")],
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same rows.")] = 0,
     near_limits: Annotated[
@@ -32,17 +32,16 @@ def sample(
     no_gradients: Annotated[
         bool, typer.Option("--no-gradients", help="No slopes, and no marks of kinks.")
     ] = False,
-    split: Annotated[
-        list[str] | None, typer.Option(help="Require this split: random, model, scale ...")
+    splits: Annotated[
+        list[str] | None,
+        typer.Option("--split", help="Require this split: random, model, scale ..."),
     ] = None,
     leave_out: Annotated[
         list[str] | None, typer.Option(help="Rows to leave out: undefined, infeasible, kinks.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the data set there.")] = False,
-    workers: Annotated[
-        int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
-    ] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")] = False,
+    workers: Workers = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Draw rows over a design space: features, targets, gradients and splits, for learners."""
     from sweep.samples.sample import sample as draw
@@ -63,7 +62,7 @@ def sample(
             near_limits=near_limits,
             near_crossovers=near_crossovers,
             gradients=None if no_gradients else gradient or (),
-            splits=split or (),
+            splits=splits or (),
             leave_out=leave_out or (),
             force=force,
             workers=workers,
@@ -80,7 +79,7 @@ def sample(
     tell(f"done: {written.rows:,} rows in {out}")
 
 
-@report_long
+@app.command(cls=PatientCommand)
 def leakage(
     data: Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")],
     form: Form = "table",
@@ -94,6 +93,3 @@ def leakage(
     leaks = [row["split"] for row in rows if row["leaks"]]
     if leaks:
         end(f"leaks: {', '.join(leaks)}", MISSED)
-
-
-SAMPLES = (sample, leakage)

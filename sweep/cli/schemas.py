@@ -6,9 +6,12 @@ import typer
 
 from grids.reading.errors import InputError, shorten, suggest_name
 
+app = typer.Typer()
+
 FORMS = ("spec", "model")
 
 
+@app.command()
 def schema(
     of: Annotated[
         str | None,

@@ -133,7 +133,7 @@ StoreOrNone = Annotated[
         callback=locate_if_given,
     ),
 ]
-Sel = Annotated[
+Selection = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
@@ -143,6 +143,11 @@ Nearest = Annotated[
 Form = Annotated[
     Literal["table", "json", "csv"],
     typer.Option("--format", help="How to print the answer; --json: as JSON."),
+]
+All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
 ]
 
 

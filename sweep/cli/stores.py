@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.assignments import parse_selection
-from sweep.cli.commands import FAILED, MISSED, end
-from sweep.cli.shared_options import Form, Sel, Store
+from sweep.cli.commands import FAILED, MISSED, PatientCommand, end
+from sweep.cli.shared_options import Form, Selection, Store
+from sweep.cli.values import parse_selection
 from sweep.show.visible import tell
 
+app = typer.Typer()
 
+
+@app.command()
 def status(
     store: Store,
     verify: Annotated[
@@ -35,10 +38,11 @@ def status(
         end(advise_on_damage(verdict), FAILED)
 
 
+@app.command(cls=PatientCommand)
 def diff(
     first: Store,
     second: Store,
-    sel: Sel = None,
+    selection: Selection = None,
     tolerance: Annotated[
         float, typer.Option(min=0, help="Relative difference up to which answers count as equal.")
     ] = 0.0,
@@ -56,7 +60,7 @@ def diff(
 
     with tell_damage(first), tell_damage(second):
         unfinished = [url for url in (first, second) if len(set(count_blocks(url))) > 1]
-        difference = ask(first, second, parse_selection(sel), tolerance=tolerance)
+        difference = ask(first, second, parse_selection(selection), tolerance=tolerance)
     show_difference(difference, form)
     for url in unfinished:
         tell(f"paradl: not all blocks of {url} are done: run the same paradl sweep again")

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from sweep.cli.commands import report_long
-from sweep.cli.shared_options import Form
+from sweep.cli.commands import PatientCommand
+from sweep.cli.shared_options import Form, Quiet
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -18,7 +18,6 @@ app = typer.Typer(
 
 Data = Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")]
 File = Annotated[Path, typer.Argument(help="A surrogate that 'paradl surrogate train' wrote.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
 
 
 @app.command()
@@ -28,9 +27,12 @@ def train(
     learner: Annotated[
         Literal["network", "trees"], typer.Option(help="A neural network, or boosted trees.")
     ] = "network",
-    split: Annotated[
+    splits: Annotated[
         list[str] | None,
-        typer.Option(help="Train on its training side; may be repeated. [default: random, model]"),
+        typer.Option(
+            "--split",
+            help="Train on its training side; may be repeated. [default: random, model]",
+        ),
     ] = None,
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Train on slopes, too (Sobolev).")
@@ -57,7 +59,7 @@ def train(
             data,
             output,
             learner=learner,
-            splits=split,
+            splits=splits,
             gradients=gradients,
             members=members,
             epochs=epochs,
@@ -77,8 +79,8 @@ def train(
 def evaluate(
     surrogate: File,
     data: Data,
-    split: Annotated[
-        list[str] | None, typer.Option(help="Of some splits only; may be repeated.")
+    splits: Annotated[
+        list[str] | None, typer.Option("--split", help="Of some splits only; may be repeated.")
     ] = None,
     no_baselines: Annotated[
         bool, typer.Option("--no-baselines", help="The surrogate alone.")
@@ -94,15 +96,14 @@ def evaluate(
         rows = evaluate_surrogate(
             surrogate,
             data,
-            splits=split or (),
+            splits=splits or (),
             baselines=not no_baselines,
             tell=lambda name, method: report(f"{name}: {method}"),
         )
     show(rows, form)
 
 
-@app.command()
-@report_long
+@app.command(cls=PatientCommand)
 def predict(
     surrogate: File,
     rows: Annotated[

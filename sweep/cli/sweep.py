@@ -9,10 +9,13 @@ import typer
 
 from grids.reading.errors import InputError, format_text
 from sweep.cli.commands import INTERRUPTED, end
-from sweep.cli.shared_options import Store
+from sweep.cli.shared_options import Store, Workers
 from sweep.show.visible import escape_lines, tell
 
+app = typer.Typer()
 
+
+@app.command()
 def sweep(
     spec: Annotated[Path, typer.Argument(help="The design space: a YAML file.")],
     store: Store,
@@ -24,9 +27,7 @@ def sweep(
     reduce_only: Annotated[
         bool, typer.Option("--reduce-only", help="Keep only what limits and best answer from.")
     ] = False,
-    workers: Annotated[
-        int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
-    ] = 0,
+    workers: Workers = 0,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a running Dask scheduler.")
     ] = None,

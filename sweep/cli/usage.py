@@ -5,6 +5,10 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from grids.reading.errors import InputError
+from sweep.cli.option_messages import list_options, name_options
+from sweep.errors import RunError
+
 # Typer has no public name for the errors of a command line.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
@@ -59,7 +63,7 @@ SHORT = {"--json": ("--format", "json")}
 
 
 class Commands(TyperGroup):
-    """Commands that understand short forms, and say what to write where an option is wrong."""
+    """Commands that understand short forms, and whose messages speak of their options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The arguments, as the group of commands takes them."""
@@ -72,10 +76,13 @@ class Commands(TyperGroup):
         except UsageError as error:
             explain_usage(error)
             raise
+        except (InputError, RunError) as error:
+            options = list_options(self.commands[ctx.invoked_subcommand])
+            raise type(error)(name_options(str(error), options)) from None
 
 
 def spell_out(arguments: list[str]) -> list[str]:
     """The arguments without short forms; behind `--` nothing is an option."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = [each for given in arguments[:end] for each in SHORT.get(given, (given,))]
+    options = [word for given in arguments[:end] for word in SHORT.get(given, (given,))]
     return [*options, *arguments[end:]]
