@@ -108,7 +108,7 @@ def predict(context: typer.Context, form: Form = "table") -> None:
     """Time, memory and limits of one configuration."""
     grid: Grid = context.obj.read_grid()
     from sweep.questions.predict import answer_grid
-    from sweep.show.tables import show_one
+    from sweep.show.rows import show_one
 
     answer = answer_grid(grid)
     # Notes have been written to stderr.

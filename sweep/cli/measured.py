@@ -35,7 +35,8 @@ def compare(
 ) -> None:
     """Accuracy against measured runs, and which of them stand out."""
     comparison = compare_runs(measured, calibration, system, oracle, allreduce)
-    from sweep.show.comparison import format_percent, show_comparison
+    from sweep.show.columns import format_percent
+    from sweep.show.comparison import show_comparison
 
     show_comparison(comparison, form)
     mean = comparison["summary"]["overall"]["total"]["mean"]
@@ -68,7 +69,7 @@ def calibrate(
     check_names({"system": system}, several=False)
     from sweep.calibration.calibrate import calibrate as ask
     from sweep.calibration.write import expect_another, expect_folder, write
-    from sweep.show.calibration import show_calibration
+    from sweep.show.comparison import show_calibration
 
     expect_folder(output)  # before minutes of work
     expect_another(output, measured)

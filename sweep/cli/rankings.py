@@ -98,7 +98,7 @@ def _show_crossovers(
     """Print from where on strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers as ask
     from sweep.questions.crossovers import tell_same
-    from sweep.show.crossovers import show_crossovers
+    from sweep.show.limits import show_crossovers
 
     goal, prices = OBJECTIVES[objective], parse_price(price)
     rows = subject.ask(
@@ -174,7 +174,7 @@ def pareto(
     rows = subject.ask(
         lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices)
     )
-    show_rows(rows, form, every, above=None)
+    show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
@@ -192,7 +192,7 @@ def regret(
     """Strategies ranked by their worst slowdown where the machine is uncertain."""
     subject: Subject = context.obj.read(objective)
     from sweep.questions.regret import regret as ask
-    from sweep.show.regret import show_regrets
+    from sweep.show.ranking import show_regrets
 
     by = TIMES[objective]
     rows = subject.ask(lambda: ask(subject.source, subject.selection, over=over, objective=by))

@@ -86,7 +86,7 @@ def leakage(
 ) -> None:
     """Whether what a data set's splits test occurs in what they train on."""
     from sweep.samples.leakage import check_leakage
-    from sweep.show.tables import show
+    from sweep.show.rows import show
 
     rows = check_leakage(data)
     show(rows, form)

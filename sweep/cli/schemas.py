@@ -25,7 +25,7 @@ def schema(
     ] = False,
 ) -> None:
     """JSON schemas of specs and model files, for editors; of answers, for agents."""
-    from sweep.show.tables import print_json
+    from sweep.show.data import print_json
 
     name = of or ("" if answers else "spec")
     if answers and name in FORMS:

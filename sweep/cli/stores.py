@@ -25,8 +25,8 @@ def status(
     """How much of a cube is done."""
     from sweep.engine.progress import bar, lines
     from sweep.questions.status import read_status, verify_status
-    from sweep.show.damage import advise_on_damage, show_verified
-    from sweep.show.tables import show_one
+    from sweep.show.cubes import advise_on_damage, show_verified
+    from sweep.show.rows import show_one
 
     if not verify:
         show_one(read_status(store), form)
@@ -56,7 +56,7 @@ def diff(
     from sweep.engine.verify import tell_damage
     from sweep.questions.diff import diff as ask
     from sweep.questions.status import count_blocks
-    from sweep.show.difference import show_difference
+    from sweep.show.cubes import show_difference
 
     with tell_damage(first), tell_damage(second):
         unfinished = [url for url in (first, second) if len(set(count_blocks(url))) > 1]

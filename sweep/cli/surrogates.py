@@ -89,7 +89,7 @@ def evaluate(
     form: Form = "table",
 ) -> None:
     """Score a surrogate on the rows that each split holds out, and its choices of strategies."""
-    from sweep.show.tables import show
+    from sweep.show.rows import show
     from sweep.surrogates.evaluate import evaluate_surrogate
 
     with report_state("evaluating", silent=quiet) as report:
@@ -112,7 +112,7 @@ def predict(
     form: Form = "table",
 ) -> None:
     """Predict rows of features with a surrogate; name rows outside of its training range."""
-    from sweep.show.tables import show
+    from sweep.show.rows import show
     from sweep.surrogates.predict import predict_surrogate
 
     answers = predict_surrogate(surrogate, rows)

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from sweep.plots.figures import make_axes, use_style
 from sweep.plots.looks import BLUE, ORANGE
-from sweep.show.comparison import format_percent
+from sweep.show.columns import format_percent
 
 FORWARD, BACKWARD = (BLUE, "#5BA4CF"), (ORANGE, "#F3C65F")
 MESSAGE = "#D55E00"  # Okabe and Ito's vermilion

@@ -4,7 +4,9 @@ from functools import partial
 from typing import Any
 
 from sweep.show.columns import format_cell
-from sweep.show.tables import Format, Row, print_record, print_table, show, show_sections
+from sweep.show.data import Format, Row
+from sweep.show.rows import show, show_sections
+from sweep.show.tables import print_record, print_table
 
 TOP = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
@@ -49,7 +51,7 @@ def _print(explanation: dict[str, Any]) -> None:
     print_table(parts, "Memory of the fullest PE")
     print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
     launch = list_launch_lines(explanation["launch"])
-    print_table([{"": key, "value": text} for key, text in launch], "Launch", fixed=None)
+    print_table([{"": key, "value": text} for key, text in launch], "Launch")
     print(f"{len(explanation['layers'])} layers: --layers-table")
 
 

@@ -6,8 +6,10 @@ from itertools import groupby
 from typing import Any
 
 from grids.reading.units import format_quantity
-from sweep.show.comparison import format_percent
-from sweep.show.tables import Format, Row, print_table, show_sections
+from sweep.show.columns import format_percent
+from sweep.show.data import Format, Row
+from sweep.show.rows import show_sections
+from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
 
 WIDTH = 72  # characters of the timeline
