@@ -15,7 +15,7 @@ GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"
 
 def list_options(command: Any) -> dict[str, str]:
     """The options of a command, or of the commands of a group, by the names of their arguments."""
-    options = {}
+    options: dict[str, str] = {}
     for each in getattr(command, "commands", {}).values():
         options |= list_options(each)
     for parameter in command.params:

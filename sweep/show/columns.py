@@ -13,7 +13,7 @@ from kernels.names.terms import TERMS
 from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.visible import escape_invisible
 
-INTERVAL = "80% interval"  # the head of its column
+INTERVAL = "80 % interval"  # the head of its column
 PROSE = 20  # characters: a text of several words does not become narrower
 # Percentiles that are no seconds.
 COUNTS = ("intervals.epochs",)
@@ -31,7 +31,7 @@ class Column:
     def write_head(self, narrow: bool) -> str:
         """The head; in a narrow table broken between its words, where cells are narrower."""
         broken = narrow and cell_len(self.key) > self.width
-        name = self.key.replace("_", "_\n").replace(" ", "\n") if broken else self.key
+        name = "\n".join(self.key.replace("_", "_\n").rsplit(" ", 1)) if broken else self.key
         return f"{name}\n{self.unit}" if self.unit else name
 
     @cached_property

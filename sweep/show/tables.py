@@ -36,6 +36,8 @@ EXPENDABLE = (
 # Columns that say what a row is about: never left out; parameters that were swept are the last.
 NEVER = ("", "rank", *LABELS, "pe", "batch", "p", "b")
 
+RECORD = ("", "value")  # the columns of a record: never told above
+
 
 def print_record(row: Row, title: str = "") -> None:
     """Print one line per key, each value with its unit."""
@@ -73,10 +75,11 @@ def _find_shared(rows: Sequence[Row], columns: Mapping[str, Column]) -> dict[str
     for key, column in columns.items():
         value = rows[0].get(key)
         is_told = len(rows) > 1 or key in LABELS or key in PARAMETERS or value is None
-        if is_told and len(set(column.cells)) == 1 and not isinstance(value, tuple):
+        same = len(set(column.cells)) == 1 and not isinstance(value, tuple)
+        if is_told and same and key not in RECORD:
             text = "" if column.cells[0] in ("", "-") else format_alone(key, value)
             shared[key] = text if key in LABELS or not text else f"{key} {text}"
-    return shared if len(shared) < len(columns) and "" not in columns else {}
+    return shared if len(shared) < len(columns) else {}
 
 
 def draw_table(
