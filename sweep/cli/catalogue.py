@@ -66,7 +66,7 @@ def systems(
 
 @app.command()
 def strategies(form: Form = "table") -> None:
-    """Strategies: what each divides, and how far it scales."""
+    """Strategies: what they divide, and how far they scale."""
     from sweep.questions.catalogue import list_strategies
     from sweep.show.entries import show_entries
 

@@ -43,14 +43,14 @@ class PatientCommand(TyperCommand):
         with report_waiting(silent=bool(ctx.params.get("quiet"))):
             if self.shared is not None:
                 command = _make_command(self.shared)
-                given = {each.name: ctx.params.pop(each.name) for each in command.params}
+                given = {option.name: ctx.params.pop(option.name) for option in command.params}
                 ctx.obj = ctx.invoke(command.callback, **given)
             return super().invoke(ctx)
 
 
 @cache
 def _make_command(shared: type) -> Any:
-    """A command whose options are the fields of a dataclass, and which makes an instance."""
+    """Make a command whose options are the fields of a dataclass, and which builds an instance."""
     app = typer.Typer(add_completion=False)
     app.command()(shared)
     return typer.main.get_command(app)

@@ -26,11 +26,11 @@ def export(
     ] = False,
     partition_by: Annotated[
         str,
-        typer.Option(metavar="LABEL[,LABEL]", help="A folder for each, such as model,system."),
+        typer.Option(metavar="LABEL[,LABEL]", help="One folder per value, such as model,system."),
     ] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace what stands at OUTPUT.")] = False,
 ) -> None:
-    """A cube's cells as a table or netCDF, for those who have no paradl."""
+    """Export a cube's cells as a table or netCDF, for readers without paradl."""
     from grids.reading.units import format_quantity
     from sweep.engine.verify import tell_damage
     from sweep.exports.export import export as write

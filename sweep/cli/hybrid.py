@@ -28,7 +28,9 @@ app = typer.Typer()
 def hybrid(
     model: Model,
     batch: Annotated[int, typer.Option(help="Samples per replica.")],
-    pe: Annotated[str, typer.Option(metavar="N[,N]", help="Up to so many PEs, or these counts.")],
+    pe: Annotated[
+        str, typer.Option(metavar="N[,N]", help="The largest PE count, or several counts.")
+    ],
     strategies: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,11 +43,11 @@ def hybrid(
         typer.Option(
             "--speedup",
             metavar="M=X",
-            help="An iteration's in groups of M, in place of the oracle's; may be repeated.",
+            help="Speed-up of an iteration in groups of M, not the oracle's; may be repeated.",
         ),
     ] = None,
     scaling_efficiency: Annotated[
-        float | None, typer.Option(help="T_1 / T_N across replicas, in place of the oracle's.")
+        float | None, typer.Option(help="T_1 / T_N across replicas, instead of the oracle's.")
     ] = None,
     convergence: Convergence = "auto",
     target: Target = None,
@@ -62,10 +64,10 @@ def hybrid(
     """When hybrid beats data parallelism end to end: time to accuracy."""
     for label in strategies or ():
         check_names({"strategy": label}, several=False)
-    if not speedups or scaling_efficiency is None:  # else epochs alone are looked up, of any model
+    if not speedups or scaling_efficiency is None:  # else only epochs are looked up, of any model
         check_names({"model": model, "dataset": dataset, "system": system}, several=False)
 
-    # Behind what is wrong with names: scipy and JAX take seconds to import.
+    # After names were checked: scipy and JAX take seconds to import.
     from sweep.questions.hybrid.question import hybrid as ask
     from sweep.show.hybrid import show_hybrid
 

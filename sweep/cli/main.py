@@ -57,12 +57,12 @@ def main() -> None:
         try:
             app()
         finally:
-            # Here, and not as Python ends, where a closed pipe would be told by a traceback.
+            # Here, not when Python ends: there a closed pipe would print a traceback.
             sys.stdout.flush()
     except InputError as error:
         end(str(error), BAD_INPUT)
     except RunError as error:
         end(str(error), FAILED)
-    except BrokenPipeError:  # whoever read our output has seen enough
-        # Python flushes once more as it ends: into nothing, and so in silence.
+    except BrokenPipeError:  # the reader of our output has seen enough
+        # Python flushes once more when it ends: into nothing, so that it stays silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,7 +12,8 @@ from sweep.cli.values import check_names
 app = typer.Typer()
 
 Measured = Annotated[
-    Path, typer.Argument(metavar="MEASURED.csv", help="A run a row: model, dataset, strategy ...")
+    Path,
+    typer.Argument(metavar="MEASURED.csv", help="One run per row: model, dataset, strategy ..."),
 ]
 SystemOfRows = Annotated[
     str,

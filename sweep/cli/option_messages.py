@@ -1,7 +1,8 @@
 """Messages about a function's arguments, or a spec's keys, in the words of a command's options.
 
-The code below the command line knows no options. An option that has the name of the argument that
-it becomes, or of the key, is found by that name: `along`, which is `--crossovers`.
+The code below the command line knows no options. Its messages name arguments and keys, and each
+parameter of a command has the name of the argument or key that it becomes: `along`, which is
+`--crossovers`.
 """
 
 import re
@@ -16,8 +17,8 @@ GENERATOR = r"\{(pow2|range|linspace|geomspace): \[([^\]]*)\]\}"
 def list_options(command: Any) -> dict[str, str]:
     """The options of a command, or of the commands of a group, by the names of their arguments."""
     options: dict[str, str] = {}
-    for each in getattr(command, "commands", {}).values():
-        options |= list_options(each)
+    for nested in getattr(command, "commands", {}).values():
+        options |= list_options(nested)
     for parameter in command.params:
         is_option = parameter.param_type_name == "option"
         written = parameter.opts[0] if is_option else parameter.metavar
@@ -27,7 +28,7 @@ def list_options(command: Any) -> dict[str, str]:
 
 
 def name_options(text: str, options: Mapping[str, str]) -> str:
-    """A message with options in place of arguments and keys: at the begin of a line, and in advice.
+    """A message with options in place of arguments and keys, where a line begins and in advice.
 
     `selection pe: ...` becomes `--sel pe: ...`, `axes.pe: ...` becomes `--pe: ...`, `force=True`
     becomes `--force`, and `'oracle: paper'` becomes `'--oracle paper'`.

@@ -17,17 +17,17 @@ app = typer.Typer()
 def sample(
     source: Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")],
     out: Annotated[Path, typer.Argument(help="The folder of the data set, which is made.")],
-    rows: Annotated[int, typer.Option(help="How many are drawn.")],
+    rows: Annotated[int, typer.Option(help="Number of rows.")],
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same rows.")] = 0,
     near_limits: Annotated[
-        float, typer.Option(help="Share of the points beside what memory or counts forbid.")
+        float, typer.Option(help="Share of the points next to limits of memory or counts.")
     ] = 0.0,
     near_crossovers: Annotated[
         float, typer.Option(help="Share of the points where one strategy overtakes another.")
     ] = 0.0,
     gradient: Annotated[
         list[str] | None,
-        typer.Option(help="An input to have slopes in, beside ranges and the batch."),
+        typer.Option(help="A further input to differentiate by, besides ranges and the batch."),
     ] = None,
     no_gradients: Annotated[
         bool, typer.Option("--no-gradients", help="No slopes, and no marks of kinks.")
@@ -84,7 +84,7 @@ def leakage(
     data: Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")],
     form: Form = "table",
 ) -> None:
-    """Whether what a data set's splits test occurs in what they train on."""
+    """Check that no test rows of a data set's splits occur in their training rows."""
     from sweep.samples.leakage import check_leakage
     from sweep.show.rows import show
 

@@ -29,7 +29,7 @@ def schema(
 
     name = of or ("" if answers else "spec")
     if answers and name in FORMS:
-        raise InputError(f"{name} is no verb", where="--answers", advice=f"paradl schema {name}")
+        raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")
     print_json(_describe_file(name) if name in FORMS else _describe_answers(name))
 
 
@@ -41,7 +41,7 @@ def _describe_file(form: str) -> dict[str, Any]:
 
 
 def _describe_answers(verb: str) -> dict[str, Any]:
-    """The schema of a verb's answer; of no verb those of all, by verb. InputError: unknown."""
+    """The schema of a verb's answer; without a verb all of them, by verb. InputError: unknown."""
     from sweep.answers.types.schemas import build_schemas
 
     schemas = build_schemas()

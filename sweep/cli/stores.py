@@ -18,11 +18,11 @@ app = typer.Typer()
 def status(
     store: Store,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all that is done, and name what is damaged.")
+        bool, typer.Option("--verify", help="Read all finished blocks, and name damaged files.")
     ] = False,
     form: Form = "table",
 ) -> None:
-    """How much of a cube is done."""
+    """Show how much of a cube is done."""
     from sweep.engine.progress import bar, lines
     from sweep.questions.status import read_status, verify_status
     from sweep.show.cubes import advise_on_damage, show_verified

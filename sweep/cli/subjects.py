@@ -1,4 +1,4 @@
-"""The subject of a question: a store and its slice, or a design space, and what is said of it."""
+"""The subject of a question, a store's slice or a design space, and notes on its answer."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -67,7 +67,7 @@ class Subject:
             )
 
     def end_if_empty(self, rows: list[Any]) -> None:
-        """End where there are no rows, and say why."""
+        """End with the reason, if there are no rows."""
         if rows:
             return
         from sweep.cells.space import open_space

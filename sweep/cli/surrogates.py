@@ -37,8 +37,10 @@ def train(
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Train on slopes, too (Sobolev).")
     ] = False,
-    members: Annotated[int, typer.Option(help="Learners, whose spread tells how unsure.")] = 1,
-    epochs: Annotated[int, typer.Option(help="Passes over the rows of a network, at most.")] = 20,
+    members: Annotated[
+        int, typer.Option(help="Number of learners; their spread is the uncertainty.")
+    ] = 1,
+    epochs: Annotated[int, typer.Option(help="Most passes of a network over the rows.")] = 20,
     width: Annotated[int, typer.Option(help="Units per hidden layer.")] = 128,
     seed: Annotated[
         int, typer.Option(help="Random seed; the same seed gives the same surrogate.")
@@ -80,10 +82,10 @@ def evaluate(
     surrogate: File,
     data: Data,
     splits: Annotated[
-        list[str] | None, typer.Option("--split", help="Of some splits only; may be repeated.")
+        list[str] | None, typer.Option("--split", help="Only this split; may be repeated.")
     ] = None,
     no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="The surrogate alone.")
+        bool, typer.Option("--no-baselines", help="Leave out the baselines.")
     ] = False,
     quiet: Quiet = False,
     form: Form = "table",

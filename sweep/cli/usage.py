@@ -1,4 +1,4 @@
-"""The group of commands: short forms of options, and what to write in the place of a wrong one."""
+"""The group of commands: short forms of options, and corrections of wrong ones."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from sweep.errors import RunError
 # Typer has no public name for the errors of a command line.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
-# Options of other programs, and what to write here.
+# Options of other programs, and paradl's.
 ELSEWHERE = {
     "--precision": "--system NAME:precision=bf16",
     "--software": "--system NAME:software=ddp",
@@ -31,7 +31,7 @@ ELSEWHERE = {
     "--latency": "--set 'inter_latency=5 us'",
 }
 
-# Typer's words, which are pydantic's, and ours.
+# Typer's words, which are pydantic's, and plainer ones.
 PLAINER = {
     "Input should be a valid integer, unable to parse string as an integer": "expected a whole "
     "number, such as 32",
@@ -41,7 +41,7 @@ PLAINER = {
 
 
 def explain_usage(error: Any) -> None:
-    """Change the message of a usage error where ours helps more."""
+    """Add to the message of a usage error what to write."""
     option = getattr(error, "option_name", None)
     instead = None if option is None else _find_option(option)
     if instead is not None:
@@ -52,7 +52,7 @@ def explain_usage(error: Any) -> None:
 
 
 def _find_option(option: str) -> str | None:
-    """The option to write in the place of one that a command lacks."""
+    """The option to write instead of one that a command lacks."""
     from grids.entries.parameters import FREE  # late: pydantic comes with it
 
     name = option.lstrip("-").replace("-", "_")
@@ -63,7 +63,7 @@ SHORT = {"--json": ("--format", "json")}
 
 
 class Commands(TyperGroup):
-    """Commands that understand short forms, and whose messages speak of their options."""
+    """Commands with short forms of options, and with messages that name options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The arguments, as the group of commands takes them."""

@@ -14,8 +14,8 @@ from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.visible import escape_invisible
 
 INTERVAL = "80 % interval"  # the head of its column
-PROSE = 20  # characters: a text of several words does not become narrower
-# Percentiles that are no seconds.
+PROSE = 20  # characters: a text of several words wraps, but not below
+# Percentiles of counts: those of all other intervals are seconds.
 COUNTS = ("intervals.epochs",)
 
 
@@ -36,18 +36,18 @@ class Column:
 
     @cached_property
     def width(self) -> int:
-        """Characters of the widest cell."""
+        """The width of the widest cell [characters]."""
         return max(map(measure_text, self.cells), default=0)
 
     @cached_property
     def least(self) -> int:
-        """Characters that cells do not get narrower than: prose wraps, and nothing else."""
+        """The least width [characters]: prose wraps, and nothing else."""
         words = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
         return min(self.width, max(PROSE, words))
 
 
 def measure_text(text: str) -> int:
-    """Characters of its widest line."""
+    """Measure the widest line of a text [characters]."""
     return max(map(cell_len, text.split("\n")))
 
 
@@ -77,7 +77,7 @@ def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a known number; yes and no are none."""
+    """Whether it is a number, and known; a bool is none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
@@ -137,7 +137,7 @@ def format_percent(value: float | None) -> str:
 
 
 def format_odds(share: float | None) -> str | None:
-    """A share of thirty-two draws, of which none and all are no certainty."""
+    """A share of thirty-two draws: none of them, or all, is no certainty."""
     if share is None or 0 < share < 1:
         return None if share is None else f"{share:.0%}"
     return "over 97%" if share else "under 3%"

@@ -1,4 +1,4 @@
-"""Measured runs as text: how accurate predictions are, and what a calibration made of the runs."""
+"""Measured runs as text: the accuracy of predictions, and the parameters of a calibration."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -22,7 +22,7 @@ def show_comparison(comparison: Mapping[str, Any], form: Format) -> None:
 
 
 def _flatten_anomaly(row: Row) -> dict[str, Any]:
-    """A row whose columns are the same whether it stands out or not."""
+    """Give all rows the same columns, whether they stand out or not."""
     anomaly = row["anomaly"] or {}
     return {**row, "anomaly": anomaly.get("what"), "cause": anomaly.get("cause")}
 

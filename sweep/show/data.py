@@ -19,7 +19,7 @@ def print_json(value: object) -> None:
 
 
 def _replace_infinite(value: object) -> object:
-    """The value with None for each NaN and infinity in it."""
+    """Replace NaN and infinities, however deeply nested, by None."""
     if isinstance(value, Mapping):
         return {key: _replace_infinite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""When hybrid wins, as text: for people three tables; as CSV the rows; as JSON all of it."""
+"""The gain of hybrids as text: tables for people, rows as CSV, all of it as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -80,7 +80,7 @@ def _describe_row(row: Row) -> dict[str, Any]:
 
 
 def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
-    """A line for a hybrid and its opponent. most: the largest PE count that was asked about."""
+    """A line for a hybrid and its opponent. most: the largest PE count of the question."""
 
     def write(count: int | None) -> str:
         if count is None:
@@ -105,9 +105,9 @@ def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
 def describe_gain(gain: Row) -> str:
     """The gain in words: who wins by how much, at which PE counts."""
     if gain["gain"] is None:
-        return f"No gain can be told up to {gain['pe']:,} PEs."
+        return f"The gain up to {gain['pe']:,} PEs is not known."
     ends = [format_percent(gain[end]) for end in ("p10", "p90") if gain[end] is not None]
-    interval = " to ".join(ends) or "no interval: nothing that was given has a spread"
+    interval = " to ".join(ends) or "no interval: the inputs have no spread"
     chance = gain["chance"]
     return (
         f"{'Gain' if gain['gain'] > 0 else 'No hybrid wins: gain'} up to {gain['pe']:,} PEs: "

@@ -15,7 +15,7 @@ from sweep.show.columns import (
 from sweep.show.data import Format, Row
 from sweep.show.rows import shorten_label, show, show_rows
 
-# Parameters of a cell that are shown unless all are asked for: those of the largest effect.
+# Parameters of a cell that are shown without --all: those of the largest effect.
 FIRST = 10
 
 
@@ -54,7 +54,7 @@ def _describe_bottleneck(row: Row) -> Row:
 
 
 def show_sensitivities(rows: Sequence[Row], form: Format, every: bool) -> None:
-    """Print a line per parameter, the largest gain first; ten per cell unless all are asked for."""
+    """Print a line per parameter, the largest gain first; ten per cell without --all."""
     if form != "table":
         show(rows, form)
         return

@@ -16,7 +16,7 @@ from sweep.show.data import Format, Row
 from sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
 from sweep.show.tables import print_table
 
-# Columns behind a row's labels and axes; as JSON and CSV there is all of it.
+# Columns behind a row's labels and axes; JSON and CSV have all of them.
 SHOWN = (
     *("group_size", "segment_count", "precision", "software", "global_batch"),
     *("epochs", "train_time", "epoch_time", "cost", "memory"),
@@ -89,8 +89,8 @@ def describe_losers(rows: Sequence[Row]) -> str:
 
 
 def _describe_chance(row: Row, second: Row, given: Sequence[str]) -> str:
-    """How sure the first place is, in a sentence."""
-    first, other = (shorten_label(each["strategy"]) for each in (row, second))
+    """The probability of the first place, in a sentence."""
+    first, other = shorten_label(row["strategy"]), shorten_label(second["strategy"])
     chance = row["faster_than_next"]
     odds = f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
     values = (f"{name} {write_value(name, row[name])}" for name in given)

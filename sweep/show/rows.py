@@ -1,4 +1,4 @@
-"""Answers in the form that was asked for: rows, one record, or several sections."""
+"""Answers in the format of `--format`: rows, one record, or several sections."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from sweep.show.visible import tell
 if TYPE_CHECKING:
     import pandas as pd
 
-# Rows of a table that are shown unless all are asked for: with head and message a small terminal.
+# Rows of a table without --all: with head and message they fill a small terminal.
 SCREENFUL = 20
 
 
@@ -45,9 +45,9 @@ def show_rows(
     describe: Callable[[Row], Row] = dict,
     left_out: int = 0,
 ) -> None:
-    """Print rows to stdout; of a table's more than a screenful say on stderr how many.
+    """Print rows to stdout, as a table no more than a screenful; count the others on stderr.
 
-    describe: the line of a row in a table. left_out: rows that are kept back already.
+    describe: the line of a row in a table. left_out: rows that were left out before.
     """
     if form != "table" or not rows:
         show(rows, form)

@@ -1,6 +1,6 @@
-"""Tables for people, which fit their terminal: prose wraps, heads break, columns are left out.
+"""Tables that fit their terminal: prose wraps, heads break, columns are left out.
 
-No text is ever shortened: what a table has no room for is left out as a whole column, and named.
+No text is shortened: where room is short, a whole column is left out and named below.
 """
 
 import os
@@ -36,7 +36,7 @@ EXPENDABLE = (
 # Columns that say what a row is about: never left out; parameters that were swept are the last.
 NEVER = ("", "rank", *LABELS, "pe", "batch", "p", "b")
 
-RECORD = ("", "value")  # the columns of a record: never told above
+RECORD = ("", "value")  # the columns of a record, which stay columns
 
 
 def print_record(row: Row, title: str = "") -> None:
@@ -93,7 +93,8 @@ def draw_table(
     room = WIDEST if width is None else width - len(MARGIN)
     for kept, left_out in _leave_out(columns):
         for narrow in (False, True):
-            least = sum(max(each.least, measure_text(each.write_head(narrow))) for each in kept)
+            heads = (measure_text(column.write_head(narrow)) for column in kept)
+            least = sum(max(column.least, head) for column, head in zip(kept, heads, strict=True))
             if least + GAPS[narrow] * (len(kept) - 1) <= room:
                 return _draw(kept, room, rule, narrow), left_out
     return _draw(kept, WIDEST, rule, narrow), left_out
@@ -133,17 +134,17 @@ def _draw_plain(columns: Sequence[Column]) -> list[str]:
 
 
 def _leave_out(columns: Sequence[Column]) -> Iterator[tuple[list[Column], list[str]]]:
-    """The columns, then one less each time, as long as one can be spared; and those left out."""
+    """Yield the columns, then ever fewer of them, with the keys left out so far."""
     rest, left_out = list(columns), list[str]()
     yield rest, left_out
     for key in _order_expendable([column.key for column in columns]):
-        rest, left_out = [each for each in rest if each.key != key], [*left_out, key]
+        rest, left_out = [column for column in rest if column.key != key], [*left_out, key]
         yield rest, left_out
 
 
 def _order_expendable(keys: Sequence[str]) -> list[str]:
-    """The columns that can be left out, the least important first."""
-    # The first column says what a line is about.
+    """List the columns that can be left out, the least important first."""
+    # The first column stays: it says what a line is about.
     others = [key for key in reversed(keys[1:]) if key not in NEVER]
     first = [key for key in EXPENDABLE if key in others]
     last = [key for key in others if key in PARAMETERS]
@@ -151,19 +152,19 @@ def _order_expendable(keys: Sequence[str]) -> list[str]:
 
 
 def _measure_width() -> int | None:
-    """Characters of a line: of COLUMNS, of the terminal; None: a pipe has no width."""
+    """Width of a line [characters], from COLUMNS or the terminal; None: a pipe has none."""
     if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     return None
 
 
 def _choose_rule() -> str:
-    """The character under heads, which stdout has to have a code for."""
+    """Choose the character under heads: one that the encoding of stdout has."""
     return "─" if (sys.stdout.encoding or "").lower().startswith("utf") else "-"
 
 
 def _name_left_out(keys: Sequence[str], complete: Format, width: int | None) -> list[str]:
-    """Lines that name the columns which a table has no room for, and where they are."""
+    """Write lines that name the columns left out, and the format that has them."""
     text = f"left out for width: {', '.join(keys)}; --format {complete} has all"
     return _wrap(text, width) if keys else []
 
