@@ -61,7 +61,10 @@ def place(
     from sweep.questions.place import place as ask
     from sweep.show.place import show_placement
 
-    advice = "write 4, or the samples of each: 8,8,4,4"
+    sizes = None
+    if micro_batches is not None:
+        advice = "write 4, or the samples of each: 8,8,4,4"
+        sizes = parse_counts(micro_batches, "--micro-batches", advice)
     answer = ask(
         what,
         devices,
@@ -69,7 +72,7 @@ def place(
         batch=batch,
         dataset=dataset,
         optimizer=optimizer,
-        micro_batches=micro_batches and parse_counts(micro_batches, "--micro-batches", advice),
+        micro_batches=sizes,
         time_limit=time_limit,
         tell=_ignore if quiet else _Progress(time_limit),
     )

@@ -34,7 +34,9 @@ def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
 
 def _describe_bottleneck(row: Row) -> Row:
     """A line: the term that takes most of the time, with its interval where draws give one."""
-    low, high = row.get("share_p10"), row.get("share_p90")
+    interval = None
+    if row.get("share_p10") is not None:
+        interval = f"{100 * row['share_p10']:.0f} to {100 * row['share_p90']:.0f}%"
     chosen = {
         name: row[column] if f"{name}=best" in row["strategy"] else None
         for name, column in CHOSEN.items()
@@ -46,7 +48,7 @@ def _describe_bottleneck(row: Row) -> Row:
         "computing": f"{row['computing']:.0%}",
         "bottleneck": row["binds"],
         "share": f"{row['share']:.0%}",
-        INTERVAL: None if low is None else f"{100 * low:.0f} to {100 * high:.0f}%",
+        INTERVAL: interval,
         "probability": format_odds(row.get("binds_probability")),
         "memory": row["memory"],
         "feasible": row["feasible"],
