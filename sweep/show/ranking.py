@@ -22,6 +22,7 @@ SHOWN = (
     *("epochs", "train_time", "epoch_time", "cost", "memory"),
 )
 HEADS = {"group_size": "group", "segment_count": "segments"}
+REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
 # Scenarios of a regret that a cell lists one by one; of more, the ends.
 LISTED = 3
 
@@ -136,7 +137,7 @@ def _describe_regret(over: str, row: Row) -> Row:
     settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
     worst = None if row["worst_at"] is None else _write_scenario(over, row["worst_at"])
     return {
-        **{key: value for key, value in row.items() if key not in PLACES["worst_at"]},
+        **{REGRETS.get(key, key): row[key] for key in row if key not in PLACES["worst_at"]},
         "worst_at": f"{worst} ({', '.join(settings)})" if settings and worst else worst,
         "infeasible_at": _write_scenarios(over, row["infeasible_at"]) or None,
     }
