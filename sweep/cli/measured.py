@@ -50,6 +50,8 @@ def compare(
     comparison = _compare_runs(measured, calibration, system, oracle, allreduce)
     from sweep.show.comparison import format_percent, show_comparison
 
+    for note in comparison["notes"]:
+        tell(f"paradl: warning: {note}")
     show_comparison(comparison, form)
     mean = comparison["summary"]["overall"]["total"]["mean"]
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):

@@ -9,7 +9,8 @@ import typer
 from sweep.cli.assignments import parse_selection
 from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.shared_options import Sel, Store
-from sweep.cli.spaces import tell_missing
+from sweep.cli.spaces import describe_missing
+from sweep.show.visible import tell
 
 if TYPE_CHECKING:
     from sweep.plots.plots import Plots
@@ -83,4 +84,5 @@ def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
         except NothingFeasibleError as error:
             end(str(error), NOTHING_FEASIBLE)
     save_figure(figure, output)
-    tell_missing(done, blocks)
+    if done < blocks:
+        tell(f"paradl: {describe_missing(done, blocks)}")

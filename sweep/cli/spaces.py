@@ -5,9 +5,9 @@ With a store, options that name its axes choose a slice of it, as `--sel` does.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -22,6 +22,7 @@ from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.names import check_names
 from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import (
+    Form,
     MaxGlobalBatch,
     Nearest,
     Sel,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from sweep.cells.selection import Selection
     from sweep.cells.source import Source
 
-T = TypeVar("T")
+Rows: TypeAlias = list[dict[str, Any]]
 
 All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
 
@@ -52,7 +53,7 @@ class Subject:
     """A source for a question's function, and what of it is meant.
 
     store: its place, None of a design space of options. max_global_batch: beyond it a store's
-    cells are forbidden; a design space of options knows it itself.
+    cells are forbidden; a design space of options knows it itself. notes: on the answer, so far.
     """
 
     source: "Source"
@@ -60,23 +61,31 @@ class Subject:
     store: str | None
     max_global_batch: int | None
     quiet: bool
+    notes: list[str] = field(default_factory=list)
 
-    def ask(self, question: Callable[[], T]) -> T:
-        """The answer to a question.
+    def note(self, text: str, always: bool = False) -> None:
+        """Keep a note on the answer, and say it on stderr, unless it is quiet there."""
+        self.notes.append(text)
+        if always or not self.quiet:
+            tell(f"paradl: {text}")
 
-        Says on stderr what a store lacks of it, that it takes long, and that systems differ in
-        precision or software.
+    def ask(self, question: Callable[[], Rows], form: Form) -> Rows:
+        """The rows that answer a question; in JSON each has the notes on the answer, if any.
+
+        Notes what a store lacks, and that systems differ in precision or software; says on stderr
+        that it takes long.
         """
         from sweep.engine.progress import report_waiting
 
         with report_waiting(silent=self.quiet), _advise_nearest():
-            answer = self._ask_finished(question)
-            if not self.quiet:
-                self._compare_systems()
-        return answer
+            rows = self._ask_finished(question)
+            self._compare_systems()
+        if form != "json" or not self.notes:
+            return rows
+        return [{**row, "notes": self.notes} for row in rows]
 
-    def _ask_finished(self, question: Callable[[], T]) -> T:
-        """The answer to a question; says on stderr which blocks a store lacks."""
+    def _ask_finished(self, question: Callable[[], Rows]) -> Rows:
+        """The answer to a question; notes which blocks a store lacks."""
         if self.store is None:
             return question()
         from sweep.engine.verify import tell_damage
@@ -86,12 +95,13 @@ class Subject:
             # Counted before: what a sweep finishes meanwhile is told as missing, and nothing
             # missing as done.
             done, blocks = count_blocks(self.store)
-            answer = question()
-        tell_missing(done, blocks)
-        return answer
+            rows = question()
+        if done < blocks:
+            self.note(describe_missing(done, blocks), always=True)
+        return rows
 
     def _compare_systems(self) -> None:
-        """Say on stderr that systems differ in what nobody asked to compare."""
+        """Note that systems differ in what nobody asked to compare."""
         from sweep.cells.space import open_space
 
         systems = open_space(self.source, self.selection).systems
@@ -99,8 +109,8 @@ class Subject:
             settings = ", ".join(
                 f"{each.name} {each.precision} {each.software}" for each in systems
             )
-            tell(
-                f"paradl: systems differ in precision or software: {settings}; "
+            self.note(
+                f"systems differ in precision or software: {settings}; "
                 "to compare like with like: NAME:precision=amp,software=ddp"
             )
 
@@ -236,15 +246,16 @@ class SpaceOptions:
         options = Options(**self._list_given(AXES), parameters=parameters, settings=settings)
         with speak_of_options():
             grid = make_grid(options)
+        subject = Subject(grid, {}, None, None, self.quiet)
         for warning in grid.warnings:
-            tell(f"paradl: warning: {warning}")
+            subject.note(f"warning: {warning}", always=True)
         if is_unbounded(options) and objective in ("epoch-time", "pe-hours", "cost"):
-            tell(
-                "paradl: the global batch is limited only by memory and the data set; very large "
+            subject.note(
+                "the global batch is limited only by memory and the data set; very large "
                 "batches may not converge: give --batch, --max-global-batch, or --objective "
                 "train-time"
             )
-        return Subject(grid, {}, None, None, self.quiet)
+        return subject
 
 
 @contextmanager
@@ -259,10 +270,6 @@ def _advise_nearest() -> Iterator[None]:
         raise
 
 
-def tell_missing(done: int, blocks: int) -> None:
-    """Say on stderr that a sweep was not finished, if so."""
-    if done < blocks:
-        tell(
-            f"paradl: only {done} of {blocks} blocks are done; "
-            "run the same paradl sweep again to finish"
-        )
+def describe_missing(done: int, blocks: int) -> str:
+    """A note on a sweep that was not finished."""
+    return f"only {done} of {blocks} blocks are done; run the same paradl sweep again to finish"
