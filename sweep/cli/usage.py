@@ -1,9 +1,12 @@
 """The group of commands: short forms of options, and what to write in the place of a wrong one."""
 
+from traceback import extract_tb
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+
+from sweep.errors import RunError
 
 # Typer has no public name for the errors of a command line.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -55,6 +58,16 @@ def _find_option(option: str) -> str | None:
     return f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)
 
 
+def describe_early_end(error: EOFError) -> str:
+    """A message about a file that ends too early: what was read, by which line of code."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if "<" not in frame.filename]
+    where = f" in {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"a file ends too early: {error or 'nothing more to read'}{where}; if that line imports, "
+        "compiled Python code was cut short: delete the folders __pycache__ and try again"
+    )
+
+
 SHORT = {"--json": ("--format", "json")}
 
 
@@ -72,6 +85,8 @@ class Commands(TyperGroup):
         except UsageError as error:
             explain_usage(error)
             raise
+        except EOFError as error:  # of which Typer would make "Aborted!"
+            raise RunError(describe_early_end(error)) from error
 
 
 def spell_out(arguments: list[str]) -> list[str]:
