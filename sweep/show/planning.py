@@ -33,7 +33,7 @@ def _describe_bottleneck(row: Row) -> Row:
         **_list_choices(row),
         "epoch_time": row["epoch_time"],
         "computing": f"{row['computing']:.0%}",
-        "binds": row["binds"],
+        "bottleneck": row["binds"],
         "share": f"{row['share']:.0%}",
         **_describe_share(row),
         "memory": row["memory"],
@@ -89,7 +89,8 @@ def _describe_provision(row: Row) -> Row:
         "train_time": None if time is None else format_duration(time),
         "holds": None if holds is None else f"{holds:.0%}",
     }
-    return {"time" if key == "train_time" else key: value for key, value in kept.items()}
+    heads = {"train_time": "time", "holds": "P(deadline met)"}
+    return {heads.get(key, key): value for key, value in kept.items()}
 
 
 def show_needs(rows: Sequence[Row], form: Format, every: bool) -> None:

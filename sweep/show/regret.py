@@ -25,8 +25,9 @@ def _describe(over: str, row: Row) -> Row:
     if row["worst_at"] is not None:
         settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
         worst = _write(over, row["worst_at"]) + (f" ({', '.join(settings)})" if settings else "")
+    heads = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
     return {
-        **{key: each for key, each in row.items() if key not in PLACES["worst_at"]},
+        **{heads.get(key, key): each for key, each in row.items() if key not in PLACES["worst_at"]},
         "worst_at": worst,
         "infeasible_at": _write_several(over, row["infeasible_at"]) or None,
     }
