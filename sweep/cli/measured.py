@@ -8,6 +8,7 @@ import typer
 from sweep.cli.commands import MISSED, PatientCommand, end
 from sweep.cli.shared_options import AllReduce, Calibration, Form, Oracle
 from sweep.cli.values import check_names
+from sweep.show.visible import tell
 
 app = typer.Typer()
 
@@ -39,6 +40,8 @@ def compare(
     from sweep.show.columns import format_percent
     from sweep.show.comparison import show_comparison
 
+    for note in comparison["notes"]:
+        tell(f"paradl: warning: {note}")
     show_comparison(comparison, form)
     mean = comparison["summary"]["overall"]["total"]["mean"]
     if require_accuracy is not None and (mean is None or not mean >= require_accuracy):

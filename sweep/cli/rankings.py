@@ -17,7 +17,6 @@ from sweep.cli.objectives import (
 from sweep.cli.shared_options import All, Form
 from sweep.cli.spaces import SpaceCommand
 from sweep.cli.subjects import Subject
-from sweep.show.visible import tell
 
 if TYPE_CHECKING:
     from kernels.names.statistics import Objective
@@ -71,7 +70,7 @@ def limits(
         ranged = add_ranges(subject.source, shown, efficiency, subject.selection, by, bound)
         return [*ranged, *rows[len(shown) :]]
 
-    rows = subject.ask(answer)
+    rows = subject.ask(answer, form)
     show_limits(rows, form, every)
     subject.end_if_empty(rows)
 
@@ -101,8 +100,9 @@ def _show_crossovers(
     from sweep.show.limits import show_crossovers
 
     goal, prices = OBJECTIVES[objective], parse_price(price)
-    rows = subject.ask(
-        lambda: ask(
+
+    def answer() -> list[dict[str, Any]]:
+        rows = ask(
             subject.source,
             along,
             subject.selection,
@@ -110,11 +110,13 @@ def _show_crossovers(
             price=prices,
             max_global_batch=subject.max_global_batch,
         )
-    )
+        same = tell_same(subject.source, subject.selection, goal)
+        if same:
+            subject.note(same)
+        return rows
+
+    rows = subject.ask(answer, form)
     show_crossovers(rows, form, every, goal)
-    same = tell_same(subject.source, subject.selection, goal)
-    if same:
-        tell(f"paradl: {same}")
     subject.end_if_empty(rows)
 
 
@@ -147,7 +149,8 @@ def best(
             max_global_batch=subject.max_global_batch,
             across=across,
             why=why or None,
-        )
+        ),
+        form,
     )
     show_ranking(rows, form, OBJECTIVES[objective], every)
     if not any(row["feasible"] for row in rows):
@@ -172,7 +175,8 @@ def pareto(
 
     by, prices = TIMES[objective], parse_price(price)
     rows = subject.ask(
-        lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices)
+        lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices),
+        form,
     )
     show_rows(rows, form, every)
     if not rows:
@@ -195,7 +199,9 @@ def regret(
     from sweep.show.ranking import show_regrets
 
     by = TIMES[objective]
-    rows = subject.ask(lambda: ask(subject.source, subject.selection, over=over, objective=by))
+    rows = subject.ask(
+        lambda: ask(subject.source, subject.selection, over=over, objective=by), form
+    )
     show_regrets(rows, over, form, every)
     if not any(row["rank"] for row in rows):
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)

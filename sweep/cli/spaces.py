@@ -148,15 +148,16 @@ class SpaceOptions:
             settings = {"convergence": "auto"} | settings
         options = Options(**self._list_given(*AXES), parameters=parameters, settings=settings)
         grid = make_grid(options)
+        subject = Subject(grid, {}, None, None, self.quiet)
         for warning in grid.warnings:
-            tell(f"paradl: warning: {warning}")
+            subject.note(f"warning: {warning}", always=True)
         if is_unbounded(options) and objective in ("epoch-time", "pe-hours", "cost"):
-            tell(
-                "paradl: the global batch is limited only by memory and the data set; very large "
+            subject.note(
+                "the global batch is limited only by memory and the data set; very large "
                 "batches may not converge: give --batch, --max-global-batch, or --objective "
                 "train-time"
             )
-        return Subject(grid, {}, None, None, self.quiet)
+        return subject
 
 
 class SpaceCommand(PatientCommand):

@@ -55,14 +55,12 @@ def diff(
     """Compare two cubes: inputs, answers and winners that differ, and by how much."""
     from sweep.engine.verify import tell_damage
     from sweep.questions.diff import diff as ask
-    from sweep.questions.status import count_blocks
     from sweep.show.cubes import show_difference
 
     with tell_damage(first), tell_damage(second):
-        unfinished = [url for url in (first, second) if len(set(count_blocks(url))) > 1]
         difference = ask(first, second, parse_selection(selection), tolerance=tolerance)
     show_difference(difference, form)
-    for url in unfinished:
-        tell(f"paradl: not all blocks of {url} are done: run the same paradl sweep again")
+    for note in difference["notes"]:
+        tell(f"paradl: {note}")
     if require_same and not difference["same"]:
         end("the cubes differ, and --require-same asks for the same", MISSED)

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from grids.reading.errors import InputError
 from sweep.cli.commands import NOTHING_FEASIBLE, end
+from sweep.cli.shared_options import Form
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
     from sweep.cells.selection import Selection
     from sweep.cells.source import Source
 
-T = TypeVar("T")
+Rows: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Subject:
     """The source of a question, and the slice of it that is meant.
 
     store: its place; None: a design space of options. max_global_batch: beyond it a store's cells
-    are forbidden; a design space of options knows it itself.
+    are forbidden; a design space of options knows it itself. notes: on the answer, so far.
     """
 
     source: "Source"
@@ -30,19 +31,27 @@ class Subject:
     store: str | None
     max_global_batch: int | None
     quiet: bool
+    notes: list[str] = field(default_factory=list)
 
-    def ask(self, question: Callable[[], T]) -> T:
-        """The answer to a question.
+    def note(self, text: str, always: bool = False) -> None:
+        """Keep a note on the answer, and say it on stderr, unless it is quiet there."""
+        self.notes.append(text)
+        if always or not self.quiet:
+            tell(f"paradl: {text}")
 
-        Says on stderr which blocks a store lacks, and that systems differ in precision or software.
+    def ask(self, question: Callable[[], Rows], form: Form) -> Rows:
+        """The rows that answer a question; in JSON each has the notes on the answer, if any.
+
+        Notes which blocks a store lacks, and that systems differ in precision or software.
         """
         with advise_nearest():
-            answer = question() if self.store is None else self._ask_store(self.store, question)
-            if not self.quiet:
-                self._compare_systems()
-        return answer
+            rows = question() if self.store is None else self._ask_store(self.store, question)
+            self._compare_systems()
+        if form != "json" or not self.notes:
+            return rows
+        return [{**row, "notes": self.notes} for row in rows]
 
-    def _ask_store(self, store: str, question: Callable[[], T]) -> T:
+    def _ask_store(self, store: str, question: Callable[[], Rows]) -> Rows:
         from sweep.engine.verify import tell_damage
         from sweep.questions.status import count_blocks
 
@@ -50,23 +59,24 @@ class Subject:
             # Counted before: a block that a sweep finishes meanwhile may be named as missing, but
             # none that is missing goes unnamed.
             done, blocks = count_blocks(store)
-            answer = question()
-        tell_missing(done, blocks)
-        return answer
+            rows = question()
+        if done < blocks:
+            self.note(describe_missing(done, blocks), always=True)
+        return rows
 
     def _compare_systems(self) -> None:
-        """Say on stderr that systems differ in settings that were not chosen to be compared."""
+        """Note that systems differ in settings that were not chosen to be compared."""
         from sweep.cells.space import open_space
 
         systems = open_space(self.source, self.selection).systems
         if len({(system.precision, system.software) for system in systems}) > 1:
             settings = (f"{system.name} {system.precision} {system.software}" for system in systems)
-            tell(
-                f"paradl: systems differ in precision or software: {', '.join(settings)}; "
+            self.note(
+                f"systems differ in precision or software: {', '.join(settings)}; "
                 "to compare like with like: NAME:precision=amp,software=ddp"
             )
 
-    def end_if_empty(self, rows: list[Any]) -> None:
+    def end_if_empty(self, rows: Rows) -> None:
         """End with the reason, if there are no rows."""
         if rows:
             return
@@ -91,10 +101,12 @@ def advise_nearest() -> Iterator[None]:
         raise
 
 
+def describe_missing(done: int, blocks: int) -> str:
+    """A note on a sweep that was not finished."""
+    return f"only {done} of {blocks} blocks are done; run the same paradl sweep again to finish"
+
+
 def tell_missing(done: int, blocks: int) -> None:
     """Say on stderr that a sweep was not finished, if so."""
     if done < blocks:
-        tell(
-            f"paradl: only {done} of {blocks} blocks are done; "
-            "run the same paradl sweep again to finish"
-        )
+        tell(f"paradl: {describe_missing(done, blocks)}")

@@ -1,5 +1,6 @@
 """The group of commands: short forms of options, and corrections of wrong ones."""
 
+from traceback import extract_tb
 from typing import Any
 
 import typer
@@ -59,6 +60,16 @@ def _find_option(option: str) -> str | None:
     return f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)
 
 
+def describe_early_end(error: EOFError) -> str:
+    """A message about a file that ends too early: what was read, by which line of code."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if "<" not in frame.filename]
+    where = f" in {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"a file ends too early: {error or 'nothing more to read'}{where}; if that line imports, "
+        "compiled Python code was cut short: delete the folders __pycache__ and try again"
+    )
+
+
 SHORT = {"--json": ("--format", "json")}
 
 
@@ -79,6 +90,8 @@ class Commands(TyperGroup):
         except (InputError, RunError) as error:
             options = list_options(self.commands[ctx.invoked_subcommand])
             raise type(error)(name_options(str(error), options)) from None
+        except EOFError as error:  # of which Typer would make "Aborted!"
+            raise RunError(describe_early_end(error)) from error
 
 
 def spell_out(arguments: list[str]) -> list[str]:

@@ -34,6 +34,7 @@ def test_as_a_table(diamond, paradl):
     assert "proven to be optimal" in out
     assert "SU^2: 1.704 over 21 ms on one device" in out
     assert out.count("\nPE ") == 2  # of the timeline
+    assert "room 15 GB\n" in out  # one unit
     assert " of 60 s: a step of 0.021 s, gap " in err  # a loaded machine takes a second
 
 
