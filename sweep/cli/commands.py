@@ -43,6 +43,7 @@ class PatientCommand(TyperCommand):
         with report_waiting(silent=bool(ctx.params.get("quiet"))):
             if self.shared is not None:
                 command = _make_command(self.shared)
+                # Typer would pass them to the function, whose signature lacks them.
                 given = {option.name: ctx.params.pop(option.name) for option in command.params}
                 ctx.obj = ctx.invoke(command.callback, **given)
             return super().invoke(ctx)

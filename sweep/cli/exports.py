@@ -48,7 +48,7 @@ def export(
                 partition_by=labels,
                 force=force,
             )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # an export is moved to its place when it is complete
         end("interrupted; nothing was written", INTERRUPTED)
     rows = "" if output.suffix == ".nc" else f"{written.rows:,} rows of "
     files = "" if written.files == 1 else f" in {written.files:,} files"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sweep.cli.commands import MISSED, PatientCommand, end
-from sweep.cli.shared_options import AllReduce, Calibration, Form, Oracle
+from sweep.cli.shared_options import AllReduceOrNone, Calibration, Form, Oracle
 from sweep.cli.values import check_names
 from sweep.show.visible import tell
 
@@ -28,7 +28,7 @@ def compare(
     oracle: Oracle = "machine",
     calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
-    allreduce: AllReduce | None = None,
+    allreduce: AllReduceOrNone = None,
     require_accuracy: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Exit with 3 if the mean accuracy of totals is below."),

@@ -20,6 +20,7 @@ def list_options(command: Any) -> dict[str, str]:
     for nested in getattr(command, "commands", {}).values():
         options |= list_options(nested)
     for parameter in command.params:
+        # An argument without a metavar has no name that users see.
         is_option = parameter.param_type_name == "option"
         written = parameter.opts[0] if is_option else parameter.metavar
         if written is not None:

@@ -8,7 +8,7 @@ import typer
 
 from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
 from sweep.cli.measured import Measured, SystemOfRows, compare_runs
-from sweep.cli.shared_options import AllReduce, Calibration, Oracle, Selection, Store
+from sweep.cli.shared_options import AllReduceOrNone, Calibration, Oracle, Selection, Store
 from sweep.cli.subjects import tell_missing
 from sweep.cli.values import parse_selection
 
@@ -33,7 +33,7 @@ def accuracy(
     oracle: Oracle = "machine",
     calibration: Calibration = "auto",
     system: SystemOfRows = "abci",
-    allreduce: AllReduce | None = None,
+    allreduce: AllReduceOrNone = None,
 ) -> None:
     """Predicted next to measured times, a panel for each model and strategy."""
     comparison = compare_runs(measured, calibration, system, oracle, allreduce)

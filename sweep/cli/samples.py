@@ -61,6 +61,7 @@ def sample(
             seed=seed,
             near_limits=near_limits,
             near_crossovers=near_crossovers,
+            # None: no slopes; an empty tuple: slopes in ranges and the batch alone.
             gradients=None if no_gradients else gradient or (),
             splits=splits or (),
             leave_out=leave_out or (),

@@ -44,7 +44,7 @@ def _describe_answers(verb: str) -> dict[str, Any]:
     """The schema of a verb's answer; without a verb all of them, by verb. InputError: unknown."""
     from sweep.answers.types.schemas import build_schemas
 
-    schemas = build_schemas()
+    schemas = build_schemas()  # types import no question, and so no JAX
     if not verb:
         return schemas
     if verb not in schemas:

@@ -31,6 +31,7 @@ def complete_strategies(incomplete: str) -> list[str]:
 
 def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
     """Complete the last name of a list such as `abci,dgx`."""
+    # Shells replace the whole word, so that names ahead of the last comma are repeated.
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
@@ -81,6 +82,10 @@ Collectives = Annotated[
 ]
 AllReduce = Annotated[
     Literal["ring", "hierarchical"],
+    typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
+]
+AllReduceOrNone = Annotated[
+    Literal["ring", "hierarchical"] | None,
     typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
 ]
 Conventions = Annotated[

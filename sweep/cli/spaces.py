@@ -74,6 +74,8 @@ class SpaceOptions:
     parameters: Set = None
     quiet: Quiet = False
     max_global_batch: MaxGlobalBatch = None
+    # Typer reads no option inside of a union: optional ones are written anew, with their default
+    # in the help text, since None is not what a space takes.
     oracle: Annotated[
         Literal["paper", "machine"] | None,
         typer.Option(help="Table III verbatim, or the machine as it is (default)."),
@@ -145,6 +147,7 @@ class SpaceOptions:
         parameters |= self._list_given("max_global_batch")
         settings = self._list_given(*SETTINGS)
         if objective == "train-time":
+            # Epochs to the target are needed: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
         options = Options(**self._list_given(*AXES), parameters=parameters, settings=settings)
         grid = make_grid(options)

@@ -31,6 +31,7 @@ def status(
     if not verify:
         show_one(read_status(store), form)
         return
+    # In a pipe, a bar would be a line per block.
     shown = partial(bar if sys.stderr.isatty() else lines, what="verify")
     verdict = verify_status(store, shown)
     show_verified(verdict, form)

@@ -71,7 +71,8 @@ def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
 def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
     """The size and name of an SI prefix for all of the numbers; None: they lie too far apart."""
     sizes = [abs(float(value)) for value in values if _is_number(value) and value]
-    if not sizes or not max(sizes) < 1e4 * min(sizes):  # four digits are shown
+    # With four digits, the least of them would be 0 beyond a factor of 1e4.
+    if not sizes or not max(sizes) < 1e4 * min(sizes):
         return None, ""
     return next((prefix for prefix in PREFIXES if max(sizes) >= prefix[0]), PREFIXES[-1])
 

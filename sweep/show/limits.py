@@ -31,6 +31,7 @@ def _describe_limit(row: Row) -> Row:
         if key.endswith(("_p10", "_p90")):
             continue
         low, high = row.get(f"{key}_p10"), row.get(f"{key}_p90")
+        # A range that is its only value says nothing.
         if key in COUNTS and (low, high) != (None, None) and not low == value == high:
             value, low, high = (
                 "none" if count is None else f"{count:,}" for count in (value, low, high)

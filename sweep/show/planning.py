@@ -24,6 +24,7 @@ def show_bottlenecks(rows: Sequence[Row], form: Format, every: bool) -> None:
     show_rows(rows, form, every, _describe_bottleneck)
     if form != "table":
         return
+    # Rows ascend in p: a dict keeps the last of each strategy, where its bottleneck shows most.
     for row in {row["strategy"]: row for row in rows if row["feasible"]}.values():
         kind = "" if row["kind"] == "work" else f" It is a {row['kind']}."
         print(f"{settle_label(row)} on {row['pe']:,}: {row['sentence']}{kind}")

@@ -41,6 +41,7 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
         name for name in list_given(_list_axes(rows[0])) if len({row[name] for row in rows}) > 1
     ]
     whole = every or not given or len(allowed) <= SCREENFUL
+    # A store swept over a bandwidth has a ranking for each: the firsts are what to compare.
     kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
     if kept:
         print_table([_describe_winner(row, goal) for row in kept])

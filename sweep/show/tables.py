@@ -57,7 +57,7 @@ def print_table(rows: Sequence[Row], title: str = "", complete: Format = "json")
     kept = [column for key, column in columns.items() if key not in shared]
     table, left_out = draw_table(kept, width, _choose_rule())
     if left_out and len(rows) == 1:
-        print_record(rows[0], title)  # a line per key loses nothing
+        print_record(rows[0], title)  # one line per key has room for all
         return
     constants = ", ".join(filter(None, shared.values()))
     lines = [
@@ -74,6 +74,7 @@ def _find_shared(rows: Sequence[Row], columns: Mapping[str, Column]) -> dict[str
     shared = {}
     for key, column in columns.items():
         value = rows[0].get(key)
+        # In one row everything is constant: only what says which row it is stands above.
         is_told = len(rows) > 1 or key in LABELS or key in PARAMETERS or value is None
         same = len(set(column.cells)) == 1 and not isinstance(value, tuple)
         if is_told and same and key not in RECORD:
@@ -113,7 +114,7 @@ def _draw(columns: Sequence[Column], width: int, rule: str, narrow: bool) -> lis
             Text(column.write_head(narrow)),
             justify="right" if column.is_right else "left",
             min_width=column.least,
-            no_wrap=not is_prose,
+            no_wrap=not is_prose,  # rich takes missing room from the widest column that may wrap
             overflow="fold",
         )
     for cells in zip(*(column.cells for column in columns), strict=True):
