@@ -1,13 +1,16 @@
 """Commands that list the catalogue. As in `sweep.cli.main`, heavy imports are inside them."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from grids.reading.errors import InputError
 from sweep.cli.shared_options import Form
 
+app = typer.Typer()
 
+
+@app.command()
 def models(
     name: Annotated[
         str | None, typer.Argument(help="One network: a catalogue name or a file.")
@@ -21,11 +24,16 @@ def models(
     show_entries(list_models(name), form)
 
 
+@app.command()
 def datasets(form: Form = "table") -> None:
     """Data sets of the catalogue."""
-    _show_list("datasets", form)
+    from sweep.questions.catalogue import list_datasets
+    from sweep.show.entries import show_entries
+
+    show_entries(list_datasets(), form)
 
 
+@app.command()
 def systems(
     name: Annotated[
         str | None, typer.Argument(help="One machine: a catalogue name or a file.")
@@ -56,22 +64,19 @@ def systems(
     print(format_entry(find_system(name), head), end="")
 
 
-def parameters(form: Form = "table") -> None:
-    """Parameters that a spec may fix or sweep: units, defaults, uncertainty and sources."""
-    _show_list("parameters", form)
-
-
+@app.command()
 def strategies(form: Form = "table") -> None:
-    """Strategies: what each divides, and how far it scales."""
-    _show_list("strategies", form)
-
-
-LISTINGS = (models, datasets, systems, strategies, parameters)
-
-
-def _show_list(kind: str, form: Any) -> None:
-    """Print the entries of a kind, as `list_models` ... give them."""
-    from sweep.questions import catalogue
+    """Strategies: what they divide, and how far they scale."""
+    from sweep.questions.catalogue import list_strategies
     from sweep.show.entries import show_entries
 
-    show_entries(getattr(catalogue, f"list_{kind}")(), form)
+    show_entries(list_strategies(), form)
+
+
+@app.command()
+def parameters(form: Form = "table") -> None:
+    """Parameters that a spec may fix or sweep: units, defaults, uncertainty and sources."""
+    from sweep.questions.catalogue import list_parameters
+    from sweep.show.entries import show_entries
+
+    show_entries(list_parameters(), form)

@@ -1,20 +1,17 @@
-"""How commands are made and how they end: groups of options, signs of life, exit codes."""
+"""Commands: the options that several share, signs of life, exit codes."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import is_dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import Any, NoReturn
+from functools import cache
+from typing import Any, ClassVar, NoReturn
+
+import typer
+from typer.core import TyperCommand
 
 from sweep.engine.progress import report_waiting
 from sweep.show.visible import tell
 
-Command = Callable[..., None]
-
 FAILED = 1
-# As Click ends where an option is wrong.
-BAD_INPUT = 2
+BAD_INPUT = 2  # as typer itself ends where an option is wrong
 MISSED = 3  # an assertion of the user's did not hold
 NOTHING_FEASIBLE = 4
 INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
@@ -26,35 +23,35 @@ def end(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def report_long(command: Command) -> Command:
-    """The command, which says on stderr for how long it has been at work, unless it is quiet."""
+class PatientCommand(TyperCommand):
+    """A command that says on stderr for how long it has been at work, unless it is quiet.
 
-    @wraps(command)
-    def reporting(*given: Any, **options: Any) -> None:
-        with report_waiting(silent=bool(options.get("quiet"))):
-            command(*given, **options)
-
-    return reporting
-
-
-def spread_options(command: Command) -> Command:
-    """The command whose dataclass, of options that several commands share, is spread into them.
-
-    Typer reads options from a signature and knows no groups of them: the fields stand in the place
-    of the dataclass, behind the command's own options, and the command is given an instance.
+    shared: a dataclass of options that the command takes too, behind its own; the function of the
+    command finds an instance of it in `context.obj`. Typer reads options from signatures, where
+    twenty shared ones would stand again in every command.
     """
-    parameters = [*signature(command, eval_str=True).parameters.values()]
-    (group,) = (each for each in parameters if is_dataclass(each.annotation))
-    shared = [*signature(group.annotation, eval_str=True).parameters.values()]
-    options = [*(each for each in parameters if each is not group), *shared]
 
-    @wraps(command)
-    def spread(**given: Any) -> None:
-        fields = {each.name: given.pop(each.name) for each in shared}
-        command(**{group.name: group.annotation(**fields)}, **given)
+    shared: ClassVar[type | None] = None
 
-    spread.__annotations__ = {each.name: each.annotation for each in options}
-    vars(spread)["__signature__"] = Signature(
-        [each.replace(kind=Parameter.KEYWORD_ONLY) for each in options]
-    )
-    return spread
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        if self.shared is not None:
+            self.params += _make_command(self.shared).params
+
+    def invoke(self, ctx: Any) -> Any:
+        """Build the shared options, and run the command."""
+        with report_waiting(silent=bool(ctx.params.get("quiet"))):
+            if self.shared is not None:
+                command = _make_command(self.shared)
+                # Typer would pass them to the function, whose signature lacks them.
+                given = {option.name: ctx.params.pop(option.name) for option in command.params}
+                ctx.obj = ctx.invoke(command.callback, **given)
+            return super().invoke(ctx)
+
+
+@cache
+def _make_command(shared: type) -> Any:
+    """Make a command whose options are the fields of a dataclass, and which builds an instance."""
+    app = typer.Typer(add_completion=False)
+    app.command()(shared)
+    return typer.main.get_command(app)

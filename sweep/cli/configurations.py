@@ -5,10 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sweep.cli.assignments import parse_settings
-from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
-from sweep.cli.names import check_names
-from sweep.cli.option_messages import speak_of_options
+from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
 from sweep.cli.shared_options import (
     AllReduce,
     Batch,
@@ -33,10 +30,13 @@ from sweep.cli.shared_options import (
     Target,
     Times,
 )
+from sweep.cli.values import check_names, parse_settings
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
     from grids.grid import Grid
+
+app = typer.Typer()
 
 # Options that are keys of a spec.
 SETTINGS = (
@@ -56,7 +56,7 @@ class ConfigurationOptions:
     dataset: Dataset = None
     system: System = "abci"
     layers: Layers = None
-    settings: Set = None
+    parameters: Set = None
     scaling: Scaling = "weak"
     collectives: Collectives = "auto"
     allreduce: AllReduce = "ring"
@@ -72,18 +72,18 @@ class ConfigurationOptions:
     max_global_batch: MaxGlobalBatch = None
 
     def read_grid(self) -> "Grid":
-        """The grid of this one cell; what is odd about it is said on stderr."""
+        """The grid of this one cell; its warnings go to stderr."""
         names = ("model", "dataset", "system", "strategy", "calibration")
         check_names({name: getattr(self, name) for name in names}, several=False)
         from sweep.cells.configuration import Configuration
 
-        parameters: dict[str, Any] = dict(parse_settings(self.settings, "--set"))
+        parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
         if self.max_global_batch is not None:
             parameters["max_global_batch"] = self.max_global_batch
-        configuration = Configuration(
-            model=self.model
-            if self.layers is None
-            else {"file": self.model, "layers": self.layers},
+        # The authors' files state a network in one file, and in another which layers are split.
+        split: dict[str, object] = {"file": self.model, "layers": self.layers}
+        grid = Configuration(
+            model=self.model if self.layers is None else split,
             strategy=self.strategy,
             pe=self.pe,
             batch=self.batch,
@@ -91,20 +91,24 @@ class ConfigurationOptions:
             system=self.system,
             parameters=parameters,
             settings={name: getattr(self, name) for name in SETTINGS},
-        )
-        with speak_of_options():
-            grid = configuration.grid()
+        ).grid()
         for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")
         return grid
 
 
-@spread_options
-def predict(options: ConfigurationOptions, form: Form = "table") -> None:
+class ConfigurationCommand(PatientCommand):
+    """A command about one configuration."""
+
+    shared = ConfigurationOptions
+
+
+@app.command(cls=ConfigurationCommand)
+def predict(context: typer.Context, form: Form = "table") -> None:
     """Time, memory and limits of one configuration."""
-    grid = options.read_grid()
+    grid: Grid = context.obj.read_grid()
     from sweep.questions.predict import answer_grid
-    from sweep.show.tables import show_one
+    from sweep.show.rows import show_one
 
     answer = answer_grid(grid)
     # Notes have been written to stderr.
@@ -112,16 +116,16 @@ def predict(options: ConfigurationOptions, form: Form = "table") -> None:
     _end_if_forbidden(answer)
 
 
-@spread_options
+@app.command(cls=ConfigurationCommand)
 def explain(
-    options: ConfigurationOptions,
+    context: typer.Context,
     form: Form = "table",
     layers_table: Annotated[
         bool, typer.Option("--layers-table", help="One row per layer, and nothing else.")
     ] = False,
 ) -> None:
     """One configuration's formulas with their numbers, its memory by part, and how to launch it."""
-    grid = options.read_grid()
+    grid: Grid = context.obj.read_grid()
     from sweep.questions.explain import explain_grid
     from sweep.show.explanation import show_explanation
 
@@ -131,7 +135,7 @@ def explain(
 
 
 def _end_if_forbidden(answer: dict[str, Any]) -> None:
-    """End with what forbids the configuration, if anything does."""
+    """End with the limits that forbid the configuration, if any do."""
     from sweep.show.obstacle import describe_obstacle
 
     if not answer["feasible"]:

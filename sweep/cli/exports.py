@@ -5,31 +5,32 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.assignments import parse_selection
-from sweep.cli.commands import INTERRUPTED, end
-from sweep.cli.shared_options import Sel, Store
+from sweep.cli.commands import INTERRUPTED, PatientCommand, end
+from sweep.cli.shared_options import Selection, Store
+from sweep.cli.subjects import tell_missing
+from sweep.cli.values import parse_selection
 from sweep.show.visible import tell
 
-Output = Annotated[
-    Path, typer.Argument(metavar="OUTPUT", help="A file: .parquet, .csv or .nc (netCDF).")
-]
-All = Annotated[bool, typer.Option("--all", help="Rows of configurations that cannot exist, too.")]
-PartitionBy = Annotated[
-    str,
-    typer.Option(metavar="LABEL[,LABEL]", help="A folder for each, such as model,system."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace what stands at OUTPUT.")]
+app = typer.Typer()
 
 
+@app.command(cls=PatientCommand)
 def export(
     store: Store,
-    output: Output,
-    sel: Sel = None,
-    everything: All = False,
-    partition_by: PartitionBy = "",
-    force: Force = False,
+    output: Annotated[
+        Path, typer.Argument(metavar="OUTPUT", help="A file: .parquet, .csv or .nc (netCDF).")
+    ],
+    selection: Selection = None,
+    undefined: Annotated[
+        bool, typer.Option("--all", help="Rows of configurations that cannot exist, too.")
+    ] = False,
+    partition_by: Annotated[
+        str,
+        typer.Option(metavar="LABEL[,LABEL]", help="One folder per value, such as model,system."),
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace what stands at OUTPUT.")] = False,
 ) -> None:
-    """A cube's cells as a table or netCDF, for those who have no paradl."""
+    """Export a cube's cells as a table or netCDF, for readers without paradl."""
     from grids.reading.units import format_quantity
     from sweep.engine.verify import tell_damage
     from sweep.exports.export import export as write
@@ -42,12 +43,12 @@ def export(
             written = write(
                 store,
                 output,
-                parse_selection(sel),
-                undefined=everything,
+                parse_selection(selection),
+                undefined=undefined,
                 partition_by=labels,
                 force=force,
             )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # an export is moved to its place when it is complete
         end("interrupted; nothing was written", INTERRUPTED)
     rows = "" if output.suffix == ".nc" else f"{written.rows:,} rows of "
     files = "" if written.files == 1 else f" in {written.files:,} files"
@@ -55,8 +56,4 @@ def export(
         f"paradl: {rows}{written.cells:,} cells in {output} "
         f"({format_quantity(written.bytes, 'B')}{files})"
     )
-    if done < blocks:
-        tell(
-            f"paradl: only {done} of {blocks} blocks are done, and the others left out; "
-            "run the same paradl sweep again to finish"
-        )
+    tell_missing(done, blocks)

@@ -1,4 +1,4 @@
-"""Commands that draw a cube. As in `sweep.cli.main`, heavy imports are inside them."""
+"""Commands that draw. As in `sweep.cli.main`, heavy imports are inside them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,69 +6,87 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from sweep.cli.assignments import parse_selection
-from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.shared_options import Sel, Store
-from sweep.cli.spaces import tell_missing
+from sweep.cli.commands import NOTHING_FEASIBLE, PatientCommand, end
+from sweep.cli.measured import Measured, SystemOfRows, compare_runs
+from sweep.cli.shared_options import AllReduceOrNone, Calibration, Oracle, Selection, Store
+from sweep.cli.subjects import tell_missing
+from sweep.cli.values import parse_selection
 
 if TYPE_CHECKING:
     from sweep.plots.plots import Plots
 
+app = typer.Typer(no_args_is_help=True, help="Pictures of cubes and of measured runs.")
+
 Picture = Annotated[Path, typer.Option("--output", "-o", help="Such as scaling.png, .svg, .pdf.")]
-PictureSize = Annotated[
+Size = Annotated[
     Literal["paper", "page", "slide"],
     typer.Option("--size", help="A paper's column (3.3 in), a page (6.6 in) or a slide (10 in)."),
 ]
-ScalingQuantity = Annotated[
-    Literal["time", "throughput", "efficiency"], typer.Option(help="What is drawn over p.")
-]
-Over = Annotated[
-    str | None, typer.Option(metavar="AXIS", help="The upright axis, such as inter_bandwidth.")
-]
 
 
+@app.command(cls=PatientCommand)
+def accuracy(
+    measured: Measured,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Such as accuracy.png, .pdf, .svg.")
+    ],
+    oracle: Oracle = "machine",
+    calibration: Calibration = "auto",
+    system: SystemOfRows = "abci",
+    allreduce: AllReduceOrNone = None,
+) -> None:
+    """Predicted next to measured times, a panel for each model and strategy."""
+    comparison = compare_runs(measured, calibration, system, oracle, allreduce)
+    from sweep.plots.accuracy import draw_accuracy
+    from sweep.plots.figures import save_figure
+
+    save_figure(draw_accuracy(comparison["rows"]), output)
+
+
+@app.command(cls=PatientCommand)
 def scaling(
     store: Store,
     output: Picture,
-    sel: Sel = None,
-    quantity: ScalingQuantity = "time",
-    size: PictureSize = "page",
+    selection: Selection = None,
+    quantity: Annotated[
+        Literal["time", "throughput", "efficiency"], typer.Option(help="What is drawn over p.")
+    ] = "time",
+    size: Size = "page",
 ) -> None:
     """Time, throughput or efficiency over p: each strategy to where it ends, and why."""
-    _draw(store, output, lambda plots: plots.scaling(quantity, parse_selection(sel), size))
+    _draw(store, output, lambda plots: plots.scaling(quantity, parse_selection(selection), size))
 
 
+@app.command("map", cls=PatientCommand)
 def draw_map(
     store: Store,
     output: Picture,
-    sel: Sel = None,
-    over: Over = None,
-    size: PictureSize = "page",
+    selection: Selection = None,
+    over: Annotated[
+        str | None, typer.Option(metavar="AXIS", help="The upright axis, such as inter_bandwidth.")
+    ] = None,
+    size: Size = "page",
 ) -> None:
     """The fastest strategy over p and the batch, or another axis."""
-    _draw(store, output, lambda plots: plots.map(over, parse_selection(sel), size))
+    _draw(store, output, lambda plots: plots.map(over, parse_selection(selection), size))
 
 
-def memory(store: Store, output: Picture, sel: Sel = None, size: PictureSize = "page") -> None:
+@app.command(cls=PatientCommand)
+def memory(store: Store, output: Picture, selection: Selection = None, size: Size = "page") -> None:
     """Memory by part against what a PE has, of strategies or of PE counts."""
-    _draw(store, output, lambda plots: plots.memory(parse_selection(sel), size))
+    _draw(store, output, lambda plots: plots.memory(parse_selection(selection), size))
 
 
-def breakdown(store: Store, output: Picture, sel: Sel = None, size: PictureSize = "page") -> None:
+@app.command(cls=PatientCommand)
+def breakdown(
+    store: Store, output: Picture, selection: Selection = None, size: Size = "page"
+) -> None:
     """What an iteration's time is made of over p, of one strategy."""
-    _draw(store, output, lambda plots: plots.breakdown(parse_selection(sel), size))
-
-
-KINDS: dict[str, Callable[..., None]] = {
-    "scaling": scaling,
-    "map": draw_map,
-    "memory": memory,
-    "breakdown": breakdown,
-}
+    _draw(store, output, lambda plots: plots.breakdown(parse_selection(selection), size))
 
 
 def _draw(store: str, output: Path, draw: "Callable[[Plots], Any]") -> None:
-    """Draw a cube into a file, and say on stderr what the cube lacks."""
+    """Draw a cube into a file, and say on stderr which blocks the cube lacks."""
     from sweep.engine.verify import tell_damage
     from sweep.errors import NothingFeasibleError
     from sweep.plots.figures import expect_format, save_figure

@@ -7,55 +7,50 @@ from typing import Annotated, Literal
 
 import typer
 
-from grids.reading.errors import InputError, shorten
 from sweep.cli.commands import INTERRUPTED, NOTHING_FEASIBLE, end
-from sweep.cli.names import check_names
-from sweep.cli.option_messages import speak_of_options
 from sweep.cli.shared_options import Dataset, Form, System
+from sweep.cli.values import check_names, parse_counts
 from sweep.engine.progress import PERIOD
 from sweep.show.visible import tell
 
-What = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL|GRAPH",
-        help="A catalogue model or graph, or a file of one: GRAPH.yaml, .json, PipeDream's .txt.",
-    ),
-]
-Devices = Annotated[int, typer.Option(help="Devices of one node.")]
-StepBatch = Annotated[
-    int | None, typer.Option("--batch", help="Samples of a step; a graph has its own.")
-]
-MicroBatches = Annotated[
-    str | None,
-    typer.Option(
-        metavar="S|B,B[,B]",
-        help="The number of micro-batches, or the samples of each; they overlap as in GPipe.",
-    ),
-]
-Optimizer = Annotated[
-    Literal["sgd", "adam", "none"], typer.Option(help="The optimizer whose states take memory.")
-]
-TimeLimit = Annotated[
-    float, typer.Option(help="Seconds to search; then the best so far is printed.")
-]
-Plot = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Draw it to a file, such as placement.png.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+app = typer.Typer()
 
 
+@app.command()
 def place(
-    what: What,
-    devices: Devices,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|GRAPH",
+            help="A catalogue model or graph, or a file of one: GRAPH.yaml, .json, PipeDream's "
+            ".txt.",
+        ),
+    ],
+    devices: Annotated[int, typer.Option(help="Devices of one node.")],
     system: System = "abci",
-    batch: StepBatch = None,
+    batch: Annotated[
+        int | None, typer.Option(help="Samples of a step; a graph has its own.")
+    ] = None,
     dataset: Dataset = None,
-    optimizer: Optimizer = "sgd",
-    micro_batches: MicroBatches = None,
-    time_limit: TimeLimit = 60.0,
-    plot: Plot = None,
-    quiet: Quiet = False,
+    optimizer: Annotated[
+        Literal["sgd", "adam", "none"],
+        typer.Option(help="The optimizer whose states take memory."),
+    ] = "sgd",
+    micro_batches: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S|B,B[,B]",
+            help="The number of micro-batches, or the samples of each; they overlap as in GPipe.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds to search; then the best so far is printed.")
+    ] = 60.0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw it to a file, such as placement.png."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
     form: Form = "table",
 ) -> None:
     """Place a network's operators on devices so that a step is shortest, with a proof."""
@@ -66,18 +61,21 @@ def place(
     from sweep.questions.place import place as ask
     from sweep.show.place import show_placement
 
-    with speak_of_options():
-        answer = ask(
-            what,
-            devices,
-            system=system,
-            batch=batch,
-            dataset=dataset,
-            optimizer=optimizer,
-            micro_batches=None if micro_batches is None else parse_micro_batches(micro_batches),
-            time_limit=time_limit,
-            tell=_ignore if quiet else _Progress(time_limit),
-        )
+    sizes = None
+    if micro_batches is not None:
+        advice = "write 4, or the samples of each: 8,8,4,4"
+        sizes = parse_counts(micro_batches, "--micro-batches", advice)
+    answer = ask(
+        what,
+        devices,
+        system=system,
+        batch=batch,
+        dataset=dataset,
+        optimizer=optimizer,
+        micro_batches=sizes,
+        time_limit=time_limit,
+        tell=_ignore if quiet else _Progress(time_limit),
+    )
     if plot is not None and answer["feasible"]:
         from sweep.plots.figures import save_figure
         from sweep.plots.placement import draw_placement
@@ -85,28 +83,11 @@ def place(
         save_figure(draw_placement(answer), plot)
     show_placement(answer, form)
     if not answer["feasible"]:
-        end(_explain_memory(answer["smallest_devices"]), NOTHING_FEASIBLE)
+        count = answer["smallest_devices"]
+        more = "how many would do is not known" if count is None else f"{count} devices would do"
+        end(f"nothing feasible: no placement fits the devices' memory; {more}", NOTHING_FEASIBLE)
     if answer["interrupted"]:
         end("interrupted: this is the best so far", INTERRUPTED)
-
-
-def parse_micro_batches(text: str) -> int | list[int]:
-    """How many there are, or the samples of each of several."""
-    try:
-        sizes = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"expected whole numbers, got {shorten(text)}",
-            where="--micro-batches",
-            advice="write 4, or the samples of each: 8,8,4,4",
-        ) from None
-    return sizes if len(sizes) > 1 else sizes[0]
-
-
-def _explain_memory(smallest: int | None) -> str:
-    """The number of devices that would do where memory does not."""
-    more = "how many would do is not known" if smallest is None else f"{smallest} devices would do"
-    return f"nothing feasible: no placement fits the devices' memory; {more}"
 
 
 def _ignore(best: float | None, bound: float) -> None:
@@ -121,11 +102,10 @@ class _Progress:
 
     def __call__(self, best: float | None, bound: float) -> None:
         seconds = time.monotonic() - self._begin
-        # A line a second is enough for anybody; of a file, one every ten.
+        # The solver reports often: a terminal gets a line every second, a file one every ten.
         if seconds - self._last < (1 if sys.stderr.isatty() else PERIOD) or best is None:
             return
         self._last = seconds
         gap = max(0.0, 1 - bound / best)
-        line = f"{seconds:.0f} of {self._limit:g} s: a step of {best:.4g} s, gap {gap:.1%}"
-        tell(f"paradl: {line}")
+        tell(f"paradl: {seconds:.0f} of {self._limit:g} s: a step of {best:.4g} s, gap {gap:.1%}")
         sys.stderr.flush()

@@ -1,45 +1,62 @@
 """Commands that plan: what binds, what to buy. As in `sweep.cli.main`, heavy imports are inside."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
+from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.objectives import PriceOption, parse_price
-from sweep.cli.shared_options import Form
-from sweep.cli.spaces import All, SpaceOptions, Subject
+from sweep.cli.shared_options import All, Form
+from sweep.cli.spaces import SpaceCommand
+from sweep.cli.subjects import Rows, Subject
+
+app = typer.Typer()
 
 
-@spread_options
-def bottleneck(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
+@app.command(cls=SpaceCommand)
+def bottleneck(context: typer.Context, every: All = False, form: Form = "table") -> None:
     """The bottleneck of an iteration at each PE count, and what fills the memory."""
-    subject = options.read()
-    from sweep.questions.bottleneck import list_bottlenecks as ask
+    subject: Subject = context.obj.read()
+    from sweep.questions.bottleneck import list_bottlenecks
     from sweep.show.planning import show_bottlenecks
 
-    rows = subject.ask(lambda: ask(subject.source, subject.selection, subject.max_global_batch))
-    show_bottlenecks(rows, form, every)
-    if not rows:
-        end("no such configuration exists: more PEs than the strategy can use", NOTHING_FEASIBLE)
+    nothing = "no such configuration exists: more PEs than the strategy can use"
+    _answer_cells(subject, list_bottlenecks, show_bottlenecks, form, every, nothing)
 
 
-@spread_options
-def sensitivity(options: SpaceOptions, every: All = False, form: Form = "table") -> None:
+@app.command(cls=SpaceCommand)
+def sensitivity(context: typer.Context, every: All = False, form: Form = "table") -> None:
     """Upgrades that pay: exact elasticities of an epoch's time in each parameter."""
-    subject = options.read()
-    from sweep.questions.sensitivity import list_sensitivities as ask
+    subject: Subject = context.obj.read()
+    from sweep.questions.sensitivity import list_sensitivities
     from sweep.show.planning import show_sensitivities
 
-    rows = subject.ask(lambda: ask(subject.source, subject.selection, subject.max_global_batch))
-    show_sensitivities(rows, form, every)
+    nothing = "nothing in this slice is feasible; why: paradl best"
+    _answer_cells(subject, list_sensitivities, show_sensitivities, form, every, nothing)
+
+
+def _answer_cells(
+    subject: Subject,
+    question: Callable[..., Rows],
+    show: Callable[[Rows, Form, bool], None],
+    form: Form,
+    every: bool,
+    nothing: str,
+) -> None:
+    """Print a question's rows about cells; nothing: what is said where there are none."""
+    rows = subject.ask(
+        lambda: question(subject.source, subject.selection, subject.max_global_batch), form
+    )
+    show(rows, form, every)
     if not rows:
-        end("nothing in this slice is feasible; why: paradl best", NOTHING_FEASIBLE)
+        end(nothing, NOTHING_FEASIBLE)
 
 
-@spread_options
+@app.command(cls=SpaceCommand)
 def provision(
-    options: SpaceOptions,
+    context: typer.Context,
     deadline: Annotated[
         str | None,
         typer.Option(help="A deadline for the training, such as '2 h': find the fewest PEs."),
@@ -76,7 +93,7 @@ def provision(
         )
     if need is not None and holds is not None:
         raise InputError("belongs to --deadline", where="--holds", advice="leave it out")
-    subject = options.read()
+    subject: Subject = context.obj.read()
     if deadline is None:
         assert need is not None  # one of both is given
         _show_needs(subject, need, efficiency, every, form)
@@ -93,7 +110,8 @@ def provision(
             price=parse_price(price),
             max_global_batch=subject.max_global_batch,
             holds=holds,
-        )
+        ),
+        form,
     )
     show_provisions(rows, form, every)
     if not any(row["pe"] is not None for row in rows):
@@ -107,10 +125,9 @@ def _show_needs(
     from sweep.questions.needs import list_needs as ask
     from sweep.show.planning import show_needs
 
-    rows = subject.ask(lambda: ask(subject.source, need, subject.selection, efficiency=efficiency))
+    rows = subject.ask(
+        lambda: ask(subject.source, need, subject.selection, efficiency=efficiency), form
+    )
     show_needs(rows, form, every)
     if all(str(row["reason"]).startswith("never") for row in rows):
         end(f"no value of {need} will do", NOTHING_FEASIBLE)
-
-
-PLANS = (bottleneck, sensitivity, provision)

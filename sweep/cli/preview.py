@@ -17,9 +17,9 @@ from sweep.engine.run import find_existing, find_growth
 from sweep.show.columns import format_cell, format_duration
 from sweep.show.visible import tell
 
-# Seconds before the first block, and cells per second on two cores: ranges chosen around single
-# runs on a shared AMD EPYC, no bounds. examples/billion.yaml: 46 million cells per second, all in
-# all, cells not stored; 34 million stored cells with two percentiles: 0.6 million per CPU-second.
+# Seconds before the first block, and cells per second on two cores: rough ranges around single runs
+# on a shared AMD EPYC. examples/billion.yaml, whose cells are not stored: 46 million cells per
+# second in total; 34 million stored cells with two percentiles: 0.6 million per CPU-second.
 START = (5.0, 25.0)
 RATES = (10e6, 60e6)
 PERCENTILE_RATES = (0.5e6, 3e6)
@@ -56,13 +56,13 @@ def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
 
 
 def _count(size: int, dim: str) -> str:
-    """So many values of an axis, such as `3 data sets`."""
+    """Count the values of an axis, such as `3 data sets`."""
     one, more = NOUNS.get(dim, (dim, dim))
     return f"{size:,} {one if size == 1 else more}"
 
 
 def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
-    """A rough range of the time, and what makes it longer. share: of cells that are computed."""
+    """A rough range of the time, and what makes it longer. share: computed cells, of all."""
     drawn = any(name in INTERVALS for name in grid.spec.outputs)
     slow, fast = PERCENTILE_RATES if drawn else RATES
     least, most = (
@@ -71,14 +71,14 @@ def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
     remarks = []
     if drawn:
         remarks.append("percentiles cost draws: about four times the CPU time of large sweeps")
-    if any(each.group_strategy == "placement" for each in grid.strategies):
+    if any(strategy.group_strategy == "placement" for strategy in grid.strategies):
         remarks.append("placements come first: up to a minute per model and system")
-    ends = " to ".join(format_duration(each, digits=2) for each in (least, most))
+    ends = " to ".join(format_duration(time, digits=2) for time in (least, most))
     return "; ".join([f"roughly {ends} on two cores", *remarks])
 
 
 def _describe_hands(grid: Grid, plan: Plan, workers: int) -> str:
-    """How many blocks are in memory at once, and where."""
+    """The number of blocks in memory at once, and where they are."""
     if workers:
         return (
             f"for {workers} worker{'s' if workers > 1 else ''} with a block each, and this process"
@@ -115,11 +115,11 @@ def _describe_gain(dim: str, values: Sequence[object]) -> str:
 
 
 def announce(grid: Grid, workers: int, inner: Progress) -> Progress:
-    """Progress as `inner` shows it, behind the plan and what is odd about model files."""
+    """Print the plan and the warnings about model files, then show progress as `inner` does."""
 
     @contextmanager
     def progress(plan: Plan, done: int) -> Iterator[Advance]:
-        # As a sweep begins, and not before: an existing cube that is done has nothing to announce.
+        # Only when a sweep begins: a cube that is complete already has nothing to announce.
         tell(outline_plan(grid, plan, workers))
         for warning in grid.warnings:
             tell(f"paradl: warning: {warning}")

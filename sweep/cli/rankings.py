@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.commands import NOTHING_FEASIBLE, end, spread_options
+from sweep.cli.commands import NOTHING_FEASIBLE, end
 from sweep.cli.objectives import (
     OBJECTIVES,
     TIMES,
@@ -14,17 +14,19 @@ from sweep.cli.objectives import (
     TimeOption,
     parse_price,
 )
-from sweep.cli.shared_options import Form
-from sweep.cli.spaces import All, SpaceOptions, Subject
-from sweep.show.visible import tell
+from sweep.cli.shared_options import All, Form
+from sweep.cli.spaces import SpaceCommand
+from sweep.cli.subjects import Subject
 
 if TYPE_CHECKING:
     from kernels.names.statistics import Objective
 
+app = typer.Typer()
 
-@spread_options
+
+@app.command(cls=SpaceCommand)
 def limits(
-    options: SpaceOptions,
+    context: typer.Context,
     efficiency: Annotated[
         float, typer.Option(help="Parallel efficiency that counts as efficient.")
     ] = 0.5,
@@ -33,9 +35,10 @@ def limits(
         typer.Option(help="The time to minimise; with --crossovers also pe-hours or cost."),
     ] = "epoch-time",
     price: PriceOption = None,
-    crossovers: Annotated[
+    along: Annotated[
         str | None,
         typer.Option(
+            "--crossovers",
             metavar="ALONG",
             help="Find where strategies overtake each other along pe, batch, inter_bandwidth ...",
         ),
@@ -48,9 +51,9 @@ def limits(
     form: Form = "table",
 ) -> None:
     """How far each strategy scales, and what stops it; or where one overtakes another."""
-    subject = options.read(objective)
-    if crossovers is not None:
-        _show_crossovers(subject, crossovers, objective, price, every, form)
+    subject: Subject = context.obj.read(objective)
+    if along is not None:
+        _show_crossovers(subject, along, objective, price, every, form)
         return
     from sweep.questions.limits import add_ranges, expects_intervals
     from sweep.questions.limits import list_limits as ask
@@ -67,7 +70,7 @@ def limits(
         ranged = add_ranges(subject.source, shown, efficiency, subject.selection, by, bound)
         return [*ranged, *rows[len(shown) :]]
 
-    rows = subject.ask(answer)
+    rows = subject.ask(answer, form)
     show_limits(rows, form, every)
     subject.end_if_empty(rows)
 
@@ -94,11 +97,12 @@ def _show_crossovers(
     """Print from where on strategies overtake each other."""
     from sweep.questions.crossovers import list_crossovers as ask
     from sweep.questions.crossovers import tell_same
-    from sweep.show.crossovers import show_crossovers
+    from sweep.show.limits import show_crossovers
 
     goal, prices = OBJECTIVES[objective], parse_price(price)
-    rows = subject.ask(
-        lambda: ask(
+
+    def answer() -> list[dict[str, Any]]:
+        rows = ask(
             subject.source,
             along,
             subject.selection,
@@ -106,17 +110,19 @@ def _show_crossovers(
             price=prices,
             max_global_batch=subject.max_global_batch,
         )
-    )
+        same = tell_same(subject.source, subject.selection, goal)
+        if same:
+            subject.note(same)
+        return rows
+
+    rows = subject.ask(answer, form)
     show_crossovers(rows, form, every, goal)
-    same = tell_same(subject.source, subject.selection, goal)
-    if same:
-        tell(f"paradl: {same}")
     subject.end_if_empty(rows)
 
 
-@spread_options
+@app.command(cls=SpaceCommand)
 def best(
-    options: SpaceOptions,
+    context: typer.Context,
     objective: ObjectiveOption = "epoch-time",
     price: PriceOption = None,
     across: Annotated[
@@ -130,7 +136,7 @@ def best(
     form: Form = "table",
 ) -> None:
     """Strategies ranked, each with its best free parameters; and why not the losers."""
-    subject = options.read(objective)
+    subject: Subject = context.obj.read(objective)
     from sweep.questions.best import rank_strategies as ask
     from sweep.show.ranking import describe_losers, show_ranking
 
@@ -143,16 +149,17 @@ def best(
             max_global_batch=subject.max_global_batch,
             across=across,
             why=why or None,
-        )
+        ),
+        form,
     )
     show_ranking(rows, form, OBJECTIVES[objective], every)
     if not any(row["feasible"] for row in rows):
         end(f"nothing in this slice is feasible{describe_losers(rows)}", NOTHING_FEASIBLE)
 
 
-@spread_options
+@app.command(cls=SpaceCommand)
 def pareto(
-    options: SpaceOptions,
+    context: typer.Context,
     against: Annotated[
         Literal["pe-hours", "cost", "memory"], typer.Option(help="What to trade time against.")
     ] = "pe-hours",
@@ -162,22 +169,23 @@ def pareto(
     form: Form = "table",
 ) -> None:
     """Configurations that no other beats in both time and cost."""
-    subject = options.read(objective)
+    subject: Subject = context.obj.read(objective)
     from sweep.questions.pareto import pareto as ask
     from sweep.show.rows import show_rows
 
     by, prices = TIMES[objective], parse_price(price)
     rows = subject.ask(
-        lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices)
+        lambda: ask(subject.source, subject.selection, against=against, objective=by, price=prices),
+        form,
     )
-    show_rows(rows, form, every, above=None)
+    show_rows(rows, form, every)
     if not rows:
         end("nothing in this slice is feasible", NOTHING_FEASIBLE)
 
 
-@spread_options
+@app.command(cls=SpaceCommand)
 def regret(
-    options: SpaceOptions,
+    context: typer.Context,
     over: Annotated[
         str, typer.Option(help="What is uncertain: system, draws, or any axis but pe.")
     ] = "system",
@@ -186,15 +194,14 @@ def regret(
     form: Form = "table",
 ) -> None:
     """Strategies ranked by their worst slowdown where the machine is uncertain."""
-    subject = options.read(objective)
+    subject: Subject = context.obj.read(objective)
     from sweep.questions.regret import regret as ask
-    from sweep.show.regret import show_regrets
+    from sweep.show.ranking import show_regrets
 
     by = TIMES[objective]
-    rows = subject.ask(lambda: ask(subject.source, subject.selection, over=over, objective=by))
+    rows = subject.ask(
+        lambda: ask(subject.source, subject.selection, over=over, objective=by), form
+    )
     show_regrets(rows, over, form, every)
     if not any(row["rank"] for row in rows):
         end("no strategy is feasible throughout", NOTHING_FEASIBLE)
-
-
-RANKINGS, TRADES = (limits, best), (pareto, regret)

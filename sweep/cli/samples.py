@@ -5,44 +5,43 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.commands import MISSED, end, report_long
-from sweep.cli.shared_options import Form
+from sweep.cli.commands import MISSED, PatientCommand, end
+from sweep.cli.shared_options import Form, Quiet, Workers
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
-Source = Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")]
-Out = Annotated[Path, typer.Argument(help="The folder of the data set, which is made.")]
+app = typer.Typer()
 
 
+@app.command()
 def sample(
-    source: Source,
-    out: Out,
-    rows: Annotated[int, typer.Option(help="How many are drawn.")],
+    source: Annotated[str, typer.Argument(help="A design space with ranges (YAML), or a cube.")],
+    out: Annotated[Path, typer.Argument(help="The folder of the data set, which is made.")],
+    rows: Annotated[int, typer.Option(help="Number of rows.")],
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same rows.")] = 0,
     near_limits: Annotated[
-        float, typer.Option(help="Share of the points beside what memory or counts forbid.")
+        float, typer.Option(help="Share of the points next to limits of memory or counts.")
     ] = 0.0,
     near_crossovers: Annotated[
         float, typer.Option(help="Share of the points where one strategy overtakes another.")
     ] = 0.0,
     gradient: Annotated[
         list[str] | None,
-        typer.Option(help="An input to have slopes in, beside ranges and the batch."),
+        typer.Option(help="A further input to differentiate by, besides ranges and the batch."),
     ] = None,
     no_gradients: Annotated[
         bool, typer.Option("--no-gradients", help="No slopes, and no marks of kinks.")
     ] = False,
-    split: Annotated[
-        list[str] | None, typer.Option(help="Require this split: random, model, scale ...")
+    splits: Annotated[
+        list[str] | None,
+        typer.Option("--split", help="Require this split: random, model, scale ..."),
     ] = None,
     leave_out: Annotated[
         list[str] | None, typer.Option(help="Rows to leave out: undefined, infeasible, kinks.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the data set there.")] = False,
-    workers: Annotated[
-        int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
-    ] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")] = False,
+    workers: Workers = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Draw rows over a design space: features, targets, gradients and splits, for learners."""
     from sweep.samples.sample import sample as draw
@@ -62,8 +61,9 @@ def sample(
             seed=seed,
             near_limits=near_limits,
             near_crossovers=near_crossovers,
+            # None: no slopes; an empty tuple: slopes in ranges and the batch alone.
             gradients=None if no_gradients else gradient or (),
-            splits=split or (),
+            splits=splits or (),
             leave_out=leave_out or (),
             force=force,
             workers=workers,
@@ -80,20 +80,17 @@ def sample(
     tell(f"done: {written.rows:,} rows in {out}")
 
 
-@report_long
+@app.command(cls=PatientCommand)
 def leakage(
     data: Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")],
     form: Form = "table",
 ) -> None:
-    """Whether what a data set's splits test occurs in what they train on."""
+    """Check that no test rows of a data set's splits occur in their training rows."""
     from sweep.samples.leakage import check_leakage
-    from sweep.show.tables import show
+    from sweep.show.rows import show
 
     rows = check_leakage(data)
     show(rows, form)
     leaks = [row["split"] for row in rows if row["leaks"]]
     if leaks:
         end(f"leaks: {', '.join(leaks)}", MISSED)
-
-
-SAMPLES = (sample, leakage)

@@ -6,9 +6,12 @@ import typer
 
 from grids.reading.errors import InputError, shorten, suggest_name
 
+app = typer.Typer()
+
 FORMS = ("spec", "model")
 
 
+@app.command()
 def schema(
     of: Annotated[
         str | None,
@@ -22,11 +25,11 @@ def schema(
     ] = False,
 ) -> None:
     """JSON schemas of specs and model files, for editors; of answers, for agents."""
-    from sweep.show.tables import print_json
+    from sweep.show.data import print_json
 
     name = of or ("" if answers else "spec")
     if answers and name in FORMS:
-        raise InputError(f"{name} is no verb", where="--answers", advice=f"paradl schema {name}")
+        raise InputError(f"{name} is not a verb", where="--answers", advice=f"paradl schema {name}")
     print_json(_describe_file(name) if name in FORMS else _describe_answers(name))
 
 
@@ -38,10 +41,10 @@ def _describe_file(form: str) -> dict[str, Any]:
 
 
 def _describe_answers(verb: str) -> dict[str, Any]:
-    """The schema of a verb's answer; of no verb those of all, by verb. InputError: unknown."""
+    """The schema of a verb's answer; without a verb all of them, by verb. InputError: unknown."""
     from sweep.answers.types.schemas import build_schemas
 
-    schemas = build_schemas()
+    schemas = build_schemas()  # types import no question, and so no JAX
     if not verb:
         return schemas
     if verb not in schemas:

@@ -12,10 +12,10 @@ Completer = Callable[[str], list[str]]
 
 
 def complete_entries(kind: Literal["model", "dataset", "system"]) -> Completer:
-    """The names of catalogue entries that begin so."""
+    """Complete the names of catalogue entries."""
 
     def complete(incomplete: str) -> list[str]:
-        from grids.names import list_names  # late: each command line imports this file
+        from grids.names import list_names  # late: pydantic comes with it
 
         return _complete_last(incomplete, list_names(kind))
 
@@ -23,20 +23,21 @@ def complete_entries(kind: Literal["model", "dataset", "system"]) -> Completer:
 
 
 def complete_strategies(incomplete: str) -> list[str]:
-    """The strategies that begin so."""
+    """Complete the strategies of Table III."""
     from grids.entries.strategies import TABLE_III
 
     return _complete_last(incomplete, TABLE_III)
 
 
 def _complete_last(incomplete: str, names: Iterable[str]) -> list[str]:
-    """A list such as `abci,dgx` with its last name in full."""
+    """Complete the last name of a list such as `abci,dgx`."""
+    # Shells replace the whole word, so that names ahead of the last comma are repeated.
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def locate_if_given(store: str | None) -> str | None:
-    """The place of a store, if a command is given one."""
+    """Locate a store, if one is given."""
     return None if store is None else locate_store(store)
 
 
@@ -83,13 +84,17 @@ AllReduce = Annotated[
     Literal["ring", "hierarchical"],
     typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
 ]
+AllReduceOrNone = Annotated[
+    Literal["ring", "hierarchical"] | None,
+    typer.Option(help="With --oracle paper, of replicated weights: one ring, or groups first."),
+]
 Conventions = Annotated[
     Literal["table", "authors"],
     typer.Option(help="With --oracle paper: Table III's own sums and bounds, or its authors'."),
 ]
 Iterations = Annotated[
     Literal["exact", "ceil"],
-    typer.Option(help="Iterations an epoch: D/B, or rounded up as loaders do."),
+    typer.Option(help="Iterations per epoch: D/B, or rounded up as loaders do."),
 ]
 Optimizer = Annotated[
     Literal["sgd", "adam", "none"],
@@ -133,7 +138,7 @@ StoreOrNone = Annotated[
         callback=locate_if_given,
     ),
 ]
-Sel = Annotated[
+Selection = Annotated[
     list[str] | None,
     typer.Option("--sel", metavar="AXIS=VALUE[,VALUE]", help="Slice the cube; may be repeated."),
 ]
@@ -144,10 +149,15 @@ Form = Annotated[
     Literal["table", "json", "csv"],
     typer.Option("--format", help="How to print the answer; --json: as JSON."),
 ]
+All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
+]
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end, where it is asked for."""
+    """Print the version and end, if `--version` is given."""
     if wanted:
         print(f"paradl {version('paradl')}")
         raise typer.Exit

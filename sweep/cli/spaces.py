@@ -1,45 +1,32 @@
-"""The subject of every question: a store, or no store and the options of a design space.
+"""Options of every question: a store and its slice, or without a store a design space.
 
 With a store, options that name its axes choose a slice of it, as `--sel` does.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from grids.reading.errors import InputError
-from sweep.cli.assignments import (
-    expect_values,
-    parse_selection,
-    parse_settings,
-    take_nearest,
-)
-from sweep.cli.commands import NOTHING_FEASIBLE, end
-from sweep.cli.names import check_names
-from sweep.cli.option_messages import speak_of_options
+from sweep.cli.commands import PatientCommand
 from sweep.cli.shared_options import (
     MaxGlobalBatch,
     Nearest,
-    Sel,
+    Quiet,
+    Selection,
     Set,
     StoreOrNone,
     Target,
     complete_entries,
     complete_strategies,
 )
+from sweep.cli.subjects import Subject, advise_nearest
+from sweep.cli.values import check_names, parse_selection, parse_settings
 from sweep.show.visible import tell
 
 if TYPE_CHECKING:
-    from sweep.cells.selection import Selection
-    from sweep.cells.source import Source
-
-T = TypeVar("T")
-
-All = Annotated[bool, typer.Option("--all", help="Show every row, not just a screenful.")]
+    from sweep.cells import selection as cells
 
 AXES = ("model", "dataset", "system", "strategy", "pe", "batch")
 SETTINGS = (
@@ -48,82 +35,11 @@ SETTINGS = (
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A source for a question's function, and what of it is meant.
-
-    store: its place, None of a design space of options. max_global_batch: beyond it a store's
-    cells are forbidden; a design space of options knows it itself.
-    """
-
-    source: "Source"
-    selection: "Selection"
-    store: str | None
-    max_global_batch: int | None
-    quiet: bool
-
-    def ask(self, question: Callable[[], T]) -> T:
-        """The answer to a question.
-
-        Says on stderr what a store lacks of it, that it takes long, and that systems differ in
-        precision or software.
-        """
-        from sweep.engine.progress import report_waiting
-
-        with report_waiting(silent=self.quiet), _advise_nearest():
-            answer = self._ask_finished(question)
-            if not self.quiet:
-                self._compare_systems()
-        return answer
-
-    def _ask_finished(self, question: Callable[[], T]) -> T:
-        """The answer to a question; says on stderr which blocks a store lacks."""
-        if self.store is None:
-            return question()
-        from sweep.engine.verify import tell_damage
-        from sweep.questions.status import count_blocks
-
-        with tell_damage(self.store):
-            # Counted before: what a sweep finishes meanwhile is told as missing, and nothing
-            # missing as done.
-            done, blocks = count_blocks(self.store)
-            answer = question()
-        tell_missing(done, blocks)
-        return answer
-
-    def _compare_systems(self) -> None:
-        """Say on stderr that systems differ in what nobody asked to compare."""
-        from sweep.cells.space import open_space
-
-        systems = open_space(self.source, self.selection).systems
-        if len({(each.precision, each.software) for each in systems}) > 1:
-            settings = ", ".join(
-                f"{each.name} {each.precision} {each.software}" for each in systems
-            )
-            tell(
-                f"paradl: systems differ in precision or software: {settings}; "
-                "to compare like with like: NAME:precision=amp,software=ddp"
-            )
-
-    def end_if_empty(self, rows: list[Any]) -> None:
-        """End where there are no rows, and say why."""
-        if rows:
-            return
-        from sweep.cells.space import open_space
-
-        space = open_space(self.source, self.selection)
-        pairs = product(space.places["model"], space.places["dataset"])
-        misfits = filter(None, (space.grid.misfit(*pair) for pair in pairs))
-        misfit = next(misfits, None)
-        why = f"no samples of this slice fit its models: {misfit}" if misfit else "no rows to show"
-        end(why, NOTHING_FEASIBLE)
-
-
-@dataclass(frozen=True)
 class SpaceOptions:
     """The options that name a store and its slice, or describe a design space; None: not given."""
 
     store: StoreOrNone = None
-    sel: Sel = None
+    selection: Selection = None
     nearest: Nearest = False
     model: Annotated[
         str | None,
@@ -155,9 +71,11 @@ class SpaceOptions:
     batch: Annotated[
         str | None, typer.Option(help="Samples per replica, such as 16,32; else searched.")
     ] = None
-    settings: Set = None
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")] = False
+    parameters: Set = None
+    quiet: Quiet = False
     max_global_batch: MaxGlobalBatch = None
+    # Typer reads no option inside of a union: optional ones are written anew, with their default
+    # in the help text, since None is not what a space takes.
     oracle: Annotated[
         Literal["paper", "machine"] | None,
         typer.Option(help="Table III verbatim, or the machine as it is (default)."),
@@ -193,76 +111,78 @@ class SpaceOptions:
                 where="--model",
                 advice="name a cube's folder, or give --model, --dataset, --system and --pe",
             )
-        for name in ("sel", "nearest"):
-            if getattr(self, name):
-                raise InputError(
-                    "there is no store to slice",
-                    where=f"--{name}",
-                    advice="give the values by --pe and others",
-                )
+        if self.selection or self.nearest:
+            raise InputError(
+                "there is no store to slice",
+                where="selection" if self.selection else "nearest",
+                advice="give the values by --pe and others",
+            )
         return self._read_space(objective)
 
-    def _list_given(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Those of the options that are given."""
+    def _list_given(self, *names: str) -> dict[str, Any]:
+        """The options of these names that are given."""
         given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None and value != []}
 
     def _read_store(self, store: str) -> Subject:
         """A store, and the slice that options name."""
-        for name in self._list_given(("settings", *SETTINGS)):
+        for name in self._list_given("parameters", *SETTINGS):
             raise InputError(
                 "a store has its own",
-                where="--set" if name == "settings" else f"--{name}",
+                where=name,
                 advice="leave it out, or ask without a store: --model and others",
             )
-        named = [f"{name}={value}" for name, value in self._list_given(AXES).items()]
-        selection: Selection = parse_selection([*(self.sel or []), *named])
-        if self.nearest:
-            selection = take_nearest(store, selection)
-        with _advise_nearest():
-            expect_values(store, selection)
+        named = [f"{name}={value}" for name, value in self._list_given(*AXES).items()]
+        selection: cells.Selection = parse_selection([*(self.selection or []), *named])
+        if selection:
+            selection = _locate_values(store, selection, self.nearest)
         return Subject(store, selection, store, self.max_global_batch, self.quiet)
 
     def _read_space(self, objective: str | None) -> Subject:
         """A design space; what is not given is searched."""
-        check_names(self._list_given((*AXES, "calibration")), several=True)
+        check_names(self._list_given(*AXES, "calibration"), several=True)
         from sweep.cells.design_space import Options, is_unbounded, make_grid
 
-        parameters: dict[str, Any] = dict(parse_settings(self.settings, "--set"))
-        parameters |= self._list_given(("max_global_batch",))
-        settings = self._list_given(SETTINGS)
+        parameters: dict[str, Any] = dict(parse_settings(self.parameters, "--set"))
+        parameters |= self._list_given("max_global_batch")
+        settings = self._list_given(*SETTINGS)
         if objective == "train-time":
+            # Epochs to the target are needed: the catalogue's, unless others are given.
             settings = {"convergence": "auto"} | settings
-        options = Options(**self._list_given(AXES), parameters=parameters, settings=settings)
-        with speak_of_options():
-            grid = make_grid(options)
+        options = Options(**self._list_given(*AXES), parameters=parameters, settings=settings)
+        grid = make_grid(options)
+        subject = Subject(grid, {}, None, None, self.quiet)
         for warning in grid.warnings:
-            tell(f"paradl: warning: {warning}")
+            subject.note(f"warning: {warning}", always=True)
         if is_unbounded(options) and objective in ("epoch-time", "pe-hours", "cost"):
-            tell(
-                "paradl: the global batch is limited only by memory and the data set; very large "
+            subject.note(
+                "the global batch is limited only by memory and the data set; very large "
                 "batches may not converge: give --batch, --max-global-batch, or --objective "
                 "train-time"
             )
-        return Subject(grid, {}, None, None, self.quiet)
+        return subject
 
 
-@contextmanager
-def _advise_nearest() -> Iterator[None]:
-    """Name the option for values that a store's axes do not have."""
-    try:
-        yield
-    except InputError as error:
-        text = str(error)
-        if text.startswith("selection: no ") and "nearest" in text:
-            raise InputError(f"{text}; --nearest takes it") from None
-        raise
+class SpaceCommand(PatientCommand):
+    """A command about a store, or a design space."""
+
+    shared = SpaceOptions
 
 
-def tell_missing(done: int, blocks: int) -> None:
-    """Say on stderr that a sweep was not finished, if so."""
-    if done < blocks:
-        tell(
-            f"paradl: only {done} of {blocks} blocks are done; "
-            "run the same paradl sweep again to finish"
-        )
+def _locate_values(store: str, selection: "cells.Selection", nearest: bool) -> "cells.Selection":
+    """The selection, or the nearest values of the store's axes, named on stderr.
+
+    InputError: a value that the axes lack, before a question's imports take their time.
+    """
+    from sweep.cells.selection import find_nearest, locate_values, write_value
+    from sweep.cube.coordinates import list_coordinates
+    from sweep.cube.store import open_cube
+
+    coordinates = list_coordinates(open_cube(store).grid)
+    taken = find_nearest(coordinates, selection) if nearest else {}
+    for axis, values in taken.items():
+        texts = ", ".join(write_value(axis, value) for value in values)
+        tell(f"paradl: the nearest {axis}: {texts}")
+    with advise_nearest():
+        locate_values(coordinates, {**selection, **taken})
+    return {**selection, **taken}

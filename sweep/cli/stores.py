@@ -6,28 +6,32 @@ from typing import Annotated
 
 import typer
 
-from sweep.cli.assignments import parse_selection
-from sweep.cli.commands import FAILED, MISSED, end
-from sweep.cli.shared_options import Form, Sel, Store
+from sweep.cli.commands import FAILED, MISSED, PatientCommand, end
+from sweep.cli.shared_options import Form, Selection, Store
+from sweep.cli.values import parse_selection
 from sweep.show.visible import tell
 
+app = typer.Typer()
 
+
+@app.command()
 def status(
     store: Store,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read all that is done, and name what is damaged.")
+        bool, typer.Option("--verify", help="Read all finished blocks, and name damaged files.")
     ] = False,
     form: Form = "table",
 ) -> None:
-    """How much of a cube is done."""
+    """Show how much of a cube is done."""
     from sweep.engine.progress import bar, lines
     from sweep.questions.status import read_status, verify_status
-    from sweep.show.damage import advise_on_damage, show_verified
-    from sweep.show.tables import show_one
+    from sweep.show.cubes import advise_on_damage, show_verified
+    from sweep.show.rows import show_one
 
     if not verify:
         show_one(read_status(store), form)
         return
+    # In a pipe, a bar would be a line per block.
     shown = partial(bar if sys.stderr.isatty() else lines, what="verify")
     verdict = verify_status(store, shown)
     show_verified(verdict, form)
@@ -35,10 +39,11 @@ def status(
         end(advise_on_damage(verdict), FAILED)
 
 
+@app.command(cls=PatientCommand)
 def diff(
     first: Store,
     second: Store,
-    sel: Sel = None,
+    selection: Selection = None,
     tolerance: Annotated[
         float, typer.Option(min=0, help="Relative difference up to which answers count as equal.")
     ] = 0.0,
@@ -51,14 +56,12 @@ def diff(
     """Compare two cubes: inputs, answers and winners that differ, and by how much."""
     from sweep.engine.verify import tell_damage
     from sweep.questions.diff import diff as ask
-    from sweep.questions.status import count_blocks
-    from sweep.show.difference import show_difference
+    from sweep.show.cubes import show_difference
 
     with tell_damage(first), tell_damage(second):
-        unfinished = [url for url in (first, second) if len(set(count_blocks(url))) > 1]
-        difference = ask(first, second, parse_selection(sel), tolerance=tolerance)
+        difference = ask(first, second, parse_selection(selection), tolerance=tolerance)
     show_difference(difference, form)
-    for url in unfinished:
-        tell(f"paradl: not all blocks of {url} are done: run the same paradl sweep again")
+    for note in difference["notes"]:
+        tell(f"paradl: {note}")
     if require_same and not difference["same"]:
         end("the cubes differ, and --require-same asks for the same", MISSED)

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from sweep.cli.commands import report_long
-from sweep.cli.shared_options import Form
+from sweep.cli.commands import PatientCommand
+from sweep.cli.shared_options import Form, Quiet
 from sweep.engine.progress import report_state
 from sweep.show.visible import tell
 
@@ -18,7 +18,6 @@ app = typer.Typer(
 
 Data = Annotated[Path, typer.Argument(help="A data set that 'paradl sample' made.")]
 File = Annotated[Path, typer.Argument(help="A surrogate that 'paradl surrogate train' wrote.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no notes.")]
 
 
 @app.command()
@@ -28,15 +27,20 @@ def train(
     learner: Annotated[
         Literal["network", "trees"], typer.Option(help="A neural network, or boosted trees.")
     ] = "network",
-    split: Annotated[
+    splits: Annotated[
         list[str] | None,
-        typer.Option(help="Train on its training side; may be repeated. [default: random, model]"),
+        typer.Option(
+            "--split",
+            help="Train on its training side; may be repeated. [default: random, model]",
+        ),
     ] = None,
     gradients: Annotated[
         bool, typer.Option("--gradients", help="Train on slopes, too (Sobolev).")
     ] = False,
-    members: Annotated[int, typer.Option(help="Learners, whose spread tells how unsure.")] = 1,
-    epochs: Annotated[int, typer.Option(help="Passes over the rows of a network, at most.")] = 20,
+    members: Annotated[
+        int, typer.Option(help="Number of learners; their spread is the uncertainty.")
+    ] = 1,
+    epochs: Annotated[int, typer.Option(help="Most passes of a network over the rows.")] = 20,
     width: Annotated[int, typer.Option(help="Units per hidden layer.")] = 128,
     seed: Annotated[
         int, typer.Option(help="Random seed; the same seed gives the same surrogate.")
@@ -57,7 +61,7 @@ def train(
             data,
             output,
             learner=learner,
-            splits=split,
+            splits=splits,
             gradients=gradients,
             members=members,
             epochs=epochs,
@@ -77,32 +81,31 @@ def train(
 def evaluate(
     surrogate: File,
     data: Data,
-    split: Annotated[
-        list[str] | None, typer.Option(help="Of some splits only; may be repeated.")
+    splits: Annotated[
+        list[str] | None, typer.Option("--split", help="Only this split; may be repeated.")
     ] = None,
     no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="The surrogate alone.")
+        bool, typer.Option("--no-baselines", help="Leave out the baselines.")
     ] = False,
     quiet: Quiet = False,
     form: Form = "table",
 ) -> None:
     """Score a surrogate on the rows that each split holds out, and its choices of strategies."""
-    from sweep.show.tables import show
+    from sweep.show.rows import show
     from sweep.surrogates.evaluate import evaluate_surrogate
 
     with report_state("evaluating", silent=quiet) as report:
         rows = evaluate_surrogate(
             surrogate,
             data,
-            splits=split or (),
+            splits=splits or (),
             baselines=not no_baselines,
             tell=lambda name, method: report(f"{name}: {method}"),
         )
     show(rows, form)
 
 
-@app.command()
-@report_long
+@app.command(cls=PatientCommand)
 def predict(
     surrogate: File,
     rows: Annotated[
@@ -111,7 +114,7 @@ def predict(
     form: Form = "table",
 ) -> None:
     """Predict rows of features with a surrogate; name rows outside of its training range."""
-    from sweep.show.tables import show
+    from sweep.show.rows import show
     from sweep.surrogates.predict import predict_surrogate
 
     answers = predict_surrogate(surrogate, rows)

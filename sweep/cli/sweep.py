@@ -9,10 +9,13 @@ import typer
 
 from grids.reading.errors import InputError, format_text
 from sweep.cli.commands import INTERRUPTED, end
-from sweep.cli.shared_options import Store
+from sweep.cli.shared_options import Store, Workers
 from sweep.show.visible import escape_lines, tell
 
+app = typer.Typer()
 
+
+@app.command()
 def sweep(
     spec: Annotated[Path, typer.Argument(help="The design space: a YAML file.")],
     store: Store,
@@ -24,9 +27,7 @@ def sweep(
     reduce_only: Annotated[
         bool, typer.Option("--reduce-only", help="Keep only what limits and best answer from.")
     ] = False,
-    workers: Annotated[
-        int, typer.Option(min=0, help="Local worker processes; 0 computes in this one.")
-    ] = 0,
+    workers: Workers = 0,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a running Dask scheduler.")
     ] = None,
@@ -38,14 +39,15 @@ def sweep(
     _refuse_swapped(spec, store)
     grid = read_grid(spec).drop_outputs() if reduce_only else read_grid(spec)
 
-    # Behind what is wrong with a spec: they take a second to import.
+    # After the spec was checked: they take a second to import.
     from sweep.cli.preview import announce, preview_sweep
     from sweep.engine.interrupts import hear_interrupts
     from sweep.engine.progress import bar, lines, silent
     from sweep.engine.run import Where
     from sweep.engine.run import sweep as run
 
-    processes = workers or int(scheduler is not None)  # of a scheduler's workers, one is planned
+    # A scheduler's workers are not known: the plan is for one of them.
+    processes = workers or int(scheduler is not None)
     if dry_run:
         print(escape_lines(preview_sweep(store, grid, processes, extend)))
         return
@@ -55,13 +57,13 @@ def sweep(
         with hear_interrupts(announcement) as progress:
             run(grid, store, overwrite, Where(workers, scheduler), progress, extend)
     except KeyboardInterrupt:
-        end("interrupted; what is done is kept: run the same command to go on", INTERRUPTED)
+        end("interrupted; finished blocks are kept: run the same command to resume", INTERRUPTED)
     if not quiet:
         tell(f"done: {prod(grid.shape):,} cells in {store}")
 
 
 def _refuse_swapped(spec: Path, store: str) -> None:
-    """Refuse a store where the spec stands, and the spec behind it."""
+    """Refuse arguments in the wrong order: the store before the spec."""
     endings = (".yaml", ".yml")
     if store.endswith(endings) and spec.suffix not in endings:
         raise InputError(

@@ -1,14 +1,19 @@
-"""The group of commands: short forms of options, and what to write in the place of a wrong one."""
+"""The group of commands: short forms of options, and corrections of wrong ones."""
 
+from traceback import extract_tb
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from grids.reading.errors import InputError
+from sweep.cli.option_messages import list_options, name_options
+from sweep.errors import RunError
+
 # Typer has no public name for the errors of a command line.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
-# Options of other programs, and what to write here.
+# Options of other programs, and paradl's.
 ELSEWHERE = {
     "--precision": "--system NAME:precision=bf16",
     "--software": "--system NAME:software=ddp",
@@ -27,7 +32,7 @@ ELSEWHERE = {
     "--latency": "--set 'inter_latency=5 us'",
 }
 
-# Typer's words, which are pydantic's, and ours.
+# Typer's words, which are pydantic's, and plainer ones.
 PLAINER = {
     "Input should be a valid integer, unable to parse string as an integer": "expected a whole "
     "number, such as 32",
@@ -37,7 +42,7 @@ PLAINER = {
 
 
 def explain_usage(error: Any) -> None:
-    """Change the message of a usage error where ours helps more."""
+    """Add to the message of a usage error what to write."""
     option = getattr(error, "option_name", None)
     instead = None if option is None else _find_option(option)
     if instead is not None:
@@ -48,18 +53,28 @@ def explain_usage(error: Any) -> None:
 
 
 def _find_option(option: str) -> str | None:
-    """The option to write in the place of one that a command lacks."""
+    """The option to write instead of one that a command lacks."""
     from grids.entries.parameters import FREE  # late: pydantic comes with it
 
     name = option.lstrip("-").replace("-", "_")
     return f"--set {name}=VALUE" if name in FREE else ELSEWHERE.get(option)
 
 
+def describe_early_end(error: EOFError) -> str:
+    """A message about a file that ends too early: what was read, by which line of code."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if "<" not in frame.filename]
+    where = f" in {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"a file ends too early: {error or 'nothing more to read'}{where}; if that line imports, "
+        "compiled Python code was cut short: delete the folders __pycache__ and try again"
+    )
+
+
 SHORT = {"--json": ("--format", "json")}
 
 
 class Commands(TyperGroup):
-    """Commands that understand short forms, and say what to write where an option is wrong."""
+    """Commands with short forms of options, and with messages that name options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The arguments, as the group of commands takes them."""
@@ -72,10 +87,15 @@ class Commands(TyperGroup):
         except UsageError as error:
             explain_usage(error)
             raise
+        except (InputError, RunError) as error:
+            options = list_options(self.commands[ctx.invoked_subcommand])
+            raise type(error)(name_options(str(error), options)) from None
+        except EOFError as error:  # of which Typer would make "Aborted!"
+            raise RunError(describe_early_end(error)) from error
 
 
 def spell_out(arguments: list[str]) -> list[str]:
     """The arguments without short forms; behind `--` nothing is an option."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = [each for given in arguments[:end] for each in SHORT.get(given, (given,))]
+    options = [word for given in arguments[:end] for word in SHORT.get(given, (given,))]
     return [*options, *arguments[end:]]

@@ -7,8 +7,10 @@ byte is read.
 
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from zarr.abc.store import ByteRequest, RangeByteRequest, Store, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
@@ -25,8 +27,12 @@ class IrregularFileError(ValueError):
     """A file that is none, or too large; ValueError, as Zarr raises for a damaged one."""
 
 
-class FolderStore(LocalStore):
-    """Zarr's store of a folder; IrregularFileError where a file is none, or is too large."""
+class CheckedReads(ABC):
+    """Reads of a store, each after a check; to be inherited in front of one of Zarr's stores."""
+
+    @abstractmethod
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Raise IrregularFileError where a key, or a part of it, is not to be read."""
 
     async def get(
         self,
@@ -34,22 +40,31 @@ class FolderStore(LocalStore):
         prototype: BufferPrototype | None = None,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        """The bytes of a file, None where it is gone."""
-        self._check_file(key)
-        return await super().get(key, prototype, byte_range)
+        """The bytes of a key, None where it is gone."""
+        await self.check(key, byte_range)
+        store: Any = super()
+        content: Buffer | None = await store.get(key, prototype, byte_range)
+        return content
 
     async def get_partial_values(
         self,
         prototype: BufferPrototype,
         key_ranges: Iterable[tuple[str, ByteRequest | None]],
     ) -> list[Buffer | None]:
-        """Parts of files."""
+        """Parts of keys."""
         ranges = list(key_ranges)
-        for key, _ in ranges:
-            self._check_file(key)
-        return await super().get_partial_values(prototype, ranges)
+        for key, byte_range in ranges:
+            await self.check(key, byte_range)
+        store: Any = super()
+        parts: list[Buffer | None] = await store.get_partial_values(prototype, ranges)
+        return parts
 
-    def _check_file(self, key: str) -> None:
+
+class FolderStore(CheckedReads, LocalStore):
+    """Zarr's store of a folder; IrregularFileError where a file is none, or is too large."""
+
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
+        """Check that a file is a regular one, of a credible length."""
         try:
             status = os.stat(self.root / key)  # follows links
         except (FileNotFoundError, NotADirectoryError):
@@ -59,31 +74,10 @@ class FolderStore(LocalStore):
         _check_size(key, status.st_size)
 
 
-class RemoteStore(FsspecStore):
+class RemoteStore(CheckedReads, FsspecStore):
     """Zarr's store of a URL; IrregularFileError where an object is too large."""
 
-    async def get(
-        self,
-        key: str,
-        prototype: BufferPrototype,
-        byte_range: ByteRequest | None = None,
-    ) -> Buffer | None:
-        """The bytes of an object, None where it is gone."""
-        await self._check_object(key, byte_range)
-        return await super().get(key, prototype, byte_range)
-
-    async def get_partial_values(
-        self,
-        prototype: BufferPrototype,
-        key_ranges: Iterable[tuple[str, ByteRequest | None]],
-    ) -> list[Buffer | None]:
-        """Parts of objects."""
-        ranges = list(key_ranges)
-        for key, byte_range in ranges:
-            await self._check_object(key, byte_range)
-        return await super().get_partial_values(prototype, ranges)
-
-    async def _check_object(self, key: str, byte_range: ByteRequest | None) -> None:
+    async def check(self, key: str, byte_range: ByteRequest | None) -> None:
         """Check the length of what is asked for; of a whole object it takes a request."""
         if isinstance(byte_range, RangeByteRequest):
             _check_size(key, byte_range.end - byte_range.start)

@@ -22,15 +22,16 @@ def compare(
 ) -> dict[str, Any]:
     """Predictions [s an iteration] beside the runs of a CSV file, as `paradl compare` prints them.
 
-    {"rows": one for each row of the file, in its order; "summary": accuracies averaged}. system: of
-    rows that name none. calibration, settings: as in `Configuration`. InputError tells file and
-    line.
+    {"rows": one for each row of the file, in its order; "summary": accuracies averaged; "notes": on
+    networks and machines}. system: of rows that name none. calibration, settings: as in
+    `Configuration`. InputError tells file and line.
     """
     runs = predict_runs(read_runs(Path(path)), Conditions(system, calibration, settings))
     from sweep.measured.anomalies import find_anomaly  # late: JAX comes with it
 
     rows = [_make_row(run, find_anomaly(run, runs)) for run in runs]
-    return {"rows": rows, "summary": summarise_accuracy(rows)}
+    notes = dict.fromkeys(note for run in runs for note in run.grid.warnings)
+    return {"rows": rows, "summary": summarise_accuracy(rows), "notes": list(notes)}
 
 
 def _make_row(run: PredictedRun, anomaly: Row | None) -> Row:

@@ -1,6 +1,6 @@
-"""Pictures of answers: a file for each, with what it shows and how it is drawn.
+"""Pictures of answers: one file per picture, with its data and how they are drawn.
 
-They need matplotlib, which a plain install of paradl lacks: import this room only to draw.
+They need matplotlib, which a plain install of paradl lacks: import this package only to draw.
 """
 
 from importlib.util import find_spec

@@ -1,7 +1,7 @@
 """Predicted next to measured iterations, as stacked bars of compute and communication.
 
-After figure 1 of Kahira et al., HPDC 2021: a panel for each model and strategy, a pair of bars for
-each run over p, the accuracy of its total above. Predictions are pale and hatched.
+After figure 1 of Kahira et al., HPDC 2021: one panel per model and strategy, and over p a pair of
+bars per run with the accuracy of its total above. Predictions are pale and hatched.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +24,12 @@ COMPUTE, COMMUNICATION, WHOLE = BLUE, ORANGE, "#8C8C8C"
 MEASURED: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.5}
 PREDICTED: dict[str, Any] = {**MEASURED, "alpha": 0.5, "hatch": "/////"}
 
-# Sizes [inch]; a slot is the room of one run.
+# Sizes [inch]; a slot is the width of one run's pair of bars.
 SLOT = 0.5
 SLOTS_A_LINE = 25
-LEAST_SLOTS = 3  # a panel's, for its title
-HEIGHT, LEGEND, WIDTH = 2.5, 0.55, 7.0  # the last at least: the legend's
+LEAST_SLOTS = 3  # of a panel, so that its title fits
+HEIGHT, LEGEND = 2.5, 0.55
+LEAST_WIDTH = 7.0  # the legend needs it
 BAR = 0.4  # [slot]
 
 
@@ -41,15 +42,15 @@ class Panel:
 
     @property
     def slots(self) -> int:
-        """Room of the bars, or of the title if that needs more."""
+        """Slots of the bars, or of the title if it needs more."""
         return max(len(self.rows), LEAST_SLOTS)
 
 
 def draw_accuracy(rows: Sequence[Row]) -> Figure:
-    """The figure of the rows of a comparison, panels in lines."""
+    """Draw the rows of a comparison, panels in lines."""
     lines = tuple(_arrange_lines(make_panels(rows)))
     slots = max(sum(panel.slots for panel in line) for line in lines)
-    size = max(WIDTH, 1.25 * SLOT * slots), LEGEND + HEIGHT * len(lines)
+    size = max(LEAST_WIDTH, 1.25 * SLOT * slots), LEGEND + HEIGHT * len(lines)
     with use_style("page"):
         figure = Figure(figsize=size)
         _draw_legend(figure, rows)
@@ -60,7 +61,7 @@ def draw_accuracy(rows: Sequence[Row]) -> Figure:
 
 
 def make_panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
-    """Rows by model, data set, strategy and batch; models in the order of their appearance."""
+    """Group rows by model, data set, strategy and batch; models in the order of the rows."""
     models = list(dict.fromkeys(row["model"] for row in rows))
     runs: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (models.index(row["model"]), row["dataset"])):
@@ -71,16 +72,16 @@ def make_panels(rows: Sequence[Row]) -> tuple[Panel, ...]:
 
 
 def _make_title(row: Row) -> str:
-    """The title of a run's panel; runs on one PE are where data parallelism begins."""
+    """Write the title of a run's panel; serial runs are the first point of data parallelism."""
     strategy = "data" if row["strategy"] == "serial" else row["strategy"]
     return f"{row['model']}, {row['dataset']}\n{strategy}, b = {row['samples_per_replica']:,}"
 
 
 def _arrange_lines(panels: Sequence[Panel]) -> Iterator[tuple[Panel, ...]]:
-    """Lines of as many panels side by side as fit."""
+    """Fill lines with panels side by side."""
     line: list[Panel] = []
     for panel in panels:
-        if line and sum(one.slots for one in (*line, panel)) > SLOTS_A_LINE:
+        if line and sum(placed.slots for placed in (*line, panel)) > SLOTS_A_LINE:
             yield tuple(line)
             line = []
         line.append(panel)
@@ -88,7 +89,7 @@ def _arrange_lines(panels: Sequence[Panel]) -> Iterator[tuple[Panel, ...]]:
 
 
 def _draw_line(part: SubFigure, line: Sequence[Panel], slots: int) -> None:
-    """Draw panels side by side, and leave empty what other lines have more."""
+    """Draw panels side by side; a shorter line ends in empty slots."""
     ratios = [panel.slots for panel in line]
     rest = slots - sum(ratios)
     columns = part.add_gridspec(1, len(line) + 1, width_ratios=[*ratios, max(rest, 0.01)])
@@ -97,7 +98,7 @@ def _draw_line(part: SubFigure, line: Sequence[Panel], slots: int) -> None:
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
-    """Draw a pair of bars for each run, its accuracy above."""
+    """Draw a pair of bars per run, and its accuracy above."""
     tops = [_draw_pair(axes, slot, row) for slot, row in enumerate(panel.rows)]
     for slot, (row, top) in enumerate(zip(panel.rows, tops, strict=True)):
         offset: Any = {"xytext": (0, 3), "textcoords": "offset points"}
@@ -114,7 +115,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
 
 
 def _draw_pair(axes: Axes, slot: int, row: Row) -> float:
-    """Draw the two bars of a run; returns the height of the higher one."""
+    """Draw the two bars of a run; return the height of the higher one."""
     predicted = _draw_stack(axes, slot - BAR / 2, row, "predicted", PREDICTED)
     measured = _draw_stack(axes, slot + BAR / 2, row, "measured", MEASURED)
     if row["p10"] is None or row["p90"] is None:
@@ -125,10 +126,7 @@ def _draw_pair(axes: Axes, slot: int, row: Row) -> float:
 
 
 def _draw_stack(axes: Axes, x: float, row: Row, name: str, style: Mapping[str, Any]) -> float:
-    """Draw compute and communication upon it, or the total where they are not known.
-
-    Returns the height.
-    """
+    """Draw communication on compute, or the total where they are unknown; return the height."""
     total, comp, comm = (row[f"{name}_{part}"] for part in ("total", "comp", "comm"))
     if total is None:
         return 0.0
@@ -145,7 +143,7 @@ def _format_accuracy(row: Row) -> str:
 
 
 def _draw_legend(figure: Figure, rows: Sequence[Row]) -> None:
-    """Write what colours, hatches and numbers mean, above the panels."""
+    """Draw the legend of colours, hatches and numbers above the panels."""
     keys: list[Artist] = [
         Patch(facecolor=COMPUTE, label="compute, predicted", **PREDICTED),
         Patch(facecolor=COMMUNICATION, label="communication, predicted", **PREDICTED),

@@ -42,10 +42,10 @@ SUMMED = (*list_terms("compute"), *list_terms("communication"))
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Seconds an iteration of each term that is not zero throughout, by PE count, ascending.
+    """Seconds per iteration of each term by allowed PE count, ascending; no term is always zero.
 
-    The PE counts are those that nothing forbids. beyond: where the global batch is larger than the
-    data set. cause: what forbids the next PE count; None: the axis ends.
+    beyond: where the global batch is larger than the data set. cause: the limit that forbids the
+    next PE count; None: the axis ends.
     """
 
     place: str
@@ -57,15 +57,15 @@ class Breakdown:
 
     @property
     def total(self) -> Floats:
-        """Seconds an iteration."""
+        """Seconds per iteration."""
         total: Floats = np.sum([*self.terms.values()], axis=0)
         return total
 
 
 def describe_breakdown(source: Source, selection: Selection | None = None) -> Breakdown:
-    """The terms of a slice with one strategy: as the cube holds them, else as the kernels do.
+    """Read the terms of a slice with one strategy from the cube, or compute those it lacks.
 
-    InputError: an axis beside pe with several values. NothingFeasibleError: no PE count.
+    InputError: an axis other than pe with several values. NothingFeasibleError: no PE count.
     """
     cells = read_slice(open_slice(source, selection, SUMMED), ("pe",))
     limit = cells["limit"].values.reshape(-1)
@@ -85,32 +85,32 @@ def describe_breakdown(source: Source, selection: Selection | None = None) -> Br
 
 
 def _holds_terms(line: "xr.Dataset") -> bool:
-    """Whether the cube has all terms, and the replicas that iterations are counted from."""
+    """Whether the cube has all terms, and replicas to count iterations from."""
     counted = "replicas" in line or parse_strategy(str(line["strategy"].item())).group != "best"
     return counted and all(name in line for name in SUMMED)
 
 
 def _read_terms(line: "xr.Dataset") -> dict[str, Floats]:
-    """Seconds an iteration of stored terms, which are of an epoch."""
+    """Divide stored terms, which are seconds per epoch, by iterations."""
     iterations = Paradl(line).iterations.broadcast_like(line["limit"]).values.reshape(-1)
     return {name: line[name].values.astype(float).reshape(-1) / iterations for name in SUMMED}
 
 
 def _compute_terms(line: "xr.Dataset") -> dict[str, Floats]:
-    """Seconds an iteration of terms that the kernels compute of the cells."""
+    """Compute the terms of the cells, in seconds per iteration."""
     answer = answer_case(build_case(Paradl(line).grid, line))
     shape = line["limit"].shape[len(LABELS) :]
 
     def spread(values: object) -> Floats:
-        """A value of each cell, also where the kernels know that nothing varies."""
+        """Broadcast to the cells: the kernels leave out dimensions along which nothing varies."""
         return np.broadcast_to(np.asarray(values, float), shape).reshape(-1)
 
     iterations = spread(answer.iterations)
     return {name: spread(getattr(answer.terms, name)) / iterations for name in SUMMED}
 
 
-# Compute is blue and plain, communication orange and hatched, as in the pictures of accuracy; of
-# neighbours in a stack one is darker.
+# Compute is blue and plain, communication orange and hatched, as in the pictures of accuracy;
+# light and dark alternate, so that neighbours in a stack differ.
 BLUES = (BLUE, "#8CC4E6", "#00476F", "#5FA9D3", "#B9DDF1", "#2E8BC0", "#DCEEF8", "#1A5F8A")
 ORANGES = (ORANGE, "#FBE0A8", "#A87300", "#F2C45A", "#FFF0D0", "#C98B00", "#7A5400", "#F7D086")
 HATCHES = ("//", "..", "\\\\", "xx", "--", "++", "oo", "||")
@@ -122,11 +122,11 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
 }
 EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
 MOST_BARS = 14
-LEAST = 0.002  # of the highest stack: what is thinner throughout is no more than a line
+LEAST = 0.002  # of the highest stack: a term that is always thinner would be a mere line
 
 
 def draw_breakdown(breakdown: Breakdown, size: Size = "page") -> Figure:
-    """The figure of one strategy's terms: bars of few PE counts, areas over many."""
+    """Draw one strategy's terms: bars for few PE counts, areas for many."""
     least = LEAST * float(breakdown.total.max())
     stacks = {name: times for name, times in breakdown.terms.items() if times.max() > least}
     with use_style(size):
@@ -146,8 +146,8 @@ def draw_breakdown(breakdown: Breakdown, size: Size = "page") -> Figure:
 
 
 def _draw_bars(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
-    """Draw a stacked bar for each PE count, side by side."""
-    # The last one at 0, which has a tick always: it is how far the picture goes.
+    """Draw one stacked bar per PE count."""
+    # The last bar stands at 0, which always has a tick: it says how far the picture goes.
     positions, below = np.arange(1 - len(pe), 1), np.zeros(len(pe))
     for name, stack in stacks.items():
         axes.bar(positions, stack, 0.75, below, **LOOKS[name], **EDGE)
@@ -170,11 +170,11 @@ def _draw_areas(axes: Axes, pe: Floats, stacks: Mapping[str, Floats]) -> None:
 
 
 def _write_note(breakdown: Breakdown, shown: Mapping[str, Floats]) -> str:
-    """The limit at the end, the batches too large, and the terms too little to be seen."""
+    """Name the limit at the end, the batches that are too large, and terms too small to see."""
     rest = [name.replace("_", " ") for name in breakdown.terms if name not in shown]
     parts = [f"ends at {breakdown.pe[-1]:,.0f}: {breakdown.cause}"] if breakdown.cause else []
     if breakdown.beyond.any():
         parts.append(f"{BEYOND} from {breakdown.pe[breakdown.beyond][0]:,.0f}")
     if rest:
-        parts.append(f"too little to be seen: {', '.join(rest)}")
+        parts.append(f"too small to see: {', '.join(rest)}")
     return "; ".join(parts)

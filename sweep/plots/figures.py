@@ -1,6 +1,6 @@
-"""Figures: the sizes that people see pictures at, their style, axes, title, note and legend.
+"""Figures: sizes for paper, page and slide; style, axes, title, note and legend.
 
-matplotlib's constrained layout makes room for all of them, so that no text lies on another.
+matplotlib's constrained layout makes room for all of them, so that no texts overlap.
 """
 
 import re
@@ -28,7 +28,7 @@ SIZES = get_args(Size)
 
 @dataclass(frozen=True)
 class Scale:
-    """Width and height [inch] of a size; letters, lines and markers [pt]; dots an inch, of PNG."""
+    """Width and height [inch] of a size; text, lines and markers [pt]; dots per inch of a PNG."""
 
     width: float
     height: float
@@ -39,7 +39,7 @@ class Scale:
     dots: int = 150
 
     def measure_rows(self, rows: float) -> float:
-        """Height [inch] of a figure with so many lines of small text beside its axes."""
+        """Height [inch] of a figure whose axes are as high as `rows` lines of small text."""
         return (rows + ROWS_AROUND) * LINE * self.small / 72
 
 
@@ -49,13 +49,13 @@ SCALES: dict[str, Scale] = {
     "page": Scale(6.6, 4.2, 8, 9, 1.4, 4.0),
     "slide": Scale(10.0, 5.6, 13, 15, 2.2, 7.0),
 }
-MARGIN = 0.01  # of the width, ahead of title and note
-LINE = 1.35  # of a text's size, from one line to the next
+MARGIN = 0.01  # of the width, left of title and note
+LINE = 1.35  # distance of two lines, in sizes of their text
 ROWS_AROUND = 6  # above and below axes: title, ticks, label, note
 
 
 def use_style(size: Size) -> AbstractContextManager[None]:
-    """matplotlib's settings for all that is drawn in a size. InputError: an unknown size."""
+    """Set matplotlib up for all that is drawn at a size. InputError: an unknown size."""
     if size not in SCALES:
         raise InputError(
             f"unknown size {shorten(size)}", where="size", advice=suggest_name(str(size), SIZES)
@@ -81,7 +81,7 @@ def use_style(size: Size) -> AbstractContextManager[None]:
             "legend.frameon": False,
             "lines.linewidth": scale.line,
             "lines.markersize": scale.marker,
-            # Names are no formulas, whatever dollars are in them.
+            # A dollar in a name begins no formula.
             "text.parse_math": False,
         }
     )
@@ -90,14 +90,14 @@ def use_style(size: Size) -> AbstractContextManager[None]:
 def make_axes(
     size: Size, title: str, note: str = "", height: float = 0, width: float = 0
 ) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes, its subject above and what it leaves out below.
+    """Make a figure with one pair of axes, a title above, and a note below. Call in `use_style`.
 
-    height, width: of the figure [inch], where they are not those of the size. Within `use_style`.
+    height, width: of the figure [inch]; 0: those of the size.
     """
     scale = SCALES[size]
     figure = Figure(figsize=(width or scale.width, height or scale.height))
-    # What is wrapped is measured as a formula even where it is drawn as plain text: dollars are
-    # escaped, which only texts that may be formulas undo.
+    # matplotlib measures wrapped text as a formula even where it draws plain text: dollars are
+    # escaped, and parse_math is on to undo it.
     style: dict[str, Any] = {"x": MARGIN, "ha": "left", "wrap": True, "parse_math": True}
     figure.suptitle(_keep_together(title), **style)
     if note:
@@ -114,7 +114,7 @@ def set_tick_sizes(axes: Axes, size: Size) -> None:
 
 
 def _keep_together(text: str) -> str:
-    """The text, which breaks at no `=` and ahead of no unit; no character is invisible."""
+    """Keep the text from breaking at `=` and before units, and make each character visible."""
     return re.sub(
         r" = |(?<=\d) (?=[kMGTPmun]?(?:B|s|FLOP))",
         lambda blanks: blanks[0].replace(" ", "\N{NO-BREAK SPACE}"),
@@ -123,12 +123,12 @@ def _keep_together(text: str) -> str:
 
 
 def add_legend(figure: Figure, handles: Sequence[Artist | Container]) -> None:
-    """Write the labels of what is drawn, right of the axes."""
+    """Draw the legend right of the axes."""
     figure.legend(handles=handles, loc="outside right center")
 
 
 def scale_counts(axes: Axes, counts: Floats) -> None:
-    """The axis of PE counts: to base 2, with plain numbers at its ticks."""
+    """Scale the axis of PE counts to base 2, with plain numbers at its ticks."""
     axes.set_xscale("log", base=2)
     low, high = float(np.min(counts)), float(np.max(counts))
     if np.floor(np.log2(high)) > np.ceil(np.log2(low)):
@@ -141,7 +141,7 @@ def scale_counts(axes: Axes, counts: Floats) -> None:
 
 
 def scale_amounts(axes: Axes, low: float, high: float) -> None:
-    """The upright axis on a logarithmic scale, with plain numbers at its ticks."""
+    """Scale the y axis logarithmically, with plain numbers at its ticks."""
     axes.set_yscale("log")
     axes.set_ylim(low / 1.25, high * 1.25)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
@@ -150,16 +150,16 @@ def scale_amounts(axes: Axes, low: float, high: float) -> None:
 
 
 def format_tick(value: float) -> str:
-    """A tick's number without an exponent, as long as that is short."""
+    """Write a tick's number, without an exponent as long as that is short."""
     return f"{value:,.0f}" if 1 <= value < 1e7 else f"{value:.3g}"
 
 
-# matplotlib knows more, but none that is sharp at every size or lossless.
+# matplotlib writes others, which are neither sharp at every size nor lossless.
 FORMATS = (".png", ".svg", ".pdf")
 
 
 def expect_format(path: Path) -> None:
-    """InputError: the suffix names no format of pictures."""
+    """Check that the suffix names a format. InputError: it does not."""
     if path.suffix.lower() not in FORMATS:  # without one, matplotlib would add one
         got = f"got {path.suffix!r}" if path.suffix else "got none"
         raise InputError(

@@ -1,7 +1,7 @@
-"""Speed-up of the whole training over PEs: data parallelism, hybrids, and where they cross.
+"""Speed-up of the whole training over PEs: data parallelism, hybrids, and their crossovers.
 
-After the figures of Pal et al., IEEE Micro 2019. Bands are 80 % intervals; batches beyond the
-measured ones are hollow. Strategies look as in every picture (`sweep.plots.looks`).
+After the figures of Pal et al., IEEE Micro 2019. Bands are 80 % intervals; hollow markers stand for
+batches beyond the measured ones.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sweep.plots.curves import draw_curve, make_hollow_key
 from sweep.plots.figures import (
     SCALES,
     format_tick,
@@ -20,13 +19,13 @@ from sweep.plots.figures import (
     scale_counts,
     use_style,
 )
-from sweep.plots.looks import Look, choose_looks
+from sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
 
 Row = Mapping[str, Any]
 
 
 def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
-    """The figure of what `hybrid` answers: a line a contender, its crossover below its name."""
+    """Draw what `hybrid` answers: a curve per strategy, and its crossover below its name."""
     names = list(dict.fromkeys(row["strategy"] for row in answer["rows"]))
     looks = choose_looks(names)
     with use_style("page"):
@@ -43,7 +42,7 @@ def draw_hybrid(answer: Mapping[str, Any]) -> Figure:
 
 
 def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> Line2D:
-    """Draw speed-ups with their band; hollow where the batch was not measured."""
+    """Draw the speed-ups of a strategy with their band."""
     rows = [row for row in answer["rows"] if row["strategy"] == name and row["speedup"]]
     pe, values, low, high = (
         np.array([row[key] for row in rows], float) for key in ("pe", "speedup", "p10", "p90")
@@ -55,14 +54,14 @@ def _draw_line(axes: Axes, answer: Mapping[str, Any], name: str, look: Look) -> 
 
 
 def _mark_crossover(axes: Axes, crossover: Row, line: Line2D) -> None:
-    """Draw a line down from where the hybrid begins to win on as many PEs, and name the count."""
+    """Drop a line where the hybrid begins to beat data parallelism, and name its PE count."""
     pe = crossover["pe"]
     axes.vlines(pe, 0, crossover["speedup"], color=line.get_color(), linestyle=":", zorder=2)
     line.set_label(f"{crossover['strategy']}\nwins from {pe:,}")
 
 
 def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
-    """Scales, ticks and words of both axes."""
+    """Scale and label both axes."""
     scale_counts(axes, np.array([row["pe"] for row in answer["rows"]], float))
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(lambda value, _: format_tick(value))
@@ -71,6 +70,6 @@ def _scale_axes(axes: Axes, answer: Mapping[str, Any]) -> None:
 
 
 def _make_title(answer: Mapping[str, Any]) -> str:
-    """The model, data set, machine and batch, and the meaning of bands."""
+    """Write the model, data set, machine and batch, and the meaning of bands."""
     where = f" on {answer['system']}" if answer["system"] else ""
     return f"{answer['model']}, {answer['dataset']}{where}, b = {answer['batch']:,}; bands: 80%"

@@ -1,9 +1,9 @@
-"""How a strategy looks, in every picture: one table.
+"""Looks of strategies, the same in every picture: one table, and the curve that is drawn so.
 
 Hues are those of Okabe and Ito (Color Universal Design, 2008), one for each way to split a replica:
 blue spatial, vermilion pipeline, purple channel, green filter, yellow placement; dark alone, bright
-with data. They differ in lightness as well, by 6.5 of L* at least, so that they survive grey print,
-and are told apart under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009;
+with data. They differ in lightness as well, by 6.5 of L* at least, so that they survive grey print
+and stay distinct under simulated protanopia, deuteranopia and tritanopia (Machado et al., 2009;
 the tests).
 """
 
@@ -11,7 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
 from grids.entries.strategies import parse_strategy
+from grids.models.layers import Floats
 from grids.reading.errors import InputError
 
 Dash = str | tuple[int, tuple[float, ...]]
@@ -32,7 +38,7 @@ class Look:
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
 
 
-# Okabe and Ito's, of what is no strategy: compute and communication, forward and backward.
+# Okabe and Ito's for pairs other than strategies: compute and communication, forward and backward.
 BLUE, ORANGE = "#0072B2", "#E69F00"
 
 DOTTED: Dash = (0, (1, 1.2))
@@ -67,7 +73,7 @@ VARIANTS: tuple[tuple[str, Dash, str], ...] = (
 
 
 def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
-    """How each strategy of a cube looks: its colour is that of what it is without its settings.
+    """Choose the look of each strategy of a cube: its colour is that of the bare strategy.
 
     strategies: all of the cube, in its order, so that every picture of the cube agrees.
     """
@@ -85,7 +91,7 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
 
 
 def _name_base(label: str) -> str:
-    """The strategy without its settings; empty where it is none."""
+    """The strategy without its settings; empty for a name such as `2-way`."""
     try:
         return parse_strategy(label).base
     except InputError:
@@ -104,3 +110,32 @@ def measure_lightness(colour: str) -> float:
 def choose_ink(colour: str) -> str:
     """Black or white, whichever reads better on a colour."""
     return "black" if measure_lightness(colour) > 0.18 else "white"
+
+
+MOST_MARKED = 16  # points with a marker each; with more of them a curve looks like a caterpillar
+APART = 0.1  # of the axes' diagonal, from one marker to the next
+
+
+def draw_curve(
+    axes: Axes,
+    look: Look,
+    pe: Floats,
+    values: Floats,
+    hollow: NDArray[np.bool_],
+    band: tuple[Floats, Floats] | None = None,
+) -> Line2D:
+    """Draw a curve through its points; hollow: points with a hollow marker; band: its two ends."""
+    if band is not None:
+        axes.fill_between(pe, *band, color=look.colour, alpha=0.18, linewidth=0, zorder=1)
+    marked: Any = None if len(pe) <= MOST_MARKED else APART
+    shared: dict[str, Any] = {"zorder": 3, "clip_on": False, "markevery": marked}
+    (line,) = axes.plot(pe, values, **look.line, **shared)
+    if hollow.any():
+        marks = look.line | {"linestyle": "", "markerfacecolor": "white"}
+        axes.plot(pe[hollow], values[hollow], **marks, **shared)
+    return line
+
+
+def make_hollow_key(meaning: str) -> Line2D:
+    """The legend's entry of hollow markers."""
+    return Line2D([], [], color="grey", marker="o", mfc="white", linestyle="", label=meaning)

@@ -1,4 +1,4 @@
-"""Memory: what fills the fullest PE, by part, against what a PE has."""
+"""Memory of the fullest PE by part, against the capacity of a PE."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,8 +58,8 @@ class Bar:
 class Memory:
     """Bars of strategies (by: strategy) or of PE counts (by: pe); place: what they have in common.
 
-    forbidden: what has no bar, with the reason; too little memory is none. beyond: bars whose
-    global batch is larger than the data set.
+    forbidden: names without a bar, with the reason; those that lack memory alone have one. beyond:
+    bars whose global batch is larger than the data set.
     """
 
     place: str
@@ -70,10 +70,10 @@ class Memory:
 
 
 def describe_memory(source: Source, selection: Selection | None = None) -> Memory:
-    """The bars of a slice with several strategies, or with several PE counts, parts computed anew.
+    """Compute the bars of a slice with several strategies, or with several PE counts.
 
-    Of more than 20 PE counts, those nearest to equal steps of their logarithm. InputError: an axis
-    beside one of the two with several values. NothingFeasibleError: no bar, whatever the memory.
+    Of more than 20 PE counts, those nearest to equal steps of their logarithm. InputError: another
+    axis with several values. NothingFeasibleError: no bar, whatever the memory.
     """
     cells = open_slice(source, selection)
     by: Literal["strategy", "pe"] = "strategy" if cells.sizes["strategy"] > 1 else "pe"
@@ -97,12 +97,12 @@ def describe_memory(source: Source, selection: Selection | None = None) -> Memor
 
 
 def _exists(cell: "xr.Dataset") -> bool:
-    """Whether nothing but memory forbids a cell."""
+    """Whether a cell is allowed, apart from its memory."""
     return not int(cell["limit"].item()) & FORBIDS & ~Limit.MEMORY
 
 
 def _spread_positions(cells: "xr.Dataset", by: str) -> list[int]:
-    """All positions, or of many PE counts those that exist, evenly on a logarithmic scale."""
+    """Choose all positions, or of many PE counts evenly spread ones on a logarithmic scale."""
     if by == "strategy" or cells.sizes["pe"] <= MOST_BARS:
         return list(range(cells.sizes[by]))
     flags = cells["limit"].values.reshape(-1) & np.uint16(FORBIDS & ~Limit.MEMORY)
@@ -115,12 +115,12 @@ def _spread_positions(cells: "xr.Dataset", by: str) -> list[int]:
 
 
 def _name_bar(cell: "xr.Dataset", by: str) -> str:
-    """A strategy, or a PE count."""
+    """Name the strategy, or the PE count."""
     return str(cell["strategy"].item()) if by == "strategy" else f"p = {cell['pe'].item():,.0f}"
 
 
 def _make_bar(grid: Grid, name: str, cell: "xr.Dataset") -> Bar:
-    """The bar of a cell: bytes of the fullest PE by part, and those that it has."""
+    """Compute the bar of a cell."""
     case = settle_choices(build_case(grid, cell))
     system = locate_row(grid, {dim: str(cell[dim].item()) for dim in LABELS})[2]
     parts = list_memory_parts(grid, case, system)["memory_parts"]
@@ -138,12 +138,12 @@ LOOKS: Mapping[str, Mapping[str, Any]] = {
     "reserved": {"facecolor": "#FFFFFF"},
 }
 EDGE: Mapping[str, Any] = {"edgecolor": "black", "linewidth": 0.5}
-BAR = 1.3  # lines of text that a bar and the gap to the next take
-FEWEST = 6  # bars: the legend beside fewer needs as much room
+BAR = 1.3  # height of a bar with its gap, in lines of text
+FEWEST = 6  # bars that the height is for at least: the legend needs it
 
 
 def draw_memory(memory: Memory, size: Size = "page") -> Figure:
-    """The figure of some bars, the first at the top, what each adds up to at the right."""
+    """Draw bars, the first at the top, with their totals at the right."""
     bars = memory.bars
     with use_style(size):
         title = f"memory of the fullest PE: {memory.place}"
@@ -160,7 +160,7 @@ def draw_memory(memory: Memory, size: Size = "page") -> Figure:
 
 
 def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
-    """Draw the parts of bars one behind the other, from the left."""
+    """Draw the parts of bars, one after the other from the left."""
     left = np.zeros(len(bars))
     for name, look in LOOKS.items():
         sizes = np.array([bar.parts.get(name, 0.0) for bar in bars])
@@ -170,7 +170,7 @@ def _draw_parts(axes: Axes, bars: Sequence[Bar]) -> Iterator[BarContainer]:
 
 
 def _write_note(memory: Memory) -> str:
-    """Bars that are left out, with the reason, and those whose global batch is too large."""
+    """Name bars that are left out, with the reason, and those whose global batch is too large."""
     parts = [f"not drawn: {list_by_cause(memory.forbidden)}"] if memory.forbidden else []
     if memory.beyond:
         parts.append(f"{BEYOND}: {', '.join(memory.beyond)}")
@@ -178,14 +178,14 @@ def _write_note(memory: Memory) -> str:
 
 
 def _draw_capacity(axes: Axes, capacity: float) -> Line2D:
-    """Draw the line of what a PE has."""
-    axes.axvline(capacity, color="white", zorder=3)  # so that the next is seen on dark bars, too
+    """Draw the line of a PE's capacity."""
+    axes.axvline(capacity, color="white", zorder=3)  # sets the black line off from dark bars
     label = f"capacity\n{_format_bytes(capacity)}"
     return axes.axvline(capacity, color="black", linestyle=(0, (3, 1.5)), label=label, zorder=3)
 
 
 def _write_totals(axes: Axes, bars: Sequence[Bar]) -> None:
-    """Write what each bar adds up to, bold where that is too much."""
+    """Write the total of each bar, bold where it exceeds the capacity."""
     totals = axes.secondary_yaxis("right")
     totals.set_yticks(range(len(bars)), [_format_bytes(bar.total) for bar in bars])
     totals.spines[:].set_visible(False)
@@ -195,5 +195,5 @@ def _write_totals(axes: Axes, bars: Sequence[Bar]) -> None:
 
 
 def _format_bytes(size: float) -> str:
-    """Bytes in three digits."""
+    """Write bytes in three digits."""
     return format_quantity(size, "B", digits=3)

@@ -1,6 +1,6 @@
-"""A placement as a timeline: a lane a device, its operators, and the messages between lanes.
+"""A placement as a timeline: one lane per device with its operators, and messages between lanes.
 
-Shades of a colour only tell one operator from the next.
+Two shades of a colour only set neighbouring operators apart.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from sweep.plots.figures import make_axes, use_style
 from sweep.plots.looks import BLUE, ORANGE
-from sweep.show.comparison import format_percent
+from sweep.show.columns import format_percent
 
 FORWARD, BACKWARD = (BLUE, "#5BA4CF"), (ORANGE, "#F3C65F")
 MESSAGE = "#D55E00"  # Okabe and Ito's vermilion
@@ -26,7 +26,7 @@ MOST_LINES = 400
 
 
 def draw_placement(answer: Mapping[str, Any]) -> Figure:
-    """The figure of what `place` answers."""
+    """Draw what `place` answers."""
     with use_style("page"):
         height = AROUND + LANE * answer["devices"]
         figure, axes = make_axes("page", _make_title(answer), height=height, width=WIDTH)
@@ -48,7 +48,7 @@ def draw_placement(answer: Mapping[str, Any]) -> Figure:
 
 
 def _draw_lane(axes: Axes, answer: Mapping[str, Any], device: int) -> None:
-    """Draw the operators of a device, one beside the other in two shades."""
+    """Draw the operators of a device, alternating between two shades."""
     rows = [row for row in answer["operators"] if row["device"] == device]
     for name, colours in (("forward", FORWARD), ("backward", BACKWARD)):
         ends = sorted((1e3 * row[f"{name}_start"], 1e3 * row[f"{name}_end"]) for row in rows)
@@ -57,7 +57,7 @@ def _draw_lane(axes: Axes, answer: Mapping[str, Any], device: int) -> None:
 
 
 def _draw_messages(axes: Axes, answer: Mapping[str, Any]) -> Line2D:
-    """Draw a line from where a message leaves to where it comes; returns their key."""
+    """Draw a line per message, from its sender to its receiver; return their legend key."""
     lanes = {pe: device for device, pe in enumerate(answer["pes"])}
     lines = []
     for message in answer["messages"]:
@@ -69,7 +69,7 @@ def _draw_messages(axes: Axes, answer: Mapping[str, Any]) -> Line2D:
 
 
 def _make_title(answer: Mapping[str, Any]) -> str:
-    """The graph and the machine, the gain, and how far from the best it may be."""
+    """Write the graph, the machine, the gain, and how far from the best it may be."""
     proof = "proven" if answer["proven"] else f"gap {format_percent(answer['gap'])}"
     return (
         f"{answer['graph']} on {answer['system']}: a step of {1e3 * answer['step_time']:.4g} ms, "

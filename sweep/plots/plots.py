@@ -1,4 +1,4 @@
-"""`ds.paradl.plot`: the pictures of a cube, or of any slice of one, as matplotlib figures."""
+"""`ds.paradl.plot`: pictures of a cube, or of any slice of one, as matplotlib figures."""
 
 from matplotlib.figure import Figure
 
@@ -16,7 +16,7 @@ class Plots:
 
     selection: values by axis, as `--sel` takes them. size: a paper's column, a page, a slide.
     InputError: an axis with several values where the picture has room for one.
-    NothingFeasibleError: there is nothing to draw.
+    NothingFeasibleError: nothing to draw.
     """
 
     def __init__(self, source: Source) -> None:
@@ -28,7 +28,7 @@ class Plots:
         selection: Selection | None = None,
         size: Size = "page",
     ) -> Figure:
-        """Time [s an epoch], throughput [samples/s] or efficiency over p, a curve a strategy."""
+        """Time [s per epoch], throughput [samples/s] or efficiency over p, by strategy."""
         return draw_scaling(describe_scaling(self._source, selection, quantity), size)
 
     def map(

@@ -1,4 +1,4 @@
-"""Regions of a map: who wins between the values that were swept, on a grid of many points."""
+"""Regions of a map: the winners between the swept values, on a fine grid."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from scipy.ndimage import map_coordinates
 from grids.models.layers import Floats
 
 NOBODY = -1
-POINTS = 400  # along an axis: their steps are narrower than the lines between regions
+POINTS = 400  # along an axis: a step is narrower than the lines between regions
 
 
 def is_logarithmic(values: Floats) -> bool:
@@ -16,9 +16,7 @@ def is_logarithmic(values: Floats) -> bool:
 
 
 def spread_points(values: Floats) -> Floats:
-    """Points evenly along an axis [POINTS], from half a step ahead of the first value to half a
-    step behind the last.
-    """
+    """Spread points evenly along an axis [POINTS], half a step beyond its first and last values."""
     scaled = np.log2(values) if is_logarithmic(values) else values
     first, last = (3 * scaled[0] - scaled[1]) / 2, (3 * scaled[-1] - scaled[-2]) / 2
     points = np.linspace(first, last, POINTS)
@@ -26,7 +24,7 @@ def spread_points(values: Floats) -> Floats:
 
 
 def _locate_points(values: Floats, points: Floats) -> Floats:
-    """Positions of points among values, in between on the axis' scale."""
+    """Interpolate the positions of points among values, on the scale of the axis."""
     if is_logarithmic(values):
         points, values = np.log2(points), np.log2(values)
     return np.interp(points, values, np.arange(len(values)))
@@ -35,11 +33,11 @@ def _locate_points(values: Floats, points: Floats) -> Floats:
 def refine_winners(
     times: Floats, rows: tuple[Floats, Floats], columns: tuple[Floats, Floats]
 ) -> NDArray[np.int64]:
-    """The winner at points [y, x] between values: the fastest of those that win around.
+    """Find the winner at points [y, x] between values: the fastest of the winners around it.
 
-    times [strategy, y, x], infinite where nothing is allowed. rows, columns: values of an axis, and
-    its points. Between values that allow two strategies their times are straight lines in
-    logarithms; half way to one that does not allow it a strategy ends.
+    times [strategy, y, x], inf where forbidden. rows, columns: values of an axis, and its points.
+    Between allowed values the logarithm of a time is interpolated linearly; a strategy ends half
+    way to a value that forbids it.
     """
     at = np.meshgrid(_locate_points(*rows), _locate_points(*columns), indexing="ij")
     nearest = tuple(np.rint(positions).astype(int) for positions in at)

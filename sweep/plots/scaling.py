@@ -1,4 +1,4 @@
-"""Scaling: a time, a throughput or an efficiency over p, a curve for each strategy."""
+"""Scaling: time, throughput or efficiency over p, one curve per strategy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,6 @@ from sweep.cases.draws import draw_times
 from sweep.cells.selection import Selection
 from sweep.cells.source import Source
 from sweep.cube.derived import Paradl
-from sweep.plots.curves import draw_curve, make_hollow_key
 from sweep.plots.figures import (
     SCALES,
     Size,
@@ -29,7 +28,7 @@ from sweep.plots.figures import (
     scale_counts,
     use_style,
 )
-from sweep.plots.looks import Look, choose_looks
+from sweep.plots.looks import Look, choose_looks, draw_curve, make_hollow_key
 from sweep.plots.slices import (
     BEYOND_KEY,
     build_case,
@@ -48,26 +47,26 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Quantity = Literal["time", "throughput", "efficiency"]
-# What `ds.paradl` calls a quantity, and what it is on the axis.
+# The name of a quantity in `ds.paradl`, and the label of its axis.
 QUANTITIES = {
     "time": ("epoch_time", "time of an epoch [s]"),
-    "throughput": ("throughput", "samples a second"),
+    "throughput": ("throughput", "samples per second"),
     "efficiency": ("efficiency", "parallel efficiency"),
 }
 ENDS = ("epoch_time_p10", "epoch_time_p90")
 Band = tuple[Floats, Floats]
-# PE counts of a curve whose efficiency is drawn from the oracle.
+# PE counts of a curve at which the interval of an efficiency is drawn.
 MOST_COUNTS = 64
 SERIAL = Strategy("serial")
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One strategy at the PE counts that nothing forbids it, ascending.
+    """One strategy at its allowed PE counts, ascending.
 
     values: by PE count. beyond: where the global batch is larger than the data set. band: 10th and
-    90th percentiles, where the cube holds them. cause: what forbids the next count; None: the axis
-    ends.
+    90th percentiles, where the cube holds them. cause: the limit that forbids the next count; None:
+    the axis ends.
     """
 
     strategy: str
@@ -79,13 +78,13 @@ class Curve:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a limit ends the curve before the axis does; one PE is all that serial is."""
+        """Whether a limit ends the curve before the axis does; serial is one PE by definition."""
         return self.cause is not None and self.strategy != "serial"
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Curves in the order of the cube, and the strategies without one, with the reason.
+    """Curves in the order of the cube. forbidden: strategies without one, with the reason.
 
     place: what they have in common. known: all strategies of the cube, which colours go by.
     """
@@ -100,9 +99,10 @@ class Scaling:
 def describe_scaling(
     source: Source, selection: Selection | None = None, quantity: Quantity = "time"
 ) -> Scaling:
-    """The curves of a slice: seconds an epoch, samples a second, or speed-up a PE.
+    """Compute the curves of a slice: seconds per epoch, samples per second, or speed-up per PE.
 
-    InputError: an axis beside strategy and pe with several values. NothingFeasibleError: no curve.
+    InputError: another axis than strategy and pe with several values. NothingFeasibleError: no
+    curve.
     """
     if quantity not in QUANTITIES:
         raise InputError(
@@ -128,12 +128,12 @@ def describe_scaling(
 
 
 def _flatten(line: "xr.Dataset") -> "xr.Dataset":
-    """The cells of a line along p alone, its other coordinates scalars."""
+    """Drop all dimensions but p; their coordinates become scalars."""
     return line.squeeze([dim for dim in line.dims if dim != "pe"])
 
 
 def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quantity) -> Curve:
-    """The curve of a line's allowed cells."""
+    """Make the curve of a line's allowed cells."""
     limit, kept = line["limit"].values, np.flatnonzero(allowed)
     cells = line.isel(pe=kept)
     return Curve(
@@ -147,21 +147,21 @@ def _make_curve(line: "xr.Dataset", allowed: NDArray[np.bool_], quantity: Quanti
 
 
 def _find_band(line: "xr.Dataset", quantity: Quantity) -> Band | None:
-    """The ends of the 80 % interval by PE count."""
+    """Compute the ends of the 80 % interval by PE count."""
     if quantity == "efficiency":
         return _draw_efficiencies(line)
     early, late = (line[name].values.astype(float) for name in ENDS)
     if quantity == "time":
         return early, late
-    # Inverse to the time: the longest time has the least throughput.
+    # Throughput is inverse to time: the longest time has the least throughput.
     value, time = (line[name].values.astype(float) for name in ("value", "time"))
     return value * time / late, value * time / early
 
 
 def _draw_efficiencies(line: "xr.Dataset") -> Band | None:
-    """The ends for efficiency, a ratio of two times of one machine: both from the same draws.
+    """Draw the ends for efficiency, a ratio of two times of one machine, from the same draws.
 
-    Drawn at 64 PE counts at most; between them ends are straight lines in logarithms.
+    Drawn at no more than 64 PE counts; their logarithms are interpolated between these.
     """
     grid = Paradl(line).grid.ask_intervals()
     if not grid.has_intervals:  # Table III
@@ -184,7 +184,7 @@ MOST_BANDS = 6  # more of them only hide each other
 
 
 def draw_scaling(scaling: Scaling, size: Size = "page") -> Figure:
-    """The figure of some curves, the legend in the order of their ends.
+    """Draw curves, the legend in the order of their ends.
 
     A cross ends a curve that a limit stops; the cause stands below its name.
     """
@@ -220,7 +220,7 @@ def _draw_curve(axes: Axes, curve: Curve, look: Look) -> Line2D:
 
 
 def _scale_axes(axes: Axes, curves: Sequence[Curve], quantity: Quantity) -> None:
-    """Scales, ticks and words of both axes."""
+    """Scale and label both axes."""
     drawn = [values for curve in curves for values in (curve.values, *(curve.band or ()))]
     low, high = min(map(np.min, drawn)), max(map(np.max, drawn))
     if quantity == "efficiency":

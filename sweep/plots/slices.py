@@ -1,4 +1,4 @@
-"""The slice of a cube that a picture shows: its cells, and one value along every other axis."""
+"""The slice of a cube that a picture shows, with one value along each axis that it lacks."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from sweep.errors import NothingFeasibleError
 if TYPE_CHECKING:
     import xarray as xr
 
-# What notes, and legends in two lines, say of cells that `find_beyond` finds.
+# The words for cells that `find_beyond` finds: in a note, and in a legend on two lines.
 BEYOND = "global batch larger than the data set"
 BEYOND_KEY = "global batch larger\nthan the data set"
 
@@ -31,16 +31,16 @@ BEYOND_KEY = "global batch larger\nthan the data set"
 def open_slice(
     source: Source, selection: Selection | None, extra: Collection[str] = ()
 ) -> "xr.Dataset":
-    """The cells of a slice, with the dimensions of a cube; many are not read yet.
+    """Open the cells of a slice, with the dimensions of a cube; most are not read yet.
 
-    extra: variables beside the usual ones, where the cube has them. Models and data sets that do
-    not fit each other are left out. InputError: a store without cells.
+    extra: further variables, where the cube has them. Models and data sets that do not fit each
+    other are left out. InputError: a store without cells.
     """
     return _drop_misfits(read_cells(source, selection, extra=extra))
 
 
 def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
-    """The cells, read, where no axis but `kept` has several values. InputError: the others."""
+    """Read the cells. InputError: an axis other than `kept` has several values."""
     several = [str(dim) for dim in cells.dims if dim not in kept and cells.sizes[dim] > 1]
     if several:
         todo = " ".join(_list_choices(cells, several))
@@ -54,20 +54,20 @@ def read_slice(cells: "xr.Dataset", kept: Collection[str]) -> "xr.Dataset":
 
 
 def build_case(grid: Grid, cells: "xr.Dataset", strategy: Strategy | None = None) -> Case:
-    """The kernels' case of cells with one value of each label, for what the cube does not hold.
+    """Build the case of cells with one value of each label, to compute what the cube lacks.
 
-    strategy: in the place of that of the cells.
+    strategy: instead of the cells'.
     """
     keep_programs()
     index = locate_row(grid, {dim: str(cells[dim].item()) for dim in LABELS})
     axes = {name: np.atleast_1d(cells[name].values.astype(float)) for name in grid.axes}
     case = grid.case(index, axes, strategy)
-    assert case is not None  # pictures are of cells that something allows
+    assert case is not None  # pictures show cells that exist
     return case
 
 
 def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":
-    """The cells without models and data sets of which nothing fits; all where nothing does."""
+    """Drop models and data sets that fit no other; keep all where nothing fits."""
     misfit = cells["limit"] == np.uint16(Limit.INCOMPATIBLE)
     for dim in ("model", "dataset"):
         if cells.sizes[dim] > 1:
@@ -78,7 +78,7 @@ def _drop_misfits(cells: "xr.Dataset") -> "xr.Dataset":
 
 
 def _list_choices(cells: "xr.Dataset", several: Collection[str]) -> Iterator[str]:
-    """Selections that leave one value of each of these axes, and something that exists."""
+    """Propose selections of one value per axis whose cells exist."""
     for dim in several:
         if cells.sizes[dim] > 1:  # a model may have settled the data set
             value = _write_value(dim, cells[dim].values[0])
@@ -87,27 +87,27 @@ def _list_choices(cells: "xr.Dataset", several: Collection[str]) -> Iterator[str
 
 
 def _list_values(cells: "xr.Dataset", dim: str) -> str:
-    """The values of an axis, as far as a message has room."""
+    """List the values of an axis, as far as a message has room."""
     values = [_write_value(dim, value) for value in cells[dim].values[:SHOWN]]
     more = cells.sizes[dim] - len(values)
     return ", ".join(values) + (f" and {more:,} more" if more else "")
 
 
 def _write_value(dim: str, value: Any) -> str:
-    """A value of an axis, as a selection takes it."""
+    """Write a value of an axis, as a selection takes it."""
     return value if isinstance(value, str) else write_value(dim, float(value))
 
 
 def expect_any(things: Sized, reasons: str) -> None:
-    """NothingFeasibleError, with the reasons, where there is nothing to draw."""
+    """Check that there is something to draw. NothingFeasibleError: the reasons why not."""
     if not len(things):
         raise NothingFeasibleError(f"nothing in this slice is feasible: {reasons}")
 
 
 def describe_place(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
-    """The values of axes that have one, without the `shown` axes: a picture's title.
+    """Write the title of a picture, such as `vgg16, imagenet on abci, b = 64`.
 
-    Such as `vgg16, imagenet on abci, b = 64`.
+    It has the axes with one value, without the `shown` ones.
     """
     names = {"batch": "b" if Paradl(cells).grid.spec.scaling == "weak" else "B", "pe": "p"}
     single = [str(dim) for dim in cells.dims if cells.sizes[dim] == 1 and dim not in shown]
@@ -122,37 +122,37 @@ def describe_place(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
 
 
 def write_axis(axis: str) -> str:
-    """The name of an axis in words."""
+    """Write the name of an axis in words."""
     return axis.replace("_", " ")
 
 
 def format_number(axis: str, value: float) -> str:
-    """A value of a numeric axis as people read it, with its unit."""
+    """Write a value of a numeric axis with its unit."""
     unit = PARAMETERS[axis].unit
     return f"{value:,.10g}" if unit == "1" else format_quantity(float(value), unit)
 
 
 def find_allowed(limit: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where nothing forbids a cell."""
+    """Find the allowed cells."""
     return np.asarray((limit & np.uint16(FORBIDS)) == 0)
 
 
 def find_beyond(limit: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a cell's global batch is larger than its data set."""
+    """Find the cells whose global batch is larger than their data set."""
     return np.asarray((limit & np.uint16(Limit.BATCH_EXCEEDS_DATASET)) > 0)
 
 
 def name_stop(limit: NDArray[Any], last: int) -> str | None:
-    """The limit at the first forbidden PE count beyond position `last`; None: there is none.
+    """Name the limit at the first forbidden PE count after position `last`; None: there is none.
 
-    That a group does not divide a count stops nothing: the next one may be its multiple.
+    A group that does not divide a count stops no curve: the next count may be its multiple.
     """
     beyond = [int(flags) for flags in limit[last + 1 :] if int(flags) & STOPS]
     return _write_words(name_limits(beyond[0] & STOPS)) if beyond else None
 
 
 def name_reasons(limit: NDArray[Any]) -> str:
-    """The limits of cells none of which is allowed, the most frequent first."""
+    """Name the limits of forbidden cells, the most frequent first."""
     counts = {
         name: int(((limit & np.uint16(Limit[name.upper()])) > 0).sum())
         for name in name_limits(FORBIDS)
@@ -162,12 +162,12 @@ def name_reasons(limit: NDArray[Any]) -> str:
 
 
 def _write_words(limits: Iterable[str]) -> str:
-    """Names of limits as people write them."""
+    """Write names of limits as people do."""
     return ", ".join(limits).replace("_", " ").replace("pes", "PEs")
 
 
 def list_by_cause(causes: Mapping[str, str]) -> str:
-    """Names with what forbids them, those of one cause together: `serial, data (memory)`."""
+    """List names by the limit that forbids them: `serial, data (memory)`."""
     names: dict[str, list[str]] = {}
     for name, cause in causes.items():
         names.setdefault(cause, []).append(name)

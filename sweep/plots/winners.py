@@ -1,4 +1,4 @@
-"""Map: the fastest strategy over p and another axis, in colours, crossovers as lines between."""
+"""Map: the fastest strategy over p and another axis, as coloured regions with borders between."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -39,21 +39,21 @@ from sweep.plots.slices import (
 if TYPE_CHECKING:
     import xarray as xr
 
-# More PE counts than this are thinned out: at those that are no multiples of a group no hybrid is,
-# and a map of all of them is one of stripes.
+# More PE counts than this are thinned out: hybrids exist only at multiples of their group, so that
+# a map of all counts shows nothing but stripes.
 MOST_COLUMNS = 40
-A_DOUBLING = 2  # columns that are left where PE counts double
+A_DOUBLING = 2  # columns per doubling of the PE count
 
 
 @dataclass(frozen=True)
 class Map:
-    """Times [s an epoch] of strategies [strategy, axis, pe], infinite where they are forbidden.
+    """Times [s per epoch] of strategies [strategy, axis, pe], inf where they are forbidden.
 
-    place: what all cells have in common. axis: the name of the upright one, and its values. counts:
-    PE counts of the slice, not all of which are shown. known: all strategies of the cube, which
-    colours go by. beyond [axis, pe]: where the winner's global batch is larger than the data set.
-    given: whether the upright axis is a parameter of the machine, each value another machine.
-    chosen: axes along which each strategy has its best value.
+    place: what all cells have in common. axis, values: the y axis. counts: PE counts of the slice,
+    not all of which are shown. known: all strategies of the cube, which choose colours. beyond
+    [axis, pe]: where the winner's global batch is larger than the data set. given: whether the y
+    axis is a parameter of the machine, each value another machine. chosen: axes along which each
+    strategy takes its best value.
     """
 
     place: str
@@ -70,7 +70,7 @@ class Map:
 
     @property
     def winners(self) -> NDArray[np.int64]:
-        """The position of the fastest strategy [axis, pe]; NOBODY: nothing is feasible."""
+        """Position of the fastest strategy [axis, pe]; NOBODY: nothing is feasible."""
         fastest = np.asarray(self.times.argmin(axis=0))
         return np.where(np.isfinite(self.times).any(axis=0), fastest, NOBODY)
 
@@ -78,11 +78,11 @@ class Map:
 def describe_map(
     source: Source, selection: Selection | None = None, over: str | None = None
 ) -> Map:
-    """The map of a slice over p and the axis `over`, by default the first with several values.
+    """Compute the map of a slice over p and `over`, by default the first axis with several values.
 
-    Along batch, group, segments and accumulate, which one chooses, each strategy has its best
-    value; a parameter of the machine is given, and has one value unless it is `over`. InputError:
-    it has several, or there is no axis beside p. NothingFeasibleError: nothing is feasible.
+    Along batch, group, segments and accumulate each strategy takes its best value; a parameter of
+    the machine is given, and must have one value unless it is `over`. InputError: it has several,
+    or p is the only axis. NothingFeasibleError: nothing is feasible.
     """
     cells = open_slice(source, selection)
     axis = _choose_upright(cells, over)
@@ -118,12 +118,12 @@ def describe_map(
 
 
 def _list_wide(cells: "xr.Dataset") -> list[str]:
-    """The numeric axes with several values."""
+    """List the numeric axes with several values."""
     return [str(dim) for dim in cells.dims if dim not in LABELS and cells.sizes[dim] > 1]
 
 
 def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
-    """The name of the upright axis."""
+    """Choose the y axis."""
     wide = _list_wide(cells)
     others = [dim for dim in wide if dim != "pe"]
     if "pe" not in wide or not others:
@@ -143,8 +143,9 @@ def _choose_upright(cells: "xr.Dataset", over: str | None) -> str:
 
 
 def _choose_columns(pe: Floats, candidates: NDArray[np.int64]) -> list[int]:
-    """Positions of the PE counts to show: all of few; else that with the most candidates of each
-    step on a logarithmic scale, the first of several.
+    """Choose the positions of the PE counts to show: all of few; of many, one per logarithmic step.
+
+    It is the count with the most feasible cells, the first of several.
     """
     if len(pe) <= MOST_COLUMNS:
         return list(range(len(pe)))
@@ -160,7 +161,7 @@ MOST_TICKS = 10
 
 
 def draw_map(shown: Map, size: Size = "page") -> Figure:
-    """The figure of a map: regions of one winner, each with its name where it has room."""
+    """Draw regions of one winner, with its name where it has room."""
     looks = choose_looks(shown.known)
     x, y = spread_points(shown.pe), spread_points(shown.values)
     regions = _find_regions(shown, x, y)
@@ -176,14 +177,14 @@ def draw_map(shown: Map, size: Size = "page") -> Figure:
         if shown.beyond.any():
             keys.append(_mark_beyond(axes, shown))
         add_legend(figure, keys)
-        figure.draw_without_rendering()  # sizes are known behind it
+        figure.draw_without_rendering()  # texts have sizes only then
         for name, region in regions.items():
             _write_inside(axes, x, y, region, name, looks[name])
     return figure
 
 
 def _find_regions(shown: Map, x: Floats, y: Floats) -> dict[str, NDArray[np.bool_]]:
-    """Where each strategy wins [y, x], that with the most cells first."""
+    """Find where each strategy wins [y, x], the one with the most cells first."""
     won = shown.winners[shown.winners != NOBODY]
     counts = np.bincount(won, minlength=len(shown.strategies))
     fine = refine_winners(shown.times, (shown.values, y), (shown.pe, x))
@@ -192,7 +193,7 @@ def _find_regions(shown: Map, x: Floats, y: Floats) -> dict[str, NDArray[np.bool
 
 
 def _write_note(shown: Map) -> str:
-    """Whether axes are given or chosen, and that not all columns are shown."""
+    """Say which axes are given or chosen, and that PE counts were left out."""
     parts = []
     if shown.given:
         parts.append(f"{write_axis(shown.axis)} is given: each value is another machine")
@@ -206,7 +207,7 @@ def _write_note(shown: Map) -> str:
 
 
 def _mark_beyond(axes: Axes, shown: Map) -> Line2D:
-    """Put a dot at each value where the winner's global batch is larger than the data set."""
+    """Draw a dot where the winner's global batch is larger than the data set; return its key."""
     rows, columns = np.nonzero(shown.beyond)
     style: Any = {"color": "white", "markeredgecolor": "black", "markeredgewidth": 0.4}
     (dots,) = axes.plot(shown.pe[columns], shown.values[rows], "o", label=BEYOND_KEY, **style)
@@ -214,7 +215,7 @@ def _mark_beyond(axes: Axes, shown: Map) -> Line2D:
 
 
 def _scale_axes(axes: Axes, shown: Map, x: Floats, y: Floats) -> None:
-    """Scales, ticks at values that there are, words with units."""
+    """Scale and label both axes, with ticks at swept values."""
     scale_counts(axes, shown.pe)
     if is_logarithmic(shown.values):
         axes.set_yscale("log", base=2)
@@ -228,7 +229,7 @@ def _scale_axes(axes: Axes, shown: Map, x: Floats, y: Floats) -> None:
 def _draw_region(
     axes: Axes, x: Floats, y: Floats, region: NDArray[np.bool_], name: str, look: Look
 ) -> Patch:
-    """Fill where a strategy wins, with a white line around; returns its key."""
+    """Fill the region of a strategy, with a white border; return its legend key."""
     won = region.astype(float)
     filled = axes.contourf(x, y, won, [0.5, 1.5], colors=[look.colour], hatches=[look.hatch])
     filled.set(edgecolor="white", linewidth=0, zorder=1)  # the edge has the colour of the hatch
@@ -239,7 +240,7 @@ def _draw_region(
 def _write_inside(
     axes: Axes, x: Floats, y: Floats, region: NDArray[np.bool_], name: str, look: Look
 ) -> None:
-    """Write a winner's name into its region, as near to its middle as there is room."""
+    """Write a winner's name into its region, as near to its middle as it fits."""
     text = axes.text(x[0], y[0], name, ha="center", va="center", zorder=4)
     text.set(color=choose_ink(look.colour), backgroundcolor=look.colour if look.hatch else "none")
     room, box = text.get_window_extent(), axes.get_window_extent()

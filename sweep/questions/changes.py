@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from grids.grid import LABELS
 from sweep.cells.parts import Part, find_positions
+from sweep.cells.space import list_given, write_axis
 from sweep.cube.variables import Arrays
 
 # Ratios are counted by the first bits of a float32, 8 of its exponent and 12 of its fraction: the
 # median is right to 2**-13, 0.012 %, with 8 MB for any number of cells.
 BINS, SHIFT = 2**20, 11
-PLACE = (*LABELS[:3], "pe")
 
 
 class Changes:
@@ -94,37 +94,43 @@ class Flips:
 
 
 class Winners:
-    """The least time of an epoch [model, dataset, system, pe], and its strategy; -1: none.
+    """The least time of an epoch [model, dataset, system, given, pe], and its strategy; -1: none.
 
-    axes: values along all dimensions of the compared cells.
+    axes: values along all dimensions of the compared cells. given: each swept parameter of the
+    machine or its software has a dimension.
     """
 
     def __init__(self, axes: Arrays) -> None:
         self.axes = axes
-        shape = tuple(len(axes[dim]) for dim in PLACE)
+        self.place = (*LABELS[:3], *list_given(axes), "pe")
+        shape = tuple(len(axes[dim]) for dim in self.place)
         self.times, self.strategies = np.full(shape, np.inf), np.full(shape, -1)
 
     def add(self, part: Part) -> None:
         """Take the feasible cells of a part into account."""
         times = np.where(part.feasible & ~np.isnan(part.epoch_time), part.epoch_time, np.inf)
         dims = list(part.coordinates)
-        rest = tuple(at for at, dim in enumerate(dims) if dim not in (*PLACE, "strategy"))
-        least = times.min(axis=rest)  # [model, dataset, system, strategy, pe]: the cube's order
+        kept = ("strategy", *self.place)
+        rest = tuple(at for at, dim in enumerate(dims) if dim not in kept)
+        order = [dim for dim in dims if dim in kept]
+        least = times.min(axis=rest).transpose([order.index(dim) for dim in kept])
         at = {dim: find_positions(self.axes[dim], part.coordinates[dim]) for dim in dims}
-        place = np.ix_(*(at[dim] for dim in PLACE))
-        for row, strategy in enumerate(at["strategy"]):
-            times = least[:, :, :, row]
+        place = np.ix_(*(at[dim] for dim in self.place))
+        for times, strategy in zip(least, at["strategy"], strict=True):
             wins = times < self.times[place]
             self.times[place] = np.where(wins, times, self.times[place])
             self.strategies[place] = np.where(wins, strategy, self.strategies[place])
 
 
 def list_changed_winners(first: Winners, second: Winners) -> list[dict[str, Any]]:
-    """A row for each run of PE counts over which another strategy wins."""
+    """A row for each run of PE counts over which another strategy wins, in each place."""
     axes = first.axes
     rows: list[dict[str, Any]] = []
-    for place in product(*(range(len(axes[dim])) for dim in PLACE[:3])):
-        labels = {dim: str(axes[dim][at]) for dim, at in zip(PLACE, place, strict=False)}
+    for place in product(*(range(len(axes[dim])) for dim in first.place[:-1])):
+        labels = {
+            dim: str(axes[dim][at]) if dim in LABELS else write_axis(dim, axes[dim][at])
+            for dim, at in zip(first.place, place, strict=False)
+        }
         pairs = zip(
             first.strategies[place].tolist(), second.strategies[place].tolist(), strict=True
         )

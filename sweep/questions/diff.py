@@ -52,12 +52,18 @@ def diff(
     cells, those that `only_first` or `only_second` has, the `median_ratio` and the `largest_ratio`
     (second over first) of the changed ones, and `where` the latter is. feasibility: the number of
     cells that became feasible, or infeasible. winners: PE counts over which another strategy is the
-    fastest. same: whether both have the same cells with the same answers. tolerance: relative, up
+    fastest, with each value of a swept parameter of the machine. notes: cubes that are not
+    finished. same: whether both have the same cells with the same answers. tolerance: relative, up
     to which answers are the same.
 
     InputError: no cell in common; several values along an axis that only one cube has.
     """
     cubes = open_computed(first), open_computed(second)
+    notes = [
+        f"not all blocks of {cube.url} are done: run the same paradl sweep again"
+        for cube in cubes
+        if isinstance(cube, Cube) and not cube.read_done().all()
+    ]
     shared = share_cells(cubes, selection or {})
     mine, others = (set(list_variables(cube)) for cube in cubes)
     names = [name for name in list_variables(cubes[0]) if name in others and name != SERIAL]
@@ -75,6 +81,7 @@ def diff(
         "axes": shared.differences,
         "variables": {"only_first": sorted(mine - others), "only_second": sorted(others - mine)},
         **comparison.describe(),
+        "notes": notes,
     }
 
 

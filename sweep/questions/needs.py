@@ -111,7 +111,7 @@ def _need_memory(space: Space, index: Index, cell: Cell) -> Row:
     needed = float(fit.memory.item())
     others = list_reasons(fit.limit.item() & ~Limit.MEMORY)
     own = look_up_capacity(space.grid, index, cell)
-    if others or not np.isfinite(needed):
+    if others:
         return _write_need(own, None, f"never: {', '.join(others)}")
     return _write_need(own, needed, None)
 

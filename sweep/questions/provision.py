@@ -180,7 +180,7 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     seconds = float(trainings.times[at])
     hours = count_hours(cell["pe"], seconds)
     price = aim.find_price(labels["system"])
-    chance = _find_chance(space, labels | cell | degrees, seconds, trainings.goal.seconds)
+    chance = _find_chance(space, labels | cell | degrees, seconds, trainings.goal)
     return {
         **cell,
         **{name: degree for name, degree in degrees.items() if name not in cell},
@@ -193,13 +193,13 @@ def _describe_cell(space: Space, index: Index, trainings: Trainings, aim: Aim) -
     }
 
 
-def _find_chance(space: Space, row: Row, seconds: float, deadline: float) -> float | None:
+def _find_chance(space: Space, row: Row, seconds: float, goal: Deadline) -> float | None:
     """The probability that a cell keeps the deadline; None: Table III knows of no spread."""
     if space.grid.spec.oracle == "paper":
         return None
     answer = answer_case(build_row_case(space.grid.ask_intervals(), row))
-    sigma = number(_find_spread(answer, by_law=True))
-    return float(ndtr(np.log(deadline / seconds) / sigma))
+    sigma = number(_find_spread(answer, by_law=goal.epochs is None))
+    return float(ndtr(np.log(goal.seconds / seconds) / sigma))
 
 
 def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -> Row:

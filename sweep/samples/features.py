@@ -147,8 +147,8 @@ def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
     for name in OUTER_LINKS:
         level, field = int(name[len("level")]), name.rpartition("_")[2]
         stated = _take(np.asarray(getattr(case.network, field))[level], draw)
-        drawn = draw.values.get(f"inter_{field}")
-        values[name] = stated if drawn is None else np.where(stated >= ENDLESS, 0.0, drawn)
+        is_missing = _take(np.asarray(case.network.bandwidth)[level], draw) >= ENDLESS
+        values[name] = np.where(is_missing, 0.0, draw.values.get(f"inter_{field}", stated))
     return {name: np.where(column >= ENDLESS, 0.0, column) for name, column in values.items()}
 
 

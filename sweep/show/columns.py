@@ -1,4 +1,4 @@
-"""Columns of a table: values as people read them, numbers to four digits, a unit in the head."""
+"""Values as people read them, and columns of them: numbers to four digits, a unit in the head."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,19 @@ from rich.cells import cell_len
 
 from grids.entries.parameters import PARAMETERS
 from grids.reading.units import PREFIXES, format_quantity
+from kernels.names.terms import TERMS
 from sweep.answers.types.units import PREFIXED, UNITS
 from sweep.show.visible import escape_invisible
 
-PROSE = 20  # characters: narrower a text of several words does not become
+INTERVAL = "80 % interval"  # the head of its column
+PROSE = 20  # characters: a text of several words wraps, but not below
+# Percentiles of counts: those of all other intervals are seconds.
+COUNTS = ("intervals.epochs",)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its head, above a unit if it has one, and a text a row. is_right: of numbers."""
+    """A column: its head, above a unit if it has one, and a text per row; numbers to the right."""
 
     key: str
     cells: tuple[str, ...]
@@ -25,25 +29,25 @@ class Column:
     is_right: bool = False
 
     def write_head(self, narrow: bool) -> str:
-        """The head; in a narrow table broken at underscores, where cells are narrower."""
+        """The head; in a narrow table broken between its words, where cells are narrower."""
         broken = narrow and cell_len(self.key) > self.width
-        name = self.key.replace("_", "_\n") if broken else self.key
+        name = "\n".join(self.key.replace("_", "_\n").rsplit(" ", 1)) if broken else self.key
         return f"{name}\n{self.unit}" if self.unit else name
 
     @cached_property
     def width(self) -> int:
-        """Characters of the widest cell."""
+        """The width of the widest cell [characters]."""
         return max(map(measure_text, self.cells), default=0)
 
     @cached_property
     def least(self) -> int:
-        """Characters that cells do not get narrower than: prose wraps, and nothing else."""
+        """The least width [characters]: prose wraps, and nothing else."""
         words = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
         return min(self.width, max(PROSE, words))
 
 
 def measure_text(text: str) -> int:
-    """Characters of its widest line."""
+    """Measure the widest line of a text [characters]."""
     return max(map(cell_len, text.split("\n")))
 
 
@@ -54,49 +58,34 @@ def make_column(key: str, rows: Sequence[Mapping[str, Any]]) -> Column:
     size, prefix = _choose_prefix(values) if unit else (None, "")
     if size is not None:
         values = [value / size if _is_number(value) else value for value in values]
-    shown = UNITS.get(key, f"{prefix}{unit}" if size is not None else None)
+    shown = UNITS.get(key, f"{prefix}{unit}" if size is not None else "")
+    is_number = any(map(_is_number, values))
     return Column(
         escape_invisible(key),
         tuple(_format_lines(value, unit if size is None else None) for value in values),
-        "" if shown is None else f"[{shown}]",
-        any(map(_is_number, values)),
+        f"[{shown}]" if shown and is_number else "",
+        is_number,
     )
 
 
 def _choose_prefix(values: Sequence[object]) -> tuple[float | None, str]:
     """The size and name of an SI prefix for all of the numbers; None: they lie too far apart."""
-    sizes = [abs(float(each)) for each in values if _is_number(each) and each]
-    if not sizes or not max(sizes) < 1e4 * min(sizes):  # four digits are shown
+    sizes = [abs(float(value)) for value in values if _is_number(value) and value]
+    # With four digits, the least of them would be 0 beyond a factor of 1e4.
+    if not sizes or not max(sizes) < 1e4 * min(sizes):
         return None, ""
-    return next((each for each in PREFIXES if max(sizes) >= each[0]), PREFIXES[-1])
+    return next((prefix for prefix in PREFIXES if max(sizes) >= prefix[0]), PREFIXES[-1])
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a number that is known; yes and no are none."""
+    """Whether it is a number, and known; a bool is none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
 def _format_lines(value: object, unit: str | None) -> str:
     """A cell of a table: one line, of a tuple one line an item."""
     lines = value if isinstance(value, tuple) else (value,)
-    return "\n".join(escape_invisible(format_cell(each, unit)) for each in lines)
-
-
-def format_value(parameter: str, value: float | None) -> str:
-    """A parameter's value with its unit."""
-    if value is None:
-        return "-"
-    row = PARAMETERS[parameter]
-    if row.unit == "1":
-        return f"{value:,.0f}" if row.whole else f"{value:.4g}"
-    return format_quantity(value, row.unit)
-
-
-def format_duration(seconds: float, digits: int = 3) -> str:
-    """A duration as planners say it, in seconds, minutes, hours or days."""
-    units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))
-    unit, size = next((each for each in units if seconds >= 2 * each[1]), ("s", 1.0))
-    return f"{float(f'{seconds / size:.{digits}g}'):,g} {unit}"
+    return "\n".join(escape_invisible(format_cell(line, unit)) for line in lines)
 
 
 def format_cell(value: object, unit: str | None = None) -> str:
@@ -113,3 +102,50 @@ def format_cell(value: object, unit: str | None = None) -> str:
         # Beyond, not every digit is known: float64 counts exactly to 2**53, 9e15.
         return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def format_alone(key: str, value: object) -> str:
+    """A value that stands outside of columns, with the unit of its key, or of its key's whole."""
+    whole, _, name = key.rpartition(".")
+    text = format_cell(value, None if whole in COUNTS else PREFIXED.get(whole, PREFIXED.get(name)))
+    if name not in UNITS or not _is_number(value):
+        return text
+    # Communication that computing hides stands among terms that add up to the whole.
+    hidden = name in TERMS and TERMS[name].part == "hidden"
+    return f"{text} {UNITS[name]}" + (" (no part of the sum)" if hidden else "")
+
+
+def format_value(parameter: str, value: float | None) -> str:
+    """A parameter's value with its unit."""
+    if value is None:
+        return "-"
+    row = PARAMETERS[parameter]
+    if row.unit == "1":
+        return f"{value:,.0f}" if row.whole else f"{value:.4g}"
+    return format_quantity(value, row.unit)
+
+
+def format_duration(seconds: float, digits: int = 3) -> str:
+    """A duration as planners say it, in seconds, minutes, hours or days."""
+    units = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))
+    unit, size = next((unit for unit in units if seconds >= 2 * unit[1]), ("s", 1.0))
+    return f"{float(f'{seconds / size:.{digits}g}'):,g} {unit}"
+
+
+def format_percent(value: float | None) -> str:
+    """A share as people read it: 0.687 is 68.7%."""
+    return "-" if value is None else f"{value:.1%}"
+
+
+def format_odds(share: float | None) -> str | None:
+    """A share of thirty-two draws: none of them, or all, is no certainty."""
+    if share is None or 0 < share < 1:
+        return None if share is None else f"{share:.0%}"
+    return "over 97%" if share else "under 3%"
+
+
+def format_interval(low: float | None, high: float | None) -> str | None:
+    """The ends of an 80 % interval; None: they are not known."""
+    if low is None or high is None:
+        return None
+    return f"{format_cell(low)} to {format_cell(high)}"

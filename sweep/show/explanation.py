@@ -1,10 +1,12 @@
-"""An explanation as text: for people three tables; as CSV its layers; as JSON all of it."""
+"""An explanation as text: tables for people, its layers as CSV, all of it as JSON."""
 
 from functools import partial
 from typing import Any
 
 from sweep.show.columns import format_cell
-from sweep.show.tables import Format, Row, print_record, print_table, show, show_sections
+from sweep.show.data import Format, Row
+from sweep.show.rows import show, show_sections
+from sweep.show.tables import print_record, print_table
 
 TOP = (
     *("model", "dataset", "system", "strategy", "pe", "replicas", "group", "segments"),
@@ -17,7 +19,7 @@ SUMS = (
     *("times", "profile", "convergence", "calibration"),
 )
 
-# Of a layer, for people; what comes last is left out first.
+# Columns of the table of layers; a narrow terminal leaves out the last ones first.
 LAYER = (
     *("layer", "kind", "output", "stage", "device", "split", "weights", "memory"),
     *("forward", "backward", "macs", "gathered_items", "halo_items"),
@@ -33,7 +35,7 @@ def show_explanation(explanation: dict[str, Any], form: Format, layers: bool = F
 
 
 def _print(explanation: dict[str, Any]) -> None:
-    """Print the sentence, the sums and, of what can exist, tables of what they are made of."""
+    """Print the sentence and the sums; of a configuration that exists also their formulas."""
     if explanation["sentence"]:
         print(explanation["sentence"], end="\n\n")
     print_record({key: explanation[key] for key in (*TOP, *SUMS) if key in explanation})
@@ -44,17 +46,17 @@ def _print(explanation: dict[str, Any]) -> None:
     print_table(terms, "Terms (the numbers: one iteration)")
     hidden = [_lay_out_formula(row) for row in explanation["hidden"]]
     if hidden:
-        print_table(hidden, "Beside the terms: no part of the time")
+        print_table(hidden, "Hidden: no part of the time")
     parts = [_lay_out_part(row) for row in explanation["memory_formulas"]]
     print_table(parts, "Memory of the fullest PE")
     print_table(list(map(_lay_out_symbol, explanation["symbols"])), "Symbols")
     launch = list_launch_lines(explanation["launch"])
-    print_table([{"": key, "value": text} for key, text in launch], "Launch", fixed=None)
+    print_table([{"": key, "value": text} for key, text in launch], "Launch")
     print(f"{len(explanation['layers'])} layers: --layers-table")
 
 
 def show_layers(explanation: dict[str, Any], form: Format) -> None:
-    """Print a row a layer."""
+    """Print a row per layer."""
     rows = explanation["layers"]
     if form != "table":
         show(rows, form)
@@ -82,7 +84,7 @@ def list_launch_lines(launch: Row) -> list[tuple[str, Any]]:
 
 
 def _describe_command(launch: Row) -> tuple[str, ...]:
-    """The command of each node; a last one that is not full has fewer processes."""
+    """The command of a node; the last node may have fewer processes."""
     last = launch["last_node"]
     partial = last < launch["nproc_per_node"]
     return launch["command"], *([f"on the last node --nproc-per-node={last}"] if partial else [])
@@ -107,7 +109,7 @@ def _describe_sampler(launch: Row) -> tuple[str, ...]:
 
 
 def _describe_groups(row: Row) -> tuple[str, ...]:
-    """Groups of ranks, their nodes, and what each rank of one has."""
+    """Groups of ranks, their nodes, and the share of a rank."""
     ranks = f"ranks {row['ranks']}"
     count = f"{row['count']} groups of {row['size']}" if row["count"] > 1 else f"of {row['size']}"
     return (
@@ -150,6 +152,6 @@ def _lay_out_symbol(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_empty_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Layers without the columns that are zero throughout."""
+    """Drop the columns of layers that are zero throughout."""
     empty = [key for key in rows[0] if all(row[key] in (0, False) for row in rows)]
     return [{key: value for key, value in row.items() if key not in empty} for row in rows]

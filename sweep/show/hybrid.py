@@ -1,30 +1,31 @@
-"""When hybrid wins, as text: for people three tables; as CSV the rows; as JSON all of it."""
+"""The gain of hybrids as text: tables for people, rows as CSV, all of it as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from sweep.show.columns import format_cell
-from sweep.show.comparison import format_percent
-from sweep.show.tables import Format, Row, print_json, print_table, show
+from sweep.show.columns import INTERVAL, format_cell, format_interval, format_percent
+from sweep.show.data import Format, Row
+from sweep.show.rows import show_sections
+from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
 
 AGAINST = {"same": "data on as many PEs", "best": "data's best up to there"}
+BASIS = {"oracle": "predicted", "given": "given"}
 
 
 def show_hybrid(answer: Mapping[str, Any], form: Format) -> None:
     """Print what `hybrid` answers."""
-    if form == "json":
-        print_json(answer)
-        return
-    if form == "csv":
-        show(answer["rows"], form)
-        return
+    show_sections(answer, answer["rows"], form, partial(_print, answer))
+
+
+def _print(answer: Mapping[str, Any]) -> None:
+    """Print the question, tables of speed-ups and of crossovers, and the gain in words."""
     print(escape_lines("\n".join(_describe(answer))))
-    rows = [_lay_out_row(row) for row in answer["rows"]]
-    print_table(rows, "Speed-up to the target over one PE")
+    print_table(list(map(_describe_row, answer["rows"])), "Speed-up to the target over one PE")
     most = answer["gain"]["pe"]
-    crossovers = [_lay_out_crossover(row, most) for row in answer["crossovers"]]
+    crossovers = [_describe_crossover(row, most) for row in answer["crossovers"]]
     print_table(crossovers, "From how many PEs on the hybrid wins")
     print(describe_gain(answer["gain"]))
 
@@ -40,11 +41,17 @@ def _describe(answer: Mapping[str, Any]) -> Iterator[str]:
     yield f"epochs: {_describe_law(answer['epochs'])}" + (f" ({source})" if source else "")
     sizes = Counter(split["group"] for split in answer["splits"])
     for split in answer["splits"]:
-        yield _describe_split(split, rivals=sizes[split["group"]] > 1)
+        is_fastest = sizes[split["group"]] > 1 and split["fastest"]
+        yield (
+            f"{split['strategy']}: an iteration {format_cell(split['speedup'])} times as fast in a "
+            f"group of {split['group']} ({BASIS[split['basis']]}); "
+            f"scaling efficiency {BASIS[split['scaling_efficiency']]}"
+            f"{'; the fastest split' if is_fastest else ''}"
+        )
 
 
 def _describe_law(epochs: Mapping[str, Any]) -> str:
-    """Which batches were measured, and the law beyond them."""
+    """The batches that were measured, and the law beyond them."""
     low, high = epochs["measured"]
     critical, wall = epochs["critical_batch"], epochs["converges_to"]
     growth = "" if critical is None else f" (1 + B / {critical:,.0f})"
@@ -55,20 +62,8 @@ def _describe_law(epochs: Mapping[str, Any]) -> str:
     return f"measured from B = {low:,} to {high:,}{limit}; outside {law}"
 
 
-def _describe_split(split: Row, rivals: bool) -> str:
-    """SU^M of a hybrid, who says so, and whether it is the most of several with such groups."""
-    fastest = "; the fastest split" if rivals and split["fastest"] else ""
-    words = {"oracle": "predicted", "given": "given"}
-    return (
-        f"{split['strategy']}: an iteration {format_cell(split['speedup'])} times as fast in a "
-        f"group of {split['group']} ({words[split['basis']]}); "
-        f"scaling efficiency {words[split['scaling_efficiency']]}{fastest}"
-    )
-
-
-def _lay_out_row(row: Row) -> dict[str, Any]:
-    """A line for a contender on so many PEs."""
-    ends = [format_cell(row[end]) for end in ("p10", "p90") if row[end] is not None]
+def _describe_row(row: Row) -> dict[str, Any]:
+    """A line for a contender at a PE count."""
     unmeasured = row["extrapolated"] and row["converges"]
     return {
         "p": row["pe"],
@@ -78,17 +73,21 @@ def _lay_out_row(row: Row) -> dict[str, Any]:
         "SE": row["scaling_efficiency"],
         "epochs": row["epochs"] if row["converges"] else "never",
         "speed-up": row["speedup"],
-        "80% interval": " to ".join(ends) or "-",
+        INTERVAL: format_interval(row["p10"], row["p90"]),
         "wins": "wins" if row["wins"] else "",
         "remarks": ", ".join([*row["limit"], *(["extrapolated"] if unmeasured else [])]),
     }
 
 
-def _lay_out_crossover(crossover: Row, most: int) -> dict[str, Any]:
-    """A line for a hybrid and what it is compared with."""
-    count, low, high = (
-        _format_count(crossover[key], crossover["group"], most) for key in ("pe", "p10", "p90")
-    )
+def _describe_crossover(crossover: Row, most: int) -> dict[str, Any]:
+    """A line for a hybrid and its opponent. most: the largest PE count of the question."""
+
+    def write(count: int | None) -> str:
+        if count is None:
+            return f"never up to {most:,}"
+        return "all counts" if count == crossover["group"] else f"{count:,}"
+
+    ends = dict.fromkeys(write(crossover[end]) for end in ("p10", "p90"))
     remarks = {
         "the last of several": crossover["several"] and crossover["pe"] is not None,
         "extrapolated": crossover["extrapolated"],
@@ -96,26 +95,19 @@ def _lay_out_crossover(crossover: Row, most: int) -> dict[str, Any]:
     return {
         "strategy": crossover["strategy"],
         "against": AGAINST[crossover["against"]],
-        "from p on": count,
-        "80% interval": low if low == high else f"{low} to {high}",
+        "from p on": write(crossover["pe"]),
+        INTERVAL: " to ".join(ends),
         "chance": format_percent(crossover["chance"]),
         "remarks": ", ".join(remark for remark, holds in remarks.items() if holds),
     }
 
 
-def _format_count(count: int | None, group: int, most: int) -> str:
-    """A crossover as people read it."""
-    if count is None:
-        return f"never up to {most:,}"
-    return "all counts" if count == group else f"{count:,}"
-
-
 def describe_gain(gain: Row) -> str:
-    """The gain in words: who wins by how much, with which counts."""
+    """The gain in words: who wins by how much, at which PE counts."""
     if gain["gain"] is None:
-        return f"No gain can be told up to {gain['pe']:,} PEs."
+        return f"The gain up to {gain['pe']:,} PEs is not known."
     ends = [format_percent(gain[end]) for end in ("p10", "p90") if gain[end] is not None]
-    interval = " to ".join(ends) or "no interval: nothing that was given has a spread"
+    interval = " to ".join(ends) or "no interval: the inputs have no spread"
     chance = gain["chance"]
     return (
         f"{'Gain' if gain['gain'] > 0 else 'No hybrid wins: gain'} up to {gain['pe']:,} PEs: "

@@ -1,38 +1,69 @@
-"""Limits as text: with their ranges beside them, where these are known."""
+"""Limits and crossovers as text: how far strategies scale, and where one overtakes another."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from sweep.show.rows import show_rows
-from sweep.show.tables import Format, Row
+from sweep.show.columns import INTERVAL, format_interval, format_odds, format_value
+from sweep.show.data import Format, Row
+from sweep.show.rows import shorten_label, show_rows
 
 TIMES = ("fastest_time", "soonest_time")
 COUNTS = ("fastest_pe", "soonest_pe", "efficient_pe")
+# Crossovers of one pair that a line shows: hybrids may overtake wherever a group divides.
+SHOWN = 4
+# Keys of a crossover that other columns of a line stand for.
+FOLDED = (
+    *("along", "first", "at", "reason", "over_system"),
+    *("first_p10", "first_p90", "crosses_probability"),
+)
 
 
 def show_limits(rows: Sequence[Row], form: Format, every: bool) -> None:
     """Print what `limits` answers."""
-    show_rows(rows, form, every, _describe, above=None)
+    show_rows(rows, form, every, _describe_limit)
 
 
-def _describe(row: Row) -> Row:
+def _describe_limit(row: Row) -> Row:
     """A line: the interval of its time behind it, PE counts with their ranges."""
     line: dict[str, Any] = {}
     for key, value in row.items():
         if key.endswith(("_p10", "_p90")):
             continue
         low, high = row.get(f"{key}_p10"), row.get(f"{key}_p90")
+        # A range that is its only value says nothing.
         if key in COUNTS and (low, high) != (None, None) and not low == value == high:
-            line[key] = f"{_write(value)} ({_write(low)} to {_write(high)})"
-        elif key == "marks":
-            line[key] = ", ".join(value) or None
+            value, low, high = (
+                "none" if count is None else f"{count:,}" for count in (value, low, high)
+            )
+            line[key] = f"{value} ({low} to {high})"
         else:
-            line[key] = value
-        if key in TIMES and f"{key}_p10" in row:
-            known = low is not None and high is not None
-            line["80 % interval"] = f"{low:.4g} to {high:.4g}" if known else None
+            line[key] = value or None if key == "marks" else value
+        if key in TIMES:
+            line[INTERVAL] = format_interval(low, high)
     return line
 
 
-def _write(count: int | None) -> str:
-    return "none" if count is None else f"{count:,}"
+def show_crossovers(
+    rows: Sequence[Row], form: Format, every: bool, goal: str = "epoch_time"
+) -> None:
+    """Print what `crossovers` answers, in the order of where they are."""
+    word = "cheaper" if goal == "cost" else "faster"
+    show_rows(rows, form, every, partial(_describe_crossover, word=word))
+
+
+def _describe_crossover(row: Row, word: str) -> Row:
+    """A line of a pair: from where on one is faster, or why never."""
+    at = [format_value(row["along"], value) for value in row["at"]]
+    more = f" and {len(at) - SHOWN} more" if len(at) > SHOWN else ""
+    line = {key: value for key, value in row.items() if key not in FOLDED}
+    line |= {name: shorten_label(row[name]) for name in ("strategy", "over")}
+    if "over_system" in row:
+        line["over"] += f" on {row['over_system']}"
+    line[f"{word} from {row['along']}"] = f"{', '.join(at[:SHOWN])}{more}" if at else row["reason"]
+    odds = row.get("crosses_probability")
+    ends = (row.get(f"first_p{percent}") for percent in (10, 90))
+    texts = ("never" if end is None else format_value(row["along"], end) for end in ends)
+    line[INTERVAL] = " to ".join(dict.fromkeys(texts)) if odds else None
+    line["crosses"] = format_odds(odds)
+    return line

@@ -1,4 +1,4 @@
-"""The obstacle to a configuration, and what would do instead, in one line."""
+"""The obstacle to a configuration, and ways around it, in one line."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def _divide_groups(answer: dict[str, Any]) -> list[str]:
 
 
 def _bound_pes(answer: dict[str, Any]) -> list[str]:
-    """How many PEs a strategy takes at most."""
+    """The largest PE count of a strategy."""
     base = parse_strategy(answer["strategy"]).base
     return ["serial is one PE" if base == "serial" else f"the limit of {base}: {LIMIT[base]}"]
 

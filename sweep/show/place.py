@@ -1,4 +1,4 @@
-"""A placement as text: what it gains, the devices, a timeline, and which operators run where."""
+"""A placement as text: its gain, its devices, a timeline, and which operators run where."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -6,8 +6,10 @@ from itertools import groupby
 from typing import Any
 
 from grids.reading.units import format_quantity
-from sweep.show.comparison import format_percent
-from sweep.show.tables import Format, Row, print_table, show_sections
+from sweep.show.columns import format_percent
+from sweep.show.data import Format, Row
+from sweep.show.rows import show_sections
+from sweep.show.tables import print_table
 from sweep.show.visible import escape_lines
 
 WIDTH = 72  # characters of the timeline
@@ -21,10 +23,10 @@ def show_placement(answer: Mapping[str, Any], form: Format) -> None:
 
 
 def _print(answer: Mapping[str, Any]) -> None:
-    """Print what was found in lines, the devices, a timeline and who runs what."""
+    """Print the step and its proof, the devices, a timeline, and the operators of each device."""
     print(escape_lines("\n".join(_describe(answer))))
     if answer["feasible"]:
-        print_table([_lay_out_device(answer, each) for each in range(answer["devices"])])
+        print_table([_lay_out_device(answer, device) for device in range(answer["devices"])])
         print(draw_timeline(answer))
         first = [row for row in answer["operators"] if not row["micro_batch"]]
         of_first = "" if answer["micro_batches"] == 1 else " of the first micro-batch"
@@ -32,7 +34,7 @@ def _print(answer: Mapping[str, Any]) -> None:
 
 
 def _describe(answer: Mapping[str, Any]) -> list[str]:
-    """Lines of what was asked, the step's time and its proof."""
+    """Lines on the question, the step's time and its proof."""
     pes = ", ".join(map(str, answer["pes"]))
     batch = "" if answer["batch"] is None else f", {answer['batch']:,} samples"
     batch += _describe_division(answer)
@@ -41,7 +43,7 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
         return [head]
     bounds = answer["bounds"]
     proof = (
-        "the least there is"
+        "proven to be optimal"
         if answer["proven"]
         else f"at most {format_percent(answer['gap'])} of it could be saved"
     )
@@ -60,7 +62,7 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
     ]
     if answer["micro_batches"] > 1 and answer["times"] == "measured":
         lines.append(
-            "a micro-batch takes its part of the measured times: launches it pays again are unknown"
+            "a micro-batch takes its share of the measured times; its own launches are not counted"
         )
     if answer["micro_batches"] > 1:
         lines.append(
@@ -73,13 +75,13 @@ def _describe(answer: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_division(answer: Mapping[str, Any]) -> str:
-    """Into which micro-batches the step is divided."""
+    """The micro-batches of the step, if it is divided."""
     count, samples = answer["micro_batches"], answer["samples"]
     if count == 1:
         return ""
     if samples is None or len({*samples}) == 1:
-        each = "" if samples is None else f" of {samples[0]:,}"
-        return f" in {count:,} micro-batches{each}"
+        size = "" if samples is None else f" of {samples[0]:,}"
+        return f" in {count:,} micro-batches{size}"
     return f" in micro-batches of {', '.join(map(str, samples))}"
 
 
@@ -133,7 +135,7 @@ def _shade(spans: Sequence[tuple[float, float]], step: float) -> str:
             inside = min(end, (number + 1) * cell) - max(begin, number * cell)
             busy[number] += max(0.0, inside) / cell
     last = len(SHADES) - 1
-    return "".join(SHADES[min(last, round(each * last + 0.25))] for each in busy)
+    return "".join(SHADES[min(last, round(share * last + 0.25))] for share in busy)
 
 
 def _list_runs(operators: Sequence[Row]) -> list[Row]:

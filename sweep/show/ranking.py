@@ -1,91 +1,87 @@
-"""A ranking as text: what each strategy takes, and of the losers what would have to change."""
+"""Rankings and regrets as text: what strategies take, and what would make the losers feasible."""
 
+import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
+from sweep.answers.system_settings import PLACES
 from sweep.cells.selection import write_value
 from sweep.cells.space import list_given
-from sweep.show.rows import SCREENFUL, drop_empty_columns, factor_constants, print_headed
-from sweep.show.tables import Format, Row, show
-from sweep.show.visible import tell
+from sweep.show.columns import INTERVAL, format_interval, format_value
+from sweep.show.data import Format, Row
+from sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
+from sweep.show.tables import print_table
 
-# Columns behind a row's labels and axes; as JSON and CSV there is all of it.
+# Columns behind a row's labels and axes; JSON and CSV have all of them.
 SHOWN = (
     *("group_size", "segment_count", "precision", "software", "global_batch"),
     *("epochs", "train_time", "epoch_time", "cost", "memory"),
 )
 HEADS = {"group_size": "group", "segment_count": "segments"}
+REGRETS = {"worst_loss": "worst slowdown", "mean_loss": "mean slowdown"}
+# Scenarios of a regret that a cell lists one by one; of more, the ends.
+LISTED = 3
 
 
 def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = True) -> None:
     """Print what `best` answers: a table of the allowed strategies, then the losers.
 
-    What all share stands in a line above. every: show all rankings in full; else, where machines
-    with other values of a parameter make more than a screenful, only the first of each.
+    every: show all rankings in full; else, where machines with other values of a parameter make
+    more than a screenful, only the first of each.
     """
     if form != "table" or not rows:
         show(rows, form)
         return
     allowed = [row for row in rows if row["feasible"]]
-    given = [name for name in list_given(_axes(rows[0])) if len({row[name] for row in rows}) > 1]
+    given = [
+        name for name in list_given(_list_axes(rows[0])) if len({row[name] for row in rows}) > 1
+    ]
     whole = every or not given or len(allowed) <= SCREENFUL
-    if allowed:
-        kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
-        line, short = factor_constants(
-            _describe_winners(kept, goal), [*LABELS[:3], *_axes(rows[0])]
-        )
-        print_headed(line, short)
-        for n, row in enumerate(rows) if whole else ():
+    # A store swept over a bandwidth has a ranking for each: the firsts are what to compare.
+    kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
+    if kept:
+        print_table([_describe_winner(row, goal) for row in kept])
+        for row, second in itertools.pairwise(rows) if whole else ():
             if row.get("faster_than_next") is not None:
-                print(_describe_chance(row, rows[n + 1], given))
-        if len(kept) < len(allowed):
-            tell(f"paradl: {len(allowed) - len(kept):,} more: --all")
+                print(_describe_chance(row, second, given))
+        tell_more(len(allowed) - len(kept))
     _show_losers([row for row in rows if not row["feasible"]], whole)
 
 
 def _show_losers(rows: Sequence[Row], whole: bool) -> None:
-    """Print the strategies that nothing allows; a screenful of them unless the whole is asked."""
+    """Print the strategies that nothing allows: a screenful, or the whole."""
     if not rows:
         return
-    losers = [_describe_loser(row) for row in (rows if whole else rows[:SCREENFUL])]
-    line, short = factor_constants(losers, [*LABELS[:3], *_axes(rows[0])])
+    shown = rows if whole else rows[:SCREENFUL]
     explained = any(row["rejection"] for row in rows)
-    print_headed(f"Not feasible{', at the nearest cell' if explained else ''}: {line}", short)
+    title = "Not feasible, at the nearest cell" if explained else "Not feasible"
+    print_table([_describe_loser(row) for row in shown], title)
     if not explained:
         print("By how much, and what would make them feasible: --why")
-    if len(losers) < len(rows):
-        tell(f"paradl: {len(rows) - len(losers):,} more: --all")
+    tell_more(len(rows) - len(shown))
 
 
-def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
-    """Lines of allowed rows: axes behind the labels, no column that is empty throughout."""
-    axes = _axes(rows[0])
+def _describe_winner(row: Row, goal: str) -> Row:
+    """A line of an allowed row: given axes before its strategy, chosen ones behind it."""
+    axes = _list_axes(row)
     given = list_given(axes)
     chosen = [axis for axis in axes if axis not in given]
     hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
     order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
-    return drop_empty_columns([_describe_winner(row, order) for row in rows])
-
-
-def _describe_winner(row: Row, order: Sequence[str]) -> Row:
-    """A line of an allowed row."""
+    ends = (
+        format_interval(row.get(f"{time}_p10"), row.get(f"{time}_p90"))
+        for time in ("train_time", "epoch_time")
+    )
     return {
         **{HEADS.get(key, key): row.get(key) for key in order},
         "strategy": shorten_label(row["strategy"]),
-        **_describe_interval(row),
-        **({"marks": ", ".join(row["limit"])} if row["limit"] else {}),
+        INTERVAL: next(filter(None, ends), None),
+        "marks": row["limit"] or None,
     }
-
-
-def _describe_interval(row: Row) -> Row:
-    """The 80 % interval of a row's time [s], where it is known."""
-    for time in ("train_time", "epoch_time"):
-        low, high = row.get(f"{time}_p10"), row.get(f"{time}_p90")
-        if low is not None and high is not None:
-            return {"80 % interval": f"{low:.4g} to {high:.4g}"}
-    return {}
 
 
 def describe_losers(rows: Sequence[Row]) -> str:
@@ -94,58 +90,71 @@ def describe_losers(rows: Sequence[Row]) -> str:
     return f": {', '.join(reasons)}" if reasons else ""
 
 
-def shorten_label(label: str) -> str:
-    """A strategy without what was searched: columns tell what was chosen."""
-    base, _, settings = label.partition(":")
-    kept = [each for each in settings.split(",") if each and not each.endswith("=best")]
-    return f"{base}:{','.join(kept)}" if kept else base
-
-
 def _describe_chance(row: Row, second: Row, given: Sequence[str]) -> str:
-    """How sure the first place is, in a sentence."""
-    first, other = (shorten_label(each["strategy"]) for each in (row, second))
+    """The probability of the first place, in a sentence."""
+    first, other = shorten_label(row["strategy"]), shorten_label(second["strategy"])
     chance = row["faster_than_next"]
     odds = f"{chance:.0%}" if 0.01 <= chance < 0.995 else "over 99%" if chance > 0.5 else "under 1%"
-    place = ", ".join(
-        [row["system"], *(f"{name} {write_value(name, row[name])}" for name in given)]
-    )
+    values = (f"{name} {write_value(name, row[name])}" for name in given)
+    place = ", ".join([row["system"], *values])
     return f"{first} is faster than {other} with a probability of {odds} ({place})."
 
 
 def _describe_loser(row: Row) -> Row:
-    """A loser in a line: where it is nearest to being allowed, by what it fails, what would do."""
-    rejection = row["rejection"]
-    if rejection is None:
-        labels = {name: row[name] for name in (*LABELS, *list_given(_axes(row)))}
-        return labels | {"strategy": shorten_label(row["strategy"]), "why": ", ".join(row["limit"])}
-    changes = [f"{name}={_write(name, each)}" for name, each in rejection["changes"].items()]
+    """A line of a loser: the nearest cell to being allowed, why it is not, and what would do."""
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
-    axes = {name: each for name, each in rejection.items() if name in row and name in _axes(row)}
-    return {**labels, **axes, "why": _describe_reasons(rejection), "feasible with": _join(changes)}
+    axes, rejection = _list_axes(row), row["rejection"]
+    if rejection is None:
+        return labels | {name: row[name] for name in list_given(axes)} | {"why": row["limit"]}
+    needed, capacity = (
+        None if rejection.get(key) is None else format_quantity(rejection[key], "B")
+        for key in ("memory", "memory_capacity")
+    )
+    reasons = [
+        f"memory {needed} of {capacity}" if reason == "memory" else reason
+        for reason in rejection["limit"]
+    ]
+    changes = (
+        f"{name}={format_quantity(value, 'B') if name == 'memory_capacity' else value}"
+        for name, value in rejection["changes"].items()
+    )
+    place = {name: rejection[name] for name in axes if name in rejection}
+    return {**labels, **place, "why": reasons, "feasible with": " or ".join(changes) or None}
 
 
-def _axes(row: Row) -> list[str]:
-    """The names of a row's axes: what stands between its labels and how PEs divide."""
+def _list_axes(row: Row) -> list[str]:
+    """The names of a row's axes: the keys between its labels and how PEs divide."""
     keys = list(row)
     return keys[keys.index("strategy") + 1 : keys.index("replicas")]
 
 
-def _write(name: str, value: Any) -> str:
-    return format_quantity(value, "B") if name == "memory_capacity" else str(value)
+def show_regrets(rows: Sequence[Row], over: str, form: Format, every: bool) -> None:
+    """Print what `regret` answers: values with their units, of many the ends."""
+    show_rows(rows, form, every, partial(_describe_regret, over))
 
 
-def _join(changes: Sequence[str]) -> str:
-    return " or ".join(changes) if changes else "-"
+def _describe_regret(over: str, row: Row) -> Row:
+    """A line: where a strategy loses most, of a system with its precision and software."""
+    settings = [row[key] for key in PLACES["worst_at"] if row.get(key) is not None]
+    worst = None if row["worst_at"] is None else _write_scenario(over, row["worst_at"])
+    return {
+        **{REGRETS.get(key, key): row[key] for key in row if key not in PLACES["worst_at"]},
+        "worst_at": f"{worst} ({', '.join(settings)})" if settings and worst else worst,
+        "infeasible_at": _write_scenarios(over, row["infeasible_at"]) or None,
+    }
 
 
-def _describe_reasons(rejection: dict[str, Any]) -> str:
-    """The limits that forbid a cell, memory with its numbers."""
-    return ", ".join(
-        _describe_memory(rejection) if reason == "memory" else reason
-        for reason in rejection["limit"]
-    )
+def _write_scenarios(over: str, values: Sequence[Any]) -> str:
+    """Scenarios in a cell."""
+    texts = [_write_scenario(over, value) for value in values]
+    if len(texts) <= LISTED:
+        return ", ".join(texts)
+    if over in PARAMETERS:
+        return f"{len(texts):,} values, {texts[0]} to {texts[-1]}"
+    return f"{', '.join(texts[:LISTED])} and {len(texts) - LISTED:,} more"
 
 
-def _describe_memory(rejection: dict[str, Any]) -> str:
-    needed, capacity = rejection["memory"], rejection["memory_capacity"]
-    return f"memory {format_quantity(needed, 'B')} of {format_quantity(capacity, 'B')}"
+def _write_scenario(over: str, value: Any) -> str:
+    """A scenario, of a parameter with its unit."""
+    is_value = over in PARAMETERS and isinstance(value, int | float)
+    return format_value(over, value) if is_value else str(value)

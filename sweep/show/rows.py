@@ -1,18 +1,41 @@
-"""Rows of an answer: a screenful of them as a table, all of them as data."""
+"""Answers in the format of `--format`: rows, one record, or several sections."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import LABELS
-from sweep.answers.types.units import PREFIXED, UNITS
-from sweep.show.columns import format_cell
-from sweep.show.tables import Format, Row, print_table, show
-from sweep.show.visible import escape_invisible, tell
+from sweep.show.data import Format, Row, print_csv, print_json
+from sweep.show.tables import print_record, print_table
+from sweep.show.visible import tell
 
-# Rows of a table that are shown unless all are asked for: with head and message a small terminal.
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rows of a table without --all: with head and message they fill a small terminal.
 SCREENFUL = 20
-# Rows beyond which a table is not drawn: 32,768 of `limits` took 18.9 s to draw, 0.4 s so.
-LONG = 300
+
+
+def show(rows: "pd.DataFrame | Sequence[Row]", form: Format) -> None:
+    """Print rows to stdout."""
+    records = rows if isinstance(rows, Sequence) else rows.to_dict("records")
+    plain = [{str(key): value for key, value in row.items()} for row in records]
+    show_sections(plain, plain, form, lambda: print_table(plain, complete="csv"))
+
+
+def show_one(row: Row, form: Format) -> None:
+    """Print one record: for people one line per key."""
+    show_sections(row, [row], form, lambda: print_record(row))
+
+
+def show_sections(
+    answer: object, rows: Sequence[Row], form: Format, print_sections: Callable[[], None]
+) -> None:
+    """Print an answer of several parts: JSON has all of it, CSV its rows, people read sections."""
+    if form == "json":
+        print_json(answer)
+    elif form == "csv":
+        print_csv(rows)
+    else:
+        print_sections()
 
 
 def show_rows(
@@ -20,68 +43,28 @@ def show_rows(
     form: Format,
     every: bool = False,
     describe: Callable[[Row], Row] = dict,
-    *,
-    above: Sequence[str] | None = LABELS[:3],
     left_out: int = 0,
 ) -> None:
-    """Print rows to stdout; of a table's more than a screenful say on stderr how many.
+    """Print rows to stdout, as a table no more than a screenful; count the others on stderr.
 
-    describe: the line of a row in a table; columns without any value are dropped. above: labels
-    that stand above it where all lines share them, as axes do; None: nothing stands there.
-    left_out: rows that are kept back already.
+    describe: the line of a row in a table. left_out: rows that were left out before.
     """
     if form != "table" or not rows:
         show(rows, form)
         return
-    lines = drop_empty_columns([describe(row) for row in (rows if every else rows[:SCREENFUL])])
-    axes = () if above is None else [key for key in lines[0] if key in PARAMETERS]
-    print_headed(*factor_constants(lines, [*(above or ()), *axes]))
-    more = len(rows) - len(lines) + left_out
-    if more:
-        tell(f"paradl: {more:,} more: --all")
+    shown = rows if every else rows[:SCREENFUL]
+    print_table([describe(row) for row in shown])
+    tell_more(len(rows) - len(shown) + left_out)
 
 
-def drop_empty_columns(lines: Sequence[Row]) -> list[Row]:
-    """The lines without the keys that have no value in any of them."""
-    empty = {key for key in lines[0] if all(line.get(key) is None for line in lines)}
-    return [{key: each for key, each in line.items() if key not in empty} for line in lines]
+def tell_more(count: int) -> None:
+    """Say on stderr how many rows a table lacks, if any."""
+    if count:
+        tell(f"paradl: {count:,} more: --all")
 
 
-def factor_constants(rows: Sequence[Row], keys: Sequence[str]) -> tuple[str, list[Row]]:
-    """A line of what all rows share of `keys`, and the rows without it."""
-    same = [key for key in keys if len({str(row.get(key)) for row in rows}) == 1]
-    texts = [
-        str(rows[0][key])
-        if key in LABELS
-        else f"{key} {format_cell(rows[0][key], PREFIXED.get(key))}"
-        for key in same
-        if rows[0].get(key) is not None
-    ]
-    return ", ".join(texts), [
-        {key: each for key, each in row.items() if key not in same} for row in rows
-    ]
-
-
-def print_headed(line: str, rows: Sequence[Row]) -> None:
-    """Print a table below a line, which may be longer than the table is wide."""
-    if line:
-        print(escape_invisible(line))
-    if len(rows) > LONG:
-        print_plain(rows)
-    else:
-        print_table(rows)
-
-
-def print_plain(rows: Sequence[Row]) -> None:
-    """Print columns as they are, below their heads, with nothing drawn."""
-    heads = [f"{key} [{UNITS[key]}]" if key in UNITS else key for key in rows[0]]
-    columns = [
-        [escape_invisible(format_cell(row[key], PREFIXED.get(key))) for row in rows]
-        for key in rows[0]
-    ]
-    widths = [
-        max(len(head), *map(len, column)) for head, column in zip(heads, columns, strict=True)
-    ]
-    for cells in (heads, *zip(*columns, strict=True)):
-        row = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        print("  ".join(row).rstrip())
+def shorten_label(label: str) -> str:
+    """A strategy without what was searched: other columns say what was chosen."""
+    base, _, settings = label.partition(":")
+    kept = [text for text in settings.split(",") if text and not text.endswith("=best")]
+    return f"{base}:{','.join(kept)}" if kept else base

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, TypedDict
 
 from sweep.answers.types.facts import Fact
-from sweep.answers.types.words import Extrapolation, Limits, Place, Reason
+from sweep.answers.types.words import Extrapolation, Limits, Notes, Place, Reason
 
 
 class RunRow(Place):
@@ -72,3 +72,4 @@ class Comparison(TypedDict):
     summary: Annotated[
         dict[str, Any], Fact("accuracies: overall, strategies_mean, by_strategy, by_model")
     ]
+    notes: Notes

@@ -49,4 +49,8 @@ class Difference(TypedDict):
         ]
         | None
     )
-    winners: Annotated[Records, Fact("PE counts over which another strategy is the fastest")]
+    winners: Annotated[
+        Records,
+        Fact("PE counts, and values of swept machine parameters, with another fastest strategy"),
+    ]
+    notes: Annotated[list[str], Fact("cubes that are not finished")]

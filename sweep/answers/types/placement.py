@@ -71,7 +71,7 @@ class PlacementRecord(TypedDict):
     bounds: NotRequired[Annotated[Bounds, Fact("what no placement is quicker than")]]
     interrupted: NotRequired[Annotated[bool, Fact("whether the search was stopped")]]
     memory: NotRequired[Annotated[list[float], Fact("what each device holds", "B", scaled=True)]]
-    room: NotRequired[Annotated[float, Fact("what a device has room for", "B")]]
+    room: NotRequired[Annotated[float, Fact("what a device has room for", "B", scaled=True)]]
     fits_one: NotRequired[Annotated[bool, Fact("whether one device has room for all")]]
     sent_bytes: NotRequired[Annotated[float, Fact("what is sent, in both passes", "B")]]
     busiest_link: NotRequired[

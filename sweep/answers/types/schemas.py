@@ -15,7 +15,7 @@ from sweep.answers.types.placement import PlacementRecord
 from sweep.answers.types.plans import BottleneckRow, NeedRow, ProvisionRow, SensitivityRow
 from sweep.answers.types.prediction import Explanation, LayerRow, Prediction
 from sweep.answers.types.rankings import CrossoverRow, LimitsRow, ParetoRow, RankingRow, RegretRow
-from sweep.answers.types.words import Settings
+from sweep.answers.types.words import Extras
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -24,7 +24,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 class Answer:
     """The answer of a verb: rows, or one record.
 
-    axes: rows have values along a space's axes, too, and of several machines their settings;
+    axes: rows have values along a space's axes, too, of several machines their settings, and notes;
     `sought` where a row may be of no cell, and its values null.
     """
 
@@ -38,7 +38,7 @@ class Answer:
         if self.axes == "none":
             return fields
         axes = {name: _make_axis(name, self.axes == "sought") for name in PARAMETERS}
-        return axes | list_fields(Settings) | fields
+        return axes | list_fields(Extras) | fields
 
 
 def _make_axis(name: str, nullable: bool) -> Field:

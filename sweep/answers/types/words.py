@@ -78,8 +78,11 @@ class Degrees(TypedDict):
     global_batch: GlobalBatch | None
 
 
-class Settings(TypedDict):
-    """Settings of a row's machine, where several are compared."""
+class Extras(TypedDict):
+    """What rows have where it matters: settings of several machines, notes on the whole answer."""
 
     precision: NotRequired[Precision]
     software: NotRequired[Software]
+    notes: NotRequired[
+        Annotated[list[str], Fact("notes on the whole answer, which stderr has, too")]
+    ]

@@ -1,46 +1,53 @@
+"""Messages of functions and specs speak of the options that a command has."""
+
 import pytest
 import typer
 
-from grids.reading.errors import InputError
 from sweep.cli.main import app
-from sweep.cli.option_messages import ARGUMENTS, SAME, name_option, speak_of_options
+from sweep.cli.option_messages import list_options, name_options
 
 
-def test_messages_speak_of_options():
-    with pytest.raises(InputError) as told, speak_of_options():
-        raise InputError("axes.pe: too few\nparameters: gamma: too many\naxes.strategy.0: unknown")
-    assert str(told.value) == "--pe: too few\n--set: gamma: too many\n--strategy: unknown"
-
-
-def test_settings_of_a_spec_are_options():
-    with pytest.raises(InputError) as told, speak_of_options():
-        raise InputError("'gamma' is none of 'oracle: machine'; write 'oracle: paper'")
-    assert str(told.value) == "'gamma' is none of '--oracle machine'; write '--oracle paper'"
+def name(text: str, command: str) -> str:
+    """The message as a command tells it."""
+    group = typer.main.get_group(app)
+    return name_options(text, list_options(group.commands[command]))
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("command", "text", "expected"),
     [
-        ("along: unknown", "--crossovers: unknown"),
-        ("partition_by: only Parquet", "--partition-by: only Parquet"),
-        ("price: above 0: so", "--price: above 0: so"),
-        ("--price: above 0", "--price: above 0"),
-        ("runs.csv:3: batch: too few", "runs.csv:3: batch: too few"),
-        ("price", "price"),
-        ("selection: no pe 65", "--sel: no pe 65"),
-        ("selection pe: a number", "--sel pe: a number"),
+        ("limits", "along: unknown", "--crossovers: unknown"),
+        ("export", "partition_by: only Parquet", "--partition-by: only Parquet"),
+        ("export", "output, undefined: no", "OUTPUT, --all: no"),
+        ("best", "price: above 0: so", "--price: above 0: so"),
+        ("best", "--price: above 0", "--price: above 0"),
+        ("status", "price: above 0", "price: above 0"),
+        ("compare", "runs.csv:3: batch: too few", "runs.csv:3: batch: too few"),
+        ("best", "price", "price"),
+        ("best", "selection: no pe 65", "--sel: no pe 65"),
+        ("best", "selection pe: a number", "--sel pe: a number"),
         (
+            "plot",
             "selection: add such as pe=8 batch=4 (known)",
             "--sel: add such as --sel pe=8 --sel batch=4 (known)",
         ),
-        ("overwrite, extend: not both", "--overwrite, --extend: not both"),
-        ("x.csv: is there; give force=True", "x.csv: is there; give --force"),
-        ("no epochs; give convergence='FILE.csv'", "no epochs; give --convergence FILE.csv"),
-        ("no cells; sweep without reduce_only=True", "no cells; sweep without --reduce-only"),
+        ("surrogate", "splits random: empty", "--split random: empty"),
+        ("sweep", "overwrite, extend: not both", "--overwrite, --extend: not both"),
+        ("sweep", "x.zarr: is there; give overwrite=True", "x.zarr: is there; give --overwrite"),
+        ("hybrid", "give convergence='FILE.csv'", "give --convergence FILE.csv"),
+        (
+            "predict",
+            "axes.pe: too few\nparameters: gamma: too many\naxes.strategy.0: unknown",
+            "--pe: too few\n--set: gamma: too many\n--strategy: unknown",
+        ),
+        ("best", "axes.inter_bandwidth.1: 10 B/s", "--set inter_bandwidth: 10 B/s"),
+        ("best", "'gamma' is of 'oracle: paper'", "'gamma' is of '--oracle paper'"),
+        ("best", "write it {range: [1, 64]}", "write it 1..64"),
+        ("sweep", "write it {range: [1, 64]}", "write it {range: [1, 64]}"),
     ],
 )
-def test_arguments_of_functions_are_options(text, expected):
-    assert name_option(text) == expected
+def test_arguments_and_keys_are_options(command, text, expected):
+    assert name(text, command) == expected
 
 
 @pytest.mark.parametrize(
@@ -64,18 +71,3 @@ def test_no_message_names_an_argument(question, argument, small_url, paradl):
     code, out, told = paradl(verb, small_url, *given)
     assert (code, out) == (2, "")
     assert told.startswith(f"paradl: {argument}")
-
-
-def test_every_name_is_an_option():
-    """Of some command: what none has cannot be spoken of so."""
-    command = typer.main.get_group(app)
-    nested = command.commands["surrogate"]
-    assert isinstance(nested, typer.core.TyperGroup)
-    options = {
-        name
-        for each in (*command.commands.values(), *nested.commands.values())
-        for parameter in each.params
-        for name in (*parameter.opts, parameter.metavar)
-    }
-    named = {name_option(f"{name}: x").partition(":")[0] for name in (*ARGUMENTS, *SAME)}
-    assert named - {"--size"} <= options

@@ -31,9 +31,10 @@ def test_as_a_table(diamond, paradl):
     assert code == 0
     assert "diamond on dgx1-v100, PEs 0, 3; times: measured" in out
     assert "12.33 ms" in out  # 4 and 8 ms, and two messages of 163.4 us
-    assert "the least there is" in out
+    assert "proven to be optimal" in out
     assert "SU^2: 1.704 over 21 ms on one device" in out
     assert out.count("\nPE ") == 2  # of the timeline
+    assert "room 15 GB\n" in out  # one unit
     assert " of 60 s: a step of 0.021 s, gap " in err  # a loaded machine takes a second
 
 
@@ -54,7 +55,7 @@ def test_micro_batches(diamond, paradl):
     assert (code, err) == (0, "")
     assert "diamond on dgx1-v100, PEs 0, 3 in 2 micro-batches; times: measured" in out
     assert "critical path and fill" in out
-    assert "launches it pays again are unknown" in out
+    assert "its own launches are not counted" in out
     assert "Operators of the first micro-batch" in out
     assert "no prediction" in out
     diamond.write_text(f"batch: 16\n{DIAMOND}")

@@ -91,6 +91,11 @@ def test_systems_of_different_precision_are_noted(command, paradl):
     assert settings <= {("abci", "fp32", "plain"), ("dgx-h100", "amp", "ddp")}
     assert "fp32" in err
     assert "amp" in err
+    notes = json.loads(out)[0]["notes"]
+    assert any("fp32" in note and "amp" in note for note in notes)
+    assert all(row["notes"] == notes for row in json.loads(out))
+    assert json.loads(paradl(command, *options, "--quiet")[1]) == json.loads(out)
+    assert "notes" not in paradl(command, *options[:-1], "--format", "csv")[1]
 
 
 def test_one_optimizer_needs_more_memory(paradl):

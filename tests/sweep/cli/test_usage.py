@@ -1,5 +1,9 @@
 """Slips on the command line: one message that says what to write."""
 
+import py_compile
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
 ASK = ("--model", "alexnet", "--dataset", "imagenet", "--strategy", "data")
@@ -66,3 +70,17 @@ def test_models_of_frameworks_are_written_anew(model, paradl):
     told = fail(paradl, "predict", *ASK[2:], "--model", model, "--pe", 8, "--batch", 32)
     assert "not read" in told
     assert "docs/your-model.md" in told
+
+
+def test_compiled_code_that_was_cut_short(paradl, tmp_path, monkeypatch):
+    """Python reads half a .pyc as it imports: EOFError, of which Typer makes "Aborted!"."""
+    path = tmp_path / "question.py"
+    path.write_text("answer = list(range(1000))\n" * 50)
+    compiled = Path(py_compile.compile(str(path)))
+    compiled.write_bytes(compiled.read_bytes()[:100])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sweep.show.rows.show_one", lambda *_: import_module("question"))
+    code, _, err = paradl("predict", *ASK, "--pe", 1, "--batch", 32)
+    assert code == 1
+    assert "Aborted" not in err
+    assert "__pycache__" in err

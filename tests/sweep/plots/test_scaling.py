@@ -196,7 +196,7 @@ def test_bands_are_drawn_as_long_as_they_can_be_told_apart():
 
 @pytest.mark.parametrize(
     ("quantity", "unit"),
-    [("time", "[s]"), ("throughput", "samples a second"), ("efficiency", "efficiency")],
+    [("time", "[s]"), ("throughput", "samples per second"), ("efficiency", "efficiency")],
 )
 def test_axes_have_units_and_plain_numbers(quantity, unit):
     axes = draw(make_scaling(4, quantity)).axes[0]

@@ -111,6 +111,33 @@ def test_winners_that_changed(urls: dict[str, str]) -> None:
     assert changed
 
 
+def test_winners_of_each_swept_bandwidth(urls: dict[str, str], tmp_path: Any) -> None:
+    """A bandwidth is given, and no choice: each value has winners of its own."""
+    swept = {**AXES, "batch": 32, "inter_bandwidth": ["0.1 GB/s", "12.5 GB/s"]}
+    for name, intra in (("near", "0.1 GB/s"), ("far", "10 GB/s")):
+        spec = {"oracle": "paper", "axes": swept, "parameters": {"intra_bandwidth": intra}}
+        sweep.run(spec, tmp_path / name)
+    cubes = [sweep.open_dataset(tmp_path / name).load() for name in ("near", "far")]
+    told = sweep.diff(tmp_path / "near", tmp_path / "far")["winners"]
+    expected = [
+        (bandwidth, pe, *pair)
+        for bandwidth in (1e8, 12.5e9)
+        for pe, *pair in zip(
+            AXES["pe"],
+            *(find_winners(cube.sel(inter_bandwidth=bandwidth)) for cube in cubes),
+            strict=True,
+        )
+        if pair[0] != pair[1]
+    ]
+    assert expected
+    assert expected == [
+        (row["inter_bandwidth"], pe, row["first"], row["second"])
+        for row in told
+        for pe in AXES["pe"]
+        if row["from_pe"] <= pe <= row["to_pe"]
+    ]
+
+
 def test_an_axis_that_only_one_has(urls: dict[str, str]) -> None:
     with pytest.raises(InputError, match="only one of the cubes has the axis 'inter_bandwidth', w"):
         sweep.diff(urls["first"], urls["wide"])
@@ -157,3 +184,5 @@ def test_a_block_that_is_not_done(small_url: str, tmp_path: Any) -> None:
     difference = sweep.diff(small_url, tmp_path / "other.zarr")
     assert difference["compared"] < difference["cells"]
     assert not difference["same"]
+    (note,) = difference["notes"]
+    assert "other.zarr" in note

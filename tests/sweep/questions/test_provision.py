@@ -140,6 +140,20 @@ def test_the_fewest_pes_that_probably_meet_a_deadline():
     assert short["holds"] < 0.9 <= sure["holds"]
 
 
+def test_stated_epochs_have_no_spread():
+    """Whether or not the design space knows how many there may be."""
+    named = {"name": "mine", "model": "alexnet", "dataset": "imagenet", "target": "top1>=0.57"}
+    law = {**named, "epochs_min": 50, "critical_batch": 4096, "epochs_variance": 0.25}
+    grids = [
+        read_grid(pe=16, batch=64, strategy="data", settings=settings)
+        for settings in ({}, {"convergence": [law]})
+    ]
+    deadline = predict("data", 16, 64)["epoch_time"] * 11
+    stated, known = (list_provisions(grid, deadline, epochs=10)[0]["holds"] for grid in grids)
+    assert stated == known
+    assert 0.5 < stated < 1
+
+
 def test_each_bandwidth_needs_its_own_fewest_pes():
     bandwidths = {"inter_bandwidth": ["1 GB/s", "25 GB/s"]}
     options = {"pe": "pow2:1..256", "batch": 64, "strategy": "data", "settings": PAPER}

@@ -11,7 +11,7 @@ import sweep
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError
 from sweep.questions.regret import rank_losses
-from sweep.show.regret import show_regrets
+from sweep.show.ranking import show_regrets
 
 AXES: dict[str, Any] = {
     "model": "resnet50",

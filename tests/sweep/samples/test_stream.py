@@ -99,6 +99,8 @@ def test_bandwidths_of_outer_levels_are_those_that_are_drawn() -> None:
     # 1: the machine with racks; the other has no such level.
     assert set(np.where(outer == inter, 1.0, outer)) == {0.0, 1.0}
     assert len(np.unique(inter)) > 1000
+    # A level that a machine lacks has no start-ups either.
+    np.testing.assert_array_equal(frame["level2_latency"] == 0, outer == 0)
 
 
 def test_gradients_are_those_of_the_targets() -> None:

@@ -38,7 +38,7 @@ def test_a_narrow_terminal_keeps_what_was_asked_for(capsys, monkeypatch):
 def test_what_is_hidden_stands_below_the_terms(capsys):
     told = sweep.explain("alexnet", "data", 8, 64, dataset="imagenet", system="abci:software=ddp")
     show_explanation(told, "table")
-    terms, hidden = capsys.readouterr().out.split("Beside the terms: no part of the time")
+    terms, hidden = capsys.readouterr().out.split("Hidden: no part of the time")
     assert "hidden_communication" not in terms
     assert "hidden_communication" in hidden
 

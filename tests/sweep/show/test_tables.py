@@ -9,7 +9,8 @@ import pytest
 
 from grids.reading.units import format_quantity
 from sweep.show.columns import format_cell
-from sweep.show.tables import flatten_record, show, show_one
+from sweep.show.data import flatten_record
+from sweep.show.rows import show, show_one
 
 ROWS: list[dict[str, Any]] = [
     {"strategy": "data", "pe": 8, "epoch_time": 12.345678, "memory": 16e9, "limit": []},

@@ -14,7 +14,7 @@ import yaml
 
 import sweep
 from grids.library import find
-from sweep.show.tables import show
+from sweep.show.rows import show
 from sweep.show.visible import escape_invisible, escape_lines
 
 OWNED = "\x1b]0;owned\x07"  # renames a terminal's window
@@ -104,7 +104,7 @@ def test_a_store_that_says_what_it_likes(store, paradl) -> None:
 
 
 def test_a_name_makes_no_line_of_a_table(capsys) -> None:
-    show([{"model": "a\nb", "levels": ("node\x07", "rack")}], "table")
+    show([{"name": "a\nb", "levels": ("node\x07", "rack")}], "table")
     *_, first, second, empty = capsys.readouterr().out.splitlines()
     assert first.split() == ["a\\nb", "node\\x07"]
     assert second.split() == ["rack"]

@@ -1,7 +1,9 @@
+"""Values of options: pairs, and whole numbers."""
+
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.cli.assignments import parse_selection, parse_settings
+from sweep.cli.values import parse_counts, parse_selection, parse_settings
 
 
 def test_selections_add_up():
@@ -18,13 +20,20 @@ def test_a_value_may_have_an_equals_sign():
     }
 
 
-def test_settings_stand_parse_settings():
+def test_a_setting_stands_once():
     assert parse_settings(["gamma=0.5", "delta=2"], "--set") == {"gamma": "0.5", "delta": "2"}
     with pytest.raises(InputError, match="--set: expected each name once"):
         parse_settings(["gamma=0.5", "gamma=1"], "--set")
 
 
 @pytest.mark.parametrize("item", ["gamma", "=1", "gamma=", " = "])
-def test_what_is_no_pair(item):
+def test_a_pair_has_a_name_and_a_value(item):
     with pytest.raises(InputError, match="--set: expected name=value, got"):
         parse_settings([item], "--set")
+
+
+def test_counts_are_one_or_several():
+    assert parse_counts("96", "--pe", "") == 96
+    assert parse_counts("96, 128", "--pe", "") == [96, 128]
+    with pytest.raises(InputError, match="--pe: expected whole numbers"):
+        parse_counts("many", "--pe", "write 256")

@@ -1,0 +1,83 @@
+"""Cubes as text: a verified one with its damaged files, and the differences of two."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from sweep.cube.layout import DONE
+from sweep.show.columns import format_cell
+from sweep.show.data import Format, Row
+from sweep.show.rows import show_sections
+from sweep.show.tables import print_record, print_table
+from sweep.show.visible import escape_invisible
+
+
+def show_verified(verified: dict[str, Any], form: Format) -> None:
+    """Print a verified status; CSV is of the damaged files alone."""
+    show_sections(verified, verified["damaged"], form, partial(_print_verified, verified))
+
+
+def _print_verified(verified: dict[str, Any]) -> None:
+    """Print the status, and a line per damaged file."""
+    hidden = ("damaged", "left")
+    print_record({key: value for key, value in verified.items() if key not in hidden})
+    for row in verified["damaged"]:
+        cells = ", ".join(f"{dim} {_format_span(span)}" for dim, span in row["cells"].items())
+        place = f"; {row['variable']} of {cells}" if cells else ""
+        print(escape_invisible(f"{row['file']}: {row['what']}{place}"))
+
+
+def _format_span(span: Row) -> str:
+    ends = [format_cell(span[key]) for key in ("first", "last")]
+    return ends[0] if span["count"] == 1 else f"{' ... '.join(ends)} ({span['count']:,})"
+
+
+def advise_on_damage(verified: dict[str, Any]) -> str:
+    """The fate of the damaged files, and advice."""
+    blocks = len({row["block"] for row in verified["damaged"] if row["block"] is not None})
+    what = f"{len(verified['damaged'])} damaged files, {blocks} blocks"
+    if verified["left"]:
+        return f"{what}; the marks were not changed: {verified['left']}"
+    advice = "run the same paradl sweep again to compute these blocks anew"
+    marks = any(row["variable"] == DONE for row in verified["damaged"])
+    return f"{what}; {advice if blocks or marks else 'they were written anew'}"
+
+
+def show_difference(difference: Mapping[str, Any], form: Format) -> None:
+    """Print what differs: of CSV the answers alone, a line per variable."""
+    show_sections(difference, difference["answers"], form, partial(_print_difference, difference))
+
+
+def _print_difference(difference: Mapping[str, Any]) -> None:
+    """Print a sentence, and tables of what differs."""
+    changed = [
+        {**row, "where": ", ".join(f"{dim}={value}" for dim, value in (row["where"] or {}).items())}
+        for row in difference["answers"]
+        if row["changed"] or row["only_first"] or row["only_second"]
+    ]
+    print(_summarise(difference, len(changed)))
+    for rows, title in (
+        (difference["inputs"], "inputs that differ"),
+        (difference["versions"], "versions that differ"),
+        (difference["axes"], "axes that differ"),
+        (changed, "answers that changed, in cells (ratios: second / first)"),
+        (difference["winners"], "winners that changed"),
+    ):
+        if rows:
+            print_table(rows, title)
+
+
+def _summarise(difference: Mapping[str, Any], changed: int) -> str:
+    """A sentence. changed: the number of variables that do."""
+    compared, cells = difference["compared"], difference["cells"]
+    of = f"{compared:,} cells" if compared == cells else f"{compared:,} of {cells:,} shared cells"
+    if difference["same"]:
+        return f"the same answers in {of}"
+    flips = difference["feasibility"] or {"became_feasible": 0, "became_infeasible": 0}
+    only = [*difference["variables"]["only_first"], *difference["variables"]["only_second"]]
+    return (
+        f"{changed} of {len(difference['answers'])} variables changed in {of}; "
+        f"{flips['became_feasible']:,} cells became feasible, "
+        f"{flips['became_infeasible']:,} infeasible"
+        + (f"; only one cube has {escape_invisible(', '.join(only))}" if only else "")
+    )
