@@ -76,7 +76,7 @@ def test_compiled_code_that_was_cut_short(paradl, tmp_path, monkeypatch):
     """Python reads half a .pyc as it imports: EOFError, of which Typer makes "Aborted!"."""
     path = tmp_path / "question.py"
     path.write_text("answer = list(range(1000))\n" * 50)
-    compiled = Path(py_compile.compile(str(path)))
+    compiled = Path(py_compile.compile(str(path)) or "")
     compiled.write_bytes(compiled.read_bytes()[:100])
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("sweep.show.rows.show_one", lambda *_: import_module("question"))
