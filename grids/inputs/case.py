@@ -130,7 +130,9 @@ def build_case(
         network=network,
         pe=groups.pe,
         software=build_software(workload.machine, values, settings.oracle),
-        uncertainty=build_uncertainty(workload.unknown, strategy, values, np.asarray(run.p))
+        uncertainty=build_uncertainty(
+            workload.unknown, strategy, values, np.asarray(run.p), settings.draws
+        )
         if settings.draws
         else None,
         training=build_training(workload.convergence, values),

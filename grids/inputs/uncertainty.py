@@ -77,15 +77,15 @@ class Unknown:
 
 
 def build_uncertainty(
-    unknown: Unknown, strategy: Strategy, values: Values, p: Floats
+    unknown: Unknown, strategy: Strategy, values: Values, p: Floats, draws: int = DRAWS
 ) -> Uncertainty:
     """Draws with a dimension in front of the cells', and the model's own errors."""
     error = unknown.file.error if unknown.file else PRIOR_ERROR
     cells = (1,) * p.ndim
-    logs = _draw_parameters(unknown, values)
+    logs = _draw_parameters(unknown, values, draws)
 
     def spread_out(column: Floats) -> Floats:
-        return np.exp(column).reshape(DRAWS, *cells)
+        return np.exp(column).reshape(draws, *cells)
 
     widening, most = np.ones(cells), dict.fromkeys(KINDS, np.full(cells, np.inf))
     if unknown.calibrated is not None:
@@ -95,7 +95,7 @@ def build_uncertainty(
     errors = {kind: np.minimum(getattr(error, kind), most[kind]) for kind in KINDS}
     return Uncertainty(
         factors=Software(**{name: spread_out(logs[name]) for name in NAMES}),
-        serial=spread_out(unknown.serial_spread * draw_normals((SERIAL,))[:, 0]),
+        serial=spread_out(unknown.serial_spread * draw_normals((SERIAL,), draws)[:, 0]),
         whole=errors["serial"],
         group=errors["group"],
         reduce=errors["reduce"],
@@ -104,10 +104,10 @@ def build_uncertainty(
     )
 
 
-def _draw_parameters(unknown: Unknown, values: Values) -> dict[str, Floats]:
+def _draw_parameters(unknown: Unknown, values: Values, draws: int) -> dict[str, Floats]:
     """Logarithms [draw] of the factor on each parameter."""
     spreads = _list_spreads(unknown.system)
-    normals = dict(zip(NAMES, draw_normals(NAMES).T, strict=True))
+    normals = dict(zip(NAMES, draw_normals(NAMES, draws).T, strict=True))
     logs = {name: spreads[name] * normals[name] for name in NAMES}
     if unknown.file is not None:
         logs |= _draw_calibrated(unknown.file, normals)
