@@ -29,8 +29,8 @@ KINDS = ("serial", "group", "reduce", "exchange")
 PROFILE_SPREAD = 0.1
 # More where a profile does not state its batch or precision: of one half to twice the batch.
 ASSUMED_SPREAD = 0.1
-# 80 % intervals then hold 83 % of the published images/s of networks that were left out of the priors'
-# fit, and 80 % of those of grouped convolutions (`python -m benchmarks priors`, `grouped`).
+# Of published images/s of networks that were left out of the priors' fit, 80 % intervals then hold
+# 83 %, and 80 % of those of grouped convolutions (`python -m benchmarks priors`, `grouped`).
 ROOFLINE_SPREAD = 0.11
 GROUPED_SPREAD = 0.17
 
@@ -40,7 +40,8 @@ class Unknown:
     """A model on a machine, and what was measured of it. calibrated: None where nothing was.
 
     of_sequences: whether its products are those of sequences, about which images per second say
-    nothing. grouped: whether it has convolutions of several groups. assumed: whether its profile leaves open how it was taken.
+    nothing. grouped: whether it has convolutions of several groups. assumed: whether its profile
+    leaves open how it was taken.
     """
 
     system: System

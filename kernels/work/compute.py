@@ -40,11 +40,11 @@ class PE:
     `efficiency` multiplies; where they sum `half_channels` products they reach half of it.
     tile_filters: filters of a kernel's tile. kernel_overlap: how much of the shorter of arithmetic
     and traffic kernels hide behind the longer. window_fetch: the share of the memory's bandwidth
-    with which kernels of grouped convolutions fetch their windows. layout_passes: times that items of
-    dense convolutions move once more, from and to a layout that kernels take. winograd: how many times fewer
-    multiplications 3 x 3 convolutions of stride 1 need. elementwise_passes: times that other layers
-    move their items, forward and backward. reserved [B]: memory that no tensor has. As they stand,
-    Table III's, which knows none of them.
+    with which kernels of grouped convolutions fetch their windows. layout_passes: times that items
+    of dense convolutions move once more, from and to the layout that kernels take. winograd: how
+    many times fewer multiplications 3 x 3 convolutions of stride 1 need. elementwise_passes: times
+    that other layers move their items, forward and backward. reserved [B]: memory that no tensor
+    has. As they stand, Table III's, which knows none of them.
     """
 
     peak_flops: Cells
