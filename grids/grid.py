@@ -58,8 +58,8 @@ Index = tuple[int, int, int, int]  # a position along each of the labelled dimen
 class Grid:
     """A design space, ready to evaluate. `axes`: the numeric ones, values ascending.
 
-    calibrations: by the labels of those systems that have one. convergences: laws of epochs by the
-    labels of models and data sets. draws: of a machine, for percentiles.
+    calibrations: by labels of systems. convergences: laws of epochs by the labels of models and
+    data sets. draws: of a machine, for percentiles.
     """
 
     spec: Spec
@@ -175,10 +175,9 @@ class Grid:
         """The same design space, cases of which know how far off they may be; not of Table III."""
         if self.spec.oracle == "paper":
             return self
-        if self.has_intervals:
-            return replace(self, draws=draws)
-        outputs = (*self.spec.outputs, next(iter(INTERVALS)))
-        return replace(self, spec=self.spec.model_copy(update={"outputs": outputs}), draws=draws)
+        more = () if self.has_intervals else (next(iter(INTERVALS)),)
+        outputs = {"outputs": (*self.spec.outputs, *more)}
+        return replace(self, spec=self.spec.model_copy(update=outputs), draws=draws)
 
     @cached_property
     def options(self) -> "Options":
@@ -194,9 +193,9 @@ class Grid:
     def _settings(self) -> "Settings":
         from grids.inputs.values import Settings
 
-        spec, slopes = self.spec, list_layered(self.spec.outputs)
+        spec, draws = self.spec, self.draws if self.has_intervals else 0
         own = spec.parameters, spec.scaling, self.options, spec.oracle
-        return Settings(*own, draws=self.draws if self.has_intervals else 0, slopes=slopes)
+        return Settings(*own, draws=draws, slopes=list_layered(spec.outputs))
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
@@ -289,15 +288,9 @@ class Grid:
         if table is None:
             return None
         chosen, data, machine = self.models[model], self.datasets[dataset], self.systems[system]
-        workload = make_workload(
-            self.spec,
-            chosen,
-            data,
-            machine,
-            table,
-            self.calibrations.get(machine.name),
-            self.convergences.get((chosen.name, data.name)),
-        )
+        calibration = self.calibrations.get(machine.name)
+        law = self.convergences.get((chosen.name, data.name))
+        workload = make_workload(self.spec, chosen, data, machine, table, calibration, law)
         if not self._has_placed:
             return workload
         return place_workload(self.spec, chosen.name, data.name, workload, self._settings)
