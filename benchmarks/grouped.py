@@ -20,6 +20,7 @@ from benchmarks.effort import Effort
 from benchmarks.priors import (
     DEVICES,
     ITEM_BYTES,
+    UNSTATED,
     Run,
     find_layers,
     mean_error,
@@ -43,6 +44,7 @@ def list_values() -> Mapping[str, float]:
     values = {name: _read_prior(name)["fp32"] for name in alike}
     by_precision = _read_prior("efficiency_conv2d")
     values |= {f"efficiency_conv2d.{name}": value for name, value in by_precision.items()}
+    values["layout_passes"] = _read_prior("layout_passes")["amp"] / UNSTATED
     return values | {"winograd": _read_prior("winograd")["fp32"]}
 
 

@@ -23,6 +23,7 @@ from grids.entries.entry import define_once
 from grids.entries.oracles import add_former_choices
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
+from grids.inputs.draws import DRAWS
 from grids.library import Model
 from grids.lookup import (
     Where,
@@ -57,8 +58,8 @@ Index = tuple[int, int, int, int]  # a position along each of the labelled dimen
 class Grid:
     """A design space, ready to evaluate. `axes`: the numeric ones, values ascending.
 
-    calibrations: by the labels of those systems that have one. convergences: laws of epochs by the
-    labels of models and data sets.
+    calibrations: by labels of systems. convergences: laws of epochs by the labels of models and
+    data sets. draws: of a machine, for percentiles.
     """
 
     spec: Spec
@@ -68,6 +69,7 @@ class Grid:
     strategies: tuple[Strategy, ...]
     calibrations: Mapping[str, CalibrationFile] = field(default_factory=dict)
     convergences: Mapping[Pair, Convergence] = field(default_factory=dict)
+    draws: int = DRAWS
 
     @classmethod
     def from_spec(cls, spec: Spec, base: Path = Path(), where: Where = join_keys) -> "Grid":
@@ -169,12 +171,13 @@ class Grid:
         """Whether percentiles are asked for."""
         return any(name in INTERVALS for name in self.spec.outputs)
 
-    def ask_intervals(self) -> "Grid":
+    def ask_intervals(self, draws: int = DRAWS) -> "Grid":
         """The same design space, cases of which know how far off they may be; not of Table III."""
-        if self.spec.oracle == "paper" or self.has_intervals:
+        if self.spec.oracle == "paper":
             return self
-        outputs = (*self.spec.outputs, next(iter(INTERVALS)))
-        return replace(self, spec=self.spec.model_copy(update={"outputs": outputs}))
+        more = () if self.has_intervals else (next(iter(INTERVALS)),)
+        outputs = {"outputs": (*self.spec.outputs, *more)}
+        return replace(self, spec=self.spec.model_copy(update=outputs), draws=draws)
 
     @cached_property
     def options(self) -> "Options":
@@ -190,9 +193,9 @@ class Grid:
     def _settings(self) -> "Settings":
         from grids.inputs.values import Settings
 
-        spec, slopes = self.spec, list_layered(self.spec.outputs)
+        spec, draws = self.spec, self.draws if self.has_intervals else 0
         own = spec.parameters, spec.scaling, self.options, spec.oracle
-        return Settings(*own, draws=self.has_intervals, slopes=slopes)
+        return Settings(*own, draws=draws, slopes=list_layered(spec.outputs))
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
@@ -285,15 +288,9 @@ class Grid:
         if table is None:
             return None
         chosen, data, machine = self.models[model], self.datasets[dataset], self.systems[system]
-        workload = make_workload(
-            self.spec,
-            chosen,
-            data,
-            machine,
-            table,
-            self.calibrations.get(machine.name),
-            self.convergences.get((chosen.name, data.name)),
-        )
+        calibration = self.calibrations.get(machine.name)
+        law = self.convergences.get((chosen.name, data.name))
+        workload = make_workload(self.spec, chosen, data, machine, table, calibration, law)
         if not self._has_placed:
             return workload
         return place_workload(self.spec, chosen.name, data.name, workload, self._settings)

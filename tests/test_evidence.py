@@ -156,17 +156,12 @@ def test_the_scaling_of_abci_on_1088_gpus():
     assert scaling("abci:precision=amp,software=ddp", 1088, 32) == pytest.approx(0.916, rel=0.1)
 
 
-@pytest.mark.parametrize(
-    ("system", "pe", "batch", "images_per_s"),
-    [
-        ("dgx1-v100:precision=amp", 8, 256, 8322),  # hosts bind, too
-        ("abci:precision=amp,software=ddp", 2048, 40, 1.73e6),  # Fujitsu, Yamazaki et al. 2019
-    ],
-)
-def test_intervals_hold_what_else_binds(system: str, pe: int, batch: int, images_per_s: float):
-    found = sweep.predict("resnet50", "data", pe, batch, dataset="imagenet", system=system)
+def test_an_interval_holds_what_hosts_bind():
+    found = sweep.predict(
+        "resnet50", "data", 8, 256, dataset="imagenet", system="dgx1-v100:precision=amp"
+    )
     interval = found["intervals"]["iteration_time"]
-    assert interval["p10"] < pe * batch / images_per_s < interval["p90"]
+    assert interval["p10"] < 8 * 256 / 8322 < interval["p90"]
 
 
 def test_published_runs_of_machines_that_nobody_calibrated():

@@ -135,6 +135,14 @@ def test_kernels_hide_a_part_of_the_shorter_of_arithmetic_and_traffic() -> None:
     assert layer_pass(RELU, bound) == layer_pass(RELU, MACHINE)
 
 
+def test_layouts_move_what_dense_convolutions_take_and_make() -> None:
+    # 1.152 s of traffic, once more in each pass; neither arithmetic nor other layers move.
+    turned, grouped = replace(MACHINE, layout_passes=6.0), replace(CONV, groups=2)
+    assert layer_pass(CONV, turned)[0] - layer_pass(CONV, MACHINE)[0] == pytest.approx(6 * 0.384)
+    for layer in (FC, RELU, grouped):
+        assert layer_pass(layer, turned) == layer_pass(layer, MACHINE)
+
+
 @pytest.mark.parametrize(("channels", "window"), [(8, (1, 1, 1)), (2, (1, 2, 2)), (1, (1, 2, 4))])
 def test_half_of_the_peak_with_half_channels(channels: float, window: Triple) -> None:
     """Products that a kernel sums: C k_h k_w."""

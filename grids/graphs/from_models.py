@@ -26,10 +26,15 @@ def make_graph(
     """
     kept = batch * (item_bytes * table.kept_items + table.kept_bytes)
     weights = item_bytes * (table.w + table.bias)
-    columns = (each.tolist() for each in (forward, backward, weights, kept))
-    operators = map(Operator, table.names, *columns)
+    columns = weights.tolist(), kept.tolist()
+    operators = map(Operator, table.names, _round(forward), _round(backward), *columns)
     sizes = (batch * item_bytes * table.y).tolist()
     return Graph(name, tuple(operators), _list_tensors(table, sizes), batch)
+
+
+def _round(seconds: Floats) -> list[float]:
+    """Six digits of each: placements that tie would else be told apart by how a sum was rounded."""
+    return [float(f"{each:.5e}") for each in seconds.tolist()]
 
 
 def _list_tensors(table: LayerTable, sizes: list[float]) -> tuple[Tensor, ...]:

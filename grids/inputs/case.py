@@ -81,7 +81,8 @@ class Workload:
         """What is not known of the layers' times."""
         measured = self.seconds is not None
         assumed = self.profile is not None and bool(self.profile.missing)
-        return Unknown(self.system, measured, self.calibrated, self.table.of_sequences, assumed)
+        kinds = self.table.of_sequences, bool((self.table.groups > 1).any())
+        return Unknown(self.system, measured, self.calibrated, *kinds, assumed)
 
     @property
     def measured_batch(self) -> int:
@@ -130,7 +131,9 @@ def build_case(
         network=network,
         pe=groups.pe,
         software=build_software(workload.machine, values, settings.oracle),
-        uncertainty=build_uncertainty(workload.unknown, strategy, values, np.asarray(run.p))
+        uncertainty=build_uncertainty(
+            workload.unknown, strategy, values, np.asarray(run.p), settings.draws
+        )
         if settings.draws
         else None,
         training=build_training(workload.convergence, values),

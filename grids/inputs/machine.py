@@ -75,6 +75,7 @@ def build_pe(machine: Machine, values: Values, oracle: OracleName) -> PE:
         tile_filters=expect("tile_filters"),
         kernel_overlap=expect("kernel_overlap"),
         window_fetch=expect("window_fetch"),
+        layout_passes=expect("layout_passes"),
         winograd=expect("winograd"),
         elementwise_passes=expect("elementwise_passes"),
         reserved=expect("reserved"),

@@ -16,15 +16,15 @@ from kernels.options import Options
 class Settings:
     """What a user fixed: parameters by name, in SI units, the oracle, how batches scale, formulas.
 
-    draws: whether spreads are asked for. slopes: parameters that layers depend on, in which their
-    slopes are asked for.
+    draws: of the machine, where spreads are asked for. slopes: parameters that layers depend on, in
+    which their slopes are asked for.
     """
 
     parameters: Mapping[str, float]
     scaling: Scaling = "weak"
     options: Options = field(default_factory=Options)
     oracle: OracleName = "paper"
-    draws: bool = False
+    draws: int = 0
     slopes: tuple[str, ...] = ()
 
 

@@ -126,7 +126,8 @@ def _evaluate(case: Case) -> Answer:
 
 @compiled(numpy=True)
 def _settle_choices(case: Case) -> Case:
-    return replace(take_best(case, case), choices=())
+    # Spreads choose nothing.
+    return replace(take_best(replace(case, uncertainty=None), case), choices=())
 
 
 def take_best(case: Case, tree: Tree) -> Tree:

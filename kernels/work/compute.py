@@ -40,10 +40,11 @@ class PE:
     `efficiency` multiplies; where they sum `half_channels` products they reach half of it.
     tile_filters: filters of a kernel's tile. kernel_overlap: how much of the shorter of arithmetic
     and traffic kernels hide behind the longer. window_fetch: the share of the memory's bandwidth
-    with which kernels of grouped convolutions fetch their windows. winograd: how many times fewer
-    multiplications 3 x 3 convolutions of stride 1 need. elementwise_passes: times that other layers
-    move their items, forward and backward. reserved [B]: memory that no tensor has. As they stand,
-    Table III's, which knows none of them.
+    with which kernels of grouped convolutions fetch their windows. layout_passes: times that items
+    of dense convolutions move once more, from and to the layout that kernels take. winograd: how
+    many times fewer multiplications 3 x 3 convolutions of stride 1 need. elementwise_passes: times
+    that other layers move their items, forward and backward. reserved [B]: memory that no tensor
+    has. As they stand, Table III's, which knows none of them.
     """
 
     peak_flops: Cells
@@ -57,6 +58,7 @@ class PE:
     tile_filters: Cells = 1.0
     kernel_overlap: Cells = 1.0
     window_fetch: Cells = math.inf
+    layout_passes: Cells = 0.0
     winograd: Cells = 1.0
     elementwise_passes: Cells = 3.0
     reserved: Cells = 0.0
@@ -78,8 +80,17 @@ def forward_alone(layers: Layers, pe: PE, delta: Cells) -> PerLayer:
         fetched = delta * count_fetched(layers.flops, layers.filters, layers.groups)
         fetching = fetched / (pe.window_fetch * pe.memory_bandwidth)
         multiplying = xp.maximum(multiplying, fetching)
+    multiplying += _convert_layout(layers, traffic, pe)
     moving = pe.elementwise_passes / 3 * traffic / pe.memory_bandwidth
     return xp.where(xp.equal(layers.elementwise, 1), moving, multiplying)
+
+
+def _convert_layout(layers: Layers, traffic: PerLayer, pe: PE) -> PerLayer:
+    """Seconds of kernels of their own that transpose what dense convolutions take and make."""
+    dense = layers.convolution
+    if layers.groups is not None:
+        dense = dense * xp.equal(layers.groups, 1)
+    return dense * pe.layout_passes / 3 * traffic / pe.memory_bandwidth
 
 
 def _overlap(flops: PerLayer, traffic: PerLayer, pe: PE) -> PerLayer:

@@ -22,7 +22,6 @@ from scipy.linalg import block_diag
 from scipy.optimize import Bounds, minimize
 
 from grids.entries.calibration import LogPrior, SerialTime
-from grids.inputs.uncertainty import ROOFLINE_SPREAD
 from grids.models.layers import Floats
 from kernels.arrays import Cells
 from kernels.compiled import compiled, put_on_device
@@ -41,7 +40,7 @@ NANOSECOND = 1e-9  # keeps the logarithm of no time finite
 # Spreads of a model's time on one PE: around its profile, from other software and another day; or
 # around the roofline, which knows no layer's efficiency.
 PROFILE = 0.15
-ROOFLINE = ROOFLINE_SPREAD
+ROOFLINE = 0.17
 
 # Scales of the errors. Communication depends on what else a network carries, compute does not, and
 # a total is measured best. To fit them made runs that were left out less accurate.

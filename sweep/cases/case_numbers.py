@@ -61,6 +61,7 @@ def _list_machine_parameters(case: Case) -> dict[str, float | None]:
         "tile_filters": number(pe.tile_filters),
         "kernel_overlap": number(pe.kernel_overlap),
         "window_fetch": number(pe.window_fetch),
+        "layout_passes": number(pe.layout_passes),
         "winograd": number(pe.winograd),
         "elementwise_passes": number(pe.elementwise_passes),
         "layer_overhead": number(case.software.layer_overhead),

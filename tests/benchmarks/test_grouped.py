@@ -36,6 +36,9 @@ def by_hand(run: priors.Run, window_fetch: float) -> float:
                 filters = layers.filters[at] / layers.groups[at]
                 fetched = layers.flops[at] / (2 * filters) * item / (window_fetch * bandwidth)
             device += run.samples * 3 * max(layers.flops[at] / reached + moved, fetched)
+            if kind == "conv" and run.precision != "fp32" and layers.groups[at] == 1:
+                share = {"NCHW": 1, "NHWC": 0}.get(run.note[:4], 0.25)
+                device += run.samples * share * values["layout_passes"] * moved
         else:
             device += run.samples * values["elementwise_passes"] * moved
         weights = layers.w[at] + layers.bias[at]

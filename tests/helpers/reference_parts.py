@@ -69,6 +69,7 @@ class Machine(Network):
     tile_filters: float = 1.0
     kernel_overlap: float = 1.0
     window_fetch: float = math.inf  # of the memory bandwidth
+    layout_passes: float = 0.0
     winograd: float = 1.0  # times fewer multiplications
     elementwise_passes: float = 1.0
     layer_overhead: float = 0.0  # o, seconds of the host to launch a layer, there and back
@@ -200,6 +201,8 @@ def layer_pass(layer: Layer, machine: Machine) -> tuple[float, float]:
     else:
         shorter, longer = sorted((product_seconds(layer, machine), traffic))
         s = 3 * max(longer + (1 - machine.kernel_overlap) * shorter, fetch_seconds(layer, machine))
+        if layer.kind in ("conv2d", "conv3d") and layer.groups == 1:
+            s += machine.layout_passes * traffic
     f = 3 * (layer.reads * layer.w + layer.bias) * machine.a / machine.memory_bandwidth
     if layer.steps > 1 and layer.kind != "other":
         f += 2 * (machine.tile_filters - 1) / 8 * product_seconds(layer, machine)

@@ -39,6 +39,18 @@ def test_a_shortcut_is_the_tensor_of_the_body():
     assert graph.operators[0] == Operator("stem", 1.0, 2.0, weights=32.0, kept=8 * 2 * (12 + 16))
 
 
+def test_the_last_bit_of_a_time_decides_nothing():
+    table = find("model", NET, Path()).table(SMALL)
+    times = np.array([1 / 3, 2e-5 / 7, 1e-9, 12345.678, 0.0])
+    graphs = [
+        make_graph("block", table, each, each, batch=1, item_bytes=4.0)
+        for each in (times, np.nextafter(times, np.inf) * (times > 0))
+    ]
+    assert graphs[0] == graphs[1]
+    found = [each.forward for each in graphs[0].operators]
+    np.testing.assert_allclose(found, times, rtol=5e-6)
+
+
 def test_inception_has_its_towers():
     table = find("model", "inception_v3", Path()).table(find("dataset", "imagenet-299", Path()))
     times = np.ones(len(table))

@@ -74,7 +74,7 @@ def test_a_step_takes_as_long_as_the_plan_says() -> None:
     assert workload is not None
     groups: Any = workload.placed
     plan = search_plan(pose_problem(groups.graph, link_devices(workload.system, 2)))
-    assert time_steps(grid, 0)[1] == pytest.approx(plan.time, rel=1e-9)
+    assert time_steps(grid, 0)[1] == pytest.approx(plan.time, rel=1e-5)
 
 
 def test_a_chain_gains_nothing() -> None:
@@ -149,7 +149,7 @@ def test_a_step_in_segments_takes_as_long_as_its_schedule(
     terms = answer_cells(grid, 0).terms
     epoch = terms.forward_backward + terms.pass_overhead + terms.point_to_point
     seconds = np.broadcast_to(np.asarray(epoch) / (50_000 / batch), (2, 1))[:, 0]
-    assert seconds[1] == pytest.approx(sum(lengths), rel=1e-9)
+    assert seconds[1] == pytest.approx(sum(lengths), rel=1e-5)
 
 
 def test_segments_fill_a_chains_devices() -> None:

@@ -12,6 +12,7 @@ from calibrations import ERROR, define_calibration
 from grids.entries.parameters import PARAMETERS
 from grids.grid import Grid
 from grids.inputs.uncertainty import (
+    GROUPED_SPREAD,
     NAMES,
     PRIOR_ERROR,
     PROFILE_SPREAD,
@@ -54,9 +55,13 @@ def test_of_products_of_sequences_images_per_second_tell_nothing() -> None:
     prior = PARAMETERS["efficiency_matmul"].prior
     assert prior is not None
     expected = prior.spread["amp"]
-    for model in ("vit_b_16", "vgg16"):  # the latter has matrix products, too, behind convolutions
+    spreads = {
+        "vit_b_16": expected,
+        "vgg16": ROOFLINE_SPREAD,  # which has matrix products, too, behind convolutions
+        "efficientnet_b0": GROUPED_SPREAD,
+    }
+    for model, wanted in spreads.items():
         spread = np.log(np.asarray(ask(model=model).serial)).std()
-        wanted = expected if model == "vit_b_16" else ROOFLINE_SPREAD
         assert spread == pytest.approx(wanted, rel=1e-6)
 
 

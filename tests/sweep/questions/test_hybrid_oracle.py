@@ -3,12 +3,13 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hybrids import CONSTANT, INCEPTION, MACHINE, pick_crossover, pick_row, tabulate
 
 import sweep
 from sweep.cases.probability import find_chance
-from sweep.questions.hybrid.times import build_grid
+from sweep.questions.hybrid.times import build_grid, time_strategies
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_the_oracle_s_times_are_those_of_predict(strategy, group):
 @pytest.mark.parametrize(
     ("model", "dataset", "settings", "splits"),
     [
-        ("inception_v3", "imagenet-299", {}, "pipeline placement spatial filter channel"),
+        ("inception_v3", "imagenet-299", {}, "pipeline placement placement spatial filter channel"),
         # No group divides the positions of a sentence, and Table III has no placements.
         ("gnmt_v2", "wmt16-en-de", {"oracle": "paper"}, "pipeline filter channel"),
     ],
@@ -60,6 +61,18 @@ def test_without_a_strategy_pairs_are_compared(model, dataset, settings, splits)
     assert [each.partition(":")[0] for each in left_out] == ["data+spatial"] * (
         "spatial" not in splits
     )
+
+
+def test_draws_between_those_that_are_timed_are_near_their_own():
+    strategies = ["data", "data+filter:group=4"]
+    axes = {"model": "resnet50", "dataset": "imagenet", "system": "abci", "batch": 32, "pe": 1}
+    grid = build_grid({**axes, "strategy": strategies}, {}, {})
+    # 180 PEs are timed of 180, and lie between 152 and 180, or 128 and 192, of 256.
+    few, many = (time_strategies(grid, most) for most in (180, 256))
+    for strategy in strategies:
+        timed, between = (times[strategy].seconds[:, 179] for times in (few, many))
+        assert timed[0] == pytest.approx(between[0], rel=1e-12)
+        assert np.std(np.log(timed / between)) < 0.01 < np.std(np.log(timed / timed[0]))
 
 
 def test_given_numbers_go_before_the_oracle_s():
