@@ -42,10 +42,6 @@ if IS_FIRST:
     os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
     os.environ["DASK_TEMPORARY_DIRECTORY"] = f"{home}/dask"
     os.environ |= {"XDG_CONFIG_HOME": f"{home}/config", "XDG_DATA_HOME": f"{home}/data"}
-    if sys.dont_write_bytecode:
-        # Else each process that a test starts would compile all that it imports.
-        os.environ["PYTHONPYCACHEPREFIX"] = f"{home}/bytecode"
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_unconfigure() -> None:
@@ -132,6 +128,17 @@ def share_programs() -> None:
     from sweep.engine.compile_cache import keep_programs
 
     keep_programs()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def share_bytecode() -> None:
+    """Processes that tests start compile what they import once, where this one may write none.
+
+    Not the suite's own two: they find the bytecode of libraries beside them (11 s of CPU).
+    """
+    if sys.dont_write_bytecode:
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{os.environ[HOME]}/bytecode"
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(autouse=True)

@@ -68,9 +68,8 @@ def test_micro_batches(diamond, paradl):
     )
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_the_picture(suffix, diamond, paradl, tmp_path):
-    path = tmp_path / f"placement.{suffix}"
+def test_the_picture(diamond, paradl, tmp_path):
+    path = tmp_path / "placement.svg"
     code, _, _ = paradl("place", diamond, *ASKED, "--plot", path, "--quiet")
     assert code == 0
     assert path.stat().st_size > 1000
