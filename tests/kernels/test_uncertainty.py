@@ -13,8 +13,8 @@ from kernels.compiled import compiled
 from kernels.configuration.case import Case
 from kernels.machine.draws import Uncertainty
 from kernels.machine.software import Software
-from kernels.namespace import use_numpy
 from kernels.names.percentiles import PERCENTILES
+from kernels.namespace import use_numpy
 from kernels.options import Options
 from kernels.oracle import uncertainty
 from kernels.oracle.formulas import time_iteration

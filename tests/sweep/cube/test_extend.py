@@ -324,7 +324,7 @@ def test_cut_short_after_any_write(tmp_path):
     new = shutil.copytree(old, tmp_path / "new.zarr")
     cube = extended(new, spec)
     before, after, whole = arrays(old), arrays(new), data(new)
-    for last in count(0, 7):
+    for last in count(0, 10):
         url = shutil.copytree(old, tmp_path / f"{last}.zarr")
         with pytest.MonkeyPatch.context() as patch:
             dying_after(patch, last)

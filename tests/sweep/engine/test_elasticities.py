@@ -116,7 +116,7 @@ STORED = (
 BANDWIDTHS = ["1 GB/s", "12.5 GB/s", "1 TB/s"]
 
 
-STRATEGIES = ["serial", "data", "data+filter:group=4"]
+STRATEGIES = ["serial", "data+filter:group=4"]
 
 
 @pytest.fixture(scope="module")

@@ -192,8 +192,13 @@ def test_a_damaged_file_of_an_unfinished_block_is_replaced(url, small):
     assert contents(url) == whole
 
 
-@pytest.mark.parametrize("name", ["memory", "summary", "summary/statistics", "progress/done", "pe"])
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"zarr_format": 4}', None])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("memory", text) for text in ("", "{", "[]", '{"zarr_format": 4}', None)),
+        *((name, "{") for name in ("summary", "summary/statistics", "progress/done", "pe")),
+    ],
+)
 def test_metadata_of_single_arrays_are_made_anew(name, text, url):
     whole = contents(url)
     path = url / name / "zarr.json"
