@@ -21,7 +21,9 @@ from shapes import check_shapes, install_checks
 # newer emitters the four of a cube (tests/helpers/cubes.py, MIXED) take 4.4 s to compile, and not
 # 10.2 s. Read when JAX first computes; processes that tests start inherit it. XLA ends the process
 # over a flag that it does not know.
-if jax.version.__version_info__ < (0, 11):
+# With PARADL_TESTS_AS_USERS=1 tests run what users do: no such flags, and no shape is checked.
+AS_USERS = bool(os.environ.get("PARADL_TESTS_AS_USERS"))
+if jax.version.__version_info__ < (0, 11) and not AS_USERS:
     os.environ.setdefault(
         "XLA_FLAGS",
         "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 "
@@ -42,10 +44,6 @@ if IS_FIRST:
     os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
     os.environ["DASK_TEMPORARY_DIRECTORY"] = f"{home}/dask"
     os.environ |= {"XDG_CONFIG_HOME": f"{home}/config", "XDG_DATA_HOME": f"{home}/data"}
-    if sys.dont_write_bytecode:
-        # Else each process that a test starts would compile all that it imports.
-        os.environ["PYTHONPYCACHEPREFIX"] = f"{home}/bytecode"
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_unconfigure() -> None:
@@ -57,7 +55,8 @@ def pytest_unconfigure() -> None:
 jax.config.update("jax_compilation_cache_dir", None)  # JAX has read a user's own by now
 
 # Before anything imports the kernels.
-install_checks()
+if not AS_USERS:
+    install_checks()
 
 # A command line is built once, and not by each test that runs it: 0.1 s.
 typer.main.get_command = cache(typer.main.get_command)
@@ -101,7 +100,7 @@ def drop_programs() -> Iterator[None]:
 
 # Whose tests check the shapes that the kernels declare: those of the kernels, and of all strategies
 # and options inside programs. Others trace and compute the same, a tenth faster without.
-CHECKED = ("kernels", "engine", "test_programs.py")
+CHECKED = ("kernels", "test_fill.py", "test_programs.py")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -132,6 +131,17 @@ def share_programs() -> None:
     from sweep.engine.compile_cache import keep_programs
 
     keep_programs()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def share_bytecode() -> None:
+    """Processes that tests start compile what they import once, where this one may write none.
+
+    Not the suite's own two: they find the bytecode of libraries beside them (11 s of CPU).
+    """
+    if sys.dont_write_bytecode:
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{os.environ[HOME]}/bytecode"
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(autouse=True)

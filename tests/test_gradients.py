@@ -31,12 +31,7 @@ Function = Callable[[ArrayLike], tuple[Array, Array]]
 PARAMETERS = ("alpha", "beta", "peak_flops", "memory_bandwidth", "b", "p", "gamma", "delta", "phi")
 TIME = tuple(name for name in PARAMETERS if name != "gamma")
 MEMORY = ("b", "gamma", "delta")
-STRATEGIES = (
-    "data",
-    "data+spatial:group=4",
-    "data+filter:group=4",
-    "data+pipeline:group=4",
-)
+STRATEGIES = ("data+spatial:group=4", "data+pipeline:group=4")
 
 # Times are piecewise smooth; a step of 1e-5 stays on a piece and well above rounding.
 STEP = 1e-5

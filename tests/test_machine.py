@@ -222,7 +222,7 @@ PE_FIELDS = (
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("strategy", ["data+filter", "data+pipeline", "data+spatial"])
+@pytest.mark.parametrize("strategy", ["data+pipeline", "data+spatial"])
 def test_gradients_are_central_differences(strategy: str) -> None:
     """Of an epoch's time and of memory, in what a PE is, launches, batch and bandwidth."""
     grid = read(strategy, [64])

@@ -99,8 +99,8 @@ def test_points_are_the_cells_of_a_grid(strategy) -> None:
     cells = answer_case(case)
     for layered in (False, True):
         table = make_table(grid, layered=layered)
-        rows = np.arange(len(PES) * 4)
-        answer = compiled(numpy=True)(evaluate_points)(take_points(table, rows, {}))
+        with use_numpy():
+            answer = evaluate_points(take_points(table, np.arange(len(PES) * 4), {}))
         for name in TARGETS:
             asked = np.broadcast_to(getattr(cells, name), (len(PES), 1, 2, 2)).ravel()
             np.testing.assert_allclose(getattr(answer, name), asked, rtol=1e-12)
@@ -116,10 +116,10 @@ def test_several_points_of_a_row_are_points_one_by_one(strategy, layered) -> Non
     rng = np.random.default_rng(3)
     rows, shape = np.array([[3], [1], [3]]), (3, 5)
     values = {"batch": rng.uniform(8, 128, shape), "inter_bandwidth": rng.uniform(1e9, 1e11, shape)}
-    evaluate = compiled(numpy=True)(evaluate_points)
-    together = evaluate(take_points(table, rows, values))
     alone = {name: value.ravel() for name, value in values.items()}
-    apart = evaluate(take_points(table, np.repeat(rows, 5), alone))
+    with use_numpy():
+        together = evaluate_points(take_points(table, rows, values))
+        apart = evaluate_points(take_points(table, np.repeat(rows, 5), alone))
     for name in (*TARGETS, "limit"):
         answers = np.broadcast_to(getattr(together, name), shape).ravel()
         np.testing.assert_allclose(answers, getattr(apart, name), rtol=1e-12, err_msg=name)
@@ -145,7 +145,8 @@ def test_elasticities_are_central_differences() -> None:
         "inter_bandwidth": 10 ** rng.uniform(9, 11, count),
     }
     values["peak_flops"] = 10 ** rng.uniform(12.5, 14, count)
-    points = take_points(table, rng.integers(len(PES), size=count), values)
+    with use_numpy():
+        points = take_points(table, rng.integers(len(PES), size=count), values)
 
     @compiled()
     def differentiate(points: Points) -> Any:
@@ -192,7 +193,9 @@ def test_kinks_are_found_where_slopes_jump() -> None:
         slopes = find_elasticities(points, ("communication",), ("inter_bandwidth",))
         return slopes["communication"]["inter_bandwidth"], find_kinks(points, slopes)
 
-    slopes, kinks = fetch(look(take_points(table, rows, {"inter_bandwidth": wide})))
+    with use_numpy():
+        points = take_points(table, rows, {"inter_bandwidth": wide})
+    slopes, kinks = fetch(look(points))
     # In steps of 0.035 %, over which smooth slopes hardly change.
     jumps = np.flatnonzero(np.abs(np.diff(slopes)) > 0.02)
     assert jumps.size

@@ -1,4 +1,4 @@
-"""The scalar machine oracle at its limits: networks, overlap and stragglers of any run."""
+"""The scalar machine oracle at its limits: networks and collectives of any run."""
 
 import math
 from collections.abc import Callable
@@ -11,11 +11,9 @@ from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_cases import FAST, machines, networks, problems, runs
-from machine_toys import COMMUNICATION, COMPUTE
-from reference_exchange import exchanges, gradient_messages
-from reference_hosts import passes_hosts
-from reference_machine import epoch, expected_largest, hidden_time, terms
-from reference_network import all_gather_seconds, all_reduce_seconds, path, ring
+from machine_toys import COMMUNICATION
+from reference_machine import epoch, hidden_time, terms
+from reference_network import all_gather_seconds, all_reduce_seconds, ring
 from reference_parts import Layer, Machine, Run
 
 NEARLY = 1 + 1e-9
@@ -116,79 +114,7 @@ def test_a_better_machine_is_never_slower(
         assert after <= before * NEARLY, change
 
 
-@limit_examples(25)
-@given(problems, machines())
-def test_without_hosts_all_but_collectives_are_no_slower(
-    problem: Problem, machine: Machine
-) -> None:
-    """Rings of gradients and gathers pay start-ups, and can be slower than hosts."""
-    network, run = problem
-    through, beside = (
-        terms(network, each, run) for each in (machine, replace(machine, staging=None))
-    )
-    for name in {*COMPUTE, *COMMUNICATION} - {"gradient_exchange", "split_gather"}:
-        assert beside[name] <= through[name] * NEARLY
-    assert beside["gradient_packing"] == beside["sample_scatter"] == 0
-
-
-@limit_examples(25)
-@given(problems, machines())
-def test_the_fastest_algorithm_is_no_slower_than_any(problem: Problem, machine: Machine) -> None:
-    network, run = problem
-    of_auto = terms(network, machine, replace(run, algorithm="auto"))
-    for algorithm in ("ring", "tree", "two-level"):
-        named: Any = {"algorithm": algorithm}
-        result = terms(network, replace(machine, overlap=0.0), replace(run, **named))
-        for name in ("layer_collectives", "gradient_exchange", "split_gather"):
-            assert of_auto[name] <= result[name] * NEARLY
-
-
 # Ways and rings.
-
-
-@limit_examples(25)
-@given(machines(), counts, counts, counts)
-def test_a_ring_among_others_is_no_faster_than_alone(
-    machine: Machine, q: int, s: int, groups: int
-) -> None:
-    """However it lies: that it straddles nodes can only cost."""
-    alone, among = path(machine, q * s, q, s), path(machine, q * s * groups, q, s)
-    assert among.alpha >= alone.alpha
-    assert among.beta >= alone.beta
-    around = [
-        all_reduce_seconds(ring(machine, p, q, s), 1e6)["ring"] for p in (q * s, q * s * groups)
-    ]
-    assert around[1] >= around[0]
-
-
-@limit_examples(25)
-@given(machines(), counts, counts, counts)
-def test_a_way_is_no_faster_than_inside_a_node_nor_slower_than_all_flows_on_one_link(
-    machine: Machine, q: int, s: int, groups: int
-) -> None:
-    speed = 1 / path(machine, q * s * groups, q, s).beta
-    levels = [machine.level(j) for j in range(len(machine.levels))]
-    assert speed <= levels[0].bandwidth * NEARLY
-    narrowest = min(level.bandwidth for level in levels)
-    worst = max(level.oversubscription for level in levels) * levels[-1].pes
-    reached = min(1.0, machine.rail, machine.flow)
-    assert speed * NEARLY >= reached * narrowest / worst
-
-
-@limit_examples(25)
-@given(machines(), counts, counts, counts)
-def test_links_enough_for_all_are_no_bottleneck(
-    machine: Machine, q: int, s: int, groups: int
-) -> None:
-    first = machine.level(0).bandwidth
-    wide = replace(
-        machine,
-        links_per_node=machine.pes_per_node,
-        levels=[(machine.level(j).pes, 1e-5, first) for j in range(len(machine.levels))],
-        rail=1.0,
-        flow=math.inf,
-    )
-    assert path(wide, q * s * groups, q, s).beta == pytest.approx(1 / first)
 
 
 @limit_examples(25)
@@ -204,67 +130,3 @@ def test_collectives_of_two_pes_and_of_a_node(
             assert seconds["two-level"] == pytest.approx(seconds["ring"])
     if q > 1:
         assert all_reduce_seconds(over, m)["tree"] >= 2 * m * over.way.beta
-
-
-# Overlap.
-
-
-@limit_examples(25)
-@given(problems, machines())
-def test_what_is_not_waited_for_is_hidden(problem: Problem, machine: Machine) -> None:
-    network, run = problem
-    plain = exchanges(network, replace(machine, overlap=0.0), run)
-    for name, each in exchanges(network, machine, run).items():
-        assert plain[name].hidden == 0
-        assert min(each) >= 0
-        assert sum(each) == pytest.approx(plain[name].exposed)
-
-
-@limit_examples(25)
-@given(problems, machines())
-def test_the_last_message_of_gradients_is_exposed(problem: Problem, machine: Machine) -> None:
-    network, run = problem
-    whole = terms(network, replace(machine, overlap=0.0), run)["gradient_exchange"]
-    exposed = terms(network, machine, run)["gradient_exchange"]
-    messages = gradient_messages(network, machine, run)
-    assert exposed <= whole * NEARLY
-    assert exposed * messages * NEARLY >= whole
-
-
-@limit_examples(25)
-@given(problems, machines())
-def test_no_more_is_hidden_than_is_computed(problem: Problem, machine: Machine) -> None:
-    network, run = problem
-    result = epoch(network, machine, replace(run, iterations="exact"))
-    window = machine.overlap * result["forward_backward"]
-    assert hidden_time(network, machine, replace(run, iterations="exact")) <= window * NEARLY
-
-
-@limit_examples(25)
-@given(problems, machines())
-def test_endless_computing_hides_all_but_the_first_and_last(
-    problem: Problem, machine: Machine
-) -> None:
-    network, run = problem
-    machine = replace(machine, slowdown=1e15, overlap=1.0)
-    result = terms(network, machine, run)
-    plain = terms(network, replace(machine, overlap=0.0), run)
-    assert result["halo_exchange"] == 0
-    steps = run.p2 + run.segments - 2
-    filled = (run.p2 - 1) / steps if run.piped else 0
-    assert result["point_to_point"] == pytest.approx(filled * plain["point_to_point"])
-    # Through host memory they are one message, and have to be there.
-    at_once = passes_hosts(machine, run)
-    messages = 1.0 if at_once else max(1.0, gradient_messages(network, machine, run))
-    if messages == 1 or messages > 1.001:  # else there is next to no time before the last
-        assert result["gradient_exchange"] == pytest.approx(plain["gradient_exchange"] / messages)
-
-
-# Stragglers.
-
-
-def test_more_pes_wait_longer() -> None:
-    waits = [expected_largest(p) for p in range(1, 5000)]
-    assert waits == sorted(waits)
-    # sqrt(2 ln p) is what it tends to, from below
-    assert all(z < math.sqrt(2 * math.log(p)) for p, z in enumerate(waits[1:], 2))

@@ -1,6 +1,5 @@
 """The scalar machine oracle at its limits: the time of any layers and run."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -8,10 +7,10 @@ import pytest
 from budgets import limit_examples
 from hypothesis import given
 from hypothesis import strategies as st
-from machine_cases import FAST, machines, networks, problems, runs
+from machine_cases import FAST, networks, problems, runs
 from machine_toys import COMPUTE
 from reference_machine import epoch, terms
-from reference_parts import Layer, Machine, Run, group_pass, layer_pass, smooth_maximum, stages
+from reference_parts import Layer, Run, group_pass, layer_pass, smooth_maximum, stages
 
 PASSES = ("forward_backward", "pipeline_bubble", "pass_overhead")
 
@@ -93,58 +92,6 @@ def test_large_batches_take_the_time_of_their_samples(problem: tuple[list[Layer]
 
 
 @limit_examples(25)
-@given(problems)
-def test_without_traffic_arithmetic_and_launches_remain(problem: tuple[list[Layer], Run]) -> None:
-    network, run = problem
-    run = replace(run, group="none", p2=1, recompute=False)
-    boundless = replace(FAST, memory_bandwidth=math.inf, efficiencies={}, half_channels=0.0)
-    result = terms(network, boundless, run)
-    arithmetic = sum(each.flops for each in network if each.kind != "other")
-    passes = run.accumulate * run.b
-    device, host = passes * 3 * arithmetic / 1e12, run.accumulate * len(network) * 1e-5
-    assert result["forward_backward"] == pytest.approx(device)
-    assert device + result["launch_wait"] == pytest.approx(smooth_maximum(device, host))
-    assert result["pass_overhead"] == result["weight_update"] == 0
-
-
-@limit_examples(25)
-@given(problems)
-def test_without_arithmetic_traffic_remains(problem: tuple[list[Layer], Run]) -> None:
-    network, run = problem
-    run = replace(run, group="none", p2=1, recompute=False)
-    at_once = replace(FAST, peak=math.inf, elementwise_passes=3.0, window_fetch=math.inf)
-    result = terms(network, at_once, run)
-    items = sum(each.x + each.y for each in network)
-    expected = run.accumulate * run.b * 3 * items * 4 / 1e9
-    assert result["forward_backward"] == pytest.approx(expected)
-
-
-@limit_examples(25)
-@given(problems, machines(), st.floats(0.1, 10))
-def test_a_machine_that_is_faster_throughout_scales_every_term(
-    problem: tuple[list[Layer], Run], slow: Machine, factor: float
-) -> None:
-    network, run = problem
-    fast = replace(
-        slow,
-        peak=slow.peak * factor,
-        memory_bandwidth=slow.memory_bandwidth * factor,
-        layer_overhead=slow.layer_overhead / factor,
-        part_overhead=slow.part_overhead / factor,
-        log_open=slow.log_open / factor,
-        staging=slow.staging and (slow.staging[0] / factor, slow.staging[1] * factor),
-        input_rate=slow.input_rate * factor,
-        levels=[
-            each._replace(latency=each.latency / factor, bandwidth=each.bandwidth * factor)
-            for each in (slow.level(j) for j in range(len(slow.levels)))
-        ],
-    )
-    expected = {name: value / factor for name, value in terms(network, slow, run).items()}
-    total = sum(expected.values())
-    assert terms(network, fast, run) == pytest.approx(expected, rel=1e-9, abs=1e-9 * total)
-
-
-@limit_examples(25)
 @given(networks, st.integers(1, 64), st.integers(1, 64))
 def test_equal_stages_share_the_work(network: list[Layer], p2: int, segments: int) -> None:
     row = network[0]
@@ -158,13 +105,3 @@ def test_equal_stages_share_the_work(network: list[Layer], p2: int, segments: in
     assert sum(result[name] for name in PASSES) == pytest.approx(beats * device)
     ideal = beats * smooth_maximum(device, 1e-5)
     assert sum(result[name] for name in (*PASSES, "launch_wait")) == pytest.approx(ideal)
-
-
-@limit_examples(25)
-@given(problems)
-def test_a_slowdown_leaves_updates_and_messages(problem: tuple[list[Layer], Run]) -> None:
-    network, run = problem
-    device = replace(FAST, layer_overhead=0.0)
-    plain, slowed = (terms(network, replace(device, slowdown=f), run) for f in (1.0, 2.5))
-    expected = {name: plain[name] * (2.5 if name in PASSES else 1) for name in plain}
-    assert slowed == pytest.approx(expected)

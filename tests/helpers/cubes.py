@@ -1,7 +1,10 @@
 """Small design spaces, and what the tests of the sweep do with their stores."""
 
 import os
+import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -99,6 +102,19 @@ def arrays(url: object) -> dict[str, bytes]:
     """Every array's bytes but for the done-marks."""
     group = zarr.open_group(str(url), mode="r")
     return {name: np.asarray(array[:]).tobytes() for name, array in group.arrays()}
+
+
+@contextmanager
+def limit_file_sizes(most: int) -> Iterator[None]:
+    """Have the system refuse to this process what makes a file larger [B]; programs are compiled
+    before, since they are written, too.
+    """
+    before, top = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, top))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, top))
 
 
 def refuse_writes(patch: pytest.MonkeyPatch, code: int, after: str = "") -> None:

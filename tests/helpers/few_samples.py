@@ -1,4 +1,4 @@
-"""A space that is quick to sample, with slopes, for tests of learners."""
+"""A space that is quick to sample, for tests of learners."""
 
 from typing import Any
 

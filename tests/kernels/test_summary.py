@@ -14,6 +14,7 @@ from kernels.names.flags import FORBIDS, Limit
 from kernels.names.statistics import BEST, STATISTICS
 
 TABULATE = jax.jit(tabulate_line)
+TABULATE_PARTS, EXTEND = jax.jit(tabulate), jax.jit(extend_summary)
 PES = (1.0, 2.0, 3.0, 4.0, 8.0, 12.0)
 SLICES = (5, 4)
 
@@ -119,7 +120,7 @@ def test_parts_of_a_line_make_the_summary_of_the_whole(cut, trains):
     )
     nothing = summarise_nothing(SLICES, SLICES, trains=trains)
     whole, parts = (
-        np.asarray(tabulate(reduce(extend_summary, lines, nothing)))
+        np.asarray(TABULATE_PARTS(reduce(EXTEND, lines, nothing)))
         for lines in ([asked], [first, second])
     )
     np.testing.assert_array_equal(parts, whole)

@@ -14,6 +14,7 @@ from kernels.configuration.case import Case
 from kernels.machine.draws import Uncertainty
 from kernels.machine.software import Software
 from kernels.names.percentiles import PERCENTILES
+from kernels.namespace import use_numpy
 from kernels.options import Options
 from kernels.oracle import uncertainty
 from kernels.oracle.formulas import time_iteration
@@ -59,8 +60,10 @@ def make_case(
         **known | {name: np.array(value) for name, value in errors.items()},
     )
     network = replace(NETWORK, oversubscription=np.ones(2), size=np.inf)
+    with use_numpy():
+        work = reduce_part(division, TIMES)
     return Case(
-        work=reduce_part(division, TIMES),
+        work=work,
         bounds=bounds(),
         run=run(p1, p2, group=group),
         network=network,

@@ -83,7 +83,7 @@ def join_ends(pieces):
     return link_operators("row", operators, tensors)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_nothing_is_better_than_what_is_proven(seed):
     chance = random.Random(seed)
     devices = chance.choice([2, 2, 3])
@@ -103,7 +103,7 @@ def test_nothing_is_better_than_what_is_proven(seed):
     assert replay(graph, links, answer.plan) == pytest.approx(answer.plan.time, rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_parts_are_searched_one_by_one_and_add_up(seed):
     chance = random.Random(100 + seed)
     graph = join_ends([draw_graph(chance, size) for size in (3, 2)])
@@ -139,7 +139,7 @@ def test_a_message_that_takes_longer_than_a_branch_is_not_sent():
     assert len(set(answer.plan.placement)) == 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_without_messages_a_step_takes_the_longest_way_or_the_work_over_devices(seed):
     graph = draw_graph(random.Random(seed), 7)
     for devices in (2, 3):
@@ -151,7 +151,7 @@ def test_without_messages_a_step_takes_the_longest_way_or_the_work_over_devices(
         assert answer.bounds.proven >= max(work, answer.bounds.critical_path) * (1 - SAME)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_more_devices_are_never_slower(seed):
     chance = random.Random(seed)
     graph = draw_graph(chance, 7)
@@ -174,8 +174,8 @@ def test_the_limit_is_kept_and_inception_is_faster_on_two_devices():
     links = link_devices(find("system", "dgx1-v100", Path()), 2)
     said: list[float] = []
     begin = time.monotonic()
-    answer = solve(pose(graph, links), 3.0, tell=lambda best, bound: said.append(best or 0.0))
-    assert time.monotonic() - begin < 3.0 + 1.5
+    answer = solve(pose(graph, links), 2.0, tell=lambda best, bound: said.append(best or 0.0))
+    assert time.monotonic() - begin < 2.0 + 1.5
     assert answer.plan is not None
     # From 1.0 on one device to 1.44 even if other processes take most of the time.
     assert graph.serial_time / answer.plan.time > 1.3

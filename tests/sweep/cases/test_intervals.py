@@ -152,18 +152,28 @@ def test_a_cube_has_the_intervals_of_its_cells(cube) -> None:
             assert stored == pytest.approx(seconds, rel=1e-5)
 
 
-def test_one_cube_of_two_calibrated_machines_and_one_without(tmp_path) -> None:
+MIXED = define_calibration(name="mixed", precision="amp", times=1.1, spread=0.02)
+
+
+@pytest.mark.parametrize(
+    "calibrations",
+    [
+        {"abci": CALIBRATION, "abci:precision=amp": MIXED},
+        {"abci:precision=amp": MIXED, "dgx-h100": "none"},
+    ],
+    ids=["both", "one"],
+)
+def test_machines_of_one_cube_have_calibrations_of_their_own(calibrations, tmp_path) -> None:
     """Each with its own intervals, with a path through host memory or an infinite one."""
-    mixed = define_calibration(name="mixed", precision="amp", times=1.1, spread=0.02)
-    systems = ["abci", "abci:precision=amp", "dgx-h100"]
-    axes = {**AXES, "system": systems, "strategy": SPATIAL}
-    both: list[object] = [CALIBRATION, mixed]
-    cells = sweep.run({**SPEC, "axes": axes, "calibration": both}, tmp_path / "cube.zarr").load()
+    # Two systems, as the other cubes have two strategies: a program of the same shapes.
+    axes = {**AXES, "system": [*calibrations], "strategy": SPATIAL}
+    files = [each for each in calibrations.values() if each != "none"]
+    cells = sweep.run({**SPEC, "axes": axes, "calibration": files}, tmp_path / "cube.zarr").load()
     for name in OF_TIMES:
         assert np.isfinite(cells[name]).all(), name
     assert (cells.epoch_time_p10 < cells.epoch_time_p50).all()
     one = cells.sel(pe=16, batch=64).squeeze()
-    for system, calibration in zip(systems, [CALIBRATION, mixed, "none"], strict=True):
+    for system, calibration in calibrations.items():
         answer = predict(SPATIAL, 16, calibration, system)
         expected = answer["intervals"]["iteration_time"]["p90"] * answer["iterations"]
         assert float(one.epoch_time_p90.sel(system=system)) == pytest.approx(expected, rel=1e-5)
@@ -189,17 +199,15 @@ def test_a_calibrated_sweep_is_resumed_as_it_was_begun(cube) -> None:
 
 def test_a_machine_that_is_calibrated_joins_others(tmp_path) -> None:
     """By auto: what is shipped for the new system changes none of the old one's cells."""
-    place, old = tmp_path / "cube.zarr", "abci:precision=amp"
-    # One PE count: both systems' programs are the same.
-    axes = {**AXES, "strategy": "data", "pe": [16]}
-    spec = {"axes": {**axes, "system": [old]}, "outputs": ["epoch_time_p50", "epoch_time_p90"]}
+    place, old = tmp_path / "cube.zarr", "dgx-h100"
+    spec = {"axes": {**AXES, "system": [old]}, "outputs": SPEC["outputs"]}
     before = sweep.run(spec, place).load()
-    both = sweep.run({**spec, "axes": {**axes, "system": [old, "abci"]}}, place, extend=True)
+    both = sweep.run({**spec, "axes": {**AXES, "system": [old, "abci"]}}, place, extend=True)
     (written,) = json.loads(both.attrs["paradl_spec"])["calibration"]
     assert written["name"] == "abci"
     np.testing.assert_array_equal(both.epoch_time_p90.sel(system=[old]), before.epoch_time_p90)
-    answer = predict("data", calibration="auto")
-    stored = both.sel(system="abci", pe=16, batch=64).squeeze()
+    answer = predict(SPATIAL, calibration="auto")
+    stored = both.sel(system="abci", strategy=SPATIAL, pe=16, batch=64).squeeze()
     for percentile in ("p50", "p90"):
         expected = answer["intervals"]["iteration_time"][percentile] * answer["iterations"]
         assert float(stored[f"epoch_time_{percentile}"]) == pytest.approx(expected, rel=1e-5)

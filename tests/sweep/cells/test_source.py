@@ -40,8 +40,7 @@ def test_kept_is_computed(mixed, mixed_url):
     "selection",
     [
         {"model": "cosmoflow"},
-        {"strategy": ["data+filter", "data"], "batch": 64},
-        {"dataset": "imagenet-226", "inter_bandwidth": "1 GB/s"},
+        {"strategy": ["data+filter", "data"], "batch": 64, "inter_bandwidth": "1 GB/s"},
     ],
 )
 def test_only_the_slice_is_read_of_what_is_kept(mixed, mixed_url, selection):

@@ -69,9 +69,8 @@ def test_micro_batches(diamond, paradl):
     )
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_the_picture(suffix, diamond, paradl, tmp_path):
-    path = tmp_path / f"placement.{suffix}"
+def test_the_picture(diamond, paradl, tmp_path):
+    path = tmp_path / "placement.svg"
     code, _, _ = paradl("place", diamond, *ASKED, "--plot", path, "--quiet")
     assert code == 0
     assert path.stat().st_size > 1000
@@ -86,9 +85,6 @@ def test_memory_that_does_not_do(diamond, paradl):
     assert err == (
         "paradl: nothing feasible: no placement fits the devices' memory; 3 devices would do\n"
     )
-    code, out, _ = paradl("place", diamond, *ASKED, "--quiet", "--format", "json")
-    assert code == 4
-    assert json.loads(out)["smallest_devices"] == 3
 
 
 def test_a_profile_of_one_s_own_by_its_path(paradl):

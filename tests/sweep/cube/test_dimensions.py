@@ -6,6 +6,13 @@ import xarray as xr
 import sweep
 from grids.reading.errors import InputError
 
+
+@pytest.fixture(scope="module")
+def mixed(mixed_url) -> xr.Dataset:
+    """The cells of MIXED, read once."""
+    return sweep.open_dataset(mixed_url).load()
+
+
 QUESTIONS = [sweep.limits, sweep.best]
 PICKED = {"model": "alexnet", "dataset": "imagenet-226", "strategy": "data", "batch": 64, "pe": 8}
 

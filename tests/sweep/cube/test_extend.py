@@ -219,13 +219,6 @@ def test_an_unfinished_cube_may_be_extended(data_spec, tmp_path):
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 
 
-def test_workers_extend_it_too(data_spec, data_url, tmp_path):
-    url = shutil.copytree(data_url, tmp_path / "cube.zarr")
-    spec = longer(data_spec, LONGER["pe"])
-    sweep.run(spec, url, extend=True, workers=1)
-    assert arrays(url) == arrays(fresh(open_cube(str(url)), tmp_path / "fresh.zarr"))
-
-
 def test_summaries_alone(data_spec, tmp_path):
     url = tmp_path / "cube.zarr"
     sweep.run(data_spec, url, reduce_only=True)
@@ -331,7 +324,7 @@ def test_cut_short_after_any_write(tmp_path):
     new = shutil.copytree(old, tmp_path / "new.zarr")
     cube = extended(new, spec)
     before, after, whole = arrays(old), arrays(new), data(new)
-    for last in count(0, 7):
+    for last in count(0, 10):
         url = shutil.copytree(old, tmp_path / f"{last}.zarr")
         with pytest.MonkeyPatch.context() as patch:
             dying_after(patch, last)
@@ -360,35 +353,29 @@ def test_cut_short_after_any_write(tmp_path):
 
 
 def test_killed_while_it_extends(tmp_path, data_spec, data_url):
-    """Killed as a process, at three instants; at any write: the test before."""
+    """Killed as a process; at any write: the test before."""
     spec = longer(data_spec, TWICE)
     path = tmp_path / "spec.yaml"
     path.write_text(yaml.safe_dump(spec))
     url = shutil.copytree(data_url, tmp_path / "cube.zarr")
-    kills = [run_for(path, url, seconds) for seconds in (0, 0.02, 0.2)]
+    kill_extending(path, url)
     sweep.open_dataset(url).load()
-    assert any(kills)
     cube = extended(url, spec)
     assert cube.read_done().all()
     assert arrays(url) == arrays(fresh(cube, tmp_path / "fresh.zarr"))
 
 
-def run_for(spec: Path, url: Path, seconds: float) -> bool:
-    """Extend the store, and kill that so long after its first write; whether it was killed."""
-    before = (url / "zarr.json").stat().st_mtime_ns, len(list(url.glob("progress/done/c.*")))
+def kill_extending(spec: Path, url: Path) -> None:
+    """Extend the store, and kill that at its first write of what is known of the whole."""
+    before = (url / "zarr.json").stat().st_mtime_ns
     run = subprocess.Popen(
         [*COMMAND, "sweep", str(spec), str(url), "--extend", "--quiet"], stderr=subprocess.PIPE
     )
-    while run.poll() is None:
-        now = (url / "zarr.json").stat().st_mtime_ns, len(list(url.glob("progress/done/c.*")))
-        if now != before:
-            time.sleep(seconds)
-            break
+    while run.poll() is None and (url / "zarr.json").stat().st_mtime_ns == before:
         time.sleep(0.002)
     run.kill()
     run.communicate()
-    assert run.returncode in (0, -signal.SIGKILL)
-    return run.returncode != 0
+    assert run.returncode == -signal.SIGKILL
 
 
 def test_a_dry_run_tells_what_is_new(data_spec, tmp_path, paradl, spec_file):

@@ -141,7 +141,11 @@ def test_another_sweep_is_refused(cube_url):
         sweep.run(ONE, cube_url)
 
 
-def test_another_sweep_may_take_its_place(copy_url):
+def test_a_store_gains_values_and_another_sweep_takes_its_place(copy_url):
+    longer = {"oracle": "paper", "axes": SMALL["axes"] | {"pe": [1, 2, 4, 8, 9, 10, 11, 12]}}
+    dataset = sweep.run(longer, copy_url, extend=True)
+    assert dataset.comp_time.sel(pe=9).notnull().any()
+    assert read_status(copy_url)["complete"]
     assert sweep.run(ONE, copy_url, overwrite=True).model.values.tolist() == ["alexnet"]
 
 
@@ -152,10 +156,9 @@ def test_what_is_not_ours_is_left(url):
     assert dict(zarr.open_group(url, mode="r").attrs) == {"owner": "someone"}
 
 
-@pytest.mark.parametrize("question", ["limits", "best"])
-def test_questions(question, cube_url, small_url, paradl):
-    there = paradl(question, cube_url, "--format", "json")
-    assert there == paradl(question, small_url, "--format", "json")
+def test_questions(cube_url, small_url, paradl):
+    there = paradl("best", cube_url, "--format", "json")
+    assert there == paradl("best", small_url, "--format", "json")
 
 
 def test_status(cube_url, paradl):
@@ -164,15 +167,14 @@ def test_status(cube_url, paradl):
     assert json.loads(out)["complete"]
 
 
-def test_an_address_from_a_configuration_file(url, endpoint, options, monkeypatch):
+def test_an_address_from_a_configuration_file(cube_url, endpoint, options, monkeypatch):
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     options.update(endpoint_url=endpoint, key="someone", secret="secret")
-    sweep.run(ONE, url)
-    assert read_status(url)["complete"]
+    assert read_status(cube_url)["complete"]
 
 
-@pytest.mark.parametrize("command", ["sweep", "status", "limits"])
+@pytest.mark.parametrize("command", ["sweep", "status"])
 def test_no_such_bucket(command, paradl, spec_file):
     spec = [spec_file(ONE)] if command == "sweep" else []
     code, out, err = paradl(command, *spec, "s3://nowhere/cube.zarr")
@@ -244,7 +246,7 @@ def test_a_store_that_goes_away(copy_url, options, monkeypatch):
             sweep.run(SMALL, copy_url, progress=unplugged)
 
 
-def test_a_damaged_object_is_named_and_made_anew(copy_url, small_url):
+def test_a_damaged_object_is_named_and_made_anew(copy_url, small_url, monkeypatch):
     url = copy_url
     name = "comp_time/c.0.1.0.0.0.0"
     files = fsspec.filesystem("s3")
@@ -258,18 +260,9 @@ def test_a_damaged_object_is_named_and_made_anew(copy_url, small_url):
     sweep.run(SMALL, url)
     assert verify(url).damaged == ()
     assert arrays(url) == arrays(small_url)
-
-
-def test_an_object_that_is_too_large_is_not_read(copy_url):
+    monkeypatch.setattr("sweep.cube.guarded_store.MAX_METADATA_BYTES", 100_000)
     name = "summary/statistics/zarr.json"
-    S3FileSystem().pipe(f"{copy_url}/{name}", b" " * (2**26 + 1))
-    (damage,) = verify(copy_url).damaged
+    files.pipe(f"{url}/{name}", b" " * 100_001)
+    (damage,) = verify(url).damaged
     assert damage.file == name
-    assert "67,108,865 bytes, and 67,108,864 at most are read" in damage.what
-
-
-def test_a_store_gains_values(copy_url):
-    longer = {"oracle": "paper", "axes": SMALL["axes"] | {"pe": [1, 2, 4, 8, 9, 10, 11, 12]}}
-    dataset = sweep.run(longer, copy_url, extend=True)
-    assert dataset.comp_time.sel(pe=9).notnull().any()
-    assert read_status(copy_url)["complete"]
+    assert "100,001 bytes, and 100,000 at most are read" in damage.what

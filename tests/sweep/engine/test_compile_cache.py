@@ -1,29 +1,40 @@
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
+from pathlib import Path
 
-SHOW = (
-    "import jax; from sweep.engine.compile_cache import keep_programs; keep_programs();"
-    "print(jax.config.values['jax_compilation_cache_dir'])"
-)
+import jax
+import pytest
 
+from sweep.engine.compile_cache import keep_programs
 
-def cache(**changes: str) -> str:
-    environment = os.environ | changes
-    run = subprocess.run(
-        [sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True, check=True
-    )
-    return run.stdout.strip()
+PLACE = "jax_compilation_cache_dir"
 
 
-def test_programs_are_kept_in_the_users_cache(tmp_path):
-    assert cache(XDG_CACHE_HOME=str(tmp_path)) == str(tmp_path / "paradl" / "programs")
+@pytest.fixture(autouse=True)
+def unset() -> Iterator[None]:
+    """No place for programs yet, as where JAX has just been imported."""
+    before = jax.config.values[PLACE]
+    jax.config.update(PLACE, None)
+    yield
+    jax.config.update(PLACE, before)
 
 
-def test_the_users_own_place_stays(tmp_path):
-    assert cache(JAX_COMPILATION_CACHE_DIR=str(tmp_path)) == str(tmp_path)
+def keep_in(cache: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """Where programs are kept with this folder as the user's cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    keep_programs()
+    place: str | None = jax.config.values[PLACE]
+    return place
 
 
-def test_no_place_is_no_fault(tmp_path):
+def test_programs_are_kept_in_the_users_cache(tmp_path, monkeypatch):
+    assert keep_in(tmp_path, monkeypatch) == str(tmp_path / "paradl" / "programs")
+
+
+def test_the_users_own_place_stays(tmp_path, monkeypatch):
+    jax.config.update(PLACE, str(tmp_path / "own"))
+    assert keep_in(tmp_path, monkeypatch) == str(tmp_path / "own")
+
+
+def test_no_place_is_no_fault(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    assert cache(XDG_CACHE_HOME=str(tmp_path / "file")) == "None"
+    assert keep_in(tmp_path / "file", monkeypatch) is None

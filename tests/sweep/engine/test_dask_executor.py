@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import threading
 import time
@@ -111,6 +112,17 @@ def test_local_processes_make_the_same_cube(data_spec, data_url, tmp_path):
 def test_a_running_scheduler_makes_the_same_cube(cluster, data_spec, data_url, tmp_path):
     sweep.run(data_spec, tmp_path / "cube.zarr", scheduler=cluster.scheduler_address)
     assert arrays(tmp_path / "cube.zarr") == arrays(data_url)
+
+
+def test_workers_that_filled_a_cube_extend_it(cluster, data_spec, data_url, tmp_path):
+    """Each has the cube open as it was."""
+    url, whole = tmp_path / "cube.zarr", shutil.copytree(data_url, tmp_path / "whole.zarr")
+    there = {"scheduler": cluster.scheduler_address}
+    sweep.run(data_spec, url, **there)
+    data_spec["axes"]["pe"] = [1, 2, 4, 8, 65]
+    sweep.run(data_spec, url, extend=True, **there)
+    sweep.run(data_spec, whole, extend=True)
+    assert arrays(url) == arrays(whole)
 
 
 def test_every_block_is_told_once(cluster, blocky, blocky_url):

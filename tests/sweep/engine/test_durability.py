@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cubes import COMMAND, arrays, refuse_writes
+from cubes import COMMAND, arrays, limit_file_sizes, refuse_writes
 from distributed import LocalCluster
 
 import sweep
@@ -146,20 +146,13 @@ def test_a_full_disk_of_a_worker(slow_spec, tmp_path, paradl, monkeypatch):
     assert (code, err) == (1, f"paradl: {url}: {FULL}\n")
 
 
-def test_a_limit_on_file_sizes(slow_spec, slow_url, tmp_path):
+def test_a_limit_on_file_sizes(slow_spec, slow_url, tmp_path, paradl):
     url = tmp_path / "cube.zarr"
-
-    limited = f"import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (32_000, 32_000)); {COMMAND[-1]}"
-    found = subprocess.run(
-        [*COMMAND[:-1], limited, "sweep", str(slow_spec), str(url), "--quiet"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert found.returncode == 1
-    assert found.stderr.startswith(f"paradl: {url}: writing failed (File too large); blocks that")
-    assert found.stderr.count("\n") == 1
+    with limit_file_sizes(32_000):
+        code, _, err = paradl("sweep", slow_spec, url, "--quiet")
+    assert code == 1
+    assert err.startswith(f"paradl: {url}: writing failed (File too large); blocks that")
+    assert err.count("\n") == 1
     sweep.run(slow_spec, url)
     assert arrays(url) == arrays(slow_url)
 

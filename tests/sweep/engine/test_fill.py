@@ -16,6 +16,7 @@ from sweep.engine.buffer_pool import Spare
 from sweep.engine.evaluate import evaluate, fill
 from sweep.engine.run import read_grid
 
+TABULATE = jax.jit(tabulate_line)
 NAMES = ("comp_time", "comm_time", "memory", "limit", "replicas")
 
 
@@ -80,7 +81,7 @@ def test_tiles_of_any_size_hold_the_same_answers(grid, asked, strategy) -> None:
         p=p, enough=serial[None] / EFFICIENCY, **{name: arrays[name] for name in NAMES[:4]}
     )
     with jax.enable_x64(True):
-        of_line = np.asarray(tabulate_line(known))
+        of_line = np.asarray(TABULATE(known))
     np.testing.assert_allclose(np.asarray(table), of_line, rtol=1e-6)
 
 

@@ -79,7 +79,7 @@ def make_breakdown(counts: int, terms: int = len(SUMMED), scale: float = 0.01) -
     return Breakdown(place, "data+spatial", pe, seconds, pe > 512, "memory")
 
 
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("size", ["paper", "slide"])
 @pytest.mark.parametrize("counts", [1, 11, 200])
 @pytest.mark.parametrize("terms", [1, len(SUMMED)])
 def test_texts_are_legible(terms, counts, size, expect_legible):

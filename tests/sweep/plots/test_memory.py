@@ -99,7 +99,7 @@ def make_memory(count: int, most: float = 25.1e9) -> Memory:
     return Memory(place, "strategy", tuple(bars), {"serial": "too many PEs"})
 
 
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("size", ["paper", "slide"])
 @pytest.mark.parametrize("count", [1, 4, 20])
 def test_texts_are_legible(count, size, expect_legible):
     texts = expect_legible(draw(make_memory(count), size))

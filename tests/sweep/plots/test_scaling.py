@@ -147,7 +147,7 @@ def make_scaling(count: int, quantity="time", banded=True) -> Scaling:
     return Scaling(quantity, place, tuple(curves), tuple(LABELS), {"channel": "memory"})
 
 
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("size", ["paper", "slide"])
 @pytest.mark.parametrize("count", [1, 4, 20])
 def test_texts_are_legible(count, size, expect_legible):
     scaling = make_scaling(count)

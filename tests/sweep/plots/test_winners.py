@@ -123,7 +123,7 @@ def make_map(axis="batch", extra=None) -> Map:
     return Map(place, axis, np.exp2(np.arange(8.0)), values, KNOWN, times, 8, KNOWN, beyond)
 
 
-@pytest.mark.parametrize("size", ["paper", "page", "slide"])
+@pytest.mark.parametrize("size", ["paper", "slide"])
 @pytest.mark.parametrize("axis", ["batch", "inter_bandwidth"])
 def test_texts_are_legible(axis, size, expect_legible):
     texts = expect_legible(draw(make_map(axis), size))

@@ -1,6 +1,7 @@
 """What `place` answers: a graph of one's own by hand, models with the oracle's times, bad input."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,15 +26,20 @@ tensors:
 MESSAGE = 3.4e-6 + 8e6 / 50e9
 
 
-@pytest.fixture
-def diamond(tmp_path: Path) -> str:
-    path = tmp_path / "diamond.yaml"
+@pytest.fixture(scope="module")
+def diamond(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("diamond") / "diamond.yaml"
     path.write_text(DIAMOND)
     return str(path)
 
 
-def test_a_diamond_by_hand(diamond):
-    answer = sweep.place(diamond, 2, system="dgx1-v100", time_limit=20)
+@pytest.fixture(scope="module")
+def answer(diamond: str) -> dict[str, Any]:
+    """The diamond on two devices."""
+    return sweep.place(diamond, 2, system="dgx1-v100", time_limit=20)
+
+
+def test_a_diamond_by_hand(answer):
     forward, backward = 5e-3 + MESSAGE, 10e-3 + MESSAGE
     assert answer["step_time"] == pytest.approx(forward + backward)
     assert (answer["forward_time"], answer["backward_time"]) == pytest.approx((forward, backward))
@@ -50,8 +56,7 @@ def test_a_diamond_by_hand(diamond):
     assert answer["busiest_link"] == pytest.approx(2 * MESSAGE / (forward + backward))
 
 
-def test_the_backward_pass_is_the_forward_pass_the_other_way(diamond):
-    answer = sweep.place(diamond, 2, system="dgx1-v100", time_limit=20)
+def test_the_backward_pass_is_the_forward_pass_the_other_way(answer):
     rows = {row["operator"]: row for row in answer["operators"]}
     assert rows["stem"]["forward_start"] == 0.0
     assert rows["join"]["forward_end"] == pytest.approx(answer["forward_time"])
@@ -86,7 +91,7 @@ def test_a_model_has_the_oracle_s_times():
 
 def test_towers_are_worth_a_second_device():
     answer = sweep.place(
-        "inception_v3", 2, system="dgx1-v100", batch=32, dataset="imagenet-299", time_limit=4
+        "inception_v3", 2, system="dgx1-v100", batch=32, dataset="imagenet-299", time_limit=2
     )
     assert answer["speedup"] > 1.1
     assert {row["device"] for row in answer["operators"]} == {0, 1}
