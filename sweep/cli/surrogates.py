@@ -64,7 +64,7 @@ def train(
             width=width,
             seed=seed,
             force=force,
-            tell=report,
+            report=report,
         )
     if quiet:
         return
@@ -96,7 +96,7 @@ def evaluate(
             data,
             splits=split or (),
             baselines=not no_baselines,
-            tell=lambda name, method: report(f"{name}: {method}"),
+            report=lambda name, method: report(f"{name}: {method}"),
         )
     show(rows, form)
 
