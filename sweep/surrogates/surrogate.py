@@ -7,7 +7,6 @@ and types follow from the facts. Nothing in it is run, and pickles are refused.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +15,7 @@ from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
-from sweep.errors import RunError
+from sweep.errors import expect_libraries
 from sweep.exports.target import write_beside
 from sweep.samples.features import FEATURES
 from sweep.surrogates.encoding import Encoding, Flags, read_values
@@ -195,9 +194,4 @@ def _make_like(facts: Facts, shape: list[int]) -> Any:
 
 def expect_extra() -> None:
     """RunError: a library that surrogates need is not installed."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise RunError(
-            f"surrogates need {', '.join(missing)}: install paradl with its extra 'surrogate', "
-            "pip install '.[surrogate]'"
-        )
+    expect_libraries("surrogates", NEEDED, "surrogate")
