@@ -80,7 +80,7 @@ def write_beside(
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
     """Make an empty folder that is ours until it is removed at the end."""
-    lock = _lock(folder) if os.name == "posix" else folder.mkdir()
+    lock = _lock(folder)
     try:
         for left in folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -91,11 +91,14 @@ def _lock_folder(folder: Path) -> Iterator[None]:
             os.close(lock)
 
 
-def _lock(folder: Path) -> int:
+def _lock(folder: Path) -> int | None:
     """Make a folder, or take over that of a killed process, and lock it; the lock's descriptor.
 
     The system drops the lock with the process, however it dies. RunError: it is locked.
     """
+    if os.name != "posix":
+        folder.mkdir(exist_ok=True)
+        return None
     import fcntl  # late: POSIX alone has it
 
     while True:

@@ -6,8 +6,9 @@ the fastest in training, and knows no times.
 
 import numpy as np
 
+from kernels.blocks.labels import EPOCH
 from sweep.surrogates.encoding import Encoding, Singles, read_values
-from sweep.surrogates.rows import EPOCH, Rows, read_targets
+from sweep.surrogates.rows import Rows, read_targets
 from sweep.surrogates.scores import Answers
 from sweep.surrogates.surrogate import read_outputs
 

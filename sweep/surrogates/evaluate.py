@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from grids.reading.errors import InputError
+from kernels.blocks.labels import EPOCH
 from sweep.samples.read import open_samples
 from sweep.samples.splits import SPLITS
 from sweep.surrogates.baselines import Habit, Neighbours
 from sweep.surrogates.encoding import Flags
-from sweep.surrogates.rows import EPOCH, Rows, read_rows
+from sweep.surrogates.rows import Rows, read_rows
 from sweep.surrogates.scores import Answers, score_rows, score_slices
 from sweep.surrogates.surrogate import Surrogate, load_surrogate
 
@@ -70,7 +71,7 @@ def _list_methods(surrogate: Surrogate, train: Rows | None) -> dict[str, Callabl
         predictions = surrogate.apply(rows.frame)
         return Answers(predictions.epoch_time, predictions.feasible)
 
-    methods = {str(surrogate.learner): answer}
+    methods: dict[str, Callable[[Rows], Answers]] = {surrogate.learner: answer}
     if train is None:
         return methods
     defined = train.take(train.frame["defined"].to_numpy(bool))

@@ -4,7 +4,7 @@ Czarnecki et al., "Sobolev training for neural networks", NeurIPS 2017: each ste
 derivative along a random direction of the inputs with the same of the labels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -105,7 +105,6 @@ def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Example
     return Examples(arrays)
 
 
-@jax.numpy_dtype_promotion("standard")  # as Optax expects it
 def fit_network(
     train: Examples, valid: Examples, recipe: Recipe, report: Report = lambda *_: None
 ) -> tuple[Network, float]:
@@ -113,29 +112,37 @@ def fit_network(
 
     The error is the root mean square of the logarithm of an epoch's time.
     """
+    best, least, since = None, np.inf, 0
+    with jax.numpy_dtype_promotion("standard"):  # as Optax expects it
+        for epoch, network in enumerate(_train_epochs(train, recipe)):
+            error = measure_error(network, valid)
+            report(epoch + 1, recipe.epochs, error)
+            # A copy: the next step reuses the network's memory.
+            if error < least or best is None:
+                best, least, since = jax.tree.map(jnp.array, network), error, 0
+            else:
+                since += 1
+            if since >= PATIENCE:
+                break
+    assert best is not None  # there is an epoch at least
+    return best, least
+
+
+def _train_epochs(train: Examples, recipe: Recipe) -> Iterator[Network]:
+    """The network after each epoch."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
     optimiser, step = _make_step(steps, recipe.epochs, recipe.gradients)
     rng = np.random.default_rng(recipe.seed)
     network = _begin(rng, recipe, train)
     state = optimiser.init(eqx.filter(network, eqx.is_array))
-    best, least, since = network, np.inf, 0
-    for epoch in range(recipe.epochs):
+    for _ in range(recipe.epochs):
         order = rng.permutation(len(train))
         signs = rng.choice(np.array([-1.0, 1.0], np.float32), (steps, 64))
         for number in range(steps):
             batch = train.take(order[number * size : (number + 1) * size])
             network, state = step(batch, network, state, signs[number])
-        error = measure_error(network, valid)
-        report(epoch + 1, recipe.epochs, error)
-        # A copy: the next step reuses the network's memory.
-        if error < least:
-            best, least, since = jax.tree.map(jnp.array, network), error, 0
-        else:
-            since += 1
-        if since >= PATIENCE:
-            break
-    return best, least
+        yield network
 
 
 @lru_cache(maxsize=2)  # the members of an ensemble share a program
@@ -177,7 +184,8 @@ def apply_member(member: Any, arrays: dict[str, Singles]) -> Singles:
 
 @eqx.filter_jit
 def _apply(member: Any, *inputs: Singles) -> Array:
-    return jax.vmap(member)(*map(jnp.asarray, inputs))
+    outputs: Array = jax.vmap(member)(*map(jnp.asarray, inputs))
+    return outputs
 
 
 def _begin(rng: np.random.Generator, recipe: Recipe, train: Examples) -> Network:

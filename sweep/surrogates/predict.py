@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.reading.errors import InputError
-from sweep.surrogates.rows import EPOCH, LABELS
+from kernels.blocks.labels import EPOCH
+from sweep.surrogates.rows import LABELS
 from sweep.surrogates.surrogate import Surrogate, expect_extra, load_surrogate
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.models.layers import Floats
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError
 from kernels.blocks.labels import EPOCH, TARGETS
-from sweep.samples.columns import name_label, name_slope, name_split
+from sweep.samples.columns import name_slope
 from sweep.samples.features import GROUPS, OUTER_LINKS
 from sweep.samples.read import Samples
-from sweep.samples.splits import TRAIN
+from sweep.samples.splits import TRAIN, name_label, name_split
 from sweep.surrogates.encoding import Flags, Singles
 
 if TYPE_CHECKING:
@@ -48,14 +48,7 @@ class Rows:
 
 def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) -> Rows:
     """Read the columns of all rows that learning and scoring need."""
-    for split in splits:
-        if split not in samples.splits:
-            why = samples.facts["missing_splits"].get(split)
-            raise InputError(
-                f"no split {shorten(split)} in {samples.path}" + (f": {why}" if why else ""),
-                where="splits",
-                advice=suggest_name(split, samples.splits),
-            )
+    samples.expect_splits(splits)
     if slopes and not samples.inputs:
         raise InputError(
             "the data set has no gradients to train on",

@@ -123,7 +123,8 @@ def _train_member(
         from sweep.surrogates.trees import fit_trees
 
         return fit_trees(examples, checked, seed, report), None
-    return fit_network(examples, checked, Recipe(seed=seed, **settings), report)
+    network, error = fit_network(examples, checked, Recipe(seed=seed, **settings), report)
+    return network, error
 
 
 def _divide(rows: Rows, splits: Sequence[str], seed: int) -> tuple[Rows, Rows]:

@@ -63,9 +63,10 @@ class Trees(eqx.Module):
 
 def shape_trees(nodes: int, trees: int) -> Trees:
     """State the shapes of such trees, without memory for them."""
-    integers = [ShapeDtypeStruct((nodes,), jnp.int32) for _ in range(3)]
-    roots = ShapeDtypeStruct((OUTPUTS, trees), jnp.int32)
-    return Trees(*integers, ShapeDtypeStruct((nodes,), jnp.float32), roots)
+    place: Any = ShapeDtypeStruct((nodes,), jnp.int32)
+    value: Any = ShapeDtypeStruct((nodes,), jnp.float32)
+    roots: Any = ShapeDtypeStruct((OUTPUTS, trees), jnp.int32)
+    return Trees(place, place, place, value, roots)
 
 
 def fit_trees(train: Examples, valid: Examples, seed: int, report: Report) -> Trees:

@@ -69,8 +69,6 @@ def test_reading_by_role_and_side(drawn) -> None:
     assert not set(features) & set(drawn.facts["constants"])
     train = drawn.read(["model"], {"model": "train", "scale": "test"})
     assert set(train.model).isdisjoint(drawn.facts["splits"]["model"]["tested"])
-    batches = list(drawn.read_batches(["epoch_time"]))
-    assert sum(len(each["epoch_time"]) for each in batches) == ROWS
     cube = drawn.to_xarray(["epoch_time", "pe"])
     assert cube.sizes == {"row": ROWS}
     assert cube["epoch_time"].attrs["units"] == "s"
