@@ -59,13 +59,6 @@ def _apply_one(surrogate, number, frame):
     return alone.apply(frame).epoch_time
 
 
-def test_one_epoch_is_enough_to_answer(drawn, frame, tmp_path):
-    trained = train_surrogate(drawn.path, tmp_path / "net", epochs=1, width=8)
-    assert trained.bytes > 0
-    said = predict_surrogate(tmp_path / "net", frame.head(3))
-    assert np.isfinite(said.epoch_time).all()
-
-
 def test_a_feature_of_one_value_is_named(drawn, tmp_path):
     trained = train_surrogate(drawn.path, tmp_path / "net", **TINY)
     assert "dataset_samples" in trained.dropped
