@@ -1,5 +1,6 @@
 """Files hold facts and arrays alone; every other file is refused with one message."""
 
+import io
 import json
 import os
 import pickle
@@ -63,7 +64,17 @@ def state_header(shape) -> bytes:
     return HEAD + len(text).to_bytes(2, "little") + text
 
 
-@pytest.mark.parametrize("arrays", [pickle.dumps(Hack()), state_header((2**60,)), HEAD, b"PK\3\4"])
+def save_objects() -> bytes:
+    """An array of objects, which numpy would unpickle if it were let."""
+    file = io.BytesIO()
+    np.save(file, np.array([Hack()], object), allow_pickle=True)
+    return file.getvalue()
+
+
+ARRAYS = (pickle.dumps(Hack()), save_objects(), state_header((2**60,)), HEAD, b"PK\3\4")
+
+
+@pytest.mark.parametrize("arrays", ARRAYS)
 def test_hostile_arrays_behind_good_facts_are_refused(trained, tmp_path, arrays, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "net"
