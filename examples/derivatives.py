@@ -134,7 +134,7 @@ def measure_errors(
     data: Path, tested: Path, gradients: bool, seed: int, epochs: int, drawn: int
 ) -> Iterator[Row]:
     """A row for each split: a surrogate trained on one data set, tested on a larger one."""
-    file = data.with_suffix(".safetensors")
+    file = data.with_suffix(".eqx")
     begin = time.process_time()
     trained = sweep.train_surrogate(
         data,

@@ -1,5 +1,7 @@
 """Errors that stop a run, although its input is right."""
 
+from importlib.util import find_spec
+
 
 class RunError(RuntimeError):
     """A run failed: one message that says what, where, and how to go on. Nothing done is lost."""
@@ -7,3 +9,13 @@ class RunError(RuntimeError):
 
 class NothingFeasibleError(RunError):
     """Nothing in the question is feasible: there is nothing to show."""
+
+
+def expect_libraries(purpose: str, names: tuple[str, ...], extra: str) -> None:
+    """RunError: a library that comes with an extra of paradl is not installed."""
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise RunError(
+            f"{purpose} need {', '.join(missing)}; "
+            f"install paradl with its extra: pip install '.[{extra}]'"
+        )

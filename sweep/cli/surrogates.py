@@ -68,7 +68,7 @@ def train(
             width=width,
             seed=seed,
             force=force,
-            tell=report,
+            report=report,
         )
     if quiet:
         return
@@ -100,7 +100,7 @@ def evaluate(
             data,
             splits=splits or (),
             baselines=not no_baselines,
-            tell=lambda name, method: report(f"{name}: {method}"),
+            report=lambda name, method: report(f"{name}: {method}"),
         )
     show(rows, form)
 

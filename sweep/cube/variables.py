@@ -66,6 +66,13 @@ def name_limits(flags: int) -> list[str]:
     return [each.name.lower() for each in Limit if each & flags and each.name]
 
 
+def join_limits(flags: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
+    """Texts of limits' names, with ', ' between, and the position in them of each cell [cell]."""
+    # A text for each of the few different flags, not for each cell.
+    kinds, at = np.unique(flags, return_inverse=True)
+    return [", ".join(name_limits(int(kind))) for kind in kinds], at
+
+
 def make_percentile(time: str, percent: int) -> Variable:
     """The variable of a percentile of one of an epoch's times."""
     of = _name_time(time)

@@ -13,7 +13,7 @@ from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from sweep.cube.coordinates import describe_coordinate
 from sweep.cube.dimensions import AXES
-from sweep.cube.variables import VARIABLES
+from sweep.cube.variables import DERIVED, VARIABLES
 
 # Words that SQL reserves: LIMIT and GROUP everywhere, SYSTEM in the standard (since SQL:1999) and
 # in MySQL.
@@ -30,15 +30,20 @@ def make_schema(
     """
     fields = [_describe_axis(dim, scaling) for dim in dims]
     if marked:
-        fields.append(_describe(DEFINED, pa.bool_(), "there is such a configuration"))
+        fields.append(describe_column(DEFINED, pa.bool_(), "there is such a configuration"))
     if "limit" in variables:
-        fields.append(_describe(FEASIBLE, pa.bool_(), "nothing forbids the configuration"))
+        fields.append(describe_column(FEASIBLE, pa.bool_(), DERIVED[FEASIBLE].long_name))
         words = "names of the flags, with ', ' between them"
-        fields.append(_describe(LIMIT_NAMES, pa.string(), words))
+        fields.append(describe_column(LIMIT_NAMES, pa.string(), words))
     if {"comp_time", "comm_time"} <= set(variables):
-        words = "time of an epoch: comp_time + comm_time"
-        fields.append(_describe(EPOCH_TIME, pa.float32(), words, "s"))
-    return pa.schema([*fields, *map(_describe_variable, variables)])
+        epoch = DERIVED[EPOCH_TIME]
+        fields.append(describe_column(EPOCH_TIME, pa.float32(), epoch.long_name, epoch.units))
+    for name in variables:
+        variable = VARIABLES[name]
+        kind = pa.from_numpy_dtype(variable.dtype)
+        words = variable.long_name
+        fields.append(describe_column(name_column(name), kind, words, variable.units))
+    return pa.schema(fields)
 
 
 def name_column(name: str) -> str:
@@ -47,8 +52,15 @@ def name_column(name: str) -> str:
 
 
 def name_axis(column: str) -> str:
-    """The axis that an axis' or a column's name means."""
+    """The axis that has this name, or this column."""
     return {name_column(axis): axis for axis in AXES}.get(column, column)
+
+
+def describe_column(
+    name: str, kind: pa.DataType, long_name: str, units: str = "", **facts: str
+) -> pa.Field:
+    """A column with its facts as metadata. units: as CF writes them, empty for texts and flags."""
+    return pa.field(name, kind, metadata={"units": units, "long_name": long_name, **facts})
 
 
 def _describe_axis(dim: str, scaling: str) -> pa.Field:
@@ -56,16 +68,5 @@ def _describe_axis(dim: str, scaling: str) -> pa.Field:
         kind = pa.dictionary(pa.int32(), pa.string())
     else:
         kind = pa.int64() if PARAMETERS[dim].whole else pa.float64()
-    attributes = describe_coordinate(dim, scaling)
-    return _describe(name_column(dim), kind, attributes["long_name"], attributes.get("units", ""))
-
-
-def _describe_variable(name: str) -> pa.Field:
-    variable = VARIABLES[name]
-    kind = pa.from_numpy_dtype(variable.dtype)
-    return _describe(name_column(name), kind, variable.long_name, variable.units)
-
-
-def _describe(name: str, kind: pa.DataType, long_name: str, units: str = "") -> pa.Field:
-    """A column. units: as CF writes them, empty for texts and flags."""
-    return pa.field(name, kind, metadata={"units": units, "long_name": long_name})
+    facts = describe_coordinate(dim, scaling)
+    return describe_column(name_column(dim), kind, facts["long_name"], facts.get("units", ""))

@@ -1,23 +1,22 @@
 """Export: the cells of a cube as one file, or as a folder of them, that needs no paradl to read."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grids.grid import LABELS
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 from sweep.cells.files import check_files
 from sweep.cells.parts import list_variables, locate_slice, read_parts
 from sweep.cells.selection import Selection, select
 from sweep.cells.source import Source, open_computed, read_grid
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
-from sweep.errors import RunError
-from sweep.exports.netcdf import expect_engine, write_netcdf
+from sweep.errors import RunError, expect_libraries
+from sweep.exports.netcdf import write_netcdf
 from sweep.exports.target import check_target, measure_bytes, write_beside
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ SUFFIXES = (".parquet", ".csv", ".nc")
 
 @dataclass(frozen=True)
 class Export:
-    """The files that were written: rows (0 for netCDF), cells of the slice, files, bytes."""
+    """A finished export: rows (0 for netCDF), cells of the slice, files, bytes."""
 
     path: Path
     rows: int
@@ -47,20 +46,20 @@ def export(
     partition_by: Sequence[str] = (),
     force: bool = False,
 ) -> Export:
-    """Write the cells of a slice to `path`: .parquet, .csv or .nc; what was written is returned.
+    """Write the cells of a slice to `path`: .parquet, .csv or .nc.
 
     `cube` is a Dataset or the place of a store. A row is a cell; docs/export.md lists the columns.
     undefined: rows of configurations that cannot exist, too, with the column `defined`.
-    partition_by: labels, of each of which a Parquet table has folders. force: replace what stands
-    there. Memory does not grow with the cube. netCDF has the cube's own dimensions.
+    partition_by: labels, for each of which a Parquet table has folders. force: replace an export
+    that is there. Memory does not grow with the cube. netCDF has the cube's own dimensions.
 
-    InputError: no such format or axis, a file that stands there. RunError: a library is missing,
-    the disk is full; then nothing was written.
+    InputError: no such format or axis, `path` exists. RunError: a library is missing, the disk is
+    full; then nothing was written.
     """
     target = Path(path)
     _check_options(target, undefined, partition_by)
     if target.suffix == ".nc":
-        expect_engine()
+        expect_libraries("netCDF files", ("h5netcdf", "h5py"), "export")
     else:
         expect_arrow()
         _check_labels(partition_by)
@@ -78,19 +77,24 @@ def export(
     return Export(target, rows, prod(map(len, axes.values())), files, size)
 
 
+def expect_arrow() -> None:
+    """RunError: the library that reads and writes tables is not installed."""
+    expect_libraries("tables", ("pyarrow",), "export")
+
+
 def _list_files(target: Path) -> list[Path]:
-    """The files of an export: a table of text has a description beside it."""
+    """The files of an export: a CSV file has a description beside it."""
     if target.suffix != ".csv":
         return [target]
-    from sweep.exports.tables import name_description
+    from sweep.exports.tables import name_description  # late: pyarrow need not be there
 
     return [target, name_description(target)]
 
 
 def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -> None:
-    """Refuse names of no known format, and options that a format lacks."""
+    """InputError: an unknown format, or an option that a format lacks."""
     if "://" in str(target):
-        raise InputError("expected a file of this machine", where=str(target))
+        raise InputError("expected a file on this machine", where=str(target))
     if target.suffix not in SUFFIXES:
         raise InputError(
             f"expected a file that ends in {', '.join(SUFFIXES)}, got {shorten(target.name)}",
@@ -105,24 +109,12 @@ def _check_options(target: Path, undefined: bool, partition_by: Sequence[str]) -
 
 
 def _check_labels(partition_by: Sequence[str]) -> None:
-    """Refuse partitions by what is no label."""
+    """InputError: a partition by something else than a label."""
     from sweep.exports.columns import name_axis  # late: pyarrow need not be there
 
     for axis in map(name_axis, partition_by):
         if axis not in LABELS:
-            raise InputError(
-                f"expected labels, got {shorten(axis)}",
-                where="partition_by",
-                advice=suggest_name(axis, LABELS),
-            )
-
-
-def expect_arrow() -> None:
-    """RunError: the library that writes tables is not installed."""
-    if find_spec("pyarrow") is None:
-        raise RunError(
-            "tables need pyarrow; install paradl with its extra: pip install '.[export]'"
-        )
+            raise InputError.unknown("label", axis, LABELS, where="partition_by")
 
 
 def _write_table(
@@ -132,7 +124,7 @@ def _write_table(
     undefined: bool,
     partition_by: Sequence[str],
 ) -> int:
-    """Write rows; returns how many. InputError: the cube has no cells."""
+    """Write rows; return how many. InputError: the cube has no cells."""
     from sweep.exports import tables  # late: pyarrow need not be there
     from sweep.exports.columns import make_schema, name_axis
     from sweep.exports.rows import make_batches
@@ -145,7 +137,10 @@ def _write_table(
         )
     dims, scaling = locate_slice(source, selection), read_grid(source).spec.scaling
     schema = make_schema(list(dims), names, scaling, marked=undefined)
-    schema = schema.with_metadata(_describe_cube(source, schema))
+    # Attributes of the cube, and the columns once more: not all readers show the columns' own.
+    attributes = source.group.attrs.asdict() if isinstance(source, Cube) else source.attrs
+    columns = {column.name: tables.read_texts(column.metadata) for column in schema}
+    schema = schema.with_metadata(write_texts({**attributes, "paradl_columns": columns}))
 
     def read(more: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
         parts = read_parts(source, names, {**selection, **more}, misfits=undefined)
@@ -159,23 +154,15 @@ def _write_table(
     return tables.write_partitions(path, read, schema, labels)
 
 
-def _describe_cube(source: "Cube | xr.Dataset", schema: "pa.Schema") -> dict[str, str]:
-    """The cube's attributes as texts, and the columns once more: not all readers show theirs."""
-    attributes = source.group.attrs.asdict() if isinstance(source, Cube) else source.attrs
-    texts = {
-        str(key): value if isinstance(value, str) else json.dumps(value)
-        for key, value in attributes.items()
+def write_texts(facts: Mapping[str, object]) -> dict[str, str]:
+    """Facts as texts, which the metadata of tables are: all but texts themselves as JSON."""
+    return {
+        str(key): fact if isinstance(fact, str) else json.dumps(fact) for key, fact in facts.items()
     }
-    words = {column.name: column.metadata for column in schema}
-    columns = {
-        name: {key.decode(): value.decode() for key, value in text.items()}
-        for name, text in words.items()
-    }
-    return {**texts, "paradl_columns": json.dumps(columns)}
 
 
 def _write_netcdf(source: "Cube | xr.Dataset", path: Path, selection: Selection) -> None:
-    """Write the cube's own arrays; RunError: a block is not done, which would read as NaN."""
+    """Write the cube's own arrays. RunError: a block is not done, which would read as NaN."""
     if isinstance(source, Cube):
         missing = int((~source.read_done()).sum())
         if missing:

@@ -1,4 +1,4 @@
-"""Rows of a table, out of parts of a cube: typed, a batch at a time."""
+"""Rows of a table, made from parts of a cube, a batch at a time."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from grids.grid import LABELS
 from sweep.cells.parts import Part
-from sweep.cube.variables import name_limits
+from sweep.cube.variables import join_limits
 from sweep.exports.columns import DEFINED, EPOCH_TIME, FEASIBLE, LIMIT_NAMES, name_axis, name_column
 
-# Rows of a batch, and of a row group: readers skip groups, and decode one a thread. By themselves
-# DuckDB writes 122,880 and Polars 262,144.
+# Rows of a batch, and of a row group: readers skip groups, and decode one in each thread. DuckDB
+# writes 122,880 by default, and Polars 262,144.
 ROWS = 2**18
 
 Places = tuple[NDArray[np.intp], ...]
 
 
 def make_batches(parts: Iterable[Part], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of parts, of cells that cannot exist where the schema marks them."""
+    """The rows of parts; cells that cannot exist have rows where the schema has a mark for them."""
     marked = DEFINED in schema.names
     for part in parts:
         cells = np.arange(part.size) if marked else np.flatnonzero(part.defined)
@@ -41,7 +41,8 @@ def _make_column(part: Part, column: pa.Field, places: Places) -> pa.Array:
         labels = pa.DictionaryArray.from_arrays(pa.array(place, pa.int32()), texts)
         return labels.cast(column.type)
     if column.name == LIMIT_NAMES:
-        return _name_flags(_pick(part.arrays["limit"], places))
+        texts, at = join_limits(_pick(part.arrays["limit"], places))
+        return pa.array(texts, pa.string()).take(pa.array(at))
     if column.name in (DEFINED, FEASIBLE, EPOCH_TIME):
         values = getattr(part, column.name)
     else:
@@ -53,15 +54,7 @@ def _make_column(part: Part, column: pa.Field, places: Places) -> pa.Array:
 
 
 def _pick(array: NDArray[Any], places: Places) -> NDArray[Any]:
-    """The values at some cells, of an array that may have the size 1 along some dimensions."""
+    """The values at some cells; along dimensions of size 1 all cells have the same."""
     sizes = zip(places, array.shape, strict=True)
     picked: NDArray[Any] = array[tuple(place if size > 1 else 0 for place, size in sizes)]
     return np.broadcast_to(picked, places[0].shape)
-
-
-def _name_flags(flags: NDArray[np.uint16]) -> pa.Array:
-    """The names of flags as one text each."""
-    # Texts of the few kinds of flags, not of each row.
-    kinds, at = np.unique(flags, return_inverse=True)
-    texts = pa.array([", ".join(name_limits(int(kind))) for kind in kinds], pa.string())
-    return texts.take(pa.array(at))

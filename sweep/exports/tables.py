@@ -1,7 +1,8 @@
 """Writing rows: Parquet, whole or in partitions, and CSV; one row group is in memory."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,30 +20,54 @@ from sweep.exports.rows import ROWS
 from sweep.exports.target import PART
 
 Batches = Iterable[pa.RecordBatch]
-Labels = Mapping[str, Sequence[str]]
+
+
+class RowGroups:
+    """A Parquet file whose row groups have at least `least` rows: small batches share one."""
+
+    def __init__(self, path: Path, schema: pa.Schema, least: int, **options: Any) -> None:
+        self.rows = 0
+        self._file = pa.parquet.ParquetWriter(path, schema, compression="zstd", **options)
+        self._least = least
+        self._waiting: list[pa.Table] = []
+
+    def add(self, table: pa.Table) -> None:
+        """Add rows to the file, or to those that wait for it."""
+        self._waiting.append(table)
+        if sum(waiting.num_rows for waiting in self._waiting) >= self._least:
+            self._flush()
+
+    def close(self) -> None:
+        """Write the rows that wait, and the end of the file."""
+        if self._waiting:
+            self._flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        table = pa.concat_tables(self._waiting)
+        self._file.write_table(table, row_group_size=2 * self._least)  # a table is a group
+        self.rows += table.num_rows
+        self._waiting.clear()
 
 
 def write_parquet(path: Path, batches: Batches, schema: pa.Schema, group_rows: int = ROWS) -> int:
-    """Write one file; the number of its rows is returned. group_rows: of a row group at least."""
+    """Write one file; return the number of its rows."""
     # Labels, axes and the time on one PE repeat; other times hardly do: their bytes are split.
     floats = {column.name for column in schema if pa.types.is_float32(column.type)}
     measured = [name for name in schema.names if name in floats - {SERIAL}]
-    rows = 0
-    with pa.parquet.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        use_dictionary=[name for name in schema.names if name not in measured],
-        use_byte_stream_split=measured,
-    ) as writer:
-        for table in _gather(batches, group_rows):
-            writer.write_table(table, row_group_size=2 * group_rows)  # a table is a group
-            rows += table.num_rows
-    return rows
+    repeated = [name for name in schema.names if name not in measured]
+    options = {"use_dictionary": repeated, "use_byte_stream_split": measured}
+    with closing(RowGroups(path, schema, group_rows, **options)) as groups:
+        for batch in batches:
+            groups.add(pa.Table.from_batches([batch]))
+    return groups.rows
 
 
 def write_partitions(
-    path: Path, read: Callable[[Selection, pa.Schema], Batches], schema: pa.Schema, labels: Labels
+    path: Path,
+    read: Callable[[Selection, pa.Schema], Batches],
+    schema: pa.Schema,
+    labels: Mapping[str, Sequence[str]],
 ) -> int:
     """Write a file for each combination of labels, in folders `column=label`, as Hive has them.
 
@@ -59,34 +84,27 @@ def write_partitions(
         folder.mkdir(parents=True)
         batches = read({axis: [label] for axis, label in chosen.items()}, visible)
         written = write_parquet(folder / PART, batches, visible)
-        if not written:  # as of samples that do not fit their model
+        if not written:  # a data set whose samples do not fit the model has no cells
             (folder / PART).unlink()
             folder.rmdir()
         rows += written
     return rows
 
 
-def _gather(batches: Batches, rows: int) -> Iterator[pa.Table]:
-    """Tables of at least so many rows but for the last one: small blocks share a row group."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(batch.num_rows for batch in waiting) >= rows:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-
-
 def write_csv(path: Path, batches: Batches, schema: pa.Schema) -> int:
-    """Write a file of text, and beside it what its columns mean; the number of rows."""
-    plain = pa.schema([(column.name, _find_plain_type(column.type)) for column in schema])
+    """Write a file of text and, beside it, what its columns mean; return the number of rows."""
+    # Labels and floating-point numbers are written as texts.
+    kinds = [
+        pa.string() if pa.types.is_dictionary(kind) or pa.types.is_floating(kind) else kind
+        for kind in schema.types
+    ]
+    plain = pa.schema(list(zip(schema.names, kinds, strict=True)))
     options = pa.csv.WriteOptions(quoting_style="needed")
     rows = 0
     with pa.csv.CSVWriter(path, plain, write_options=options) as writer:
         for batch in batches:
-            arrays = [_write_plainly(array) for array in batch.columns]
-            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=plain))
+            arrays = [_write_digits(array) for array in batch.columns]
+            writer.write_table(pa.Table.from_arrays(arrays, batch.schema.names).cast(plain))
             rows += batch.num_rows
     name_description(path).write_text(json.dumps(_describe_table(path.name, schema), indent=2))
     return rows
@@ -97,18 +115,12 @@ def name_description(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
-def _find_plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of a column in the file: labels and broken numbers are texts."""
-    is_text = pa.types.is_dictionary(kind) or pa.types.is_floating(kind)
-    return pa.string() if is_text else kind
-
-
-def _write_plainly(array: pa.Array) -> pa.Array:
-    """The values as they stand in the file."""
+def _write_digits(array: pa.Array) -> pa.Array:
+    """Floating-point numbers as texts: the fewest digits that read back as the same."""
     if not pa.types.is_floating(array.type):
-        return array.cast(_find_plain_type(array.type))
-    # The fewest digits that read back as the same. 0 becomes 0.0: readers guess the type of a
-    # column from its first rows, and Polars then refuses the first that is broken.
+        return array
+    # 0 becomes 0.0: readers guess the type of a column from its first rows, and Polars then
+    # refuses the first number with a fraction.
     texts = array.cast(pa.string())
     whole = pa.compute.match_substring_regex(texts, r"^-?\d+$")
     return pa.compute.if_else(whole, pa.compute.binary_join_element_wise(texts, "0", "."), texts)
@@ -118,12 +130,16 @@ def _describe_table(name: str, schema: pa.Schema) -> dict[str, Any]:
     """A data resource as Frictionless (specs.frictionlessdata.io) has it, with units and spec."""
     fields = []
     for column in schema:
-        words = {key.decode(): value.decode() for key, value in column.metadata.items()}
+        words = read_texts(column.metadata)
         kind = {"name": column.name, "type": _name_type(column.type)}
         fields.append({**kind, "description": words["long_name"], "units": words["units"]})
-    attributes = {key.decode(): value.decode() for key, value in schema.metadata.items()}
     resource = {"name": Path(name).stem.lower(), "path": name, "format": "csv"}
-    return {**resource, "schema": {"fields": fields}, **attributes}
+    return {**resource, "schema": {"fields": fields}, **read_texts(schema.metadata)}
+
+
+def read_texts(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
+    """Arrow's metadata as texts."""
+    return {key.decode(): value.decode() for key, value in metadata.items()}
 
 
 def _name_type(kind: pa.DataType) -> str:

@@ -2,12 +2,10 @@
 
 import errno
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import mkdtemp
 
 from grids.reading.errors import InputError
 from sweep.errors import RunError
@@ -30,9 +28,9 @@ def is_partitioned(folder: Path) -> bool:
 def check_target(
     target: Path, *, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
 ) -> None:
-    """InputError: there is no such folder, or something stands there that would be lost.
+    """InputError: the folder around the target is missing, or data there would be lost.
 
-    is_ours: whether a folder is nothing but what such a command made.
+    is_ours: whether a folder holds nothing but what the command made.
     """
     if not target.parent.is_dir():
         raise InputError("no such folder", where=str(target.parent), advice="make it first")
@@ -54,87 +52,71 @@ def check_target(
 def write_beside(
     *targets: Path, force: bool, is_ours: Callable[[Path], bool] = is_partitioned
 ) -> Iterator[Path]:
-    """A folder beside the targets to write files of their names to, which then take their places.
+    """Yield a folder beside the targets; files of their names in it then take the targets' places.
 
-    Whatever fails leaves the targets as they were. A kill leaves the folder, `.NAME.*.partial`,
-    which the next call removes: the lock on it went with the process.
+    A failure leaves the targets as they were. A killed process leaves the folder `.NAME.partial`,
+    which the next call takes over: the lock on it went with the process.
     """
-    folder: Path | None = None
-    lock: int | None = None
+    for target in targets:
+        check_target(target, force=force, is_ours=is_ours)
+    # In the same folder, and so on the same disk: only there is renaming one step.
+    folder = targets[0].with_name(f".{targets[0].name}.partial")
     try:
-        for target in targets:
-            check_target(target, force=force, is_ours=is_ours)
-        first = targets[0]
-        _remove_abandoned(first)
-        # In the same folder, and so on the same disk: only there is renaming one step.
-        folder, lock = _make_locked(first)
-        yield folder
-        for target in targets:
-            # Once more: somebody may have made one meanwhile.
-            check_target(target, force=force, is_ours=is_ours)
-            if target.is_dir() and not target.is_symlink():
-                # A rename replaces a folder only where it is empty.
-                os.rename(target, folder / "before")
-            os.replace(folder / target.name, target)
+        with _lock_folder(folder):
+            yield folder
+            for target in targets:
+                # Again: somebody may have made one meanwhile.
+                check_target(target, force=force, is_ours=is_ours)
+                if target.is_dir() and not target.is_symlink():
+                    # A rename replaces a folder only where it is empty.
+                    os.rename(target, folder / "before")
+                os.replace(folder / target.name, target)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         what = "the disk is full" if full else f"writing failed ({error.strerror or error})"
         raise RunError(f"{targets[0]}: {what}; nothing was written") from error
+
+
+@contextmanager
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Make an empty folder that is ours until it is removed at the end."""
+    lock = _lock(folder)
+    try:
+        for left in folder.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        yield
     finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             os.close(lock)
 
 
-def _make_locked(target: Path) -> tuple[Path, int | None]:
-    """A new folder beside a target, and its lock."""
-    while True:
-        folder = Path(mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
-        try:
-            lock = _lock(folder)
-        except (BlockingIOError, FileNotFoundError):
-            continue  # another call took it for abandoned, before the lock, and removes it
-        except OSError:
-            folder.rmdir()
-            raise
-        if lock is None or folder.exists():
-            return folder, lock
-        os.close(lock)
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove the folders that killed processes left beside a target; those in use stay."""
-    name = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.partial")
-    for folder in target.parent.iterdir():
-        if not name.fullmatch(folder.name) or folder.is_symlink() or not folder.is_dir():
-            continue
-        with suppress(OSError):  # of another user: not ours to remove
-            lock = _lock(folder)
-            if lock is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-                os.close(lock)
-
-
 def _lock(folder: Path) -> int | None:
-    """The descriptor of a folder that nobody else has locked; None where locks are unknown.
+    """Make a folder, or take over that of a killed process, and lock it; the lock's descriptor.
 
-    The system drops the lock with the process, however it dies. OSError: it is locked.
+    The system drops the lock with the process, however it dies. RunError: it is locked.
     """
     if os.name != "posix":
+        folder.mkdir(exist_ok=True)
         return None
     import fcntl  # late: POSIX alone has it
 
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
+    while True:
+        # Another process may remove its folder at any step: then a new one is made.
+        with suppress(FileNotFoundError):
+            folder.mkdir(exist_ok=True)
+            lock = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(lock), folder.stat()):
+                    return lock
+            except BlockingIOError as error:
+                os.close(lock)
+                raise RunError(f"{folder}: another process is writing there") from error
+            os.close(lock)
 
 
 def measure_bytes(target: Path) -> tuple[int, int]:
-    """How many files an export has, and their bytes in all."""
+    """The number of files of an export, and their bytes together."""
     files = [path for path in target.rglob("*") if path.is_file()] if target.is_dir() else [target]
     return len(files), sum(file.stat().st_size for file in files)

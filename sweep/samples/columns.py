@@ -1,75 +1,74 @@
-"""Columns: what each column of a data set is, one table for its files, its card and its readers.
+"""Columns: the name, role, unit and meaning of each column of a data set.
 
-No column is named by a reserved word of SQL. A column's role says what a learner may do with it:
-`feature` is known of any model, machine and strategy ahead; `target` and `gradient` are to be
-learnt; `answer` is what the oracle chose; `label` names; `split` and `mark` divide.
+The files, the data card and the readers follow from them. No column is named by a reserved word of
+SQL. A column's role says what a learner may do with it: `feature` is known ahead for any model,
+machine and strategy; `target` and `gradient` are to be learnt; `answer` is what the oracle chose;
+`label` names a row; `split` and `mark` divide rows.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
+from typing import Literal, get_args
 
 from kernels.blocks.labels import EPOCH, TARGETS
-from sweep.cube.variables import VARIABLES
+from sweep.cube.coordinates import LABELLED
+from sweep.cube.variables import DERIVED, VARIABLES
 from sweep.samples.features import FEATURES
-from sweep.samples.splits import AXES, SPLITS
+from sweep.samples.splits import SPLITS, name_label, name_split
 
-# The file of a data set's facts, and the version of what stands where.
+# The file of a data set's facts, and the version of its layout.
 FACTS, FORMAT = "dataset.json", 1
 Role = Literal["label", "feature", "target", "gradient", "answer", "mark", "split"]
-ROLES: tuple[Role, ...] = ("label", "feature", "target", "gradient", "answer", "mark", "split")
-SLOPE = "elasticity"
+ROLES: tuple[Role, ...] = get_args(Role)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column. units: as CF writes them, empty for texts and flags."""
+    """A column. units: as CF writes them, empty for texts and flags. kind: as Arrow names it."""
 
     name: str
     role: Role
     units: str
     meaning: str
-    kind: Literal["text", "flag", "count", "single", "double"] = "double"
+    kind: Literal["string", "bool", "int64", "float32", "float64"]
 
-
-LABELS = (
-    Column("model", "label", "", "network", "text"),
-    Column("dataset", "label", "", "data set", "text"),
-    # SQL reserves SYSTEM and LIMIT.
-    Column("system_name", "label", "", "machine, with its precision and software", "text"),
-    Column("strategy", "label", "", "strategy", "text"),
-    Column("slice", "label", "", "number of the point that all strategies are asked at", "count"),
-)
+    @property
+    def facts(self) -> dict[str, str]:
+        """The column as plain data."""
+        return {
+            "name": self.name,
+            "role": self.role,
+            "units": self.units,
+            "meaning": self.meaning,
+        }
 
 
 def _describe_output(name: str, role: Role = "target") -> Column:
-    variable = VARIABLES[name]
-    return Column(name, role, variable.units, variable.long_name, "single")
+    variable = (DERIVED | VARIABLES)[name]
+    return Column(name, role, variable.units, variable.long_name, "float32")
 
 
-MEANT = {
-    EPOCH: Column(EPOCH, "target", "s", "time of an epoch", "single"),
-    **{name: _describe_output(name) for name in TARGETS},
-}
-CHOSEN = ("replicas", "group_size", "segment_count")
+SLICE_MEANING = "number of the point that is evaluated under every strategy"
+KINK_MEANING = "whether a kink is within 1 % in one of the inputs: slopes are one-sided there"
+LABELS = (
+    *(Column(name_label(dim), "label", "", words, "string") for dim, words in LABELLED.items()),
+    Column("slice", "label", "", SLICE_MEANING, "int64"),
+)
+LEARNT = (EPOCH, *TARGETS)
 ANSWERS = (
-    Column("feasible", "target", "", "whether nothing forbids the configuration", "flag"),
-    Column("defined", "mark", "", "whether there is such a configuration at all", "flag"),
-    Column("limit_names", "answer", "", "what forbids or marks it, with ', ' between", "text"),
-    *(_describe_output(name, "answer") for name in CHOSEN),
-    Column("global_batch", "answer", "1", "samples an iteration", "single"),
+    Column("feasible", "target", "", DERIVED["feasible"].long_name, "bool"),
+    Column("defined", "mark", "", "whether there is such a configuration at all", "bool"),
+    Column("limit_names", "answer", "", "what forbids or marks it, with ', ' between", "string"),
+    *(
+        _describe_output(name, "answer")
+        for name in ("replicas", "group_size", "segment_count", "global_batch")
+    ),
 )
 MARKS = (
+    Column("near_kink", "mark", "", KINK_MEANING, "bool"),
     Column(
-        "near_kink",
-        "mark",
-        "",
-        "whether a kink is within 1 % of one of the inputs: slopes are one-sided there",
-        "flag",
+        "origin", "mark", "", "drawn over the space, or moved to a limit or crossover", "string"
     ),
-    Column("origin", "mark", "", "drawn over the space, or moved to a limit or crossover", "text"),
 )
 
 
@@ -78,57 +77,31 @@ def list_columns(
 ) -> tuple[Column, ...]:
     """All columns in their order.
 
-    inputs: parameters that there are slopes in, none without. outputs: variables of a cube that
-    rows have on request.
+    inputs: parameters in which there are slopes. outputs: variables of a cube that were asked for.
     """
+    slopes = [(target, parameter) for target in LEARNT for parameter in inputs]
     return (
         *LABELS,
         *(
-            Column(name, "feature", feature.unit, feature.meaning)
+            Column(name, "feature", feature.unit, feature.meaning, "float64")
             for name, feature in FEATURES.items()
         ),
-        *MEANT.values(),
-        *(_describe_output(name) for name in outputs),
+        *map(_describe_output, (*LEARNT, *outputs)),
         *ANSWERS,
-        *(_describe_slope(target, parameter) for target in MEANT for parameter in inputs),
+        *(_describe_slope(target, parameter) for target, parameter in slopes),
         *MARKS,
-        *(_describe_split(name) for name in splits),
+        *(
+            Column(name_split(name), "split", "", f"train or test, {SPLITS[name]}", "string")
+            for name in splits
+        ),
     )
-
-
-def name_label(dim: str) -> str:
-    """The column of a labelled dimension of a cube."""
-    return "system_name" if dim == "system" else dim
 
 
 def name_slope(target: str, parameter: str) -> str:
     """The column of d log target / d log parameter."""
-    return f"{SLOPE}_{target}_{parameter}"
-
-
-def name_split(split: str) -> str:
-    """The column of a split."""
-    return f"split_{split}"
+    return f"elasticity_{target}_{parameter}"
 
 
 def _describe_slope(target: str, parameter: str) -> Column:
     meaning = f"d log {target} / d log {parameter}"
-    return Column(name_slope(target, parameter), "gradient", "1", meaning, "single")
-
-
-def _describe_split(name: str) -> Column:
-    assert name in SPLITS
-    words = {
-        "random": "by a hash of the problem, all but the strategy and the batch",
-        **{axis: f"by whole values of {axis}" for axis in ("model", "system", "strategy")},
-        **{split: f"the largest values of {axis} are tested" for split, axis in AXES.items()},
-    }
-    return Column(name_split(name), "split", "", f"train or test, {words[name]}", "text")
-
-
-DTYPES: dict[str, np.dtype[np.generic]] = {
-    "flag": np.dtype(bool),
-    "count": np.dtype(np.int64),
-    "single": np.dtype(np.float32),
-    "double": np.dtype(np.float64),
-}
+    return Column(name_slope(target, parameter), "gradient", "1", meaning, "float32")

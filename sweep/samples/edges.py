@@ -1,9 +1,9 @@
-"""Edges: where surrogates fail, to which a share of the slices is moved.
+"""Edges: the places where surrogates fail; a share of the slices is moved there.
 
-Limits: of one strategy, two neighbouring PE counts (or batches), the last feasible and the first
-forbidden. Crossovers: of two strategies, neighbours between which another one is the faster. Both
-are found by halving, on the same kernels, along one axis with all else as it was drawn; slices
-where nothing changes along it stay where they are.
+A limit lies between two neighbouring PE counts (or batches) of which one is forbidden for a
+strategy. A crossover lies between two neighbours at which different strategies of two are faster.
+Both are found by bisection with the same kernels, along one axis with all else as it was drawn. A
+slice stays where it is if nothing changes along its axis.
 """
 
 from dataclasses import dataclass, replace
@@ -24,13 +24,13 @@ from sweep.samples.space import Problem, Space
 
 Flags = NDArray[np.bool_]
 ORIGINS = ("space", "limit", "crossover")
-# Values of a range of batches that are tried: between neighbours of so many lie few.
+# Batches out of a range between which edges are sought.
 TRIED = 1024
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Parts of the slices near limits, and near crossovers of strategies."""
+    """Shares of the slices near limits, and near crossovers of strategies."""
 
     limits: float = 0.0
     crossovers: float = 0.0
@@ -48,10 +48,11 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """Slices that move along an axis each: what moves there, by whether it is PEs, and where to.
+    """Slices that move, each along one axis.
 
-    rivals [2, slice]: strategies, of which the first has the limit. crosses: whether it is a
-    crossover that is sought, else a limit.
+    batches: positions along the batch axis. along_pe: whether a slice moves along PEs, else along
+    batches. rivals [2, slice]: two strategies; a limit is the first one's. crosses: whether a
+    crossover is sought, else a limit.
     """
 
     draw: Draw
@@ -75,7 +76,7 @@ class Walk:
         values["batch"] = np.where(self.along_pe, values["batch"], batch)
         return replace(self.draw, positions=positions, values=values)
 
-    def look(self, places: Integers) -> tuple[Flags, Flags]:
+    def compare(self, places: Integers) -> tuple[Flags, Flags]:
         """Whether each slice is beyond its edge there, and whether that is known."""
         draw = self.move(places)
         answers = [_answer(points, draw) for points in draw.tables.points]
@@ -90,7 +91,7 @@ class Walk:
 def move_to_edges(
     space: Space, draw: Draw, problem: Problem, seed: tuple[int, ...], shares: Shares
 ) -> tuple[Draw, NDArray[np.str_]]:
-    """The slices, of which shares lie at edges, and where each comes from (`ORIGINS`)."""
+    """Move shares of the slices to edges; return all, and the origin of each (`ORIGINS`)."""
     rng = np.random.default_rng([*seed, *problem, 2])
     part, origin = rng.random(len(draw)), np.zeros(len(draw), np.int64)
     origin[part < shares.limits + shares.crossovers] = 2
@@ -116,17 +117,17 @@ def move_to_edges(
 
 
 def _halve(walk: Walk, inner: Flags) -> tuple[Integers, Flags]:
-    """A position beside each slice's edge, the one before it where `inner`; and whether there is
-    an edge at all.
+    """A position beside each slice's edge, the one before it where `inner`; whether there is an
+    edge at all.
     """
     low, high = np.zeros_like(walk.ends), walk.ends
-    (before, _), (after, _) = walk.look(low), walk.look(high)
+    (before, _), (after, _) = walk.compare(low), walk.compare(high)
     for _ in range(int(walk.ends.max() + 1).bit_length()):
         middle = (low + high) // 2
-        beyond = walk.look(middle)[0] != before
-        # Neighbours stay as they are: their middle is the lower one.
+        beyond = walk.compare(middle)[0] != before
+        # Neighbours stay neighbours: their middle is the lower one.
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    known = walk.look(low)[1] & walk.look(high)[1]
+    known = walk.compare(low)[1] & walk.compare(high)[1]
     return np.where(inner, low, high), (before != after) & known
 
 
@@ -141,7 +142,7 @@ def _answer(points: Points, draw: Draw) -> dict[str, NDArray[Any]]:
 
 
 def _list_batches(space: Space) -> Floats:
-    """The batches of a list, or out of a range."""
+    """The listed batches, or some out of their range."""
     drawn = space.drawn["batch"]
     if isinstance(drawn, Range):
         return np.unique(drawn.read_quantiles(np.linspace(0, 1, TRIED)))

@@ -1,12 +1,12 @@
 """Features: numbers of a model, a machine and a strategy that a new one has, too.
 
-None of them is an answer, a term or a time of an oracle: sizes of layers, what the machine is
-stated to do, how a strategy divides. What has no bound (no staging, no limit of the input) is 0.
+None of them is an answer, a term or a time of an oracle: they are sizes of layers, what the machine
+is stated to do, how a strategy divides. What has no bound (no staging, no limit of input) is 0.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from kernels.arrays import Cells
 from kernels.configuration.case import Case
 from kernels.configuration.places import ENDLESS, PLACES, read_parameters
 from sweep.samples.draw import Draw
-from sweep.samples.layer_sums import LAYER_SUMS
-from sweep.samples.model_features import COUNTS, Feature
+from sweep.samples.model_features import MODEL, Feature
 from sweep.samples.space import Problem
 
 GROUPS = ("spatial", "pipeline", "filter", "channel")
@@ -37,35 +36,36 @@ class SystemFeature(Feature):
     read: Callable[[System], float]
 
 
-def _read_level(system: System, number: int, name: str) -> float:
-    """A number of a level; of one beyond the last, the last one's: nothing more is in the way."""
-    return float(getattr(system.levels[min(number, len(system.levels) - 1)], name))
+def _read_level(name: str, number: int, system: System) -> float:
+    """A number of a level; beyond the last level the last one's: nothing more is in the way."""
+    value: float = getattr(system.levels[min(number, len(system.levels) - 1)], name)
+    return value
 
 
-def _level_feature(number: int, name: str, unit: str, words: str) -> SystemFeature:
-    meaning = f"{words}, level {number} of the network (0 is a node)"
-    return SystemFeature(unit, meaning, lambda system: _read_level(system, number, name))
-
-
-MODEL = COUNTS | LAYER_SUMS
-SYSTEM: dict[str, SystemFeature] = {
-    "pes_per_node": SystemFeature("1", "PEs of a node", lambda system: float(system.pes_per_node)),
+LEVELS = {
+    "pes": "PEs that it spans",
+    "oversubscription": "links of its nodes over what leaves it",
+}
+SYSTEM = {
+    "pes_per_node": SystemFeature("1", "PEs of a node", lambda system: system.pes_per_node),
     "links_per_node": SystemFeature(
-        "1", "adapters of a node", lambda system: float(system.links_per_node)
+        "1", "adapters of a node", lambda system: system.links_per_node
     ),
-    "machine_pes": SystemFeature("1", "PEs of the machine", lambda system: float(system.most_pes)),
+    "machine_pes": SystemFeature("1", "PEs of the machine", lambda system: system.most_pes),
     "item_bytes": SystemFeature(
-        "B", "bytes of an item", lambda system: float(PRECISIONS[system.precision].item)
+        "B", "bytes of an item", lambda system: PRECISIONS[system.precision].item
     ),
     "gradient_bytes": SystemFeature(
-        "B", "bytes of a gradient", lambda system: float(PRECISIONS[system.precision].gradient)
+        "B", "bytes of a gradient", lambda system: PRECISIONS[system.precision].gradient
     ),
-    **{f"level{n}_pes": _level_feature(n, "pes", "1", "PEs that it spans") for n in (1, *OUTER)},
     **{
-        f"level{n}_oversubscription": _level_feature(
-            n, "oversubscription", "1", "links of its nodes over what leaves it"
+        f"level{number}_{name}": SystemFeature(
+            "1",
+            f"{words}, level {number} of the network (0 is a node)",
+            partial(_read_level, name, number),
         )
-        for n in (1, *OUTER)
+        for name, words in LEVELS.items()
+        for number in (1, *OUTER)
     },
 }
 OUTER_LINKS = {
@@ -86,7 +86,7 @@ FACTS: dict[str, Feature] = {
     "pe": Feature("1", "processing elements (PEs)"),
     "dataset_samples": Feature("1", "samples of an epoch"),
     "is_profiled": Feature(
-        "1", "whether the layers' times were measured on such a PE, or follow from the roofline"
+        "1", "whether the layers' times were measured on such a PE; else the roofline gives them"
     ),
     "is_calibrated": Feature("1", "whether runs of this machine narrowed its parameters"),
 }
@@ -100,16 +100,19 @@ FEATURES: dict[str, Feature] = {**FACTS, **INPUTS, **STRATEGY, **OUTER_LINKS, **
 
 def describe_rows(grid: Grid, problem: Problem, strategy: int, draw: Draw) -> dict[str, Floats]:
     """All features [slice] of slices of a problem under one strategy, by name."""
-    constant = describe_problem(grid, problem)
-    varying = describe_slices(grid.strategies[strategy], draw.tables.points[strategy].case, draw)
-    count = len(draw)
-    return {
-        name: np.full(count, constant[name]) if name in constant else varying[name]
-        for name in FEATURES
+    case = draw.tables.points[strategy].case
+    varying = {
+        "pe": draw.columns["pe"],
+        **_describe_inputs(case, draw),
+        **_describe_strategy(grid.strategies[strategy], case, draw),
     }
+    constant = {
+        name: np.full(len(draw), value) for name, value in _describe_problem(grid, problem).items()
+    }
+    return {name: constant[name] if name in constant else varying[name] for name in FEATURES}
 
 
-def describe_problem(grid: Grid, problem: Problem) -> dict[str, float]:
+def _describe_problem(grid: Grid, problem: Problem) -> dict[str, float]:
     """The features that all slices of a problem have in common."""
     model, dataset, system = problem
     workload = grid.workload(model, dataset, system)
@@ -118,27 +121,18 @@ def describe_problem(grid: Grid, problem: Problem) -> dict[str, float]:
         "dataset_samples": float(grid.datasets[dataset].samples),
         "is_profiled": float(workload.seconds is not None),
         "is_calibrated": float(workload.calibrated is not None),
-        **{name: feature.read(grid.systems[system]) for name, feature in SYSTEM.items()},
+        **{name: float(feature.read(grid.systems[system])) for name, feature in SYSTEM.items()},
         **_describe_model(grid.fitting[model, dataset]),
     }
 
 
-def describe_slices(strategy: Strategy, case: Case, draw: Draw) -> dict[str, Floats]:
-    """The features [slice] that differ between slices, or strategies. case: of the strategy."""
-    return {
-        "pe": draw.columns["pe"],
-        **_describe_inputs(case, draw),
-        **_describe_strategy(strategy, case, draw),
-    }
-
-
-@lru_cache(maxsize=256)  # a table hashes by identity, and serves every machine and strategy
+@lru_cache(maxsize=256)  # a table hashes by identity, and serves all machines and strategies
 def _describe_model(table: LayerTable) -> dict[str, float]:
     return {name: float(feature.read(table)) for name, feature in MODEL.items()}
 
 
 def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
-    """The values of all continuous parameters, and of the outer levels, which follow them."""
+    """All continuous parameters, and the links of outer levels, which follow `inter_`."""
     values = {
         name: draw.values[name] if name in draw.values else _take(np.asarray(value), draw)
         for name, value in read_parameters(case).items()
@@ -153,7 +147,7 @@ def _describe_inputs(case: Case, draw: Draw) -> dict[str, Floats]:
 
 
 def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, Floats]:
-    """How a strategy divides; what it leaves to the oracle is an answer, and no feature."""
+    """How a strategy divides; counts that it leaves to the oracle are answers, and 0 here."""
     run, ones = case.run, np.ones(len(draw))
     left = {name: np.zeros(len(draw)) for name in strategy.choices}
 
@@ -172,6 +166,6 @@ def _describe_strategy(strategy: Strategy, case: Case, draw: Draw) -> dict[str, 
 
 
 def _take(leaf: Floats, draw: Draw) -> Floats:
-    """The values [slice] of a table's leaf, which has those of all rows or one for all of them."""
+    """The values [slice] of a table's leaf, which has one for each row or one for all."""
     values = np.asarray(leaf, float).reshape(-1)
     return values[draw.rows] if values.size > 1 else np.full(len(draw), float(values[0]))

@@ -1,28 +1,27 @@
-"""Reading a data set: columns by their roles, and sides of splits, all at once or in batches."""
+"""Reading a data set: columns by their roles, rows by the sides of splits."""
 
 import json
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from grids.reading.errors import InputError, shorten, suggest_name
 from sweep.exports.export import expect_arrow
-from sweep.samples.columns import FACTS, FORMAT, ROLES, Role, name_split
-from sweep.samples.splits import TEST, TRAIN, Split
+from sweep.samples.columns import FACTS, FORMAT, ROLES, Role
+from sweep.samples.splits import SPLITS, TEST, TRAIN, name_split
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow.dataset as pads
     import xarray as xr
 
-Columns = dict[str, NDArray[np.generic]]
 RESAMPLE = "sample it again with 'paradl sample'"
 
 
@@ -36,10 +35,11 @@ class _Column(BaseModel):
 class _Facts(BaseModel):
     """The facts that readers rely on; others stand beside them."""
 
+    format: Literal[1]  # FORMAT
     name: str
     rows: int
     seed: int
-    splits: dict[Split, dict[str, Any]]
+    splits: dict[str, dict[str, Any]]
     missing_splits: dict[str, Any]
     versions: dict[str, Any]
     columns: list[_Column]
@@ -65,13 +65,13 @@ class Samples:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Parameters that there are gradients in: `elasticity_{target}_{input}`."""
+        """Parameters in which there are gradients: `elasticity_{target}_{input}`."""
         return tuple(self.facts["inputs"])
 
     def list_columns(self, role: Role, *, constants: bool = False) -> list[str]:
-        """The columns of a role; those of one value in all rows only where they are asked for."""
+        """The columns of a role, on request with those that are constant in all rows."""
         if role not in ROLES:
-            raise InputError(f"unknown role {shorten(role)}", advice=suggest_name(role, ROLES))
+            raise InputError.unknown("role", role, ROLES)
         dropped = () if constants else self.facts["constants"]
         named = (column["name"] for column in self.facts["columns"] if column["role"] == role)
         return [name for name in named if name not in dropped]
@@ -80,22 +80,19 @@ class Samples:
         self, columns: Sequence[str], sides: Mapping[str, str] | None = None
     ) -> "pd.DataFrame":
         """Columns of the rows that lie on all of these sides, by split; all rows by default."""
-        files, chosen = self.open_files(), self._choose(sides or {})
-        with expect_readable(self.path):
-            frame: pd.DataFrame = files.to_table(list(columns), filter=chosen).to_pandas()
-        return frame
+        import pyarrow.dataset as pads
 
-    def read_batches(
-        self, columns: Sequence[str], sides: Mapping[str, str] | None = None
-    ) -> Iterator[Columns]:
-        """The same, some rows at a time, as numpy's arrays; null is NaN."""
-        files, chosen = self.open_files(), self._choose(sides or {})
+        chosen = sides or {}
+        self.expect_splits(chosen)
+        for split, side in chosen.items():
+            if side not in (TRAIN, TEST):
+                raise InputError(f"expected {TRAIN} or {TEST}, got {shorten(side)}", where=split)
+        matches = [pads.field(name_split(split)) == side for split, side in chosen.items()]
+        files = self.open_files()
         with expect_readable(self.path):
-            for batch in files.to_batches(columns=list(columns), filter=chosen):
-                yield {
-                    name: batch.column(name).to_numpy(zero_copy_only=False)
-                    for name in batch.schema.names
-                }
+            wanted = reduce(and_, matches) if matches else None
+            frame: pd.DataFrame = files.to_table(list(columns), filter=wanted).to_pandas()
+        return frame
 
     def to_xarray(self, columns: Sequence[str] | None = None) -> "xr.Dataset":
         """All rows, or some of their columns, along the dimension `row`, with units and roles."""
@@ -103,17 +100,26 @@ class Samples:
 
         described = {column["name"]: column for column in self.facts["columns"]}
         frame = self.read(list(columns or described))
-
-        def describe(name: str) -> dict[str, str]:
+        variables = {}
+        for name in map(str, frame.columns):
             facts = described[name]
-            return {"long_name": facts["meaning"], "units": facts["units"], "role": facts["role"]}
-
-        names = map(str, frame.columns)
-        variables = {name: ("row", frame[name].to_numpy(), describe(name)) for name in names}
+            words = {"long_name": facts["meaning"], "units": facts["units"], "role": facts["role"]}
+            variables[name] = ("row", frame[name].to_numpy(), words)
         return xr.Dataset(variables, attrs={"paradl_spec": json.dumps(self.facts["spec"])})
 
+    def expect_splits(self, splits: Iterable[str]) -> None:
+        """InputError: the data set lacks one of these splits."""
+        for split in splits:
+            if split not in self.splits:
+                why = self.facts["missing_splits"].get(split)
+                raise InputError(
+                    f"no split {shorten(split)} in {self.path}" + (f": {why}" if why else ""),
+                    where="splits",
+                    advice=suggest_name(split, self.splits),
+                )
+
     def open_files(self) -> "pads.Dataset":
-        """All files, as pyarrow has them. InputError: one is missing, damaged or another's."""
+        """All files as pyarrow's data set. InputError: one is missing, damaged or foreign."""
         import pyarrow.dataset as pads
         import pyarrow.parquet as pq
 
@@ -135,26 +141,9 @@ class Samples:
         with expect_readable(self.path):
             return pads.dataset([str(file) for file in files], format="parquet")
 
-    def _choose(self, sides: Mapping[str, str]) -> Any:
-        import pyarrow.dataset as pads
-
-        chosen = None
-        for split, side in sides.items():
-            if split not in self.splits:
-                why = self.facts["missing_splits"].get(split)
-                raise InputError(
-                    f"no split {shorten(split)} here" + (f": {why}" if why else ""),
-                    advice=suggest_name(split, self.splits),
-                )
-            if side not in (TRAIN, TEST):
-                raise InputError(f"expected {TRAIN} or {TEST}, got {shorten(side)}", where=split)
-            one = pads.field(name_split(split)) == side
-            chosen = one if chosen is None else chosen & one
-        return chosen
-
 
 def open_samples(path: str | Path) -> Samples:
-    """The data set in a folder. InputError: there is none, or of another format."""
+    """The data set in a folder. InputError: there is none, or one of another format."""
     expect_arrow()
     file = Path(path) / FACTS
     try:
@@ -166,37 +155,33 @@ def open_samples(path: str | Path) -> Samples:
             where=str(path),
             advice="make one with 'paradl sample'",
         ) from error
-    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-        raise InputError(
-            f"expected a data set of format {FORMAT}, got "
-            f"{shorten(facts.get('format') if isinstance(facts, dict) else facts)}",
-            where=str(file),
-            advice="sample it again with this paradl",
-        )
     try:
-        _Facts.model_validate(facts)
-    except ValidationError as error:
-        raise InputError("damaged", where=str(file), advice=RESAMPLE) from error
+        if not set(_Facts.model_validate(facts).splits) <= set(SPLITS):
+            raise ValueError("unknown splits")
+    except ValueError as error:
+        raise InputError(
+            f"damaged, or not of format {FORMAT}", where=str(file), advice=RESAMPLE
+        ) from error
     return Samples(Path(path), facts)
 
 
 @contextmanager
 def expect_readable(path: Path) -> Iterator[None]:
-    """InputError: what is read inside, of this file or folder, is damaged."""
+    """InputError: a file that is read inside, or a folder of files, is damaged."""
     import pyarrow as pa
 
     try:
         yield
+    except InputError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(
             f"cannot be read as Parquet: {shorten(str(error))}", where=str(path), advice=RESAMPLE
         ) from error
 
 
 def _expect_file(path: Path) -> None:
-    """InputError: no regular file; a pipe would be waited for."""
+    """InputError: no regular file; reading a pipe would wait for ever."""
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
     except OSError as error:

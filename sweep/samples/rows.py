@@ -1,4 +1,4 @@
-"""Rows: slices of a problem with everything that a learner is given of them, column by column."""
+"""Rows: slices of a problem with all that a learner is given, column by column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,29 +9,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.blocks.labels import ANSWERS, EPOCH, TARGETS, label_points
+from kernels.blocks.labels import EPOCH, label_points
 from kernels.compiled import fetch
 from kernels.oracle.points import Points
-from sweep.cube.variables import name_limits
-from sweep.samples.columns import name_label, name_slope
+from sweep.cube.variables import join_limits
+from sweep.samples.columns import name_slope
 from sweep.samples.draw import Draw, draw_slices
 from sweep.samples.edges import Shares, is_feasible, move_to_edges
 from sweep.samples.features import describe_rows
 from sweep.samples.space import Problem, Space
+from sweep.samples.splits import name_label
 from sweep.samples.tables import make_tables
 
 Columns = dict[str, NDArray[Any]]
 # The chunks of a problem share its tables.
 _keep_tables = lru_cache(maxsize=2)(make_tables)
-# Slices that are evaluated at once: beyond it programs are no faster (docs/surrogates.md).
+# Slices that are evaluated at once: programs of more are no faster.
 CHUNK = 4096
 
 
 @dataclass(frozen=True)
 class Request:
-    """Which rows are drawn: how many, from which seed, which shares near edges.
+    """The rows to draw: how many, from which seed, with which shares near edges.
 
-    marked: whether points near a kink are looked for. gradients: whether there are slopes at all.
+    gradients: whether there are slopes. marked: whether rows near a kink are marked.
     """
 
     rows: int
@@ -43,7 +44,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Slices `first` to `first + count` of one problem, of which slice 0 is number `number`."""
+    """Slices `first` to `first + count` of a problem whose slice 0 has the number `number`.
+
+    size: slices that are evaluated, of which those beyond `count` are dropped.
+    """
 
     problem: Problem
     number: int
@@ -53,9 +57,9 @@ class Chunk:
 
 
 def list_chunks(space: Space, rows: int) -> list[Chunk]:
-    """All chunks of so many rows: problems have as many slices each, but for one."""
+    """All chunks of so many rows; problems have equal numbers of slices, give or take one."""
     slices, problems = ceil(rows / len(space.grid.strategies)), space.problems
-    # All of one size: one compiled program serves them.
+    # All chunks have one size: one compiled program serves them.
     size = min(CHUNK, 1 << (ceil(slices / len(problems)) - 1).bit_length())
     chunks, number = [], 0
     for place, problem in enumerate(problems):
@@ -68,7 +72,7 @@ def list_chunks(space: Space, rows: int) -> list[Chunk]:
 
 
 def make_rows(space: Space, chunk: Chunk, request: Request) -> Columns:
-    """All columns of a chunk's rows, slice after slice, in each of them strategy after strategy."""
+    """All columns of a chunk's rows: slice by slice, and in each slice strategy by strategy."""
     problem, seed = chunk.problem, request.seed
     tables = _keep_tables(space, problem, seed)
     drawn = draw_slices(space, tables, problem, seed, chunk.first, chunk.size)
@@ -104,7 +108,7 @@ def _label_strategy(
     return {
         **{name_label(dim): np.full(len(draw), names[at]) for (dim, names), at in labels},
         **describe_rows(space.grid, problem, strategy, draw),
-        **_read_answers(answers, space.outputs),
+        **_read_answers(answers),
         **{
             name_slope(target, parameter): np.asarray(slope, np.float32)
             for target, of_target in slopes.items()
@@ -114,26 +118,14 @@ def _label_strategy(
     }
 
 
-def _read_answers(fetched: Mapping[str, Any], outputs: tuple[str, ...]) -> Columns:
-    """Targets, the limits of a row, and the counts that the oracle chose."""
-    answers: dict[str, NDArray[Any]] = {
-        name: np.asarray(answer) for name, answer in fetched.items()
-    }
-    flags = answers["limit"]
-    times = {name: answers[name].astype(np.float32) for name in (EPOCH, *TARGETS, *outputs)}
-    chosen = {
-        name: answers[name].astype(np.float32) for name in ANSWERS if name not in (*times, "limit")
-    }
+def _read_answers(fetched: Mapping[str, Any]) -> Columns:
+    """Targets, limits, and the counts that the oracle chose."""
+    answers = {name: np.asarray(answer) for name, answer in fetched.items()}
+    flags = answers.pop("limit")
+    texts, at = join_limits(flags)
     return {
-        **times,
         "feasible": is_feasible(flags),
         "defined": np.isfinite(answers[EPOCH]) & np.isfinite(answers["memory"]),
-        "limit_names": _name_flags(flags),
-        **chosen,
+        "limit_names": np.array(texts)[at],
+        **{name: answer.astype(np.float32) for name, answer in answers.items()},
     }
-
-
-def _name_flags(flags: NDArray[np.generic]) -> NDArray[np.str_]:
-    """The names of each row's limits, in one text."""
-    values, at = np.unique(flags, return_inverse=True)
-    return np.array([", ".join(name_limits(int(value))) for value in values])[at]

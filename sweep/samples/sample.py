@@ -4,38 +4,38 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError, shorten
 from sweep.cube.provenance import list_versions
 from sweep.engine.compile_cache import keep_programs
-from sweep.exports.export import expect_arrow
+from sweep.exports.export import expect_arrow, write_texts
 from sweep.exports.target import write_beside
 from sweep.samples.card import write_card
-from sweep.samples.columns import FACTS, FORMAT, Column, list_columns, name_split
+from sweep.samples.columns import FACTS, FORMAT, list_columns
 from sweep.samples.edges import Shares
 from sweep.samples.rows import Chunk, Columns, Request, list_chunks, make_rows
 from sweep.samples.space import Source, Space, read_space
 from sweep.samples.splits import Splits, choose_splits
 
-# Rows that may be left out, and which those are.
+# Kinds of rows that may be left out.
 LEAVE_OUT: dict[str, Callable[[Columns], Any]] = {
     "undefined": lambda rows: ~rows["defined"],
     "infeasible": lambda rows: ~rows["feasible"],
     "kinks": lambda rows: rows["near_kink"],
 }
 MOST_ROWS = 10**10
+# Called with the number of rows that were made.
 Advance = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """The data set that was written.
+    """A written data set.
 
     constants: columns of one value. missing: splits that it lacks, and why. notes: outputs of a
     store that it lacks.
@@ -64,16 +64,16 @@ def sample(
     workers: int = 0,
     advance: Advance = lambda rows: None,
 ) -> Sampled:
-    """Draw rows over a spec's space, or a cube's, into the folder `path`; what was written.
+    """Draw rows over the space of a spec, or of a cube, and write them into the folder `path`.
 
     Parquet files, a data card (README.md) and its facts (dataset.json): docs/surrogates.md. The
-    same rows for the same seed, whatever the workers (0: this process). near_limits,
-    near_crossovers: shares of the slices that are moved there. gradients: inputs that there are
-    slopes in beside those of ranges and the batch; None: no slopes. splits: those that have to be,
-    all that can by default. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
+    same seed gives the same rows with any number of workers (0: this process). near_limits,
+    near_crossovers: shares of the slices that are moved there. gradients: inputs with slopes beside
+    the ranges and the batch; None: no slopes. splits: required splits; by default all that are
+    possible. leave_out: kinds of rows (`LEAVE_OUT`). force: replace a data set.
 
-    InputError: a bad spec, no continuous axis, a split that leaves nothing to test, a folder that
-    is there. RunError: pyarrow is missing, the disk is full; then nothing was written.
+    InputError: a bad spec, no continuous axis, a split that leaves nothing to test, `path` exists.
+    RunError: pyarrow is missing, the disk is full; then nothing was written.
     """
     shares = Shares(near_limits, near_crossovers)
     _check(rows, seed, leave_out)
@@ -81,11 +81,14 @@ def sample(
     space = read_space(spec, tuple(gradients or ()))
     request = Request(rows, seed, shares, gradients is not None)
     chosen = choose_splits(space, seed, splits)
+    chunks = _make_chunks(space, request, workers, advance)
     target = Path(path)
     with write_beside(target, force=force, is_ours=is_dataset) as folder:
         made = folder / target.name
         made.mkdir()
-        return _write(made, target, space, request, chosen, leave_out, workers, advance)
+        facts = _write(made, chunks, space, request, chosen, leave_out)
+    missing = dict(chosen.missing)
+    return Sampled(target, facts["rows"], rows, tuple(facts["constants"]), missing, space.notes)
 
 
 def is_dataset(folder: Path) -> bool:
@@ -95,55 +98,46 @@ def is_dataset(folder: Path) -> bool:
 
 
 def _check(rows: int, seed: int, leave_out: Sequence[str]) -> None:
-    """InputError: what no sample can have."""
+    """InputError: an option out of its range."""
     if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         raise InputError(f"expected 1 to {MOST_ROWS:,} rows, got {shorten(rows)}", where="rows")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise InputError(f"expected a seed of at least 0, got {shorten(seed)}", where="seed")
     for kind in leave_out:
         if kind not in LEAVE_OUT:
-            advice = suggest_name(kind, LEAVE_OUT)
-            raise InputError(f"unknown rows {shorten(kind)}", where="leave_out", advice=advice)
+            raise InputError.unknown("kind of rows", kind, LEAVE_OUT, where="leave_out")
 
 
 def _write(
     folder: Path,
-    target: Path,
+    chunks: Iterator[Columns],
     space: Space,
     request: Request,
     splits: Splits,
     leave_out: Sequence[str],
-    workers: int,
-    advance: Advance,
-) -> Sampled:
-    """Write the data set into a folder that is then put in its place."""
+) -> dict[str, Any]:
+    """Write the files of a data set into a folder; return its facts."""
     from sweep.samples.write import write_rows  # late: pyarrow need not be there
 
-    inputs = space.inputs if request.gradients else ()
-    columns = list_columns(inputs, splits.names, space.outputs)
-    facts = describe(space, request, splits, leave_out)
-    chunks = list_chunks(space, request.rows)
-
-    def make_chunks() -> Iterator[Columns]:
-        for made in _make_all(space, chunks, request, workers):
-            advance(len(made["slice"]))
-            rows = leave_rows_out(made, leave_out)
-            sides = {name_split(name): side for name, side in splits.divide(rows).items()}
-            yield rows | sides
-
-    texts = _write_texts(facts, columns)
-    files = write_rows(folder / "data", make_chunks(), columns, texts, splits.names)
-    constants = tuple(files.list_constants(columns))
-    if not files.rows:
+    facts = _describe(space, request, splits, leave_out)
+    columns = list_columns(facts["inputs"], splits.names, space.outputs)
+    listed = [column.facts for column in columns]
+    texts = write_texts({f"paradl_{key}": fact for key, fact in facts.items()})
+    texts["paradl_columns"] = json.dumps(listed)
+    left = (_leave_rows_out(rows, leave_out) for rows in chunks)
+    divided = (rows | splits.divide(rows) for rows in left)
+    summary = write_rows(folder / "data", divided, columns, texts, splits.names)
+    if not summary.rows:
         raise InputError("no row is left", where="leave_out", advice="leave fewer rows out")
-    facts |= {"rows": files.rows, "constants": constants, "columns": _list_facts(columns)}
-    facts |= {"sides": files.sides, "ranges": files.ends}
+    constants = summary.list_constants(columns)
+    facts |= {"rows": summary.rows, "constants": constants, "columns": listed}
+    facts |= {"sides": summary.sides, "ranges": summary.ends}
     (folder / FACTS).write_text(json.dumps(facts, indent=1))
     write_card(folder / "README.md", facts, columns)
-    return Sampled(target, files.rows, request.rows, constants, dict(splits.missing), space.notes)
+    return facts
 
 
-def describe(
+def _describe(
     space: Space, request: Request, splits: Splits, leave_out: Sequence[str]
 ) -> dict[str, Any]:
     """A data set as plain data: everything that its rows follow from."""
@@ -170,7 +164,7 @@ def describe(
     }
 
 
-def leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
+def _leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
     """The rows but for those kinds."""
     if not kinds:
         return rows
@@ -178,46 +172,39 @@ def leave_rows_out(rows: Columns, kinds: Sequence[str]) -> Columns:
     return {name: column[~dropped] for name, column in rows.items()}
 
 
-def _write_texts(facts: dict[str, Any], columns: Sequence[Column]) -> dict[str, str]:
-    """The facts as texts, as Parquet's metadata have them."""
-    texts = {
-        key: fact if isinstance(fact, str) else json.dumps(fact) for key, fact in facts.items()
-    }
-    return {f"paradl_{key}": text for key, text in texts.items()} | {
-        "paradl_columns": json.dumps(_list_facts(columns))
-    }
-
-
-def _list_facts(columns: Sequence[Column]) -> list[dict[str, str]]:
-    return [
-        {"name": column.name, "role": column.role, "units": column.units, "meaning": column.meaning}
-        for column in columns
-    ]
-
-
-def _make_all(
-    space: Space, chunks: list[Chunk], request: Request, workers: int
+def _make_chunks(
+    space: Space, request: Request, workers: int, advance: Advance
 ) -> Iterator[Columns]:
     """The rows of each chunk, in their order."""
-    if not workers:
+    chunks = list_chunks(space, request.rows)
+    if workers:
+        made = _make_in_workers(space, request, chunks, workers)
+    else:
         keep_programs()
-        yield from (make_rows(space, chunk, request) for chunk in chunks)
-        return
+        made = (make_rows(space, chunk, request) for chunk in chunks)
+    for rows in made:
+        advance(len(rows["slice"]))
+        yield rows
+
+
+def _make_in_workers(
+    space: Space, request: Request, chunks: list[Chunk], workers: int
+) -> Iterator[Columns]:
+    """The same by worker processes, which are at most two chunks each ahead of the writer."""
+    running = list[Future[Columns]]()
     # Spawned: a fork of a process that has run JAX may hang.
     context, given = get_context("spawn"), (space, request)
     with ProcessPoolExecutor(workers, context, _Worker.start, given) as pool:
-        waiting, running = iter(chunks), list[Future[Columns]]()
-        for chunk in islice(waiting, 2 * workers):
+        for chunk in chunks:
+            if len(running) == 2 * workers:
+                yield running.pop(0).result()
             running.append(pool.submit(_Worker.make, chunk))
-        while running:
-            made = running.pop(0).result()
-            for chunk in islice(waiting, 1):
-                running.append(pool.submit(_Worker.make, chunk))
-            yield made
+        for future in running:
+            yield future.result()
 
 
 class _Worker:
-    """The space and request of a worker process, which so infers the networks' layers once."""
+    """The space and request of a worker process, which infers the networks' layers only once."""
 
     space: Space
     request: Request

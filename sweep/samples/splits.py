@@ -1,52 +1,67 @@
 """Splits: which rows a learner trains on, and which it is tested on, by construction.
 
-`random` divides problems, and not rows: a hash of all that matters but the strategy and the batch
+`random` divides problems, not rows: a hash of all that matters but the strategy and the batch
 decides, so that rows that differ in nothing else lie on one side. `model`, `system` and `strategy`
 hold out whole values, `scale` and `size` the largest PE counts and batches.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.grid import Grid
-from grids.models.layers import Floats
+from grids.models.layers import Flags, Floats
 from grids.ranges import Range
-from grids.reading.errors import InputError, shorten, suggest_name
+from grids.reading.errors import InputError
 from kernels.configuration.places import PLACES
-from sweep.samples.features import FACTS, INPUTS, MODEL, OUTER_LINKS, SYSTEM
+from sweep.samples.features import FACTS, INPUTS, OUTER_LINKS, SYSTEM
+from sweep.samples.model_features import MODEL
 from sweep.samples.space import Space
 
-Split = Literal["random", "model", "system", "strategy", "scale", "size"]
-SPLITS: tuple[Split, ...] = ("random", "model", "system", "strategy", "scale", "size")
-# By the name of a split: the axis whose largest values are tested.
+# How each split divides rows.
+SPLITS = {
+    "random": "by a hash of the problem, all but the strategy and the batch",
+    **{axis: f"by whole values of {axis}" for axis in ("model", "system", "strategy")},
+    "scale": "the largest values of pe are tested",
+    "size": "the largest values of batch are tested",
+}
+# The axes whose largest values are tested, by split.
 AXES = {"scale": "pe", "size": "batch"}
-# By the name of a split: its column, where SQL reserves the name.
-LABELS = {"system": "system_name"}
 TRAIN, TEST = "train", "test"
 # Share of the values, or problems, that a split tests; one at least.
 TESTED = 0.2
 
 # Parameters that an epoch on one PE, or on the PEs of one node, does not depend on.
-BEYOND_ONE = tuple(
+BEYOND_ONE = {
     name
     for name, place in PLACES.items()
     if name in INPUTS
     and (place.part in ("network", "software") or name == "phi")
     and name != "input_rate"
-)
-BEYOND_NODE = ("inter_bandwidth", "inter_latency", "startup", "rail", "flow")
-# All that a problem is, but for the batch.
+}.union(OUTER_LINKS)
+BEYOND_NODE = {"inter_bandwidth", "inter_latency", "startup", "rail", "flow"}.union(OUTER_LINKS)
+# All features of a problem but the batch.
 HASHED = (*FACTS, *(name for name in INPUTS if name != "batch"), *OUTER_LINKS, *SYSTEM, *MODEL)
+
+Rows = Mapping[str, NDArray[Any]]
+
+
+def name_label(dim: str) -> str:
+    """The column of a labelled dimension of a cube; SQL reserves SYSTEM."""
+    return "system_name" if dim == "system" else dim
+
+
+def name_split(split: str) -> str:
+    """The column of a split."""
+    return f"split_{split}"
 
 
 @dataclass(frozen=True)
 class Splits:
-    """tested: values that are held out, by split and so by column. most: the largest value of an
-    axis that is trained on, by split. missing: why a split cannot be, by name.
+    """tested: labels that are held out, by split. most: the largest value of an axis that is
+    trained on, by split. missing: why a split is impossible, or was not asked for, by name.
     """
 
     seed: int
@@ -59,40 +74,36 @@ class Splits:
         """The splits that there are."""
         return tuple(name for name in SPLITS if name not in self.missing)
 
-    def divide(self, columns: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.str_]]:
-        """The side [row] of each row, `train` or `test`, by split."""
-        return {name: np.where(self._is_tested(name, columns), TEST, TRAIN) for name in self.names}
+    def divide(self, rows: Rows) -> dict[str, NDArray[np.str_]]:
+        """The columns of the splits: the side of each row, `train` or `test`."""
+        return {
+            name_split(name): np.where(self._is_tested(name, rows), TEST, TRAIN)
+            for name in self.names
+        }
 
-    def _is_tested(
-        self, name: str, columns: Mapping[str, NDArray[np.generic]]
-    ) -> NDArray[np.bool_]:
+    def _is_tested(self, name: str, rows: Rows) -> Flags:
         if name == "random":
-            return hash_problems(columns, self.seed) < TESTED
+            return hash_problems(rows, self.seed) < TESTED
         if name in AXES:
-            return np.asarray(columns[AXES[name]], float) > self.most[name]
-        return np.isin(columns[LABELS.get(name, name)], list(self.tested[name]))
+            return np.asarray(rows[AXES[name]], float) > self.most[name]
+        return np.isin(rows[name_label(name)], list(self.tested[name]))
 
 
 def choose_splits(space: Space, seed: int, required: Sequence[str] = ()) -> Splits:
     """The splits of a space, by the seed. InputError: a required one tests nothing."""
     for name in required:
         if name not in SPLITS:
-            raise InputError(
-                f"unknown split {shorten(name)}", where="splits", advice=suggest_name(name, SPLITS)
-            )
-    rng, families = np.random.default_rng([seed, 3]), _list_families(space.grid)
-    tested: dict[str, frozenset[str]] = {}
-    most: dict[str, float] = {}
-    missing: dict[str, str] = {}
-    for name in SPLITS[1:]:
-        if name in AXES:
-            bound = _find_most(space.drawn.get(AXES[name], space.tabled[AXES[name]]))
-            most |= {} if bound is None else {name: bound}
-        else:
-            held = _hold_out(families[name], rng)
-            tested |= {name: held} if held else {}
-        if name not in most and name not in tested:
-            missing[name] = f"{AXES.get(name, name)} has one value, and nothing is left to test"
+            raise InputError.unknown("split", name, SPLITS, where="splits")
+    rng, families = np.random.default_rng([seed, 3]), _list_families(space)
+    tested = {name: _hold_out(labels, rng) for name, labels in families.items()}
+    most = {
+        name: _find_most(space.drawn.get(axis, space.tabled[axis])) for name, axis in AXES.items()
+    }
+    missing = {
+        name: f"{AXES.get(name, name)} has one value, and nothing is left to test"
+        for name, chosen in {**tested, **most}.items()
+        if chosen in (None, frozenset())
+    }
     for name in required:
         if name in missing:
             raise InputError(
@@ -100,34 +111,35 @@ def choose_splits(space: Space, seed: int, required: Sequence[str] = ()) -> Spli
                 where=f"splits {name}",
                 advice="give the spec another, or leave the split out",
             )
-    others = {name: "not asked for" for name in SPLITS if required and name not in required}
-    return Splits(seed, tested, most, missing | others)
+    missing |= {name: "not asked for" for name in SPLITS if required and name not in required}
+    bounds = {name: bound for name, bound in most.items() if bound is not None}
+    return Splits(seed, {name: held for name, held in tested.items() if held}, bounds, missing)
 
 
-def hash_problems(columns: Mapping[str, NDArray[np.generic]], seed: int) -> Floats:
-    """A number in [0, 1) of each row [row]: the same where all that matters but strategy and batch
+def hash_problems(rows: Rows, seed: int) -> Floats:
+    """A number in [0, 1) for each row [row]: the same where all that matters but strategy and batch
     is the same.
     """
     with np.errstate(over="ignore"):
-        state = np.full(len(columns["pe"]), np.uint64(seed) * GOLDEN + GOLDEN, np.uint64)
-        for values in keep_what_matters(columns).values():
+        state = np.full(len(rows["pe"]), np.uint64(seed) * GOLDEN + GOLDEN, np.uint64)
+        for values in keep_what_matters(rows).values():
             # Minus zero is zero.
             bits = (np.asarray(values, float) + 0.0).view(np.uint64)
             state = _mix(state ^ _mix(bits + GOLDEN))
     return np.asarray(state >> np.uint64(11), float) / 2.0**53
 
 
-def keep_what_matters(columns: Mapping[str, NDArray[np.generic]]) -> dict[str, Floats]:
-    """The features that make a problem [row]; 0 where nothing depends on one at its PE count."""
-    pe = np.asarray(columns["pe"], float)
-    alone, inside = pe == 1, pe <= np.asarray(columns["pes_per_node"], float)
+def keep_what_matters(rows: Rows) -> dict[str, Floats]:
+    """The features of a problem [row]; 0 where nothing depends on one at a row's PE count."""
+    pe = np.asarray(rows["pe"], float)
+    on_one, on_node = pe == 1, pe <= np.asarray(rows["pes_per_node"], float)
     kept = {}
     for name in HASHED:
-        values = np.asarray(columns[name], float)
-        if name in BEYOND_ONE or name in OUTER_LINKS:
-            values = np.where(alone, 0.0, values)
-        if name in BEYOND_NODE or name in OUTER_LINKS:
-            values = np.where(inside, 0.0, values)
+        values = np.asarray(rows[name], float)
+        if name in BEYOND_ONE:
+            values = np.where(on_one, 0.0, values)
+        if name in BEYOND_NODE:
+            values = np.where(on_node, 0.0, values)
         kept[name] = values
     return kept
 
@@ -142,8 +154,9 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(bits ^ (bits >> np.uint64(31)))
 
 
-def _list_families(grid: Grid) -> dict[str, dict[str, str]]:
+def _list_families(space: Space) -> dict[str, dict[str, str]]:
     """The family of each label: settings of one machine, groups of one strategy go together."""
+    grid = space.grid
     return {
         "model": {model.name: model.name for model in grid.models},
         "system": {system.name: system.machine for system in grid.systems},
@@ -152,7 +165,7 @@ def _list_families(grid: Grid) -> dict[str, dict[str, str]]:
 
 
 def _hold_out(families: Mapping[str, str], rng: np.random.Generator) -> frozenset[str]:
-    """The labels of some families, none where there is but one."""
+    """The labels of some families; none where there is only one."""
     names = sorted(set(families.values()))
     if len(names) < 2:
         return frozenset()
@@ -162,7 +175,7 @@ def _hold_out(families: Mapping[str, str], rng: np.random.Generator) -> frozense
 
 
 def _find_most(drawn: Range | Floats) -> float | None:
-    """The value from which on values are tested; None where there is but one."""
+    """The largest value that is trained on; None where there is only one value."""
     if isinstance(drawn, Range):
         bound = float(drawn.read_quantiles(np.array([1 - TESTED]))[0])
         return min(bound, drawn.high - 1) if drawn.whole else bound

@@ -1,8 +1,8 @@
-"""Streams: batches of features, targets and gradients without an end, made on the fly.
+"""Streams: endless batches of features, targets and gradients, made on the fly.
 
-Rows are answered many at a time: some stripes, each of one problem under one strategy, which take
-turns. Batches of any size are cut off them and described. Draws are uniform over ranges, labels and
-listed values; nothing is written.
+Rows are evaluated many at a time, in stripes of one problem under one strategy each. A batch takes
+a row of each stripe in turn, and their features are looked up only then. Draws are uniform over
+ranges, labels and listed values; nothing is written.
 """
 
 import math
@@ -32,25 +32,25 @@ from sweep.samples.tables import Tables, make_tables, read_parts
 
 # Stripes whose rows take turns, so that a batch has rows of several problems and strategies.
 STRIPES = 16
-# Rows of a stripe: to start a program takes as long as it runs on 4096 of them; where there are
-# slopes, draws of percentiles, or layers to reduce, programs of more leave the processor's cache.
+# Rows of a stripe: starting a program takes as long as evaluating 4096 of them. With slopes, draws
+# of percentiles, or layers to reduce, programs of more rows than 4096 leave the CPU's cache.
 STRIPE, HEAVY_STRIPE = 2**15, 2**12
-# Rows of a stripe where the oracle chooses: all choices of a row take some 0.1 ms of CPU.
+# Rows of a stripe where the oracle chooses: all choices of a row take about 0.1 ms of CPU.
 CHOSEN_STRIPE = 2**9
-# Rows of a stripe at the same place of its table: 4096 are answered in 0.35 ms at 64 or 256 places,
-# and in 1.2 ms at 4096, whose numbers are looked up one by one.
+# Rows of a stripe that share a place of its table: 4096 rows take 0.35 ms at 64 or 256 places, and
+# 1.2 ms at 4096, whose numbers are looked up one by one.
 TOGETHER = 64
-# Rows that a thread describes at a time.
+# Rows whose features a thread looks up at a time.
 DESCRIBED = 2**12
 MOST_ROWS = 2**26
-# The targets that there are slopes of.
+# The targets with slopes.
 SLOPED = (EPOCH, *TARGETS)
 
 
 class Batch(NamedTuple):
     """features [row, feature], targets [row, target], gradients [row, 4, input]: single precision.
 
-    Rows that are no configuration have NaN for targets.
+    Rows of impossible configurations have NaN for targets.
     """
 
     features: Array
@@ -61,8 +61,8 @@ class Batch(NamedTuple):
 class Kind(NamedTuple):
     """The table that rows of one problem under one strategy are drawn from.
 
-    points: where programs run. machines: values [machine] of what rows share. first: the place of
-    its first row among those of all kinds; size: how many it has.
+    points: on the device. machines: values [machine] that rows share, by parameter. first: the
+    place of its first row among those of all kinds; size: the number of its rows.
     """
 
     points: Points
@@ -72,7 +72,7 @@ class Kind(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows that are answered, and not yet described.
+    """Evaluated rows, without their features.
 
     places [...]: among those of all kinds. numbers [..., column]: drawn values, targets, gradients.
     """
@@ -82,9 +82,10 @@ class Rows(NamedTuple):
 
 
 class Stream(Iterator[Batch]):
-    """An endless iterator of batches, each another; `features`, `targets` and `inputs` name the
-    columns. The last target is 1 where nothing forbids a row, else 0. notes: outputs of a store
-    that the targets lack.
+    """An endless iterator of batches; `features`, `targets` and `inputs` name their columns.
+
+    The last target is 1 where nothing forbids a row, else 0. notes: outputs of a store that the
+    targets lack.
     """
 
     features = tuple(FEATURES)
@@ -100,18 +101,18 @@ class Stream(Iterator[Batch]):
         self._names = [(problem, strategy) for problem in space.problems for strategy in strategies]
         self._tables: dict[Problem, Tables] = {}
         self._kinds: dict[int, Kind] = {}
-        # Features of all kinds' places [place, feature]; 1 where rows have a value of their own.
+        # Features of all kinds' places [place, feature]; 1 where rows draw their own values.
         self._table: Singles = np.empty((0, len(self.features)), np.float32)
-        self._placed = 0  # places that it has; there is room for more
+        self._placed = 0  # places in use; the array may be longer
         self._pool = ThreadPoolExecutor(cores(), "paradl-stream")
         self._room = Room()
         stripe = _size_stripe(space, gradients)
         shape = (STRIPES, stripe // TOGETHER, TOGETHER)
         columns = len(self._drawn) + len(self.targets) + len(self.inputs) * len(SLOPED)
         self._rows = Rows(np.empty(shape, np.int64), np.empty((*shape, columns), np.float32))
-        # One of each stripe in turn; rows of one place of a table are far from each other.
+        # A row of each stripe in turn; rows of one place of a table lie far apart.
         self._order = np.arange(math.prod(shape)).reshape(shape).T.ravel()
-        self._used = len(self._order)  # rows that batches have had
+        self._used = len(self._order)  # rows that went into batches
         self._seed = np.asarray(jax.random.key_data(key)).tolist()
         self._made = 0
 
@@ -129,13 +130,13 @@ class Stream(Iterator[Batch]):
         return Batch(*hand_over(batch))
 
     def _answer_rows(self) -> None:
-        """Draw and answer the rows of some stripes, in the place of those that were used."""
-        # From 1: as a seed, words that end in 0 are those without it.
+        """Draw and evaluate new rows in the place of the used ones."""
+        # From 1: a seed of words that end in 0 is the seed without the 0.
         self._made += 1
         seed = [*self._seed, self._made]
         chosen = np.random.default_rng(seed).integers(len(self._names), size=STRIPES).tolist()
         stripes = list(map(Rows, *self._rows))
-        # Prepared one after the other, then drawn side by side: else several would compile alike.
+        # Prepared one after the other, then drawn in threads: else several would compile the same.
         for number in sorted(set(chosen) - set(self._kinds)):
             self._kinds[number] = self._prepare(*self._names[number])
             self._draw(self._kinds[number], seed, stripes[0])
@@ -146,7 +147,7 @@ class Stream(Iterator[Batch]):
         self._used = 0
 
     def _draw(self, kind: Kind, seed: list[int], stripe: Rows) -> None:
-        """Draw and answer the rows of a stripe [place, row of it]."""
+        """Draw and evaluate the rows of a stripe [place, row of it]."""
         rng = np.random.default_rng(seed)
         shape = stripe.places.shape
         rows = rng.integers(kind.size, size=(shape[0], 1))
@@ -165,7 +166,7 @@ class Stream(Iterator[Batch]):
         )
         answers, slopes, _ = fetch(labels)
         columns: list[ArrayLike] = [
-            # As features have it, what has no bound is 0.
+            # As in features, a value without a bound is 0.
             *(np.where(values[name] >= ENDLESS, 0.0, values[name]) for name in self._drawn),
             *(answers[name] for name in self.targets[:-1]),
             is_feasible(np.asarray(answers["limit"])),
@@ -178,7 +179,7 @@ class Stream(Iterator[Batch]):
     def _describe(
         self, rows: NDArray[np.int64], features: Singles, targets: Singles, gradients: Singles
     ) -> None:
-        """Fill a batch's columns, or a part of them, with these rows of those that are answered."""
+        """Fill a batch, or a part of it, with these of the evaluated rows."""
         first, last = len(self._drawn), len(self._drawn) + len(self.targets)
         places, numbers = self._rows.places.ravel(), self._rows.numbers
         numbers = numbers.reshape(len(places), -1)
@@ -196,7 +197,7 @@ class Stream(Iterator[Batch]):
             pass
 
     def _prepare(self, problem: Problem, strategy: int) -> Kind:
-        """The table of a kind of points; the features of its places join those of all kinds."""
+        """Make the table of a kind; the features of its places join those of all kinds."""
         if problem not in self._tables:
             self._tables[problem] = make_tables(self._space, problem, 0)
         tables = self._tables[problem]
@@ -205,7 +206,7 @@ class Stream(Iterator[Batch]):
         rows = describe_rows(self._space.grid, problem, strategy, Draw(tables, positions, ones))
         first, self._placed = self._placed, self._placed + positions.shape[1]
         if self._placed > len(self._table):
-            # To twice its size at least: no place is copied again with each kind that comes.
+            # To twice its size at least, so that places are not copied with each new kind.
             grown = np.empty((max(self._placed, 2 * first), len(self.features)), np.float32)
             grown[:first] = self._table[:first]
             self._table = grown
@@ -218,11 +219,11 @@ class Stream(Iterator[Batch]):
 def batches(
     spec: Source, batch_size: int, key: Array | int = 0, *, gradients: bool = False
 ) -> Stream:
-    """An endless stream of batches (features, targets, gradients) over a spec's space, or a cube's.
+    """An endless stream of batches (features, targets, gradients) over the space of a spec or cube.
 
     key: of `jax.random`, or a seed. gradients: elasticities of the first four targets in the
-    `inputs` of the stream; without them the last array has no columns. Programs are kept on disk;
-    each problem under each strategy is prepared when it first comes, in some milliseconds.
+    stream's `inputs`; without them the last array has no columns. Programs are cached on disk; each
+    problem under each strategy is prepared when it first appears, which takes some milliseconds.
     """
     if not isinstance(batch_size, int) or not 1 <= batch_size <= MOST_ROWS:
         raise InputError(
@@ -234,16 +235,16 @@ def batches(
 
 
 def _size_stripe(space: Space, gradients: bool) -> int:
-    """The rows of a stripe: fewer the more of them take."""
+    """The rows of a stripe: fewer of expensive ones."""
     if any(strategy.choices for strategy in space.grid.strategies):
         return CHOSEN_STRIPE
     return HEAVY_STRIPE if gradients or space.layered or space.outputs else STRIPE
 
 
 def _list_varying(drawn: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Features that vary with what rows draw, with the number of the drawn value, by columns.
+    """The columns of features that follow a drawn value, each with the number of this value.
 
-    Links of the outer levels follow the second one's.
+    Links of the outer levels follow those of the second one.
     """
     sources = {name: f"inter_{name.rpartition('_')[2]}" for name in OUTER_LINKS}
     pairs = ((column, sources.get(name, name)) for column, name in enumerate(FEATURES))

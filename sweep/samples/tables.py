@@ -1,4 +1,4 @@
-"""Tables: of each problem and strategy, its cases on every PE count, from which rows are taken."""
+"""Tables: the cases of a problem, by strategy and PE count, from which rows are taken."""
 
 import math
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from kernels.configuration.places import PLACES
 from kernels.oracle.points import Points
 from sweep.samples.space import Problem, Space
 
-# PEs that the rows of a problem share, where they have to (`Space.shares_machines`): to find the
-# stages of ResNet-50's pipelines on one of them takes 30 ms.
+# Machines that the rows of a problem share (`Space.shares_machines`): to find the stages of
+# ResNet-50's pipelines on one of them takes 30 ms.
 MACHINES = 32
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
     """points: by strategy, one for each combination of the values of `axes` (C order). machines:
-    values [machine] by parameter; points are then those of the first, of the second ...
+    values [machine] by parameter; points are then those on the first machine, on the second ...
     """
 
     points: tuple[Points, ...]
@@ -31,16 +31,13 @@ class Tables:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Machines, and sizes of the axes."""
-        return self.count_machines(), *(values.size for values in self.axes.values())
-
-    def count_machines(self) -> int:
-        """How many machines there are, 1 where rows have PEs of their own."""
-        return max(1, *(values.size for values in self.machines.values())) if self.machines else 1
+        """The number of machines, 1 where each row has its own, and the sizes of the axes."""
+        machines = next(iter(self.machines.values()), np.empty(1)).size
+        return machines, *(values.size for values in self.axes.values())
 
 
 def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
-    """The tables of one problem; its machines are the same for the same seed."""
+    """Make the tables of one problem; its machines follow from the seed."""
     axes = {name: values for name, values in space.tabled.items() if name not in space.drawn}
     rng = np.random.default_rng([seed, *problem])
     machines = _draw_machines(space, rng) if space.shares_machines else {}
@@ -50,23 +47,23 @@ def make_tables(space: Space, problem: Problem, seed: int) -> Tables:
 
 
 def _tabulate(space: Space, problem: Problem, strategy: int, machines: dict[str, Floats]) -> Points:
-    """The points of a strategy, on each of the machines where their speed matters to it."""
+    """The points of a strategy on each of the machines."""
     count = MACHINES if machines else 1
     pipeline = space.grid.strategies[strategy].group_strategy == "pipeline"
     tables = []
-    # Other strategies lay layers out by counts alone: one machine's table serves all.
+    # Only a pipeline's stages follow from the machine's speed: else one machine's table serves all.
     for number in range(count if pipeline else 1):
         machine = {name: values[number : number + 1] for name, values in machines.items()}
         build = partial(build_table, layered=space.layered)
         table = space.grid.build(build, (*problem, strategy), space.tabled | machine, None)
-        assert table is not None  # problems are of what fits
+        assert table is not None  # the samples of a problem fit its model
         tables.append(table)
     cells = math.prod(values.size for values in space.tabled.values())
     return join_tables(tables * (count // len(tables)), cells) if count > 1 else tables[0]
 
 
 def _draw_machines(space: Space, rng: np.random.Generator) -> dict[str, Floats]:
-    """Values of what layers depend on [machine], by parameter."""
+    """Values of the drawn parameters that layers depend on [machine], by name."""
     drawn = {name: drawn for name, drawn in space.drawn.items() if PLACES[name].layered}
     if not drawn:
         return {}
@@ -77,7 +74,7 @@ def _draw_machines(space: Space, rng: np.random.Generator) -> dict[str, Floats]:
 
 
 def read_parts(drawn: Range | Floats, parts: Floats) -> Floats:
-    """Values at such parts, in [0, 1), of a range or of listed values."""
+    """Values at such parts, in [0, 1), of a range or a list."""
     if isinstance(drawn, Range):
         return drawn.read_quantiles(parts)
     return np.asarray(drawn[(parts * drawn.size).astype(int)])

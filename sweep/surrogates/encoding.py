@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 Singles = NDArray[np.float32]
 Flags = NDArray[np.bool_]
-# How far below the least value of training a logarithm goes on: of a feature that was never 0 and
-# now is, the logarithm has no value.
-BELOW = 0.1
-# Relative slack at the ends of a range: values are written in more than one precision.
+# The smallest value that is encoded, as a share of the smallest in training: 0 has no logarithm.
+LEAST_SHARE = 0.1
+# Relative slack at the ends of a range: files hold values in single and in double precision.
 SLACK = 1e-6
 
 
@@ -26,20 +25,21 @@ SLACK = 1e-6
 class Encoding:
     """How features become numbers [feature]: (log(x + offset) - mean) / scale.
 
-    low, high: the range of training. constants: features of one value there, which are left out.
+    low, high: the range of training. constants: features that had one value in training, and this
+    value; they are not encoded.
     """
 
     names: tuple[str, ...]
+    constants: Mapping[str, float]
     offset: Floats
     mean: Floats
     scale: Floats
     low: Floats
     high: Floats
-    constants: Mapping[str, float]
 
     def encode(self, values: Floats) -> Singles:
         """Encoded features [row, feature] of values [row, feature]."""
-        floor = np.where(self.offset > 0, 0.0, self.low * BELOW)
+        floor = np.where(self.offset > 0, 0.0, self.low * LEAST_SHARE)
         logs = np.log(np.maximum(values, floor) + self.offset)
         return np.asarray((logs - self.mean) / self.scale, np.float32)
 
@@ -49,7 +49,7 @@ class Encoding:
         return np.asarray(rates / self.scale, np.float32)
 
     def find_outside(self, frame: "pd.DataFrame") -> Flags:
-        """Which values [row, name] lie outside of the range of training, by `watched`."""
+        """Which values lie outside the range of training [row, feature], in order of `watched`."""
         values = read_values(frame, self.watched)
         constant = np.array([*self.constants.values()], float)
         low, high = np.append(self.low, constant), np.append(self.high, constant)
@@ -58,35 +58,35 @@ class Encoding:
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """All features of the training rows, those of one value last."""
+        """All features of the training rows, the constant ones last."""
         return (*self.names, *self.constants)
 
 
 def fit_encoding(frame: "pd.DataFrame", names: Sequence[str]) -> Encoding:
-    """The encoding of the features `names` over the rows of training."""
+    """Find the encoding of the features `names` from the training rows."""
     values = read_values(frame, names)
     low, high = values.min(axis=0), values.max(axis=0)
     varying = high > low
     if not varying.any():
-        raise InputError("all features have one value in the training rows: nothing can be learnt")
+        raise InputError("every feature is constant in the training rows: nothing can be learnt")
     kept = values[:, varying]
-    offset = np.where(low[varying] > 0, 0.0, _find_least(kept))
+    smallest = np.where(kept > 0, kept, np.inf).min(axis=0)
+    offset = np.where(low[varying] > 0, 0.0, smallest)
     logs = np.log(kept + offset)
+    constants = zip(np.array(names)[~varying].tolist(), low[~varying].tolist(), strict=True)
     return Encoding(
         names=tuple(np.array(names)[varying].tolist()),
+        constants=dict(constants),
         offset=offset,
         mean=logs.mean(axis=0),
         scale=np.maximum(logs.std(axis=0), 1e-6),
         low=low[varying],
         high=high[varying],
-        constants=dict(
-            zip(np.array(names)[~varying].tolist(), low[~varying].tolist(), strict=True)
-        ),
     )
 
 
 def read_values(frame: "pd.DataFrame", names: Sequence[str]) -> Floats:
-    """Values [row, feature]. InputError: a column is missing, no number, below 0."""
+    """Values [row, feature]. InputError: a column is missing, not numeric or negative."""
     missing = [name for name in names if name not in frame]
     if missing:
         raise InputError(
@@ -96,15 +96,9 @@ def read_values(frame: "pd.DataFrame", names: Sequence[str]) -> Floats:
     try:
         values = frame[list(names)].to_numpy(np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"a feature is no number: {error}") from error
+        raise InputError(f"a feature is not a number: {error}") from error
     bad = ~(np.isfinite(values) & (values >= 0)).all(axis=0)
     if bad.any():
         name = names[int(np.argmax(bad))]
-        raise InputError(f"expected numbers of at least 0 in every row, in the column {name!r}")
+        raise InputError(f"expected numbers of at least 0 in the column {name!r}")
     return np.asarray(values)
-
-
-def _find_least(values: Floats) -> Floats:
-    """The least value above 0 of each feature [feature]."""
-    positive = np.where(values > 0, values, np.inf)
-    return np.asarray(positive.min(axis=0))

@@ -1,10 +1,10 @@
-"""Fitting a network: least squares in logarithms, and where wanted its slopes, too (Sobolev).
+"""Fitting a network: least squares of logarithms and, on request, of their slopes (Sobolev).
 
-Czarnecki et al., "Sobolev training for neural networks", NeurIPS 2017: a derivative along a random
-direction of the inputs is compared with what the labels say of it, in each step another one.
+Czarnecki et al., "Sobolev training for neural networks", NeurIPS 2017: each step compares the
+derivative along a random direction of the inputs with the same of the labels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -17,7 +17,7 @@ import optax
 from jax import Array
 
 from sweep.surrogates.encoding import Encoding, Singles, read_values
-from sweep.surrogates.network import TARGETS, Network, begin_network, make_network
+from sweep.surrogates.network import OUTPUTS, Network, fit_lines, make_network
 from sweep.surrogates.rows import (
     Rows,
     list_followers,
@@ -27,23 +27,26 @@ from sweep.surrogates.rows import (
     read_targets,
 )
 
-# Weights of the squared errors of logarithms: an epoch, computing, communicating (times its share
-# of the epoch), of memory; and of what classes cost.
+# Weights of the losses in the logarithms of the epoch, compute, communication (times its share of
+# the epoch) and memory; of the classification by feasibility; and of slopes.
 WEIGHTS = (1.0, 0.3, 0.3, 0.3)
 CLASSES = 0.1
 SLOPES = 1.0
-# An error beyond it [in logarithms] counts in proportion: a few rows must not decide.
+# Beyond it [in logarithms] an error counts in proportion, not squared: few rows must not decide.
 FAR = 0.3
 BATCH = 1024
-# Steps of an epoch: of few rows batches are smaller.
+# Steps of an epoch at least: batches of few rows are smaller.
 LEAST_STEPS = 32
-# Rows that the lines are found by at most.
-SEEN = 20_000
+# Rows of the least-squares lines at most.
+LINE_ROWS = 20_000
 RATE = 3e-3
 DECAY = 1e-4
-# Epochs without a better validation error, after which training ends.
+# Epochs without a better validation error after which training ends.
 PATIENCE = 8
-Tell = Callable[[int, int, float], None]
+# Rows that are predicted at once.
+PREDICTED = 2**12
+# Called with the epoch (or round), the number of them, and the error of validation.
+Report = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,6 @@ class Recipe:
     """How a network is trained. gradients: on slopes, too."""
 
     width: int = 128
-    depth: int = 2
     epochs: int = 20
     gradients: bool = False
     seed: int = 0
@@ -59,8 +61,10 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Rows as arrays: features [row, feature], kinds, room, targets, whether feasible; tangents
-    [row, input, feature] and slopes [row, 1 + target, input], where there are some.
+    """Rows as arrays: encoded features [row, feature], kinds [row, way], room [row], targets
+    [row, target], feasible [row]. For slopes also: slopes [row, 1 + target, input]; columns [row,
+    column], the features that any input moves, rates [row, column], their derivatives, and masks
+    [row, input, column], which of them each input moves.
     """
 
     arrays: dict[str, Singles]
@@ -69,12 +73,12 @@ class Examples:
         return len(self.arrays["features"])
 
     def take(self, at: Any) -> dict[str, Singles]:
-        """Some rows."""
+        """Take some rows."""
         return {name: array[at] for name, array in self.arrays.items()}
 
 
 def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Examples:
-    """The examples of rows."""
+    """Encode rows, with their slopes where `gradients`."""
     frame = rows.frame
     values = read_values(frame, encoding.names)
     arrays = {
@@ -94,7 +98,7 @@ def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Example
         columns = np.flatnonzero(np.any(followers, axis=0))
         arrays["rates"] = rates[:, columns]
         arrays["slopes"] = slopes.astype(np.float32)
-        # The same of every row: broadcast, so that batches are taken alike.
+        # The same for every row: broadcast, so that batches are taken alike.
         masks = np.stack(followers)[:, columns]
         arrays["masks"] = np.broadcast_to(masks, (len(frame), *masks.shape))
         arrays["columns"] = np.broadcast_to(columns.astype(np.int32), (len(frame), len(columns)))
@@ -102,51 +106,52 @@ def make_examples(rows: Rows, encoding: Encoding, *, gradients: bool) -> Example
 
 
 def fit_network(
-    train: Examples, valid: Examples, recipe: Recipe, tell: Tell = lambda *_: None
+    train: Examples, valid: Examples, recipe: Recipe, report: Report = lambda *_: None
 ) -> tuple[Network, float]:
-    """The network that is best on the rows of validation, and its error there.
+    """Train a network; return the best on the rows of validation, and its error there.
 
-    tell: is given the epoch, how many there are, and the error [root mean square of the logarithm
-    of an epoch's time].
+    The error is the root mean square of the logarithm of an epoch's time.
     """
-    with jax.numpy_dtype_promotion("standard"):  # as Optax takes it to be
-        return _fit(train, valid, recipe, tell)
+    best, least, since = None, np.inf, 0
+    with jax.numpy_dtype_promotion("standard"):  # as Optax expects it
+        for epoch, network in enumerate(_train_epochs(train, recipe)):
+            error = measure_error(network, valid)
+            report(epoch + 1, recipe.epochs, error)
+            # A copy: the next step reuses the network's memory.
+            if error < least or best is None:
+                best, least, since = jax.tree.map(jnp.array, network), error, 0
+            else:
+                since += 1
+            if since >= PATIENCE:
+                break
+    assert best is not None  # there is an epoch at least
+    return best, least
 
 
-def _fit(train: Examples, valid: Examples, recipe: Recipe, tell: Tell) -> tuple[Network, float]:
-    """The same, whatever promotion JAX uses elsewhere."""
+def _train_epochs(train: Examples, recipe: Recipe) -> Iterator[Network]:
+    """The network after each epoch."""
     size = min(BATCH, max(len(train) // LEAST_STEPS, 1))
     steps = len(train) // size
     optimiser, step = _make_step(steps, recipe.epochs, recipe.gradients)
     rng = np.random.default_rng(recipe.seed)
     network = _begin(rng, recipe, train)
     state = optimiser.init(eqx.filter(network, eqx.is_array))
-    best, least, since = network, np.inf, 0
-    for epoch in range(recipe.epochs):
+    for _ in range(recipe.epochs):
         order = rng.permutation(len(train))
         signs = rng.choice(np.array([-1.0, 1.0], np.float32), (steps, 64))
         for number in range(steps):
             batch = train.take(order[number * size : (number + 1) * size])
             network, state = step(batch, network, state, signs[number])
-        error = measure_error(network, valid)
-        tell(epoch + 1, recipe.epochs, error)
-        # A copy: the next step is given the network's memory.
-        if error < least:
-            best, least, since = jax.tree.map(jnp.array, network), error, 0
-        else:
-            since += 1
-        if since >= PATIENCE:
-            break
-    return best, least
+        yield network
 
 
 @lru_cache(maxsize=2)  # the members of an ensemble share a program
 def _make_step(
     steps: int, epochs: int, gradients: bool
 ) -> tuple[optax.GradientTransformation, Callable[..., tuple[Network, Any]]]:
-    """The optimiser of so many steps an epoch, and its compiled step."""
+    """Make the optimiser for so many steps an epoch, and its compiled step."""
     total = steps * epochs
-    warm_up = min(2 * steps, total // 2)  # two epochs, of fewer than four half of them
+    warm_up = min(2 * steps, total // 2)  # two epochs, but at most half of the training
     schedule = optax.warmup_cosine_decay_schedule(RATE / 20, RATE, warm_up, total, RATE / 300)
     optimiser = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=DECAY)
@@ -156,40 +161,41 @@ def _make_step(
 
 
 def measure_error(network: Network, examples: Examples) -> float:
-    """Root mean square of the error of the logarithm of an epoch's time."""
-    outputs = apply_network(network, examples.arrays)
+    """Root mean square error of the logarithm of an epoch's time."""
+    outputs = apply_member(network, examples.arrays)
     guess, known = (
         np.logaddexp(logs[:, 0], logs[:, 1]) for logs in (outputs, examples.arrays["targets"])
     )
     return float(np.sqrt(np.nanmean((guess - known) ** 2)))
 
 
-def apply_network(network: Network, arrays: dict[str, Singles], most: int = 2**14) -> Singles:
-    """The outputs [row, 4] of a network, some rows at a time."""
+def apply_member(member: Any, arrays: dict[str, Singles]) -> Singles:
+    """The outputs [row, output] of a network or of trees, some rows at a time."""
     parts = []
-    for first in range(0, len(arrays["features"]), most):
-        inputs = [arrays[name][first : first + most] for name in ("features", "kinds", "room")]
+    for first in range(0, len(arrays["features"]), PREDICTED):
+        inputs = [arrays[name][first : first + PREDICTED] for name in ("features", "kinds", "room")]
         count = len(inputs[0])
         # Filled up to a power of two: few compiled programs serve all numbers of rows.
-        size = 1 << max(count - 1, 0).bit_length()
+        size = 1 << (count - 1).bit_length()
         filled = [np.resize(array, (size, *array.shape[1:])) for array in inputs]
-        parts.append(np.asarray(_apply(network, *filled))[:count])
-    return np.concatenate(parts) if parts else np.zeros((0, len(TARGETS) + 1), np.float32)
+        parts.append(np.asarray(_apply(member, *filled))[:count])
+    return np.concatenate(parts) if parts else np.zeros((0, OUTPUTS), np.float32)
 
 
 @eqx.filter_jit
-def _apply(network: Network, *inputs: Singles) -> Array:
-    return jax.vmap(network)(*map(jnp.asarray, inputs))
+def _apply(member: Any, *inputs: Singles) -> Array:
+    outputs: Array = jax.vmap(member)(*map(jnp.asarray, inputs))
+    return outputs
 
 
 def _begin(rng: np.random.Generator, recipe: Recipe, train: Examples) -> Network:
-    """The network before the first step."""
+    """Make the network before the first step."""
     features, kinds = (train.arrays[name].shape[1] for name in ("features", "kinds"))
-    network = make_network(rng, features, kinds, recipe.width, recipe.depth)
-    targets = train.arrays["targets"][:SEEN]
+    network = make_network(rng, features, kinds, recipe.width)
+    targets = train.arrays["targets"][:LINE_ROWS]
     known = np.isfinite(targets).all(axis=1)
-    seen = train.arrays["features"][:SEEN][known]
-    return begin_network(network, seen.astype(np.float64), targets[known].astype(np.float64))
+    inputs = train.arrays["features"][:LINE_ROWS][known]
+    return fit_lines(network, inputs.astype(np.float64), targets[known].astype(np.float64))
 
 
 def _step(
@@ -200,7 +206,7 @@ def _step(
     state: Any,
     signs: Array,
 ) -> tuple[Network, Any]:
-    """One step of the optimiser."""
+    """Take one step of the optimiser."""
     slope = eqx.filter_grad(partial(_measure_loss, gradients=gradients))(network, batch, signs)
     change, state = optimiser.update(slope, state, eqx.filter(network, eqx.is_array))
     return eqx.apply_updates(network, change), state
@@ -209,6 +215,7 @@ def _step(
 def _measure_loss(
     network: Network, batch: dict[str, Array], signs: Array, gradients: bool
 ) -> Array:
+    """The loss of a batch; with gradients, of slopes along the direction `signs` [input], too."""
     features, kinds, room = (batch[name] for name in ("features", "kinds", "room"))
     outputs = jax.vmap(network)(features, kinds, room)
     logs, known = _with_epoch(outputs[:, :-1]), _with_epoch(batch["targets"])
@@ -233,13 +240,13 @@ def _measure_loss(
 
 
 def _with_epoch(logs: Array) -> Array:
-    """The logarithm of an epoch's time before those of the targets [row, 1 + target]."""
+    """Put the logarithm of an epoch's time before those of the targets [row, 1 + target]."""
     return jnp.concatenate([jnp.logaddexp(logs[:, :1], logs[:, 1:2]), logs], axis=1)
 
 
 def _sum_losses(guess: Array, known: Array, weights: Array) -> Array:
-    """Losses summed over columns, the mean over rows; 0 where nothing is known."""
-    # Before any loss: of a loss without a value the derivative has none either.
+    """Losses summed over columns, averaged over rows; 0 where a label is NaN."""
+    # NaN is replaced ahead of the loss: after it, the derivative would still be NaN.
     errors = jnp.where(jnp.isfinite(known), guess - known, 0.0)
     losses = optax.losses.huber_loss(errors, delta=FAR)
     return jnp.sum(jnp.where(jnp.isfinite(weights), weights, 0.0) * losses) / guess.shape[0]

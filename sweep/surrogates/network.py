@@ -1,14 +1,13 @@
-"""The network: sums of terms, each a product of powers of the features and of what layers bend.
+"""The network: sums of terms, each a product of powers of the features, bent by hidden layers.
 
-Times and memory of training are sums of terms (arithmetic, traffic, start-ups ...), each about a
-product of powers of sizes: in logarithms a straight line. So a target is the logarithm of a sum of
-exponentials of lines, with lines of its own for each way of dividing a network, and a small network
-that bends them. It is straight where nothing was seen, and so goes on beyond what it knows.
+Times and memory of training are sums of terms (arithmetic, traffic, start-ups ...), each roughly a
+product of powers of sizes: in logarithms a straight line. So the logarithm of a target is modelled
+as the log-sum-exp of lines, with lines of its own for each way of dividing a network, plus a small
+network that bends them. Beyond the training range the lines go on straight.
 """
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -17,19 +16,22 @@ import numpy as np
 from jax import Array
 
 from grids.models.layers import Floats
+from kernels.blocks.labels import TARGETS
 
-# Outputs of a network, in this order: logarithms of these three, then log odds of feasibility.
-TARGETS = ("comp_time", "comm_time", "memory")
+# A learner's outputs: logarithms of the targets (compute, communication, memory), then log odds of
+# feasibility.
+OUTPUTS = len(TARGETS) + 1
 TERMS = 6
-# Weight of the squares of lines against those of errors, where a network begins.
+DEPTH = 2
+# Weight of the lines' squares against that of their errors, in the first guess by least squares.
 RIDGE = 1e-2
-# A slope of 0 of log odds in log memory would teach a new network nothing.
+# The slope of the log odds in log memory begins here: from 0 the network would never learn it.
 SHARPNESS = 5.0
 
 
 class Network(eqx.Module):
-    """lines [kind, term, feature], starts [kind, term]: those of all rows first, then what each way
-    of dividing adds. layers: weights and biases of what bends them.
+    """lines [kind, term, feature] and starts [kind, term]: first those of all rows, then what each
+    way of dividing adds. layers: weights and biases of the hidden layers and of the last one.
     """
 
     lines: Array
@@ -38,10 +40,10 @@ class Network(eqx.Module):
     sharpness: Array
 
     def __call__(self, features: Array, kinds: Array, room: Array) -> Array:
-        """Logarithms of the targets and the log odds of being feasible [4] of one row.
+        """Logarithms of the targets and the log odds of being feasible [output] of one row.
 
-        features: encoded [feature]. kinds: 1 for each way in which layers are divided. room: the
-        logarithm of the memory of a PE.
+        features: encoded [feature]. kinds: 1 for each way in which layers are divided, else 0.
+        room: logarithm of a PE's memory.
         """
         ways = jnp.concatenate([jnp.ones(1), kinds])
         line = jnp.einsum("ktf,f,k->t", self.lines, features, ways) + ways @ self.starts
@@ -53,31 +55,11 @@ class Network(eqx.Module):
         logs = jax.nn.logsumexp(terms[:-1].reshape(len(TARGETS), TERMS), axis=1)
         return jnp.append(logs, terms[-1] + self.sharpness * (room - logs[2]))
 
-    def check(self, features: int, kinds: int) -> None:
-        """ValueError: arrays that do not belong together."""
-        outputs = len(TARGETS) * TERMS + 1
-        sizes = [features, *(len(biases) for _, biases in self.layers)]
-        shapes = [(after, before) for before, after in pairwise(sizes)]
-        right = (
-            self.lines.shape == (1 + kinds, outputs, features)
-            and self.starts.shape == (1 + kinds, outputs)
-            and self.sharpness.shape == ()
-            and sizes[-1] == outputs
-            and all(
-                weights.shape == shape and biases.ndim == 1
-                for (weights, biases), shape in zip(self.layers, shapes, strict=True)
-            )
-        )
-        if not right:
-            raise ValueError("arrays of other shapes")
 
-
-def make_network(
-    rng: np.random.Generator, features: int, kinds: int, width: int, depth: int
-) -> Network:
-    """A network of random weights, whose lines are flat."""
+def make_network(rng: np.random.Generator, features: int, kinds: int, width: int) -> Network:
+    """Make a network of random weights whose lines are flat."""
     outputs = len(TARGETS) * TERMS + 1
-    sizes = [features, *[width] * depth, outputs]
+    sizes = [features, *[width] * DEPTH, outputs]
     weights = [
         rng.standard_normal((after, before)) / np.sqrt(before) for before, after in pairwise(sizes)
     ]
@@ -86,50 +68,27 @@ def make_network(
     starts = np.zeros((1 + kinds, outputs))
     starts[0] = rng.standard_normal(outputs)
     return Network(
-        lines=_move(np.zeros((1 + kinds, outputs, features))),
-        starts=_move(starts),
-        layers=tuple((_move(matrix), _move(np.zeros(len(matrix)))) for matrix in weights),
-        sharpness=_move(np.array(SHARPNESS)),
+        lines=_to_device(np.zeros((1 + kinds, outputs, features))),
+        starts=_to_device(starts),
+        layers=tuple((_to_device(matrix), _to_device(np.zeros(len(matrix)))) for matrix in weights),
+        sharpness=_to_device(np.array(SHARPNESS)),
     )
 
 
-def begin_network(network: Network, features: Floats, targets: Floats) -> Network:
-    """The network whose terms begin at the straight lines nearest to the targets.
+def fit_lines(network: Network, features: Floats, targets: Floats) -> Network:
+    """Start the network's terms at the least-squares lines through the targets.
 
     features: encoded [row, feature]. targets: logarithms [row, target].
     """
     mean = targets.mean(axis=0)
     squares = features.T @ features + RIDGE * len(features) * np.eye(features.shape[1])
-    lines = np.linalg.solve(squares, features.T @ (targets - mean)).T
-    of_all, starts = np.array(network.lines), np.array(network.starts)
-    of_all[0, :-1] += np.repeat(lines, TERMS, axis=0)
+    slopes = np.linalg.solve(squares, features.T @ (targets - mean)).T
+    lines, starts = np.array(network.lines), np.array(network.starts)
+    lines[0, :-1] += np.repeat(slopes, TERMS, axis=0)
     starts[0, :-1] += np.repeat(mean, TERMS) - np.log(TERMS)
-    return replace(network, lines=_move(of_all), starts=_move(starts))
+    return replace(network, lines=_to_device(lines), starts=_to_device(starts))
 
 
-def _move(values: Floats) -> Array:
-    """The same numbers in single precision, where programs run."""
+def _to_device(values: Floats) -> Array:
     moved: Array = jax.device_put(values.astype(np.float32))
     return moved
-
-
-def flatten_network(network: Network) -> dict[str, Array]:
-    """Its arrays, by name."""
-    arrays = {"lines": network.lines, "starts": network.starts, "sharpness": network.sharpness}
-    for number, (weights, biases) in enumerate(network.layers):
-        arrays |= {f"weights{number}": weights, f"biases{number}": biases}
-    return arrays
-
-
-def build_network(arrays: dict[str, Any]) -> Network:
-    """The network of such arrays."""
-    depth = sum(name.startswith("weights") for name in arrays)
-    return Network(
-        lines=jnp.asarray(arrays["lines"]),
-        starts=jnp.asarray(arrays["starts"]),
-        layers=tuple(
-            (jnp.asarray(arrays[f"weights{n}"]), jnp.asarray(arrays[f"biases{n}"]))
-            for n in range(depth)
-        ),
-        sharpness=jnp.asarray(arrays["sharpness"]),
-    )

@@ -1,4 +1,4 @@
-"""Asking a surrogate about rows of features, and telling which lie outside of what it knows."""
+"""Predicting rows of features with a surrogate, and naming features outside its training range."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,54 +6,54 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.reading.errors import InputError
-from sweep.surrogates.extra import expect_extra
-from sweep.surrogates.rows import EPOCH, LABELS
-from sweep.surrogates.surrogate import Surrogate, load_surrogate
+from kernels.blocks.labels import EPOCH
+from sweep.surrogates.rows import LABELS
+from sweep.surrogates.surrogate import Surrogate, expect_extra, load_surrogate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Features outside of the range of training that an answer names.
+# Features outside the training range that an answer names at most.
 SHOWN = 5
 
 
 def predict_surrogate(
     surrogate: str | Path | Surrogate, rows: "str | Path | pd.DataFrame"
 ) -> "pd.DataFrame":
-    """The predictions of a surrogate: one row for each row, in the same order.
+    """Predict rows: a table with one row for each of them, in the same order.
 
-    surrogate: a file of `train_surrogate`, or one that `load_surrogate` gave. rows: a Parquet or
+    surrogate: a file of `train_surrogate`, or what `load_surrogate` returned. rows: a Parquet or
     CSV file, a data set's folder, or a DataFrame, with a column for each feature.
 
     Columns: the labels that the rows have; `comp_time`, `comm_time`, `epoch_time` [s an epoch],
-    `memory` [B a PE], `feasible`, `feasible_chance`; of an ensemble `epoch_time_spread`, standard
-    deviation of the logarithm; `outside`, the features whose values lie outside of the range of
-    training.
+    `memory` [B a PE], `feasible`, `feasible_chance`; with an ensemble `epoch_time_spread`, the
+    standard deviation of the logarithm; `outside`, the features with values outside the training
+    range.
 
-    InputError: no surrogate, no rows, a feature is missing, no number or below 0.
+    InputError: no surrogate, no rows, a feature is missing, not numeric or negative.
     """
     expect_extra()
     import pandas as pd
 
     known = surrogate if isinstance(surrogate, Surrogate) else load_surrogate(surrogate)
     frame = rows if isinstance(rows, pd.DataFrame) else read_table(Path(rows))
-    said = known.apply(frame)
+    predictions = known.apply(frame)
     columns = {
         **{name: frame[name].to_numpy() for name in LABELS if name in frame},
-        "comp_time": said.comp_time,
-        "comm_time": said.comm_time,
-        EPOCH: said.epoch_time,
-        "memory": said.memory,
-        "feasible": said.feasible,
-        "feasible_chance": said.chance,
+        "comp_time": predictions.comp_time,
+        "comm_time": predictions.comm_time,
+        EPOCH: predictions.epoch_time,
+        "memory": predictions.memory,
+        "feasible": predictions.feasible,
+        "feasible_chance": predictions.chance,
     }
     if len(known.members) > 1:
-        columns["epoch_time_spread"] = said.spread
+        columns["epoch_time_spread"] = predictions.spread
     return pd.DataFrame({**columns, "outside": name_outside(known, frame)})
 
 
 def name_outside(surrogate: Surrogate, frame: "pd.DataFrame") -> list[str]:
-    """The features outside of the range of training of each row, with ', ' between."""
+    """The features outside the training range [row], with ', ' between."""
     names = np.array(surrogate.encoding.watched)
     named = []
     for row in surrogate.encoding.find_outside(frame):
@@ -64,7 +64,7 @@ def name_outside(surrogate: Surrogate, frame: "pd.DataFrame") -> list[str]:
 
 
 def read_table(path: Path) -> "pd.DataFrame":
-    """The rows of a Parquet or CSV file, or of a data set. InputError: no such, a damaged one."""
+    """Read the rows of a Parquet or CSV file, or of a data set. InputError: none, or damaged."""
     import pandas as pd
     import pyarrow as pa
 
@@ -79,7 +79,7 @@ def read_table(path: Path) -> "pd.DataFrame":
         frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     except (ValueError, OSError, pa.ArrowException) as error:
         raise InputError(
-            "no table that can be read", where=str(path), advice="give Parquet, or .csv"
+            "cannot be read as a table", where=str(path), advice="give Parquet, or .csv"
         ) from error
     if not len(frame):
         raise InputError("no rows", where=str(path))

@@ -1,4 +1,4 @@
-"""Rows of a data set as learners take them: features, logarithms of targets, slopes, sides."""
+"""Rows of a data set as learners read them: features, logarithms of targets, slopes, sides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grids.models.layers import Floats
-from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.blocks.labels import TARGETS
-from sweep.samples.columns import name_label, name_slope, name_split
+from grids.reading.errors import InputError
+from kernels.blocks.labels import EPOCH, TARGETS
+from sweep.samples.columns import name_slope
 from sweep.samples.features import GROUPS, OUTER_LINKS
 from sweep.samples.read import Samples
-from sweep.samples.splits import TRAIN
+from sweep.samples.splits import TRAIN, name_label, name_split
 from sweep.surrogates.encoding import Flags, Singles
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EPOCH = "epoch_time"
-# The least share of an epoch that is communication, so that it has a logarithm.
+# Communication is taken to be this share of an epoch at least: 0 has no logarithm.
 LEAST_SHARE = 1e-4
 ROOM = "memory_capacity"
 DEGREES = tuple(f"degree_{group}" for group in GROUPS)
@@ -28,7 +27,7 @@ LABELS = (*map(name_label, ("model", "dataset", "system", "strategy")), "slice")
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """frame: the columns that were read. kept: names of the features of a data set."""
+    """frame: the columns that were read. features: their names. inputs: parameters with slopes."""
 
     frame: "pd.DataFrame"
     features: tuple[str, ...]
@@ -38,25 +37,18 @@ class Rows:
         return len(self.frame)
 
     def take(self, chosen: Flags) -> "Rows":
-        """Some of the rows."""
+        """Take some of the rows."""
         return Rows(self.frame[chosen].reset_index(drop=True), self.features, self.inputs)
 
     def is_train(self, splits: Sequence[str]) -> Flags:
-        """Which rows lie on the training side of all of the splits [row]."""
+        """Whether rows lie on the training side of all of the splits [row]."""
         sides = [self.frame[name_split(split)].to_numpy() == TRAIN for split in splits]
         return np.asarray(np.all(sides, axis=0)) if sides else np.ones(len(self), bool)
 
 
 def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) -> Rows:
-    """All rows of a data set, with what learners and their judges need of them."""
-    for split in splits:
-        if split not in samples.splits:
-            why = samples.facts["missing_splits"].get(split)
-            raise InputError(
-                f"no split {shorten(split)} in {samples.path}" + (f": {why}" if why else ""),
-                where="splits",
-                advice=suggest_name(split, samples.splits),
-            )
+    """Read the columns of all rows that learning and scoring need."""
+    samples.expect_splits(splits)
     if slopes and not samples.inputs:
         raise InputError(
             "the data set has no gradients to train on",
@@ -74,7 +66,7 @@ def read_rows(samples: Samples, splits: Sequence[str], *, slopes: bool = False) 
 
 
 def read_targets(frame: "pd.DataFrame") -> Singles:
-    """Logarithms of the targets [row, target], NaN where there are none."""
+    """Logarithms of the targets [row, target], NaN where undefined."""
     epoch = frame[EPOCH].to_numpy(np.float64)
     columns = [frame[name].to_numpy(np.float64) for name in TARGETS]
     columns[1] = np.maximum(columns[1], LEAST_SHARE * epoch)
@@ -84,23 +76,23 @@ def read_targets(frame: "pd.DataFrame") -> Singles:
 
 
 def read_kinds(frame: "pd.DataFrame") -> Singles:
-    """1 for each way in which a group divides the layers [row, way], 0 is left to the oracle."""
+    """1 for each way in which a group divides the layers, else 0 [row, way]."""
     return np.asarray(frame[list(DEGREES)].to_numpy() != 1, np.float32)
 
 
 def read_room(frame: "pd.DataFrame") -> Singles:
-    """The logarithm of a PE's memory [row]."""
+    """Logarithm of a PE's memory [row]."""
     return np.asarray(np.log(np.maximum(frame[ROOM].to_numpy(np.float64), 1.0)), np.float32)
 
 
 def list_followers(name: str) -> tuple[str, ...]:
-    """The features that change as an input does: itself, and of links those of further levels."""
+    """The features that an input moves: itself, and for links those of the outer levels."""
     outer = [link for link in OUTER_LINKS if f"inter_{link.rpartition('_')[2]}" == name]
     return (name, *outer)
 
 
 def read_slopes(rows: Rows) -> Floats:
-    """Elasticities [row, 1 + target, input], NaN where there are none: of an epoch, of targets."""
+    """Elasticities of an epoch and of the targets [row, 1 + target, input], NaN where undefined."""
     names = [name_slope(target, name) for target in (EPOCH, *TARGETS) for name in rows.inputs]
     slopes = rows.frame[names].to_numpy(np.float64, copy=True)
     return slopes.reshape(len(rows), -1, len(rows.inputs))

@@ -1,29 +1,38 @@
-"""A surrogate: an encoding and learners, which answers for rows of features."""
+"""A surrogate: an encoding and the learners that answer for rows of features; its file.
 
+A file is a line of JSON, the facts, and then equinox's leaves: plain arrays, whose number, shapes
+and types follow from the facts. Nothing in it is run, and pickles are refused.
+"""
+
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt
 
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
-from kernels.blocks.labels import TARGETS
+from sweep.errors import expect_libraries
+from sweep.exports.target import write_beside
 from sweep.samples.features import FEATURES
-from sweep.surrogates.encoding import Encoding, Flags, Singles, read_values
-from sweep.surrogates.extra import expect_extra
-from sweep.surrogates.file import Arrays, Saved, read_file, write_file
+from sweep.surrogates.encoding import Encoding, Flags, read_values
 from sweep.surrogates.rows import DEGREES, ROOM, read_kinds, read_room
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Learner = Literal["network", "trees"]
-# Logarithms are cut there: predictions far outside of the training range stay finite.
+VERSION = 2
+MOST_MEMBERS, MOST_WIDTH = 100, 4096
+# [B] Files of ensembles have some MB; facts of all features and splits some kB.
+LARGEST, LONGEST = 2**30, 2**24
+# Outputs are cut there [logarithm]: predictions far outside the training range stay finite.
 FAR = 80.0
 NUMBERS = ("offset", "mean", "scale", "low", "high")
+NEEDED = ("equinox", "optax", "lightgbm", "pyarrow")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +40,7 @@ class Predictions:
     """Predictions for rows [row]: seconds an epoch, bytes a PE, the chance of being feasible.
 
     spread: standard deviation of the logarithm of an epoch's time between the members of an
-    ensemble, NaN of one alone.
+    ensemble; NaN where there is one alone.
     """
 
     comp_time: Floats
@@ -47,13 +56,13 @@ class Predictions:
 
     @property
     def feasible(self) -> Flags:
-        """Whether it is rather so than not."""
+        """Whether being feasible is at least as likely as not."""
         return np.asarray(self.chance >= 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """learner: what its members are. facts: what it was trained on, and how."""
+    """learner: the kind of its members. facts: what it was trained on, and how."""
 
     learner: Learner
     encoding: Encoding
@@ -61,27 +70,20 @@ class Surrogate:
     facts: Mapping[str, Any]
 
     def apply(self, frame: "pd.DataFrame") -> Predictions:
-        """Predictions for rows of features. InputError: a feature is missing or no number."""
+        """Predict rows of features. InputError: a feature is missing, not numeric or negative."""
+        from sweep.surrogates.fit import apply_member
+
         read_values(frame, (*DEGREES, ROOM))
         features = self.encoding.encode(read_values(frame, self.encoding.names))
-        outputs = np.stack([self._apply_member(member, features, frame) for member in self.members])
-        return read_outputs(outputs.astype(np.float64))
-
-    def _apply_member(self, member: Any, features: Singles, frame: "pd.DataFrame") -> Singles:
-        if self.learner == "trees":
-            from sweep.surrogates.trees import apply_forests
-
-            return apply_forests(member, features)
-        from sweep.surrogates.fit import apply_network
-
         arrays = {"features": features, "kinds": read_kinds(frame), "room": read_room(frame)}
-        return apply_network(member, arrays)
+        outputs = np.stack([apply_member(member, arrays) for member in self.members])
+        return read_outputs(outputs.astype(np.float64))
 
 
 def read_outputs(outputs: Floats) -> Predictions:
     """Predictions from the members' outputs [member, row, 4]: means of logarithms and chances."""
     outputs = np.clip(outputs, -FAR, FAR)
-    logs = outputs[..., : len(TARGETS)].mean(axis=0)
+    logs = outputs[..., :-1].mean(axis=0)
     epochs = np.logaddexp(outputs[..., 0], outputs[..., 1])
     spread = epochs.std(axis=0, ddof=1) if len(outputs) > 1 else np.full(len(logs), np.nan)
     chance = (1 / (1 + np.exp(-outputs[..., -1]))).mean(axis=0)
@@ -89,95 +91,107 @@ def read_outputs(outputs: Floats) -> Predictions:
     return Predictions(comp, comm, memory, chance, spread)
 
 
-def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
-    """Write it to a file. InputError: one is there. RunError: the disk is full."""
-    encoding = surrogate.encoding
-    arrays: Arrays = {f"encoding.{name}": getattr(encoding, name) for name in NUMBERS}
-    for number, member in enumerate(surrogate.members):
-        arrays |= {f"{number}.{name}": array for name, array in _flatten(surrogate, member).items()}
-    facts = {
-        **surrogate.facts,
-        "learner": surrogate.learner,
-        "members": len(surrogate.members),
-        "features": list(encoding.names),
-        "constants": dict(encoding.constants),
-    }
-    write_file(path, Saved(facts, arrays), force=force)
+class Facts(BaseModel, extra="allow"):
+    """The facts in a file that its arrays and answers rest on; others stand beside them.
 
-
-def load_surrogate(path: str | Path) -> Surrogate:
-    """The surrogate in a file that `train` wrote; nothing in it is run.
-
-    InputError: no file, a damaged one, one of another version. RunError: a library is missing.
+    shapes: of each member, the sizes that its arrays follow from: a network's width, or the nodes
+    of trees and the trees of an output.
     """
-    expect_extra()
-    place = Path(path)
-    saved = read_file(place)
-    try:
-        return _build(saved)
-    # OverflowError: a number of a thousand digits.
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
-        raise InputError(
-            f"a damaged surrogate ({type(error).__name__})",
-            where=str(place),
-            advice="train it again with 'paradl surrogate train'",
-        ) from error
 
-
-def _flatten(surrogate: Surrogate, member: Any) -> Arrays:
-    if surrogate.learner == "trees":
-        from sweep.surrogates.trees import flatten_forests
-
-        return flatten_forests(member)
-    from sweep.surrogates.network import flatten_network
-
-    return {name: np.asarray(array) for name, array in flatten_network(member).items()}
-
-
-class _Facts(BaseModel):
-    """The facts that an answer rests on; others stand beside them."""
-
+    version: Literal[2]  # VERSION
     learner: Learner
-    members: int = Field(ge=1, le=1000)
+    shapes: list[list[NonNegativeInt]] = Field(min_length=1, max_length=MOST_MEMBERS)
     features: list[str] = Field(min_length=1)
-    constants: dict[str, float]
+    constants: dict[str, FiniteFloat]
     splits: list[str]
     splits_of_data: dict[str, dict[str, Any]]
     data_seed: int
 
 
-def _build(saved: Saved) -> Surrogate:
-    """ValueError and its like: facts and arrays that do not belong together."""
-    facts = _Facts.model_validate(saved.facts)
-    if not {*facts.features, *facts.constants} <= set(FEATURES):
-        raise ValueError("features that this paradl does not know")
-    if not set(facts.splits) <= set(facts.splits_of_data):
-        raise ValueError("splits that it does not describe")
-    numbers = {name: np.asarray(saved.arrays[f"encoding.{name}"], float) for name in NUMBERS}
-    sizes = {array.shape for array in numbers.values()}
-    if sizes != {(len(facts.features),)} or (numbers["scale"] <= 0).any():
-        raise ValueError("another number of features")
-    encoding = Encoding(names=tuple(facts.features), constants=facts.constants, **numbers)
-    members = tuple(
-        _build_member(facts.learner, _take(saved.arrays, number), len(facts.features))
-        for number in range(facts.members)
-    )
-    return Surrogate(facts.learner, encoding, members, saved.facts)
+def save_surrogate(surrogate: Surrogate, path: Path, *, force: bool) -> None:
+    """Write a surrogate's file. InputError: a file is there. RunError: the disk is full."""
+    import equinox as eqx
+
+    encoding = surrogate.encoding
+    facts = {
+        **surrogate.facts,
+        "version": VERSION,
+        "learner": surrogate.learner,
+        "shapes": [_read_shape(member) for member in surrogate.members],
+        "features": list(encoding.names),
+        "constants": dict(encoding.constants),
+    }
+    numbers = {name: getattr(encoding, name) for name in NUMBERS}
+    with write_beside(path, force=force) as folder, (folder / path.name).open("wb") as file:
+        file.write(json.dumps(facts, allow_nan=False).encode() + b"\n")
+        eqx.tree_serialise_leaves(file, (numbers, surrogate.members))
 
 
-def _take(arrays: Arrays, number: int) -> Arrays:
-    """The arrays of one member."""
-    start = f"{number}."
-    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
+def load_surrogate(path: str | Path) -> Surrogate:
+    """Read the surrogate in a file of `train_surrogate`; nothing in the file is run.
+
+    InputError: no file, a damaged one, one of another version. RunError: a library is missing.
+    """
+    expect_extra()
+    file = Path(path)
+    if not file.is_file():
+        raise InputError("no such file", where=str(path))
+    try:
+        return _read(file)
+    # MemoryError: an array's header may state any size.
+    except (OSError, ValueError, RuntimeError, TypeError, SyntaxError, MemoryError) as error:
+        raise InputError(
+            "not a surrogate of this version of paradl, or a damaged one",
+            where=str(path),
+            advice="train it again with 'paradl surrogate train'",
+        ) from error
 
 
-def _build_member(learner: Learner, arrays: Arrays, features: int) -> Any:
-    if learner == "trees":
-        from sweep.surrogates.trees import build_forests
+def _read(path: Path) -> Surrogate:
+    """Read a file; ValueError or its like: facts and arrays that do not belong together."""
+    import equinox as eqx
+    import jax
 
-        return build_forests(arrays, features)
-    from sweep.surrogates.network import build_network
+    if path.stat().st_size > LARGEST:
+        raise ValueError("too large")
+    with path.open("rb") as file:
+        facts = Facts.model_validate_json(file.readline(LONGEST))
+        if not {*facts.features, *facts.constants} <= set(FEATURES):
+            raise ValueError("unknown features")
+        numbers = dict.fromkeys(NUMBERS, np.empty(len(facts.features)))
+        members = tuple(_make_like(facts, shape) for shape in facts.shapes)
+        numbers, members = eqx.tree_deserialise_leaves(file, (numbers, members))
+    if not all(np.isfinite(array).all() for array in jax.tree.leaves((numbers, members))):
+        raise ValueError("numbers that are not finite")
+    if (numbers["scale"] <= 0).any() or not set(facts.splits) <= set(facts.splits_of_data):
+        raise ValueError("a scale that is not above 0, or a split that is not described")
+    encoding = Encoding(tuple(facts.features), facts.constants, **numbers)
+    return Surrogate(facts.learner, encoding, members, facts.model_dump())
 
-    network = build_network(arrays)
-    network.check(features, len(DEGREES))
-    return network
+
+def _read_shape(member: Any) -> list[int]:
+    """The sizes that the shapes of a member's arrays follow from."""
+    from sweep.surrogates.trees import Trees
+
+    if isinstance(member, Trees):
+        return [len(member.feature), member.roots.shape[1]]
+    return [len(member.layers[0][1])]
+
+
+def _make_like(facts: Facts, shape: list[int]) -> Any:
+    """A member with the shapes of the arrays in a file."""
+    if facts.learner == "trees":
+        from sweep.surrogates.trees import shape_trees
+
+        return shape_trees(*shape)
+    from sweep.surrogates.network import make_network
+
+    (width,) = shape
+    if not 1 <= width <= MOST_WIDTH:
+        raise ValueError("no such width")
+    return make_network(np.random.default_rng(0), len(facts.features), len(DEGREES), width)
+
+
+def expect_extra() -> None:
+    """RunError: a library that surrogates need is not installed."""
+    expect_libraries("surrogates", NEEDED, "surrogate")

@@ -4,31 +4,38 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from grids.reading.errors import InputError, shorten
 from sweep.exports.target import check_target
 from sweep.samples.read import open_samples
-from sweep.surrogates.encoding import Encoding, Flags, fit_encoding
-from sweep.surrogates.extra import expect_extra
+from sweep.surrogates.encoding import Encoding, fit_encoding
 from sweep.surrogates.rows import Rows, read_rows
-from sweep.surrogates.surrogate import Learner, Surrogate, save_surrogate
+from sweep.surrogates.surrogate import (
+    MOST_MEMBERS,
+    MOST_WIDTH,
+    Learner,
+    Surrogate,
+    expect_extra,
+    save_surrogate,
+)
 
 # Splits by which one surrogate can be tested: it learns from the rows that all of them train on.
 SPLITS = ("random", "model")
 # Share of the training slices that decides when to stop.
 VALIDATED = 0.05
 LEAST_ROWS = 100
-MOST_MEMBERS, MOST_EPOCHS = 100, 10_000
-Tell = Callable[[int, int, int, float], None]
+MOST_EPOCHS = 10_000
+# Called with the member, the epoch (or round), the number of them, and the error of validation.
+Report = Callable[[int, int, int, float], None]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A training: rows, features that were dropped for having one value, the error of
-    validation (root mean square of the logarithm of time; None for trees), bytes of the file.
+    """A finished training: rows that were learnt from, features that were dropped as constant, the
+    validation error (root mean square of the logarithm of time; None for trees), the file's bytes.
     """
 
     path: Path
@@ -50,17 +57,17 @@ def train_surrogate(
     width: int = 128,
     seed: int = 0,
     force: bool = False,
-    tell: Tell = lambda member, epoch, epochs, error: None,
+    report: Report = lambda member, epoch, epochs, error: None,
 ) -> Trained:
-    """Train a surrogate on the data set `data` and write it to `path`; what was trained.
+    """Train a surrogate on the data set `data` and write it to `path`.
 
-    learner: a network, or gradient-boosted trees. splits: on whose training sides it learns, and
-    so by which it can be tested; `random` and `model` by default, where there are such. gradients:
-    on slopes, too (networks). members: learners of other seeds, whose spread tells how unsure they
-    are. tell: is given the member, the epoch, how many there are, and the error of validation.
+    learner: a network, or gradient-boosted trees. splits: on whose training sides it learns, and by
+    which it can then be tested; by default `random` and `model`, where the data set has them.
+    gradients: learn slopes, too (networks). members: learners of different seeds, whose spread
+    measures how unsure they are. report: called after each epoch.
 
-    InputError: no data set, too few rows, a split that is not there, no gradients, a file that is
-    there. RunError: a library is missing, the disk is full; then nothing was written.
+    InputError: no data set, too few rows, no such split, no gradients, `path` exists. RunError: a
+    library is missing, the disk is full; then nothing was written.
     """
     target = Path(path)
     _check(learner, gradients, members, epochs, width, seed)
@@ -73,7 +80,7 @@ def train_surrogate(
     encoding = fit_encoding(train.frame, rows.features)
     settings = {"gradients": gradients, "epochs": epochs, "width": width}
     parts = [
-        _train_member(learner, train, valid, encoding, settings, seed + n, partial(tell, n))
+        _train_member(learner, train, valid, encoding, settings, seed + n, partial(report, n))
         for n in range(members)
     ]
     facts = {
@@ -105,51 +112,49 @@ def _train_member(
     encoding: Encoding,
     settings: dict[str, Any],
     seed: int,
-    tell: Callable[[int, int, float], None],
+    report: Callable[[int, int, float], None],
 ) -> tuple[Any, float | None]:
-    """One learner, and its error of validation."""
+    """Train one learner; return it with its validation error."""
     from sweep.surrogates.fit import Recipe, fit_network, make_examples
 
     examples = make_examples(train, encoding, gradients=settings["gradients"])
     checked = make_examples(valid, encoding, gradients=False)
     if learner == "trees":
-        from sweep.surrogates.trees import fit_forests
+        from sweep.surrogates.trees import fit_trees
 
-        return fit_forests(examples, checked, seed, tell), None
-    return fit_network(examples, checked, Recipe(seed=seed, **settings), tell)
+        return fit_trees(examples, checked, seed, report), None
+    network, error = fit_network(examples, checked, Recipe(seed=seed, **settings), report)
+    return network, error
 
 
 def _divide(rows: Rows, splits: Sequence[str], seed: int) -> tuple[Rows, Rows]:
-    """Rows to learn from, and to stop by: whole slices, all of the training sides, defined."""
+    """Divide the defined rows of the training sides, by whole slices: to learn from, to stop by."""
     learnt = rows.is_train(splits) & rows.frame["defined"].to_numpy(bool)
     slices = rows.frame["slice"].to_numpy()
     numbers = np.unique(slices[learnt])
     shuffled = np.random.default_rng([seed, 5]).permutation(numbers)
-    held: Flags = np.isin(slices, shuffled[: max(1, round(VALIDATED * len(numbers)))])
+    held = np.isin(slices, shuffled[: max(1, round(VALIDATED * len(numbers)))])
     train, valid = rows.take(learnt & ~held), rows.take(learnt & held)
     if len(train) < LEAST_ROWS:
-        of = f" on the training side of {', '.join(splits)}" if splits else ""
+        place = f" on the training side of {', '.join(splits)}" if splits else ""
         raise InputError(
-            f"expected at least {LEAST_ROWS} rows to train on, got {len(train)}{of}",
+            f"expected at least {LEAST_ROWS} rows to train on, got {len(train)}{place}",
             advice="sample more rows",
         )
     return train, valid
 
 
 def _check(learner: str, gradients: bool, members: int, epochs: int, width: int, seed: int) -> None:
-    """InputError: what no training can have."""
-    if learner not in ("network", "trees"):
+    """InputError: an option out of its range, or that does not go with the learner."""
+    if learner not in get_args(Learner):
         raise InputError(f"expected network or trees, got {shorten(learner)}", where="learner")
     if gradients and learner == "trees":
-        raise InputError(
-            "trees have no slopes to train", where="gradients", advice="take the network"
-        )
-    for name, value, most in (
-        ("members", members, MOST_MEMBERS),
-        ("epochs", epochs, MOST_EPOCHS),
-        ("width", width, 4096),
+        raise InputError("trees cannot learn slopes", where="gradients", advice="take the network")
+    for name, value, least, most in (
+        ("members", members, 1, MOST_MEMBERS),
+        ("epochs", epochs, 1, MOST_EPOCHS),
+        ("width", width, 1, MOST_WIDTH),
+        ("seed", seed, 0, 2**31 - 1),
     ):
-        if not isinstance(value, int) or not 1 <= value <= most:
-            raise InputError(f"expected 1 to {most:,}, got {shorten(value)}", where=name)
-    if not isinstance(seed, int) or not 0 <= seed < 2**31:
-        raise InputError(f"expected a seed from 0 to 2^31 - 1, got {shorten(seed)}", where="seed")
+        if not isinstance(value, int) or not least <= value <= most:
+            raise InputError(f"expected {least:,} to {most:,}, got {shorten(value)}", where=name)

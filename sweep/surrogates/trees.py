@@ -1,148 +1,100 @@
-"""Gradient-boosted trees: LightGBM grows them; plain arrays are kept, which numpy walks.
+"""Gradient-boosted trees: LightGBM grows them, and their nodes are kept as arrays.
 
-LightGBM's own predictor would need its own files, text that its C++ reads and trusts: a changed
-number in it ended the process (SIGABRT, lightgbm 4.6). Arrays of nodes are checked here.
+LightGBM's own files are not read: its C++ trusts every number in them, and a changed one ended the
+process (SIGABRT, lightgbm 4.6). Arrays of any numbers are harmless here: JAX clamps positions to
+the arrays, and a walk ends after as many steps as a tree can be deep.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
+from jax import Array, ShapeDtypeStruct, lax
 
-from grids.models.layers import Floats
-from grids.reading.errors import InputError
+from kernels.blocks.labels import TARGETS
 from sweep.surrogates.encoding import Flags, Singles
-from sweep.surrogates.file import Arrays
-from sweep.surrogates.fit import Examples, Tell
-from sweep.surrogates.network import TARGETS
+from sweep.surrogates.fit import Examples, Report
+from sweep.surrogates.network import OUTPUTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TREES, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
-# Rounds between two words on progress.
-TOLD = 10
-Integers = NDArray[np.int32]
-# Types of a forest's arrays.
-KINDS = {**dict.fromkeys(("feature", "left", "right", "roots"), np.int32), "threshold": np.float64}
+ROUNDS, LEAVES, RATE, PATIENCE = 200, 63, 0.1, 20
+# Rounds between two reports of progress.
+REPORTED = 10
+# Log odds where all rows are feasible, or none is.
+CERTAIN = 20.0
 
 
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """Trees of one target. feature, left, right, threshold [node]: below or at the threshold left.
+class Trees(eqx.Module):
+    """Trees of all outputs; rows go left where a feature is at most the threshold.
 
-    Of a leaf, feature is -1 and threshold its value. roots [tree]: where each begins.
+    feature, left, right, threshold [node]: a leaf leads to itself, and its threshold is its value.
+    roots [output, tree]: the node at which each tree begins.
     """
 
-    feature: Integers
-    left: Integers
-    right: Integers
-    threshold: Floats
-    roots: Integers
+    feature: Array
+    left: Array
+    right: Array
+    threshold: Array
+    roots: Array
 
-    def sum_leaves(self, features: Singles) -> Floats:
-        """The sum over the trees [row]."""
-        total = np.zeros(len(features))
-        rows = np.arange(len(features))
-        for root in self.roots:
-            at = np.full(len(features), root)
-            while True:
-                splits = self.feature[at]
-                inner = splits >= 0
-                if not inner.any():
-                    break
-                below = features[rows, np.maximum(splits, 0)] <= self.threshold[at]
-                at = np.where(inner, np.where(below, self.left[at], self.right[at]), at)
-            total += self.threshold[at]
-        return total
+    def __call__(self, features: Array, kinds: Array, room: Array) -> Array:
+        """Logarithms of the targets and the log odds of being feasible [output] of one row.
 
-    def is_sound(self, features: int) -> bool:
-        """Whether every walk ends, and meets no other feature than there are."""
-        nodes = (self.feature, self.left, self.right, self.threshold)
-        places = np.arange(self.feature.size)
-        inner = self.feature >= 0
-        return (
-            {node.shape for node in nodes} == {places.shape}
-            and self.roots.ndim == 1
-            and bool((self.feature < features).all())
-            and bool(np.isin(self.roots, places).all())
-            # Children stand behind their parents.
-            and all(
-                bool(((child > places) & (child < places.size))[inner].all())
-                for child in (self.left, self.right)
-            )
-        )
+        features: encoded [feature]. kinds, room: as networks have them; trees need neither.
+        """
+
+        def is_on_the_way(state: tuple[Array, Array, Array]) -> Array:
+            steps, before, at = state
+            return (steps < LEAVES) & (at != before).any()
+
+        def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            steps, _, at = state
+            below = features[self.feature[at]] <= self.threshold[at]
+            return steps + 1, at, jnp.where(below, self.left[at], self.right[at])
+
+        start = (jnp.zeros((), jnp.int32), jnp.full_like(self.roots, -1), self.roots)
+        _, _, leaves = lax.while_loop(is_on_the_way, step, start)
+        return self.threshold[leaves].sum(axis=1)
 
 
-def fit_forests(
-    train: Examples, valid: Examples, seed: int, tell: Tell = lambda *_: None
-) -> tuple[Forest, ...]:
-    """A forest for each target, and one for the log odds of being feasible."""
-    forests = []
-    for number in range(len(TARGETS) + 1):
-        known, checked = (_read_target(examples, number) for examples in (train, valid))
-        forests.append(_grow(train, valid, known, checked, number == len(TARGETS), seed, tell))
-    return tuple(forests)
+def shape_trees(nodes: int, trees: int) -> Trees:
+    """State the shapes of such trees, without memory for them."""
+    place: Any = ShapeDtypeStruct((nodes,), jnp.int32)
+    value: Any = ShapeDtypeStruct((nodes,), jnp.float32)
+    roots: Any = ShapeDtypeStruct((OUTPUTS, trees), jnp.int32)
+    return Trees(place, place, place, value, roots)
 
 
-def apply_forests(forests: tuple[Forest, ...], features: Singles) -> Singles:
-    """Logarithms of the targets and the log odds [row, 4], as a network says them."""
-    return np.stack([forest.sum_leaves(features) for forest in forests], axis=1).astype(np.float32)
-
-
-def flatten_forests(forests: tuple[Forest, ...]) -> Arrays:
-    """Their arrays, by name."""
-    return {
-        f"{name}{number}": getattr(forest, name)
-        for number, forest in enumerate(forests)
-        for name in KINDS
-    }
-
-
-def build_forests(arrays: Arrays, features: int) -> tuple[Forest, ...]:
-    """The forests of such arrays. InputError: nodes that lead nowhere, or back."""
-    forests = tuple(
-        Forest(
-            **{name: np.asarray(arrays[f"{name}{number}"], kind) for name, kind in KINDS.items()}
-        )
-        for number in range(len(TARGETS) + 1)
-    )
-    if not all(forest.is_sound(features) for forest in forests):
-        raise InputError("the trees of this surrogate are damaged", advice="train it again")
-    return forests
-
-
-def _read_target(examples: Examples, number: int) -> Singles:
-    if number < len(TARGETS):
-        return examples.arrays["targets"][:, number]
-    return examples.arrays["feasible"]
+def fit_trees(train: Examples, valid: Examples, seed: int, report: Report) -> Trees:
+    """Grow trees for each target, and for the log odds of being feasible."""
+    return read_nodes([_grow(train, valid, output, seed, report) for output in range(OUTPUTS)])
 
 
 def _grow(
-    train: Examples,
-    valid: Examples,
-    known: Singles,
-    checked: Singles,
-    classes: bool,
-    seed: int,
-    tell: Tell,
-) -> Forest:
-    """The trees of one target, stopped where the rows of validation gain nothing more."""
+    train: Examples, valid: Examples, output: int, seed: int, report: Report
+) -> "pd.DataFrame":
+    """LightGBM's table of nodes of one output, stopped where validation gains nothing more."""
     import lightgbm
 
-    def read(examples: Examples, target: Singles) -> Any:
-        has: Flags = np.isfinite(target)
-        return lightgbm.Dataset(examples.arrays["features"][has], target[has])
+    classifies = output == len(TARGETS)
 
+    def read(examples: Examples) -> tuple[Singles, Singles]:
+        arrays = examples.arrays
+        values = arrays["feasible"] if classifies else arrays["targets"][:, output]
+        known: Flags = np.isfinite(values)
+        return arrays["features"][known], values[known]
+
+    features, values = read(train)
     # A constant target needs no trees, and LightGBM would stop with a warning.
-    constant = np.unique(known[np.isfinite(known)])
-    if len(constant) < 2:
-        value = constant[0] if len(constant) else 0.0
-        odds = np.clip(20 * (2 * value - 1), -20, 20) if classes else value
-        return _make_leaf(float(odds))
+    if len(np.unique(values)) < 2:
+        value = float(values[0]) if len(values) else 0.0
+        return _make_leaf(CERTAIN * (2 * value - 1) if classifies else value)
     options = {
-        "objective": "binary" if classes else "regression",
+        "objective": "binary" if classifies else "regression",
         "learning_rate": RATE,
         "num_leaves": LEAVES,
         "min_data_in_leaf": 5,
@@ -152,39 +104,55 @@ def _grow(
         "verbosity": -1,
     }
 
-    def report(environment: Any) -> None:
-        if environment.iteration % TOLD == 0:
-            tell(environment.iteration, TREES, float(environment.evaluation_result_list[0][2]))
+    def report_round(state: Any) -> None:
+        if state.iteration % REPORTED == 0:
+            report(state.iteration, ROUNDS, float(state.evaluation_result_list[0][2]))
 
-    grown = lightgbm.train(
+    booster = lightgbm.train(
         options,
-        read(train, known),
-        TREES,
-        valid_sets=[read(valid, checked)],
-        callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False), report],
+        lightgbm.Dataset(features, values),
+        ROUNDS,
+        valid_sets=[lightgbm.Dataset(*read(valid))],
+        callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False), report_round],
     )
-    return read_nodes(grown.trees_to_dataframe())
+    return booster.trees_to_dataframe()
 
 
-def read_nodes(nodes: "pd.DataFrame") -> Forest:
-    """The forest of LightGBM's table of nodes, which has parents before their children."""
-    places = {name: place for place, name in enumerate(nodes["node_index"])}
-    leaf = nodes["split_feature"].isna()
+def _make_leaf(value: float) -> "pd.DataFrame":
+    """A table of nodes that answers all rows alike."""
+    import pandas as pd
 
-    def find(children: str) -> Integers:
-        return nodes[children].map(places).fillna(0).to_numpy(np.int32)
+    return pd.DataFrame({"node_index": ["0-L0"], "value": [value]})
 
-    columns = nodes["split_feature"].astype(str).str.removeprefix("Column_")
-    return Forest(
-        feature=columns.where(~leaf, "-1").to_numpy().astype(np.int32),
+
+def read_nodes(tables: "Sequence[pd.DataFrame]") -> Trees:
+    """Put LightGBM's tables of nodes, one for each output, into arrays."""
+    import pandas as pd
+
+    # A leaf of 0 stands first: there begin the trees that one output lacks and another has.
+    nodes = pd.concat([_make_leaf(0.0), *tables], keys=range(-1, len(tables)), names=["output"])
+    nodes = nodes.reset_index("output").reset_index(drop=True)
+    own = np.arange(len(nodes), dtype=np.int32)
+    place = dict(zip(zip(nodes["output"], nodes["node_index"], strict=True), own, strict=True))
+
+    def find(child: str) -> Array:
+        named = zip(nodes["output"], nodes[child], strict=True)
+        children = [place.get(name, at) for name, at in zip(named, own, strict=True)]
+        return jnp.asarray(np.array(children, np.int32))
+
+    splits = nodes["split_feature"].notna().to_numpy()
+    columns = nodes["split_feature"].astype(str).str.removeprefix("Column_").where(splits, "0")
+    # Rounded down: single precision is compared, and no number of it lies between the two.
+    exact = nodes["threshold"].to_numpy(np.float64)
+    threshold = exact.astype(np.float32)
+    threshold = np.where(threshold > exact, np.nextafter(threshold, -np.inf), threshold)
+    begins = nodes["parent_index"].isna().to_numpy()
+    roots = [own[begins & (nodes["output"] == output).to_numpy()] for output in range(len(tables))]
+    most = max(map(len, roots))
+    return Trees(
+        feature=jnp.asarray(columns.to_numpy().astype(np.int32)),
         left=find("left_child"),
         right=find("right_child"),
-        threshold=nodes["threshold"].where(~leaf, nodes["value"]).to_numpy(np.float64),
-        roots=np.flatnonzero(nodes["parent_index"].isna()).astype(np.int32),
+        threshold=jnp.asarray(np.where(splits, threshold, nodes["value"]).astype(np.float32)),
+        roots=jnp.asarray(np.stack([np.pad(root, (0, most - len(root))) for root in roots])),
     )
-
-
-def _make_leaf(value: float) -> Forest:
-    """The forest that says the same of all rows."""
-    node = np.zeros(1, np.int32)
-    return Forest(node - 1, node, node, np.array([value]), node)

@@ -1,15 +1,14 @@
 """Damaged, missing and foreign files of a data set are one message that names them."""
 
+import fcntl
 import json
 import os
 import shutil
-from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
 from grids.reading.errors import InputError
-from sweep.exports import target
+from sweep.errors import RunError
 from sweep.exports.target import write_beside
 from sweep.samples.leakage import check_leakage
 from sweep.samples.read import open_samples
@@ -67,33 +66,33 @@ def test_facts_of_another_kind_are_one_message(drawn, tmp_path, key) -> None:
         open_samples(tmp_path)
 
 
-def test_what_a_killed_process_left_is_removed_and_what_is_in_use_stays(tmp_path) -> None:
-    left = tmp_path / ".rows.abcdefgh.partial"
-    other = tmp_path / ".rows.more.abcdefgh.partial"
-    left.mkdir()
-    other.mkdir()
-    with write_beside(tmp_path / "rows", force=False) as first:
-        assert not left.exists()
-        with write_beside(tmp_path / "rows", force=False) as second:
-            assert first.is_dir()
-            (second / "rows").write_text("")
-        (first / "rows").write_text("")
-        shutil.rmtree(tmp_path / "rows", ignore_errors=True)
-        (tmp_path / "rows").unlink(missing_ok=True)
-    assert other.is_dir()
+def test_a_killed_process_leaves_a_folder_that_the_next_one_takes_over(tmp_path) -> None:
+    left = tmp_path / ".rows.partial"
+    (left / "rows").mkdir(parents=True)
+    (left / "rows" / "half").touch()
+    with write_beside(tmp_path / "rows", force=False) as folder:
+        assert folder == left
+        assert not list(folder.iterdir())
+        with (
+            pytest.raises(RunError, match="another process is writing there"),
+            write_beside(tmp_path / "rows", force=False),
+        ):
+            raise AssertionError
+        (folder / "rows").write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+    assert (tmp_path / "rows").read_text() == "whole"
 
 
 def test_a_folder_removed_before_its_lock_is_made_again(tmp_path, monkeypatch) -> None:
-    made = []
+    """As where the process before ends between the two."""
+    lock = fcntl.flock
 
-    def make(**place):
-        made.append(mkdtemp(**place))
-        if len(made) == 1:
-            Path(made[0]).rmdir()
-        return made[-1]
+    def remove_once(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        (tmp_path / ".out.partial").rmdir()
+        lock(descriptor, operation)
 
-    monkeypatch.setattr(target, "mkdtemp", make)
+    monkeypatch.setattr(fcntl, "flock", remove_once)
     with write_beside(tmp_path / "out", force=False) as folder:
         (folder / "out").write_text("whole")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert len(made) == 2

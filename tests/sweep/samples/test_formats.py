@@ -10,8 +10,6 @@ import pytest
 import yaml
 from drawn import ROWS
 
-from grids.entries.parameters import PARAMETERS
-from sweep.samples.columns import ROLES
 from sweep.samples.features import FEATURES
 
 
@@ -69,17 +67,6 @@ def test_reading_by_role_and_side(drawn) -> None:
     assert not set(features) & set(drawn.facts["constants"])
     train = drawn.read(["model"], {"model": "train", "scale": "test"})
     assert set(train.model).isdisjoint(drawn.facts["splits"]["model"]["tested"])
-    batches = list(drawn.read_batches(["epoch_time"]))
-    assert sum(len(each["epoch_time"]) for each in batches) == ROWS
     cube = drawn.to_xarray(["epoch_time", "pe"])
     assert cube.sizes == {"row": ROWS}
     assert cube["epoch_time"].attrs["units"] == "s"
-
-
-def test_roles_leave_no_answer_among_the_features(drawn) -> None:
-    by_role = {role: drawn.list_columns(role, constants=True) for role in ROLES}
-    assert sum(map(len, by_role.values())) == len(drawn.facts["columns"])
-    told = {*by_role["target"], *by_role["gradient"], *by_role["answer"]}
-    assert not told & set(by_role["feature"])
-    assert {name for name in by_role["feature"] if "time" in name} == set()
-    assert set(drawn.inputs) <= set(PARAMETERS)

@@ -28,4 +28,4 @@ def trained(drawn: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(path: Path) -> None:
         train_surrogate(drawn.path, path, epochs=10, width=16)
 
-    return copy_shared(tmp_path_factory, "net.safetensors", make)
+    return copy_shared(tmp_path_factory, "net.eqx", make)

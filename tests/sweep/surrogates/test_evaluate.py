@@ -3,17 +3,14 @@
 import json
 import shutil
 
-import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from grids.reading.errors import InputError
 from sweep.cli.main import app
-from sweep.surrogates.evaluate import evaluate_surrogate, rank_strategies
-from sweep.surrogates.neighbours import Neighbours
+from sweep.surrogates.evaluate import evaluate_surrogate
 from sweep.surrogates.predict import predict_surrogate
-from sweep.surrogates.rows import Rows, read_rows
 from sweep.surrogates.scores import Answers, score_rows, score_slices
 
 
@@ -41,34 +38,11 @@ def test_scores_are_of_rows_that_were_not_trained_on(trained, drawn):
         assert row[name] == pytest.approx(value, rel=1e-4), name
 
 
-def test_the_nearest_row_of_the_same_strategy_answers(drawn):
-    rows = read_rows(drawn, ["random"])
-    rows = rows.take(rows.frame["defined"].to_numpy(bool))
-    features = np.random.default_rng(0).normal(size=(len(rows), 5)).astype(np.float32)
-    near = Neighbours(features, rows)
-    asked = rows.take(np.arange(len(rows)) < 40)
-    answers = near.apply(features[:40] + 1e-4, asked)
-    np.testing.assert_allclose(np.exp(answers[:, 0]), asked.frame.comp_time, rtol=1e-5)
-
-
-def test_habit_is_what_was_fastest_most_often():
-    frame = pd.DataFrame(
-        {
-            "slice": [0, 0, 1, 1, 2, 2],
-            "strategy": ["data", "filter"] * 3,
-            "epoch_time": [1.0, 2.0, 3.0, 2.0, 1.0, 5.0],
-            "feasible": [True, True, True, True, True, False],
-        }
-    )
-    assert rank_strategies(Rows(frame, (), ())) == {"data": 1.0, "filter": 2.0}
-
-
 def test_another_data_set_is_refused(trained, drawn, tmp_path):
-
     shutil.copytree(drawn.path, tmp_path / "other")
     facts = dict(drawn.facts) | {"seed": 8}
     (tmp_path / "other" / "dataset.json").write_text(json.dumps(facts))
-    with pytest.raises(InputError, match="holds out something else than the one that was trained"):
+    with pytest.raises(InputError, match="holds out something else than the split of the training"):
         evaluate_surrogate(trained, tmp_path / "other")
     with pytest.raises(InputError, match="no split 'speed' in"):
         evaluate_surrogate(trained, drawn.path, splits=["speed"])
@@ -106,7 +80,7 @@ def test_rows_that_are_no_table_are_one_message(trained, tmp_path):
         predict_surrogate(trained, path)
     path = tmp_path / "rows.parquet"
     path.write_text("pe\n8\n")
-    with pytest.raises(InputError, match="no table that can be read"):
+    with pytest.raises(InputError, match="cannot be read as a table"):
         predict_surrogate(trained, path)
 
 

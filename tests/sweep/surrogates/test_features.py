@@ -10,8 +10,8 @@ from grids.grid import Grid
 from kernels.blocks.labels import ANSWERS
 from kernels.names.terms import TERMS
 from sweep.samples.columns import list_columns
-from sweep.samples.features import FEATURES, MODEL
-from sweep.samples.layer_sums import LAYER_SUMS
+from sweep.samples.features import FEATURES
+from sweep.samples.model_features import MODEL
 from sweep.samples.space import read_space
 from sweep.surrogates.surrogate import load_surrogate
 
@@ -52,7 +52,7 @@ def table():
 
 def test_sums_over_layers_by_hand(table):
     first, second = 16 * 8 * 27, 16 * 16 * 36  # 4 x 4 places
-    told = {name: each.read(table) for name, each in LAYER_SUMS.items()}
+    told = {name: each.read(table) for name, each in MODEL.items()}
     assert told["convolution_macs"] == told["divisible_macs"] == first + second
     assert told["later_macs"] == second
     assert told["macs_over_channels"] == pytest.approx(first / 3 + second / 8)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from sweep.surrogates.encoding import fit_encoding
-from sweep.surrogates.fit import Recipe, apply_network, fit_network, make_examples
+from sweep.surrogates.fit import Recipe, apply_member, fit_network, make_examples
 from sweep.surrogates.rows import DEGREES, Rows
 
 INPUTS = ("batch", "inter_bandwidth")
@@ -68,7 +68,7 @@ def measure_slopes(network, encoding, rows, examples, name) -> float:
     for sign in (1, -1):
         moved = rows.frame.assign(**{name: rows.frame[name] * np.exp(sign * STEP)})
         features = encoding.encode(moved[list(INPUTS)].to_numpy())
-        outputs = apply_network(network, examples.arrays | {"features": features})
+        outputs = apply_member(network, examples.arrays | {"features": features})
         sides.append(np.logaddexp(outputs[:, 0], outputs[:, 1]))
     slopes = (sides[0] - sides[1]) / (2 * STEP)
     known = rows.frame[f"elasticity_epoch_time_{name}"].to_numpy()

@@ -1,0 +1,71 @@
+"""Baselines: what a surrogate has to beat.
+
+`neighbour` answers with the nearest training row. `habit` ranks strategies by how often each was
+the fastest in training, and knows no times.
+"""
+
+import numpy as np
+
+from kernels.blocks.labels import EPOCH
+from sweep.surrogates.encoding import Encoding, Singles, read_values
+from sweep.surrogates.rows import Rows, read_targets
+from sweep.surrogates.scores import Answers
+from sweep.surrogates.surrogate import read_outputs
+
+# Training rows that are searched, roughly, and rows that are looked up at once.
+KEPT, AT_ONCE = 50_000, 2_000
+
+
+class Neighbours:
+    """Training rows by strategy.
+
+    They are whole slices: else the strategies of one slice would be answered from different points.
+    """
+
+    def __init__(self, encoding: Encoding, rows: Rows, seed: int = 0) -> None:
+        slices = rows.frame["slice"].to_numpy()
+        numbers, sizes = np.unique(slices, return_counts=True)
+        order = np.random.default_rng(seed).permutation(len(numbers))
+        kept = rows.take(np.isin(slices, numbers[order[np.cumsum(sizes[order]) <= KEPT]]))
+        self._encoding = encoding
+        self._features = self._encode(kept)
+        odds = np.where(kept.frame["feasible"].to_numpy(bool), 1.0, -1.0)
+        self._outputs = np.column_stack([read_targets(kept.frame), odds])
+        self._strategies = kept.frame["strategy"].to_numpy()
+
+    def answer(self, rows: Rows) -> Answers:
+        """The answers of the nearest rows, of any strategy where a row's own was not trained on."""
+        features, strategies = self._encode(rows), rows.frame["strategy"].to_numpy()
+        nearest = np.zeros(len(rows), np.int64)
+        for strategy in np.unique(strategies):
+            places = np.flatnonzero(strategies == strategy)
+            among = np.flatnonzero(self._strategies == strategy)
+            among = among if len(among) else np.arange(len(self._strategies))
+            known = self._features[among]
+            squares = (known**2).sum(axis=1)
+            for first in range(0, len(places), AT_ONCE):
+                block = places[first : first + AT_ONCE]
+                distances = squares - 2 * features[block] @ known.T
+                nearest[block] = among[np.argmin(distances, axis=1)]
+        predictions = read_outputs(self._outputs[nearest][None])
+        return Answers(predictions.epoch_time, predictions.feasible)
+
+    def _encode(self, rows: Rows) -> Singles:
+        return self._encoding.encode(read_values(rows.frame, self._encoding.names))
+
+
+class Habit:
+    """The rank of each strategy by how often it was the fastest feasible one in a slice."""
+
+    def __init__(self, rows: Rows) -> None:
+        frame = rows.frame[rows.frame["feasible"].to_numpy(bool)]
+        fastest = frame.loc[frame.groupby("slice")[EPOCH].idxmin(), "strategy"]
+        self.ranks = {
+            str(strategy): float(rank + 1)
+            for rank, strategy in enumerate(fastest.value_counts().index)
+        }
+
+    def answer(self, rows: Rows) -> Answers:
+        """Ranks in the place of times; all rows are taken to be feasible."""
+        ranked = rows.frame["strategy"].map(self.ranks).fillna(len(self.ranks) + 1.0)
+        return Answers(np.asarray(ranked, np.float64), np.ones(len(rows), bool))
