@@ -33,11 +33,12 @@ def take_nearest(store: str, selection: "Selection") -> "Selection":
 def expect_values(store: str, selection: "Selection") -> None:
     """Refuse values that the store's axes lack, before a question's imports take their time."""
     from sweep.cells.selection import locate_values
-    from sweep.cube.coordinates import list_coordinates
+    from sweep.cube.coordinates import list_columns, list_coordinates
     from sweep.cube.store import open_cube
 
     if selection:
-        locate_values(list_coordinates(open_cube(store).grid), selection)
+        grid = open_cube(store).grid
+        locate_values(list_coordinates(grid), selection, list_columns(grid))
 
 
 def parse_settings(items: list[str] | None, option: str) -> dict[str, str]:

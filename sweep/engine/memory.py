@@ -7,6 +7,7 @@ what sweeps take; every constant was measured with it, on two cores and on sixte
 import math
 from dataclasses import dataclass
 
+from grids.entries.parameters import LAYERED
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.inputs.divisors import divisors
@@ -140,8 +141,8 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     if not pipelines:
         return 0
     segments = max(_count_segments(grid, each) for each in pipelines)
-    axes = _list_other_layered(plan)
-    sizes = min(_count_along(plan, ("pe", "group")), plan.layers + 1)
+    axes = _list_other_layered(grid, plan)
+    sizes = min(_count_along(plan, _list_sized(grid)), plan.layers + 1)
     ends = plan.layers * sizes
     partitions = len(pipelines) * len(grid.systems) * len(grid.fitting)
     partitions *= math.prod(
@@ -155,14 +156,25 @@ def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
     """Bytes for the layers of one PE of each group size: as many sizes as are reduced at once."""
     if grid.spec.oracle == "paper":
         return 0
-    sizes = min(_count_along(plan, ("pe", "group")), SIZES)
-    others = _count_along(plan, _list_other_layered(plan))
+    sizes = min(_count_along(plan, _list_sized(grid)), SIZES)
+    others = _count_along(plan, _list_other_layered(grid, plan))
     return plan.layers * sizes * others * FLOAT * OWN_COPIES
 
 
-def _list_other_layered(plan: Plan) -> tuple[str, ...]:
+def _list_sized(grid: Grid) -> tuple[str, ...]:
+    """The dimensions along which groups differ in their size."""
+    return tuple(dim for dim in grid.axes if {"pe", "group"} & _name_parameters(grid, dim))
+
+
+def _list_other_layered(grid: Grid, plan: Plan) -> tuple[str, ...]:
     """The dimensions that layers depend on beside the size of their group."""
-    return tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
+    others = {*LAYERED, "segments"} - {"pe", "group"}
+    return tuple(dim for dim in plan.layered if others & _name_parameters(grid, dim))
+
+
+def _name_parameters(grid: Grid, dim: str) -> set[str]:
+    """The parameters that vary along a dimension."""
+    return {*grid.rows[dim].columns} if dim in grid.rows else {dim}
 
 
 def _count_along(plan: Plan, dims: tuple[str, ...]) -> int:

@@ -4,16 +4,20 @@ The cells that both cubes have are compared a part at a time: memory does not gr
 """
 
 from dataclasses import dataclass
+from itertools import starmap
 from math import prod
+from operator import eq
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cells.parts import (
     Part,
     find_positions,
     list_axes,
+    list_parameters,
     list_variables,
     locate_slice,
     read_places,
@@ -147,9 +151,11 @@ def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
     slices = []
     for cube in cubes:
         known = list_axes(cube)
-        here = {dim: values for dim, values in selection.items() if dim in known}
+        names = {*known, *list_parameters(cube)}
+        here = {name: values for name, values in selection.items() if name in names}
         slices.append(locate_slice(cube, here))
-    _check_selection(slices, selection)
+    _check_selection(slices, selection, {*list_parameters(cubes[0]), *list_parameters(cubes[1])})
+    _expect_same_rows(read_grid(cubes[0]), read_grid(cubes[1]))
     axes = {
         dim: values[find_positions(slices[1][dim], values) >= 0] if dim in slices[1] else values
         for dim, values in slices[0].items()
@@ -172,10 +178,24 @@ def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
     return Shared(axes, (places[0], places[1]), _list_axes(slices, axes))
 
 
-def _check_selection(slices: list[Arrays], selection: Selection) -> None:
+def _expect_same_rows(first: Grid, second: Grid) -> None:
+    """Refuse cubes in which the rows of the same number have other values."""
+    for name in first.rows.keys() & second.rows.keys():
+        mine, others = first.rows[name], second.rows[name]
+        same = mine.names == others.names and all(
+            starmap(eq, zip(mine.list_tuples(), others.list_tuples(), strict=False))
+        )
+        if not same:
+            raise InputError(
+                f"the cubes have other rows of {name!r}, whose numbers name other values",
+                advice="list the shared rows first, in the same order",
+            )
+
+
+def _check_selection(slices: list[Arrays], selection: Selection, columns: set[str]) -> None:
     """Refuse an axis that neither cube has, and several values of one that only one cube has."""
     for dim in selection:
-        if not any(dim in known for known in slices):
+        if dim not in columns and not any(dim in known for known in slices):
             raise InputError(f"no axis {dim!r} in these cubes", where="selection")
     for known, other in (slices, slices[::-1]):
         for dim, values in known.items():

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from grids.entries.parameters import GIVEN
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.cells.selection import write_value
-from sweep.cells.space import list_given
 from sweep.show.rows import SCREENFUL, drop_empty_columns, factor_constants, print_headed
 from sweep.show.tables import Format, Row, show
 from sweep.show.visible import tell
@@ -29,7 +29,7 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
         show(rows, form)
         return
     allowed = [row for row in rows if row["feasible"]]
-    given = [name for name in list_given(_axes(rows[0])) if len({row[name] for row in rows}) > 1]
+    given = [name for name in _list_given(_axes(rows[0])) if len({row[name] for row in rows}) > 1]
     whole = every or not given or len(allowed) <= SCREENFUL
     if allowed:
         kept = allowed if whole else [row for row in allowed if row["rank"] == 1][:SCREENFUL]
@@ -62,7 +62,7 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
 def _describe_winners(rows: Sequence[Row], goal: str) -> list[Row]:
     """Lines of allowed rows: axes behind the labels, no column that is empty throughout."""
     axes = _axes(rows[0])
-    given = list_given(axes)
+    given = _list_given(axes)
     chosen = [axis for axis in axes if axis not in given]
     hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
     order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
@@ -116,7 +116,7 @@ def _describe_loser(row: Row) -> Row:
     """A loser in a line: where it is nearest to being allowed, by what it fails, what would do."""
     rejection = row["rejection"]
     if rejection is None:
-        labels = {name: row[name] for name in (*LABELS, *list_given(_axes(row)))}
+        labels = {name: row[name] for name in (*LABELS, *_list_given(_axes(row)))}
         return labels | {"strategy": shorten_label(row["strategy"]), "why": ", ".join(row["limit"])}
     changes = [f"{name}={_write(name, each)}" for name, each in rejection["changes"].items()]
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
@@ -132,6 +132,11 @@ def _axes(row: Row) -> list[str]:
 
 def _write(name: str, value: Any) -> str:
     return format_quantity(value, "B") if name == "memory_capacity" else str(value)
+
+
+def _list_given(axes: Sequence[str]) -> list[str]:
+    """The axes that are given, as the machine's are."""
+    return [axis for axis in axes if axis in GIVEN]
 
 
 def _join(changes: Sequence[str]) -> str:
