@@ -15,9 +15,17 @@ from grids.row_tables import Where, read_rows
 from grids.rows import Rows
 from grids.spec import Spec
 
-# Names of dimensions, and names that arrays and answers of every cube have beside outputs.
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-RESERVED = ("serial_time", "summary", "progress", "statistic", "pe_part", "rank", "source")
+# Names that arrays of a cube, and keys of answers, have beside outputs and parameters.
+RESERVED = (
+    *("along", "at", "binds", "change", "computing", "cost", "elasticity", "epoch_time"),
+    *("faster_than_next", "feasible", "first", "forbidden_by", "global_batch", "holds"),
+    *("infeasible_at", "kind", "largest_pe", "marks", "mean_loss", "memory_parts", "needed"),
+    *("over", "over_system", "own", "parameter", "pe_hours", "pe_part", "precision"),
+    *("progress", "rank", "reason", "rejection", "sentence", "serial_time", "share", "shares"),
+    *("software", "statistic", "summary", "upgrade", "value"),
+)
+PARTS = re.compile(r"(efficient|fastest|soonest|worst|elasticity)_.*|.*_(p\d+|probability)")
 
 
 def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
@@ -41,7 +49,8 @@ def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
 
 def _check_axis_name(name: str, where: str) -> None:
     """InputError: a name that no dimension may have, as a variable of the cube has it."""
-    if not AXIS_NAME.fullmatch(name) or name in (*OUTPUTS, *RESERVED):
+    taken = name in (*OUTPUTS, *RESERVED) or PARTS.fullmatch(name)
+    if taken or not AXIS_NAME.fullmatch(name):
         raise InputError(
             f"{shorten(name)} cannot name rows of parameters",
             where=where,

@@ -92,22 +92,27 @@ def _locate_along(coordinate: NDArray[Any], axis: str, wanted: object, repeats: 
     )
 
 
-def find_nearest(coordinates: Coordinates, selection: Selection) -> dict[str, list[float]]:
+def find_nearest(
+    coordinates: Coordinates, selection: Selection, columns: Columns | None = None
+) -> dict[str, list[float]]:
     """The nearest values of each axis of numbers that lacks one of the selected values.
+
+    columns: parameters that change together.
 
     InputError: a value that is no number of its axis.
     """
     nearest = {}
     for axis, wanted in selection.items():
-        if axis not in coordinates or axis in LABELS:
+        _, coordinate = (columns or {}).get(axis, (axis, coordinates.get(axis)))
+        if coordinate is None or axis in LABELS:
             continue
-        coordinate, given = coordinates[axis], wanted if isinstance(wanted, list) else [wanted]
+        given = wanted if isinstance(wanted, list) else [wanted]
         values = [value for item in given for value in _split_values(coordinate, axis, item)]
         read = look_up_parameter(axis).read
         numbers = np.array([read(value, f"selection {axis}") for value in values])
         at = np.abs(coordinate - numbers[:, None]).argmin(axis=1)
         if not np.isclose(coordinate[at], numbers, rtol=1e-9, atol=0).all():
-            nearest[axis] = coordinate[np.unique(at)].astype(float).tolist()
+            nearest[axis] = np.unique(coordinate[at]).astype(float).tolist()
     return nearest
 
 

@@ -19,11 +19,11 @@ def parse_selection(sel: list[str] | None) -> dict[str, list[str]]:
 def take_nearest(store: str, selection: "Selection") -> "Selection":
     """The selection with the nearest values of the store's axes; says on stderr which these are."""
     from sweep.cells.selection import find_nearest, write_value
-    from sweep.cube.coordinates import list_coordinates
+    from sweep.cube.coordinates import list_columns, list_coordinates
     from sweep.cube.store import open_cube
 
-    coordinates = list_coordinates(open_cube(store).grid)
-    nearest = find_nearest(coordinates, selection)
+    grid = open_cube(store).grid
+    nearest = find_nearest(list_coordinates(grid), selection, list_columns(grid))
     for axis, values in nearest.items():
         texts = ", ".join(write_value(axis, each) for each in values)
         tell(f"paradl: the nearest {axis}: {texts}")

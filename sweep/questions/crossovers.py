@@ -82,7 +82,9 @@ def list_crossovers(
         )
     rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
     rows.sort(key=lambda row: (row["first"] is None, "infeasible" in str(row["reason"])))
-    return complete_rows(space, rows)
+    completed = complete_rows(space, rows)
+    # Rows of parameters may have their own value of it, which is not taken here.
+    return [{key: value for key, value in row.items() if key != along} for row in completed]
 
 
 crossovers = tabulate("crossovers", list_crossovers)

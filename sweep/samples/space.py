@@ -131,6 +131,12 @@ def _is_spec(source: str | Path) -> bool:
 def _make_space(
     spec: Spec, inputs: tuple[str, ...], name: str, base: Path = Path(), where: Where = join_keys
 ) -> Space:
+    for axis in spec.axes.rows:
+        raise InputError(
+            f"{axis}: rows of parameters that change together are not sampled",
+            where=where(("axes", axis)),
+            advice="write each parameter as an axis of its own",
+        )
     ranges = spec.axes.ranges
     for axis in ranges:
         _expect_place(axis, where(("axes", axis)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from grids.entries.parameters import GIVEN
+from grids.entries.parameters import GIVEN, PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.cells.selection import write_value
@@ -136,7 +136,13 @@ def _write(name: str, value: Any) -> str:
 
 def _list_given(axes: Sequence[str]) -> list[str]:
     """The axes that are given, as the machine's are."""
-    return [axis for axis in axes if axis in GIVEN]
+    # The name of rows stands before their parameters.
+    behind = zip(axes, [*axes[1:], ""], strict=True)
+    return [
+        axis
+        for axis, follows in behind
+        if axis in GIVEN or (axis not in PARAMETERS and follows in GIVEN)
+    ]
 
 
 def _join(changes: Sequence[str]) -> str:
