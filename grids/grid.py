@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from grids.axes import Axis
 from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
 from grids.definition import define_grid
@@ -139,7 +140,7 @@ class Grid:
     def axes(self) -> dict[str, Floats]:
         """Values along the numeric dimensions, in SI units; the numbers of rows, from 0."""
         # One order for all cubes: rows are the last.
-        axes = {**self.spec.axes.numeric, **self.rows}
+        axes: dict[str, Axis | Rows] = {**self.spec.axes.numeric, **self.rows}
         return {name: axis.values for name, axis in axes.items()}
 
     @property

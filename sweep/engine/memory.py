@@ -188,7 +188,7 @@ def _count_distinct(grid: Grid, plan: Plan, dim: str, names: set[str]) -> int:
     if not columns:
         return 1
     # Twice: distinct rows are padded to a power of two.
-    distinct = 2 * np.unique(np.stack(columns), axis=1).shape[1]
+    distinct = 2 * int(np.unique(np.stack(columns), axis=1).shape[1])
     return min(_count_along(plan, (dim,)), distinct)
 
 
