@@ -13,14 +13,17 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from grids.axes import Axis
 from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
+from grids.definition import define_grid
 from grids.divisible import expect_divisible
 from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
-from grids.entries.entry import define_once
 from grids.entries.oracles import add_former_choices
+from grids.entries.parameters import PARAMETERS
+from grids.entries.quantity import Parameter
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.draws import DRAWS
@@ -39,6 +42,8 @@ from grids.models.layers import Floats, LayerTable
 from grids.notes import list_misfits, list_notes
 from grids.outputs import INTERVALS, list_layered
 from grids.reading.errors import ShapeError
+from grids.rows import Rows
+from grids.rows_of_spec import settle_rows
 from grids.spec import Spec, validate_spec
 
 if TYPE_CHECKING:
@@ -78,6 +83,7 @@ class Grid:
         InputError tells the place of a key, as `where` gives it, that names what is not there.
         """
         refuse_ranges(spec, where)
+        spec = settle_rows(spec, base, where)
         models = look_up("model", spec.axes.model, base, where)
         systems = look_up("system", spec.axes.system, base, where)
         datasets = (
@@ -104,30 +110,11 @@ class Grid:
 
     def definition(self) -> dict[str, object]:
         """The spec as plain data, complete: nothing in it refers to a file or a catalogue."""
-        # As the user wrote it: generators of axes stay generators, and what was left out stays out.
-        plain = self.spec.model_dump(mode="json", exclude_unset=True)
-        plain["axes"] |= {
-            "model": [each.definition() for each in self.models],
-            "dataset": [each.definition() for each in self.datasets],
-            "system": [each.definition() for each in self.systems],
-            "strategy": [each.label for each in self.strategies],
-        }
-        plain["oracle"] = self.spec.oracle
-        if self.spec.oracle == "paper":
-            plain["conventions"] = self.spec.conventions
-        plain["calibration"] = define_once(self.calibrations) or "none"
-        if self.convergences:
-            plain["convergence"] = define_once(self.convergences)
-        if self._has_placed:
-            from grids.workloads import define_placements
-
-            plain["placements"] = define_placements(
-                self.labels, self.fitting, self.strategies, self.axes["batch"], self.workload
-            )
-        return plain
+        return define_grid(self)
 
     @property
-    def _has_placed(self) -> bool:
+    def has_placed(self) -> bool:
+        """Whether a strategy places operators on devices."""
         return any(each.group_strategy == "placement" for each in self.strategies)
 
     def drop_outputs(self) -> "Grid":
@@ -153,8 +140,20 @@ class Grid:
 
     @cached_property
     def axes(self) -> dict[str, Floats]:
-        """Values along the numeric dimensions, in SI units."""
-        return {name: axis.values for name, axis in self.spec.axes.numeric.items()}
+        """Values along the numeric dimensions, in SI units; the numbers of rows, from 0."""
+        # One order for all cubes: rows are the last.
+        axes: dict[str, Axis | Rows] = {**self.spec.axes.numeric, **self.rows}
+        return {name: axis.values for name, axis in axes.items()}
+
+    @property
+    def rows(self) -> dict[str, Rows]:
+        """Parameters that change together, by their dimension, which is the last of the cube's."""
+        return self.spec.axes.rows
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """All that may be an axis of this grid: the oracle's parameters, and its rows."""
+        return PARAMETERS | {name: rows.describe(name) for name, rows in self.rows.items()}
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -185,7 +184,7 @@ class Grid:
         from grids.formulas import choose_formulas
 
         # Where no bound on the input is stated, none is computed.
-        stated = "input_rate" in self.axes or "input_rate" in self.spec.parameters
+        stated = "input_rate" in (*self.spec.axes.swept, *self.spec.parameters)
         bounded = stated or any(each.input_rate is not None for each in self.systems)
         return choose_formulas(self.spec, bounded=bounded)
 
@@ -195,7 +194,8 @@ class Grid:
 
         spec, draws = self.spec, self.draws if self.has_intervals else 0
         own = spec.parameters, spec.scaling, self.options, spec.oracle
-        return Settings(*own, draws=draws, slopes=list_layered(spec.outputs))
+        rows = {name: each.columns for name, each in self.rows.items()}
+        return Settings(*own, draws=draws, slopes=list_layered(spec.outputs), rows=rows)
 
     @cached_property
     def _tables(self) -> dict[tuple[int, int], LayerTable | ShapeError]:
@@ -291,6 +291,6 @@ class Grid:
         calibration = self.calibrations.get(machine.name)
         law = self.convergences.get((chosen.name, data.name))
         workload = make_workload(self.spec, chosen, data, machine, table, calibration, law)
-        if not self._has_placed:
+        if not self.has_placed:
             return workload
         return place_workload(self.spec, chosen.name, data.name, workload, self._settings)

@@ -198,6 +198,14 @@ def check_self_contained(spec: Spec) -> None:
                     advice="do not trust this store",
                 )
 
+    for name, rows in axes.rows.items():
+        if isinstance(rows.form, Mapping) and "csv" in rows.form:
+            raise InputError(
+                "expected rows spelled out, as sweeps write them, got a file",
+                where=f"the store's spec: {name}",
+                advice="do not trust this store",
+            )
+
 
 def _names_file(reference: Mapping[str, object]) -> bool:
     """Whether a model's family is a file."""

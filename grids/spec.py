@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     PlainSerializer,
     ValidationError,
@@ -30,6 +31,7 @@ from grids.placing.group import Placements
 from grids.ranges import Range
 from grids.reading.errors import InputError, shorten
 from grids.reading.yamlfile import Document, explain_error, load
+from grids.rows import Rows, RowsForm
 
 
 def _list_one(value: object) -> object:
@@ -92,7 +94,13 @@ def _add_numeric_axes(form: type[AnyAxes]) -> type[AnyAxes]:
 
 @_add_numeric_axes
 class Axes(Record):
-    """The dimensions of the cube. `dataset` may be left out where model files bring their own."""
+    """The dimensions of the cube. `dataset` may be left out where model files bring their own.
+
+    A key that is no parameter's names rows: parameters that change together.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Annotated[Rows, RowsForm()]]
 
     model: References
     dataset: References | None = None
@@ -105,6 +113,17 @@ class Axes(Record):
         # One order for all cubes: what a user reorders in a file is the same space.
         axes = {name: getattr(self, name) for name in PARAMETERS}
         return {name: axis for name, axis in axes.items() if isinstance(axis, Axis)}
+
+    @property
+    def rows(self) -> dict[str, Rows]:
+        """The axes of parameters that change together, by name, in alphabetical order."""
+        return dict(sorted((self.__pydantic_extra__ or {}).items()))
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """The parameters that have several values, by themselves or in rows."""
+        columns = (name for rows in self.rows.values() for name in rows.columns)
+        return (*self.numeric, *self.ranges, *columns)
 
     @property
     def ranges(self) -> dict[str, Range]:

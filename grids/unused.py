@@ -68,7 +68,7 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
         ),
     }
     for name, (is_used, kind) in takers.items():
-        if name in (*spec.parameters, *spec.axes.numeric) and not is_used:
+        if name in (*spec.parameters, *spec.axes.swept) and not is_used:
             yield f"{name} is not used: no strategy is a {kind} whose label does not set {name}"
 
 

@@ -93,7 +93,7 @@ class Accessor(Paradl):
         sizes = self._ds.sizes
         axes = [
             f"  {dim:<16}{_describe_values(self._ds[dim].values)}"
-            for dim in AXES
+            for dim in dict.fromkeys([*AXES, *self.grid.dims])
             if dim in self._ds.coords
         ]
         shape = " x ".join(f"{size} {dim}" for dim, size in sizes.items()) or "one cell"

@@ -28,6 +28,7 @@ from grids.inputs.machine import (
     choose_gradients,
     look_up_bytes,
 )
+from grids.inputs.rows import repeat_rows, thin_rows
 from grids.inputs.runs import build_run, find_contention
 from grids.inputs.stages import STAGES
 from grids.inputs.training import build_training, find_largest_batch
@@ -105,14 +106,21 @@ def build_case(
     """
     values = _look_up(strategy, axes, settings)
     network = build_network(workload.system, values, settings.oracle)
-    run = _run(strategy, values, workload, settings)
+    run = run_of_fewer = _run(strategy, values, workload, settings)
+    thin, places = thin_rows(axes, settings.rows)
+    fewer = _look_up(strategy, thin, settings) if places else values
+    if places:
+        run_of_fewer = _run(strategy, fewer, workload, settings)
     # Rings that share a link are counted from p1 and p2, which the run has first.
     run = replace(run, phi=find_contention(strategy, values, network, run, settings.oracle))
-    groups, position = _distinguish(strategy, workload, values, run, settings)
+    groups, position = _distinguish(strategy, workload, fewer, run_of_fewer, run, settings)
     work, bounds = _spread_over_p(
-        reduce_groups(groups, _count_stages(run)), position, values.leading, run
+        repeat_rows(reduce_groups(groups, _count_stages(run)), places),
+        position,
+        values.leading,
+        run,
     )
-    slopes = differentiate_groups(groups, settings.slopes)
+    slopes = repeat_rows(differentiate_groups(groups, settings.slopes), places)
     if strategy.serial:  # its group is one PE whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
     p2, group = _broadcast_like_p(run.p2, run), strategy.group_strategy
@@ -129,7 +137,7 @@ def build_case(
             largest_batch=find_largest_batch(workload.convergence, values),
         ),
         network=network,
-        pe=groups.pe,
+        pe=build_pe(workload.machine, values, settings.oracle),
         software=build_software(workload.machine, values, settings.oracle),
         uncertainty=build_uncertainty(
             workload.unknown, strategy, values, np.asarray(run.p), settings.draws
@@ -156,7 +164,7 @@ def distinguish_groups(
     """The groups of the distinct sizes, and where each cell's size is among these [cells]."""
     values = _look_up(strategy, axes, settings)
     run = _run(strategy, values, workload, settings)
-    return _distinguish(strategy, workload, values, run, settings)
+    return _distinguish(strategy, workload, values, run, run, settings)
 
 
 def _run(strategy: Strategy, values: Values, workload: Workload, settings: Settings) -> Run:
@@ -168,10 +176,18 @@ def _look_up(strategy: Strategy, axes: Mapping[str, Floats], settings: Settings)
 
 
 def _distinguish(
-    strategy: Strategy, workload: Workload, values: Values, run: Run, settings: Settings
+    strategy: Strategy,
+    workload: Workload,
+    values: Values,
+    run: Run,
+    sized: Run,
+    settings: Settings,
 ) -> tuple[Groups, NDArray[np.int64]]:
-    """The groups of the distinct sizes, and where each cell's p2 is among these [cells]."""
-    sizes, position = _find_distinct(_merge_sizes(strategy, workload, run), values.leading)
+    """The groups of the distinct sizes, and where each cell's p2 is among these [cells].
+
+    sized: the run of all cells, where `run` and its values are of the distinct rows alone.
+    """
+    sizes, position = _find_distinct(_merge_sizes(strategy, workload, sized), values.leading)
     options, alone = settings.options, np.ones((1,) * values.rank)
     placed = strategy.group_strategy == "placement"
     cut = placed or (strategy.group_strategy == "pipeline" and options.oracle == "machine")

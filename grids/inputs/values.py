@@ -17,7 +17,8 @@ class Settings:
     """What a user fixed: parameters by name, in SI units, the oracle, how batches scale, formulas.
 
     draws: of the machine, where spreads are asked for. slopes: parameters that layers depend on, in
-    which their slopes are asked for.
+    which their slopes are asked for. rows: columns of parameters that change together, by their
+    axis.
     """
 
     parameters: Mapping[str, float]
@@ -26,6 +27,7 @@ class Settings:
     oracle: OracleName = "paper"
     draws: int = 0
     slopes: tuple[str, ...] = ()
+    rows: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
 
 
 class Values:
@@ -34,11 +36,19 @@ class Values:
     def __init__(self, axes: Mapping[str, Floats], settings: Settings, leading: int) -> None:
         self.leading, self.rank = leading, len(axes) + leading
         self._given = {name: np.asarray(value) for name, value in settings.parameters.items()}
-        # Last, so that an axis goes before a fixed value: a spec has no parameter as both.
-        for position, (name, values) in enumerate(axes.items()):
-            shape = [1] * self.rank
-            shape[leading + position] = values.size
-            self._given[name] = values.reshape(shape)
+        # An axis goes before a fixed value, and before rows: a question may vary what they hold.
+        shapes = {
+            name: [values.size if at == position else 1 for at in range(-leading, len(axes))]
+            for position, (name, values) in enumerate(axes.items())
+        }
+        for dim in settings.rows.keys() & axes.keys():
+            numbers = axes[dim].astype(int)
+            self._given |= {
+                name: column[numbers].reshape(shapes[dim])
+                for name, column in settings.rows[dim].items()
+            }
+        for name, values in axes.items():
+            self._given[name] = values.reshape(shapes[name])
 
     def __contains__(self, name: str) -> bool:
         return name in self._given

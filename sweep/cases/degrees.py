@@ -11,6 +11,7 @@ from grids.entries.strategies import Strategy
 from grids.grid import Grid, Index
 from kernels.names.flags import Limit
 from sweep.cells.selection import locate_row
+from sweep.cells.space import list_row_values
 from sweep.cube.variables import name_limits
 
 Row = Mapping[str, Any]
@@ -73,7 +74,9 @@ def _count_samples(grid: Grid, row: Row, replicas: int) -> int:
 
 def _read_value(grid: Grid, row: Row, name: str) -> float | None:
     """A parameter of the row: its axis', or what the spec fixes."""
-    return float(row[name]) if name in grid.axes else grid.spec.parameters.get(name)
+    if name in grid.axes:
+        return float(row[name])
+    return list_row_values(grid, row).get(name, grid.spec.parameters.get(name))
 
 
 def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
@@ -84,7 +87,7 @@ def mark_batch(grid: Grid, row: Row, global_batch: float) -> list[str]:
 
 def mark_cell(grid: Grid, row: Row) -> list[str]:
     """The mark of a row's cell; its degrees are needed only where a mark is possible."""
-    passes = row.get("accumulate", grid.spec.parameters.get("accumulate", 1))
+    passes = _read_value(grid, row, "accumulate") or DEFAULTS["accumulate"]
     replicas = 1 if grid.spec.scaling == "strong" else row["pe"] * passes
     if row["batch"] * replicas <= _count_epoch_samples(grid, row):  # at most, whatever the group is
         return []

@@ -24,7 +24,7 @@ from sweep.cases.fits import (
     list_allowed,
     try_setting,
 )
-from sweep.cells.space import Space, take_cell, thin_values, write_cell
+from sweep.cells.space import Space, list_row_values, take_cell, thin_values, write_cell
 
 Row = dict[str, Any]
 
@@ -116,7 +116,7 @@ def _take_nearest(values: Floats, count: int) -> int | None:
 def _find_group(grid: Grid, index: Index, cell: Cell) -> int | None:
     """The smallest other group of a hybrid that is allowed; None: none, or none to choose."""
     strategy = grid.strategies[index[3]]
-    if not strategy.hybrid or strategy.group == "best" or "group" in grid.axes:
+    if not strategy.hybrid or strategy.group == "best" or "group" in grid.spec.axes.swept:
         return None
     for size in divisors(int(cell["pe"]))[1:]:
         if is_allowed(grid, index, cell, replace(strategy, group=size)):
@@ -151,5 +151,6 @@ def _thin_axes(space: Space) -> dict[str, Floats]:
 def look_up_capacity(grid: Grid, index: Index, cell: Cell) -> float:
     """Memory of a PE [B], as an axis, the spec or the system has it."""
     stated = grid.systems[index[2]].pe.memory_capacity
-    given = cell.get("memory_capacity", grid.spec.parameters.get("memory_capacity"))
+    values = {**grid.spec.parameters, **list_row_values(grid, cell), **cell}
+    given = values.get("memory_capacity")
     return float(stated if given is None else given)

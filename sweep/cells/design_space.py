@@ -128,7 +128,7 @@ def _search_batches(grid: Grid) -> Grid:
     most = min(samples, MOST_BATCH) if stated is None else int(min(stated, samples))
     fewest = max(1, most)
     grid = _change(grid, "batch", [{"pow2": [1, fewest]}, fewest])
-    if "max_global_batch" in (*grid.spec.parameters, *grid.axes):
+    if "max_global_batch" in (*grid.spec.parameters, *grid.spec.axes.swept):
         return grid
     bounded = {**grid.spec.parameters, "max_global_batch": float(samples)}
     return replace(grid, spec=grid.spec.model_copy(update={"parameters": bounded}))

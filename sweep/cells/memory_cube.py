@@ -12,7 +12,12 @@ from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from sweep.cells.design_space import Options, Values, make_grid
-from sweep.cube.coordinates import describe_coordinate, list_coordinates
+from sweep.cube.coordinates import (
+    describe_coordinate,
+    index_rows,
+    list_columns,
+    list_coordinates,
+)
 from sweep.cube.layout import NOT_SERIAL, SERIAL
 from sweep.cube.store import plan_cube
 from sweep.cube.variables import VARIABLES, Arrays
@@ -66,8 +71,12 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
     keep_programs()
     arrays = _compute_arrays(grid)
     coordinates = {
-        dim: (dim, values, describe_coordinate(dim, grid.spec.scaling))
+        dim: (dim, values, describe_coordinate(dim, grid))
         for dim, values in list_coordinates(grid).items()
+    }
+    columns = {
+        name: (*column, describe_coordinate(name, grid))
+        for name, column in list_columns(grid).items()
     }
     without = tuple(dim for dim in grid.dims if dim not in NOT_SERIAL)
     variables = {
@@ -75,7 +84,7 @@ def compute_cells(grid: Grid) -> "xr.Dataset":
         for name, values in arrays.items()
     }
     attributes = {"title": grid.spec.name, "paradl_spec": json.dumps(grid.definition())}
-    cells = xr.Dataset(variables, coordinates, attributes)
+    cells = index_rows(xr.Dataset(variables, coordinates | columns, attributes), grid)
     if len(grid.systems) < 2:
         return cells
     settings = {name: [getattr(each, name) for each in grid.systems] for name in SYSTEM_SETTINGS}

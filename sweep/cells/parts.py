@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from grids.reading.errors import InputError
 from kernels.names.flags import FORBIDS
 from sweep.cells.files import check_files, list_finished
-from sweep.cells.selection import Positions, Selection, locate_values
-from sweep.cube.coordinates import list_coordinates
-from sweep.cube.dimensions import AXES, restore_axes
+from sweep.cells.selection import Positions, Selection, locate_values, read_columns
+from sweep.cube.coordinates import Columns, list_columns, list_coordinates
+from sweep.cube.dimensions import list_dims, restore_axes
 from sweep.cube.layout import NOT_SERIAL, SERIAL, find_part
 from sweep.cube.plan import make_plan
 from sweep.cube.store import Cube
@@ -149,7 +149,7 @@ def read_places(
 def locate_places(source: "Cube | xr.Dataset", selection: Selection) -> dict[str, Positions]:
     """The positions of a slice along each dimension; InputError as of `locate_values`."""
     every = list_axes(source)
-    chosen = locate_values(every, selection)
+    chosen = locate_values(every, selection, list_parameters(source))
     return {dim: chosen.get(dim, np.arange(len(values))) for dim, values in every.items()}
 
 
@@ -187,7 +187,13 @@ def list_axes(source: "Cube | xr.Dataset") -> Arrays:
     if isinstance(source, Cube):
         return list_coordinates(source.grid)
     restored = restore_axes(source)
-    return {dim: restored[dim].values for dim in AXES if dim in restored.coords}
+    return {dim: restored[dim].values for dim in list_dims(restored)}
+
+
+def list_parameters(source: "Cube | xr.Dataset") -> Columns:
+    """The parameters of a cube that change together, with the dimension of each."""
+    is_cube = isinstance(source, Cube)
+    return list_columns(source.grid) if is_cube else read_columns(restore_axes(source))
 
 
 def read_versions(source: "Cube | xr.Dataset") -> dict[str, str]:
@@ -242,7 +248,7 @@ def _read_slices(
 ) -> Iterator[Part]:
     """The parts of a Dataset, cut as a store of its shape would be."""
     restored = restore_axes(cube, names).isel(places)
-    dims = [dim for dim in AXES if dim in restored.coords]
+    dims = list_dims(restored)
     shape = tuple(restored.sizes[dim] for dim in dims)
     plan = make_plan(tuple(dims), shape, 0, 2)
     for block in range(plan.blocks):

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grids.entries.parameters import PARAMETERS
+from grids.entries.quantity import Parameter
 from grids.grid import LABELS, Grid, Index
 from grids.reading.errors import InputError, suggest_name
 from grids.reading.units import format_quantity
+from sweep.cube.coordinates import Columns
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,11 +28,25 @@ def select(cube: "xr.Dataset", selection: Selection) -> "xr.Dataset":
 
     Dimensions stay, and so does the order along them. InputError as of `locate_values`.
     """
-    return cube.isel(locate_values({str(dim): cube[dim].values for dim in cube.dims}, selection))
+    coordinates = {str(dim): cube[dim].values for dim in cube.dims}
+    return cube.isel(locate_values(coordinates, selection, read_columns(cube)))
 
 
-def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, Positions]:
+def read_columns(cube: "xr.Dataset") -> Columns:
+    """The parameters that change together in a Dataset with a cube's dimensions."""
+    return {
+        str(name): (str(array.dims[0]), array.values)
+        for name, array in cube.coords.items()
+        if name in PARAMETERS and name not in cube.dims
+    }
+
+
+def locate_values(
+    coordinates: Coordinates, selection: Selection, columns: Columns | None = None
+) -> dict[str, Positions]:
     """The positions of the selected values along each axis, in the order of the axis.
+
+    columns: parameters that change together; a value of one is all rows that have it.
 
     InputError for an unknown axis or a value that the axis does not have.
     """
@@ -40,41 +56,63 @@ def locate_values(coordinates: Coordinates, selection: Selection) -> dict[str, P
             where="selection",
             advice="such as {'pe': [64, 128]}",
         )
-    return {axis: _locate_along(coordinates, axis, wanted) for axis, wanted in selection.items()}
+    columns, positions = columns or {}, dict[str, Positions]()
+    for axis, wanted in selection.items():
+        dim, values = columns.get(axis, (axis, coordinates.get(axis)))
+        if values is None:
+            raise InputError(
+                f"no axis {axis!r} in this cube",
+                where="selection",
+                advice=suggest_name(axis, (*coordinates, *columns)),
+            )
+        at = _locate_along(values, axis, wanted, axis in columns)
+        # Of several parameters in the same rows, those rows that have all their values.
+        positions[dim] = np.intersect1d(at, positions[dim]) if dim in positions else at
+        if not positions[dim].size:
+            raise InputError(
+                f"no row of {dim!r} has this {axis} and the other values",
+                where="selection",
+                advice=f"leave out {axis}, or select by {dim} alone",
+            )
+    return positions
 
 
-def _locate_along(coordinates: Coordinates, axis: str, wanted: object) -> Positions:
-    """The positions of the wanted values along one axis, ascending and unique."""
-    if axis not in coordinates:
-        raise InputError(
-            f"no axis {axis!r} in this cube",
-            where="selection",
-            advice=suggest_name(axis, coordinates),
-        )
-    coordinate = coordinates[axis]
+def _locate_along(coordinate: NDArray[Any], axis: str, wanted: object, repeats: bool) -> Positions:
+    """The positions of the wanted values along one axis, ascending and unique.
+
+    repeats: a value may stand several times, each of which is meant.
+    """
     given = wanted if isinstance(wanted, list | tuple) else [wanted]
     if not given:
         raise InputError("expected at least one value, got none", where=f"selection {axis}")
     values = [value for item in given for value in _split_values(coordinate, axis, item)]
-    return np.array(sorted({_locate_value(coordinate, axis, value) for value in values}), np.int64)
+    most = None if repeats else 1
+    return np.unique(
+        np.concatenate([_locate_value(coordinate, axis, value)[:most] for value in values])
+    )
 
 
-def find_nearest(coordinates: Coordinates, selection: Selection) -> dict[str, list[float]]:
+def find_nearest(
+    coordinates: Coordinates, selection: Selection, columns: Columns | None = None
+) -> dict[str, list[float]]:
     """The nearest values of each axis of numbers that lacks one of the selected values.
+
+    columns: parameters that change together.
 
     InputError: a value that is no number of its axis.
     """
     nearest = {}
     for axis, wanted in selection.items():
-        if axis not in coordinates or axis in LABELS:
+        _, coordinate = (columns or {}).get(axis, (axis, coordinates.get(axis)))
+        if coordinate is None or axis in LABELS:
             continue
-        coordinate, given = coordinates[axis], wanted if isinstance(wanted, list) else [wanted]
+        given = wanted if isinstance(wanted, list) else [wanted]
         values = [value for item in given for value in _split_values(coordinate, axis, item)]
-        read = PARAMETERS[axis].read
+        read = look_up_parameter(axis).read
         numbers = np.array([read(value, f"selection {axis}") for value in values])
         at = np.abs(coordinate - numbers[:, None]).argmin(axis=1)
         if not np.isclose(coordinate[at], numbers, rtol=1e-9, atol=0).all():
-            nearest[axis] = coordinate[np.unique(at)].astype(float).tolist()
+            nearest[axis] = np.unique(coordinate[at]).astype(float).tolist()
     return nearest
 
 
@@ -85,19 +123,19 @@ def _split_values(coordinate: NDArray[Any], axis: str, wanted: object) -> list[o
     return [part.strip() for part in wanted.split(",")]
 
 
-def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> int:
-    """The position of a value along an axis; numbers match to a relative 1e-9."""
+def _locate_value(coordinate: NDArray[Any], axis: str, value: object) -> Positions:
+    """The positions of a value along an axis; numbers match to a relative 1e-9."""
     if axis in LABELS:
         positions = np.flatnonzero(coordinate == str(value))
         advice = suggest_name(str(value), map(str, coordinate.tolist()))
     else:
-        number = PARAMETERS[axis].read(value, f"selection {axis}")
+        number = look_up_parameter(axis).read(value, f"selection {axis}")
         # `_advise_on_number` prints ten digits, which must be found again.
         positions = np.flatnonzero(np.isclose(coordinate, number, rtol=1e-9, atol=0))
         advice = _advise_on_number(axis, coordinate, number)
     if not positions.size:
         raise InputError(f"no {axis} {value!r} in this cube", where="selection", advice=advice)
-    return int(positions[0])
+    return positions
 
 
 def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str:
@@ -116,7 +154,7 @@ def _advise_on_number(axis: str, coordinate: NDArray[Any], number: float) -> str
 
 def write_value(axis: str, value: float) -> str:
     """A value of an axis with its unit, precise enough to be selected by."""
-    unit = PARAMETERS[axis].unit
+    unit = look_up_parameter(axis).unit
     return f"{value:.10g}" if unit == "1" else format_quantity(value, unit, digits=10)
 
 
@@ -124,9 +162,14 @@ def write_place(axis: str, value: float) -> str:
     """A value of an axis in a sentence: `8 PEs`, `batch 32`, `inter_bandwidth 12.5 GB/s`."""
     if axis == "pe":
         return f"{value:,.0f} PE{'' if value == 1 else 's'}"
-    parameter = PARAMETERS[axis]
+    parameter = look_up_parameter(axis)
     written = f"{value:,.0f}" if parameter.whole else format_quantity(value, parameter.unit)
     return f"{axis} {written}"
+
+
+def look_up_parameter(axis: str) -> Parameter:
+    """The parameter along an axis; of rows the number of a row."""
+    return PARAMETERS.get(axis) or Parameter(axis, "1", "the number of a row", 0, whole=True)
 
 
 def _explain_end(last: str) -> str:

@@ -13,7 +13,7 @@ from sweep.cells.files import check_files
 from sweep.cells.lines import Lines
 from sweep.cells.selection import Selection, locate_values, select
 from sweep.cells.stored_summary import read_summary
-from sweep.cube.coordinates import list_coordinates
+from sweep.cube.coordinates import list_columns, list_coordinates
 from sweep.cube.dimensions import CELLS, restore_axes
 from sweep.cube.laws import expect_laws
 from sweep.cube.layout import SERIAL
@@ -160,7 +160,8 @@ def open_cells(cube: Cube, selection: Selection, extra: Collection[str] = ()) ->
     """
     import xarray as xr
 
-    places = locate_values(list_coordinates(cube.grid), selection)
+    every, columns = list_coordinates(cube.grid), list_columns(cube.grid)
+    places = locate_values(every, selection, columns)
     check_files(cube, (*SUMMARISED, SERIAL, *extra), places)
     # Without chunks it needs no Dask, which takes longer to import than a slice to read.
     cells: xr.Dataset = xr.open_zarr(cube.group.store, chunks=None, zarr_format=3)

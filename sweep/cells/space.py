@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import GIVEN, PARAMETERS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.grid import LABELS, Grid, Index
 from grids.models.layers import Floats
 from grids.reading.errors import InputError
-from sweep.cells.selection import Selection, locate_label, locate_values
+from sweep.cells.selection import Selection, locate_label, locate_values, look_up_parameter
 from sweep.cells.source import Source, open_source, read_grid
-from sweep.cube.coordinates import list_coordinates
+from sweep.cube.coordinates import list_columns, list_coordinates
 from sweep.cube.store import Cube
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Space:
 
     def split_given(self) -> Iterator["Space"]:
         """The spaces with one value of each parameter that is given, such as a bandwidth."""
-        given = list_given(self.axes)
+        given = list_given(self.grid, self.axes)
         for place in product(*(self.axes[name] for name in given)):
             fixed = {name: np.array([value]) for name, value in zip(given, place, strict=True)}
             yield replace(self, axes={**self.axes, **fixed})
@@ -69,8 +68,9 @@ class Space:
 
         strategy: in the place of the index' own.
         """
-        # Axes stand in the order of the table, whether the grid has them or not.
-        axes = {name: np.atleast_1d(values[name]) for name in PARAMETERS if name in values}
+        # Axes stand in the order of the table, whether the grid has them or not; rows are last.
+        known = self.grid.parameters
+        axes = {name: np.atleast_1d(values[name]) for name in known if name in values}
         case = self.grid.case(index, axes, strategy)
         assert case is not None  # its samples fit
         return case
@@ -123,7 +123,7 @@ def open_space(
     every = list_coordinates(grid)
     if not isinstance(source, Cube | Grid):
         every = {dim: _read_coordinate(source, dim) for dim in every}
-    chosen = locate_values(every, selection or {})
+    chosen = locate_values(every, selection or {}, list_columns(grid, every))
     kept = {dim: values[chosen.get(dim, slice(None))] for dim, values in every.items()}
     space = Space(
         grid,
@@ -143,14 +143,25 @@ def _read_coordinate(cube: "xr.Dataset", dim: str) -> NDArray[Any]:
     return np.atleast_1d(cube[dim].values)
 
 
-def list_given(axes: Iterable[str]) -> list[str]:
-    """The axes that are given: parameters of a machine or its software."""
-    return [name for name in axes if name in GIVEN]
+def list_given(grid: Grid, axes: Iterable[str]) -> list[str]:
+    """The axes that are given: parameters of a machine or its software, and rows with some."""
+    known = grid.parameters
+    return [name for name in axes if name in known and not known[name].chosen]
+
+
+def list_row_values(grid: Grid, row: Mapping[str, Any]) -> dict[str, int | float | None]:
+    """The parameters that change together, at the numbers of rows that an answer's row has."""
+    return {
+        name: None if row[dim] is None else write_axis(name, values[int(row[dim])])
+        for dim, rows in grid.rows.items()
+        if dim in row
+        for name, values in rows.columns.items()
+    }
 
 
 def write_axis(name: str, value: float) -> int | float:
-    """A value of an axis as answers have it: counts are whole."""
-    return int(value) if PARAMETERS[name].whole else float(value)
+    """A value of an axis as answers have it: counts, and numbers of rows, are whole."""
+    return int(value) if look_up_parameter(name).whole else float(value)
 
 
 def write_cell(cell: Mapping[str, float]) -> dict[str, int | float]:

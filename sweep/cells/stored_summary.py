@@ -17,7 +17,7 @@ from kernels.names.statistics import BEST, COUNTS, STATISTICS
 from sweep.cells.files import check_files
 from sweep.cells.lines import Lines
 from sweep.cells.selection import Positions, Selection, locate_values
-from sweep.cube.coordinates import list_coordinates
+from sweep.cube.coordinates import list_columns, list_coordinates
 from sweep.cube.layout import SUMMARY
 from sweep.cube.root import ANEW, name_writer
 from sweep.cube.statistics import VERSION, type_statistics
@@ -35,7 +35,7 @@ def read_summary(cube: Cube, selection: Selection) -> Lines:
     check_statistics(cube)
     every = list_coordinates(cube.grid)
     chosen: dict[str, Positions | slice] = dict.fromkeys(every, slice(None))
-    chosen.update(locate_values(every, selection))
+    chosen.update(locate_values(every, selection, list_columns(cube.grid)))
     others = {dim: values[chosen[dim]] for dim, values in every.items() if dim != "pe"}
     table = _read_table(cube, tuple(chosen.values()))
     if np.isnan(table).all(axis=0).any():  # pairs that do not fit, or files that are gone

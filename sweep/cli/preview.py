@@ -38,7 +38,10 @@ SHOWN = 5
 
 def outline_plan(grid: Grid, plan: Plan, workers: int) -> str:
     """The plan: what will be computed, and what it takes."""
-    sizes = " x ".join(map(_count, plan.shape, plan.dims))
+    sizes = " x ".join(
+        f"{size:,} rows of {dim}" if dim in grid.rows else _count(size, dim)
+        for size, dim in zip(plan.shape, plan.dims, strict=True)
+    )
     pairs = len(grid.models) * len(grid.datasets)
     fitting = len(grid.fitting)
     idle = f" ({pairs - fitting} of {pairs} model-dataset pairs are incompatible and skipped)"

@@ -175,14 +175,15 @@ def _locate_values(store: str, selection: "cells.Selection", nearest: bool) -> "
     InputError: a value that the axes lack, before a question's imports take their time.
     """
     from sweep.cells.selection import find_nearest, locate_values, write_value
-    from sweep.cube.coordinates import list_coordinates
+    from sweep.cube.coordinates import list_columns, list_coordinates
     from sweep.cube.store import open_cube
 
-    coordinates = list_coordinates(open_cube(store).grid)
-    taken = find_nearest(coordinates, selection) if nearest else {}
+    grid = open_cube(store).grid
+    coordinates, columns = list_coordinates(grid), list_columns(grid)
+    taken = find_nearest(coordinates, selection, columns) if nearest else {}
     for axis, values in taken.items():
         texts = ", ".join(write_value(axis, value) for value in values)
         tell(f"paradl: the nearest {axis}: {texts}")
     with advise_nearest():
-        locate_values(coordinates, {**selection, **taken})
+        locate_values(coordinates, {**selection, **taken}, columns)
     return {**selection, **taken}

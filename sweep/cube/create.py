@@ -19,6 +19,7 @@ from sweep.cube import provenance
 from sweep.cube.coordinates import (
     describe_coordinate,
     describe_statistics,
+    list_columns,
     list_coordinates,
 )
 from sweep.cube.layout import DONE, SERIAL, STATISTIC, SUMMARY, find_shape, lay_out
@@ -53,10 +54,11 @@ def create_cube(url: str, grid: Grid, plan: Plan, statistics: Table = TABLE) -> 
         _create_variable(group, name, plan)
     _create_summary(group, plan, statistics)
     for dim, values in list_coordinates(grid).items():
-        _create_labels(group, dim, values, describe_coordinate(dim, grid.spec.scaling))
-    _create_labels(
-        group, STATISTIC, np.array(list(statistics), object), describe_statistics(statistics)
-    )
+        _create_labels(group, dim, dim, values, describe_coordinate(dim, grid))
+    for name, (dim, values) in list_columns(grid).items():
+        _create_labels(group, name, dim, values, describe_coordinate(name, grid))
+    names = np.array(list(statistics), object)
+    _create_labels(group, STATISTIC, "statistic", names, describe_statistics(statistics))
     _create_marks(group, plan)
     # Last, and in one write: from here on it is a cube.
     consolidate_metadata(group).attrs.put(provenance.describe_origin(grid, plan))
@@ -161,9 +163,9 @@ def _create_marks(group: zarr.Group, plan: Plan) -> None:
 
 
 def _create_labels(
-    group: zarr.Group, path: str, values: NDArray[Any], attributes: Attributes
+    group: zarr.Group, path: str, dim: str, values: NDArray[Any], attributes: Attributes
 ) -> None:
-    """Make and fill the array of the values along a dimension."""
+    """Make and fill an array of values along a dimension."""
     group.create_array(
         path,
         shape=values.shape,
@@ -173,7 +175,7 @@ def _create_labels(
         # bring a longer label.
         dtype="str" if values.dtype == object else values.dtype,
         compressors=(ZstdCodec(), CHECKSUM),
-        dimension_names=(path.rpartition("/")[2],),
+        dimension_names=(dim,),
         attributes=attributes,
     )
     get_array(group, path)[:] = values

@@ -112,7 +112,7 @@ class Paradl:
     @property
     def _accumulated(self) -> Any:
         """A: passes whose gradients are added up before an exchange."""
-        if "accumulate" in self.grid.axes:
+        if "accumulate" in self.grid.spec.axes.swept:
             return self._get("accumulate").astype(float)
         return self.grid.spec.parameters.get("accumulate", DEFAULTS["accumulate"])
 

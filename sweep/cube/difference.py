@@ -85,13 +85,15 @@ def _spell_out(grid: Grid, placements: bool) -> Plain:
         dim: {each.name: each.definition() for each in members} for dim, members in entries.items()
     }
     calibrations = {label: each.definition() for label, each in grid.calibrations.items()}
-    return plain | {"axes": _list_axes(grid), "calibration": calibrations} | named
+    columns = {name: [*rows.columns] for name, rows in grid.rows.items()}
+    return plain | {"axes": _list_axes(grid), "calibration": calibrations, "rows": columns} | named
 
 
 def _list_axes(grid: Grid) -> Axes:
-    """The values of all axes, labelled ones first."""
+    """The values of all axes, labelled ones first; a row is the tuple of its values."""
     labelled = {dim: list(labels) for dim, labels in grid.labels.items()}
-    return labelled | {name: values.tolist() for name, values in grid.axes.items()}
+    numeric = {name: values.tolist() for name, values in grid.axes.items()}
+    return labelled | numeric | {name: rows.list_tuples() for name, rows in grid.rows.items()}
 
 
 def _walk_differences(key: str, stored: object, wanted: object) -> Iterator[tuple[str, str, str]]:
@@ -117,6 +119,8 @@ def _shorten(value: object) -> str:
             if len(shown) > LONG:
                 shown = [*shown[:3], f"... {len(value)} values ...", *shown[-3:]]
             return "[" + ", ".join(shown) + "]"
+        case tuple():
+            return "(" + ", ".join(map(_shorten, value)) + ")"
         case dict():
             return str(value.get("name", "{...}"))
         case float():

@@ -14,12 +14,14 @@ import numpy as np
 from grids.entries.parameters import PARAMETERS
 from grids.grid import LABELS
 from grids.reading.errors import InputError
+from grids.rows import Rows
 from sweep.cube.layout import NOT_SERIAL, SERIAL
 
 if TYPE_CHECKING:
     import xarray as xr
 
-AXES = (*LABELS, *PARAMETERS)  # all that there may be, in the order of a cube's dimensions
+# All that there may be, in the order of a cube's dimensions; its rows, by any name, come last.
+AXES = (*LABELS, *PARAMETERS)
 ALWAYS = (*LABELS, "pe", "batch")
 CELLS = (
     *("comp_time", "comm_time", "memory", "limit", "replicas", "group_size", "segment_count"),
@@ -44,13 +46,44 @@ def restore_axes(cube: object, names: Collection[str] = CELLS) -> "xr.Dataset":
         )
     _check_axes(cube)
     _check_variables(cube)
-    axes = [name for name in AXES if name in cube.coords]
+    axes = _list_axes(cube)
     arrays = {name: _expand_array(cube[name], axes) for name in names if name in cube}
     values = {name: np.atleast_1d(cube[name].values) for name in axes}
-    restored = xr.Dataset(arrays, coords=values, attrs=cube.attrs)
+    columns = {
+        name: (dim, np.atleast_1d(cube[name].values))
+        for dim, parameters in _list_rows(cube).items()
+        for name in parameters
+        if name in cube.coords
+    }
+    restored = xr.Dataset(arrays, coords=values | columns, attrs=cube.attrs)
     # Cubes have them so. `sortby` copies every array: only where it must.
     ascending = (np.diff(values["pe"]) >= 0).all()
     return restored if ascending else restored.sortby("pe")
+
+
+def list_dims(restored: "xr.Dataset") -> list[str]:
+    """The dimensions of what `restore_axes` gives, in a cube's order."""
+    known = [dim for dim in AXES if dim in restored.dims]
+    return [*known, *sorted({*map(str, restored.dims)} - {*known})]
+
+
+def _list_axes(cube: "xr.Dataset") -> list[str]:
+    """The axes that it has, in a cube's order; a parameter that changes with others is none."""
+    rows = _list_rows(cube)
+    columns = {name for names in rows.values() for name in names}
+    return [name for name in AXES if name in cube.coords and name not in columns] + sorted(rows)
+
+
+def _list_rows(cube: "xr.Dataset") -> dict[str, tuple[str, ...]]:
+    """The parameters that change together, by their dimension."""
+    swept = _read_axes(cube)
+    return {name: Rows(form).names for name, form in swept.items() if name not in AXES}
+
+
+def _read_axes(cube: "xr.Dataset") -> dict[str, object]:
+    """The axes in its spec, as they are written."""
+    axes: dict[str, object] = json.loads(cube.attrs.get("paradl_spec", "{}")).get("axes", {})
+    return axes
 
 
 def _expand_array(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
@@ -62,8 +95,9 @@ def _expand_array(array: "xr.DataArray", axes: list[str]) -> "xr.DataArray":
 
 def _check_axes(cube: "xr.Dataset") -> None:
     """Refuse a Dataset that has lost an axis, or that has another."""
-    swept = json.loads(cube.attrs.get("paradl_spec", "{}")).get("axes", {})
-    for name in AXES:
+    swept = _read_axes(cube)
+    every = list(dict.fromkeys([*AXES, *swept]))
+    for name in every:
         if (name in ALWAYS or name in swept) and name not in cube.coords:
             raise InputError(
                 f"the Dataset has no coordinate {name!r}, which is an axis of a cube",
@@ -72,7 +106,7 @@ def _check_axes(cube: "xr.Dataset") -> None:
     for dim in map(str, cube.dims):
         if not cube.sizes[dim]:
             raise InputError(f"the Dataset has no values along {dim!r}", advice="select some")
-        if dim not in AXES or dim not in cube.coords:
+        if dim not in every or dim not in cube.coords:
             raise InputError(
                 f"the Dataset has the dimension {dim!r}, which is no axis of a cube",
                 advice="select along one axis at a time",

@@ -19,8 +19,9 @@ from zarr.storage import MemoryStore
 
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
+from grids.rows import append_rows
 from sweep.cube import provenance
-from sweep.cube.coordinates import list_coordinates
+from sweep.cube.coordinates import list_columns, list_coordinates
 from sweep.cube.create import consolidate_metadata
 from sweep.cube.difference import describe_other_changes, list_added_values
 from sweep.cube.layout import find_shape
@@ -52,8 +53,8 @@ def plan_extension(cube: Cube, wanted: Grid) -> Extension:
             advice="give the stored values too, or sweep into another store",
         )
     new = list_added_values(cube.grid, wanted)
-    # Labels have no order: a new one goes to the end wherever the spec lists it.
-    for dim in set(new) - set(LABELS):
+    # Labels and rows have no order: a new one goes to the end wherever the spec lists it.
+    for dim in set(new) - {*LABELS, *wanted.rows}:
         _check_at_the_end(cube, dim, new[dim])
     grid = _merge_entries(cube.grid, wanted)
     # Blocks keep their size, whatever a new cube of this shape would have: else all files would
@@ -88,17 +89,19 @@ def extend_cube(cube: Cube, extension: Extension) -> Cube:
     # Marks go first. A kill after this costs the old cube these blocks, which are then computed
     # again; the other way round, blocks would count as done that lack cells.
     cube.mark(np.flatnonzero(outdated).tolist(), done=False)
-    for name in (*cube.arrays, *cube.plan.dims):  # another extension may have been cut short here
+    axes = list_coordinates(extension.grid)
+    axes |= {name: values for name, (_, values) in list_columns(extension.grid).items()}
+    for name in (*cube.arrays, *axes):  # another extension may have been cut short here
         get_array(cube.group, name).update_attributes({})
     # Arrays by their own metadata, in which `resize` writes their new shapes: the root's copy, by
     # which readers go, stays what it was.
     group = zarr.open_group(cube.group.store, mode="r+", zarr_format=3, use_consolidated=False)
     for name in cube.arrays:
         get_array(group, name).resize(find_shape(name, extension.plan, len(cube.statistics)))
-    for dim, values in list_coordinates(extension.grid).items():
-        get_array(group, dim).resize(values.shape)
+    for name, values in axes.items():
+        get_array(group, name).resize(values.shape)
         # What is stored comes first and keeps its place: readers of the old cube find it there.
-        get_array(group, dim)[:] = values
+        get_array(group, name)[:] = values
     # Last: in this one write the old cube becomes the new one.
     _switch_root(group, _describe_extended(cube, extension))
     return open_cube(cube.url, "r+")
@@ -161,4 +164,6 @@ def _merge_entries(stored: Grid, wanted: Grid) -> Grid:
         labelled = zip(wanted.labels[dim], getattr(wanted, kind), strict=True)
         new = (each for label, each in labelled if label not in present)
         entries[kind] = (*getattr(stored, kind), *new)
-    return replace(wanted, **entries)
+    rows = {name: append_rows(stored.rows[name], rows) for name, rows in wanted.rows.items()}
+    axes = wanted.spec.axes.model_copy(update=rows)
+    return replace(wanted, **entries, spec=wanted.spec.model_copy(update={"axes": axes}))

@@ -43,7 +43,10 @@ def look_up_version(package: str) -> str:
 def describe_origin(grid: Grid, plan: Plan) -> dict[str, Any]:
     """Root attributes of a store: CF ones, the whole spec, versions and sources."""
     entries = (*grid.models, *grid.datasets, *grid.systems)
+    columns = [name for rows in grid.rows.values() for name in rows.columns]
     return {
+        # By it xarray takes them for coordinates, though they name no dimension.
+        **({"coordinates": " ".join(columns)} if columns else {}),
         "Conventions": "CF-1.11",
         "title": grid.spec.name,
         "source": f"paradl {look_up_version('paradl')}",

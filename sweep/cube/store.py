@@ -19,10 +19,9 @@ import zarr
 from numpy.typing import NDArray
 from zarr.core.sync import sync
 
-from grids.entries.parameters import LAYERED
 from grids.grid import Grid
 from grids.reading.errors import InputError
-from sweep.cube.coordinates import list_coordinates
+from sweep.cube.coordinates import list_columns, list_coordinates
 from sweep.cube.layout import (
     DONE,
     NOT_SERIAL,
@@ -142,7 +141,9 @@ class Cube:
 
 def list_labels(cube: Cube) -> Arrays:
     """The values along all dimensions of a store, by the paths of their arrays."""
-    return list_coordinates(cube.grid) | {STATISTIC: np.array(cube.statistics, object)}
+    columns = {name: values for name, (_, values) in list_columns(cube.grid).items()}
+    statistics = {STATISTIC: np.array(cube.statistics, object)}
+    return list_coordinates(cube.grid) | columns | statistics
 
 
 def name_file(array: Array, place: Region) -> str:
@@ -158,8 +159,13 @@ def plan_cube(grid: Grid) -> Plan:
     layers = max(map(len, grid.fitting.values()), default=1)
     # 2: model and dataset, of which a block has one each.
     return make_plan(
-        grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=LAYERED
+        grid.dims, grid.shape, count_cell_bytes(grid), 2, layers=layers, layered=_list_layered(grid)
     )
+
+
+def _list_layered(grid: Grid) -> tuple[str, ...]:
+    """The dimensions along which layers are reduced anew."""
+    return tuple(dim for dim in grid.axes if grid.parameters[dim].layered)
 
 
 def count_cell_bytes(grid: Grid) -> int:
@@ -180,9 +186,8 @@ def read_cube(url: str, group: zarr.Group) -> Cube:
     grid = read_grid(url, group)
     cut = read_plan(url, group, len(grid.dims))
     # As it was when the store was made, whatever today's sizes of shards are.
-    plan = Plan(
-        grid.dims, grid.shape, cut.shard, cut.chunk, count_cell_bytes(grid), cut.layers, LAYERED
-    )
+    sizes = cut.shard, cut.chunk, count_cell_bytes(grid), cut.layers
+    plan = Plan(grid.dims, grid.shape, *sizes, _list_layered(grid))
     statistics = _read_statistics(url, group)
     _check_axes(url, group, grid)
     arrays = _open_arrays(url, group, grid, plan, len(statistics))
@@ -217,11 +222,13 @@ def _read_statistics(url: str, group: zarr.Group) -> tuple[str, ...]:
 
 def _check_axes(url: str, group: zarr.Group, grid: Grid) -> None:
     """Refuse a coordinate that is not as long as the spec's axis: a forged one may be endless."""
-    for dim, size in zip(grid.dims, grid.shape, strict=True):
-        member = group.get(dim)
+    sizes = dict(zip(grid.dims, grid.shape, strict=True))
+    sizes |= {name: values.size for name, (_, values) in list_columns(grid).items()}
+    for name, size in sizes.items():
+        member = group.get(name)
         if not isinstance(member, zarr.Array) or member.shape != (size,):
             raise InputError(
-                f"damaged: the array {dim!r} is not as long as its axis", where=url, advice=ANEW
+                f"damaged: the array {name!r} is not as long as its axis", where=url, advice=ANEW
             )
 
 

@@ -7,6 +7,9 @@ what sweeps take; every constant was measured with it, on two cores and on sixte
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from grids.entries.parameters import LAYERED
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.inputs.divisors import divisors
@@ -141,13 +144,14 @@ def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
         return 0
     segments = max(_count_segments(grid, each) for each in pipelines)
     axes = _list_other_layered(plan)
-    sizes = min(_count_along(plan, ("pe", "group")), plan.layers + 1)
+    sizes = min(_count_sizes(grid, plan), plan.layers + 1)
     ends = plan.layers * sizes
     partitions = len(pipelines) * len(grid.systems) * len(grid.fitting)
     partitions *= math.prod(
         size for dim, size in zip(plan.dims, plan.shape, strict=True) if dim in axes
     )
-    reduced = ends * segments * _count_along(plan, axes) * FLOAT * STAGE_COPIES
+    others = _count_other_layered(grid, plan)
+    reduced = ends * segments * others * FLOAT * STAGE_COPIES
     return reduced + min(PARTITIONS, partitions) * ends * END_BYTES
 
 
@@ -155,14 +159,37 @@ def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
     """Bytes for the layers of one PE of each group size: as many sizes as are reduced at once."""
     if grid.spec.oracle == "paper":
         return 0
-    sizes = min(_count_along(plan, ("pe", "group")), SIZES)
-    others = _count_along(plan, _list_other_layered(plan))
+    sizes = min(_count_sizes(grid, plan), SIZES)
+    others = _count_other_layered(grid, plan)
     return plan.layers * sizes * others * FLOAT * OWN_COPIES
+
+
+def _count_sizes(grid: Grid, plan: Plan) -> int:
+    """The most sizes of groups in a block."""
+    return math.prod(_count_distinct(grid, plan, dim, {"pe", "group"}) for dim in grid.axes)
+
+
+def _count_other_layered(grid: Grid, plan: Plan) -> int:
+    """The most combinations, in a block, of what layers depend on beside the size of groups."""
+    others = {*LAYERED, "segments"} - {"pe", "group"}
+    return math.prod(_count_distinct(grid, plan, dim, others) for dim in plan.layered)
 
 
 def _list_other_layered(plan: Plan) -> tuple[str, ...]:
     """The dimensions that layers depend on beside the size of their group."""
     return tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
+
+
+def _count_distinct(grid: Grid, plan: Plan, dim: str, names: set[str]) -> int:
+    """The most combinations of some parameters along a dimension of a block."""
+    if dim not in grid.rows:
+        return _count_along(plan, (dim,)) if dim in names else 1
+    columns = [values for name, values in grid.rows[dim].columns.items() if name in names]
+    if not columns:
+        return 1
+    # Twice: distinct rows are padded to a power of two.
+    distinct = 2 * int(np.unique(np.stack(columns), axis=1).shape[1])
+    return min(_count_along(plan, (dim,)), distinct)
 
 
 def _count_along(plan: Plan, dims: tuple[str, ...]) -> int:

@@ -17,6 +17,7 @@ from grids.grid import Grid
 from grids.grid_of_spec import Source
 from grids.grid_of_spec import read_grid as read_grid
 from grids.reading.errors import InputError
+from sweep.cube.coordinates import index_rows
 from sweep.cube.create import create_cube
 from sweep.cube.difference import describe_difference, describe_other_changes
 from sweep.cube.extend import Extension, extend_cube, plan_extension
@@ -79,13 +80,13 @@ def run(
 
 
 def open_dataset(store: str | Path) -> "xr.Dataset":
-    """A cube as a labelled Dataset, read lazily."""
+    """A cube as a labelled Dataset, read lazily; parameters of rows select as axes do."""
     import xarray as xr  # late: pandas comes with it, and a sweep needs neither
 
     url = locate_store(store)
     cube = open_cube(url)  # says in one message what is wrong with a store that is none
     dataset: xr.Dataset = xr.open_zarr(cube.group.store, zarr_format=3)
-    return dataset
+    return index_rows(dataset, cube.grid)
 
 
 def sweep(

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from grids.entries.parameters import PARAMETERS
-from grids.grid import LABELS
+from grids.grid import LABELS, Grid
 from sweep.cube.coordinates import describe_coordinate
 from sweep.cube.dimensions import AXES
 from sweep.cube.variables import DERIVED, VARIABLES
@@ -22,13 +21,14 @@ DEFINED, FEASIBLE, LIMIT_NAMES, EPOCH_TIME = "defined", "feasible", "limit_names
 
 
 def make_schema(
-    dims: Sequence[str], variables: Sequence[str], scaling: str, *, marked: bool
+    dims: Sequence[str], variables: Sequence[str], grid: Grid, *, marked: bool
 ) -> pa.Schema:
     """The columns of a table of cells, in their order.
 
-    dims, variables: of the cube. marked: cells that cannot exist have rows, too, and a mark.
+    dims: axes, and parameters that change together along some. variables: of the cube. marked:
+    cells that cannot exist have rows, too, and a mark.
     """
-    fields = [_describe_axis(dim, scaling) for dim in dims]
+    fields = [_describe_axis(dim, grid) for dim in dims]
     if marked:
         fields.append(describe_column(DEFINED, pa.bool_(), "there is such a configuration"))
     if "limit" in variables:
@@ -63,10 +63,10 @@ def describe_column(
     return pa.field(name, kind, metadata={"units": units, "long_name": long_name, **facts})
 
 
-def _describe_axis(dim: str, scaling: str) -> pa.Field:
+def _describe_axis(dim: str, grid: Grid) -> pa.Field:
     if dim in LABELS:
         kind = pa.dictionary(pa.int32(), pa.string())
     else:
-        kind = pa.int64() if PARAMETERS[dim].whole else pa.float64()
-    facts = describe_coordinate(dim, scaling)
+        kind = pa.int64() if grid.parameters[dim].whole else pa.float64()
+    facts = describe_coordinate(dim, grid)
     return describe_column(name_column(dim), kind, facts["long_name"], facts.get("units", ""))

@@ -13,6 +13,7 @@ from sweep.cells.files import check_files
 from sweep.cells.parts import list_variables, locate_slice, read_parts
 from sweep.cells.selection import Selection, select
 from sweep.cells.source import Source, open_computed, read_grid
+from sweep.cube.coordinates import list_columns
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
 from sweep.errors import RunError, expect_libraries
@@ -135,8 +136,9 @@ def _write_table(
             "the cube keeps no cells, only their summaries",
             advice="sweep without reduce_only=True into another store",
         )
-    dims, scaling = locate_slice(source, selection), read_grid(source).spec.scaling
-    schema = make_schema(list(dims), names, scaling, marked=undefined)
+    dims, grid = locate_slice(source, selection), read_grid(source)
+    named = [*dims, *(name for name in list_columns(grid) if name not in dims)]
+    schema = make_schema(named, names, grid, marked=undefined)
     # Attributes of the cube, and the columns once more: not all readers show the columns' own.
     attributes = source.group.attrs.asdict() if isinstance(source, Cube) else source.attrs
     columns = {column.name: tables.read_texts(column.metadata) for column in schema}
@@ -144,7 +146,7 @@ def _write_table(
 
     def read(more: Selection, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
         parts = read_parts(source, names, {**selection, **more}, misfits=undefined)
-        return make_batches(parts, schema)
+        return make_batches(parts, schema, list_columns(grid))
 
     if path.suffix == ".csv":
         return tables.write_csv(path, read({}, schema), schema)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from grids.grid import LABELS
 from sweep.cells.parts import Part
+from sweep.cube.coordinates import Columns
 from sweep.cube.variables import join_limits
 from sweep.exports.columns import DEFINED, EPOCH_TIME, FEASIBLE, LIMIT_NAMES, name_axis, name_column
 
@@ -19,20 +20,29 @@ ROWS = 2**18
 Places = tuple[NDArray[np.intp], ...]
 
 
-def make_batches(parts: Iterable[Part], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of parts; cells that cannot exist have rows where the schema has a mark for them."""
+def make_batches(
+    parts: Iterable[Part], schema: pa.Schema, columns: Columns
+) -> Iterator[pa.RecordBatch]:
+    """The rows of parts; cells that cannot exist have rows where the schema has a mark for them.
+
+    columns: the parameters that change together.
+    """
     marked = DEFINED in schema.names
     for part in parts:
         cells = np.arange(part.size) if marked else np.flatnonzero(part.defined)
         for first in range(0, len(cells), ROWS):
             places = np.unravel_index(cells[first : first + ROWS], part.shape)
-            arrays = [_make_column(part, column, places) for column in schema]
+            arrays = [_make_column(part, column, places, columns) for column in schema]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _make_column(part: Part, column: pa.Field, places: Places) -> pa.Array:
+def _make_column(part: Part, column: pa.Field, places: Places, columns: Columns) -> pa.Array:
     """The values of a column at some cells of a part."""
     axis = name_axis(column.name)
+    if axis in columns:
+        dim, values = columns[axis]
+        numbers = part.coordinates[dim][places[list(part.coordinates).index(dim)]]
+        return pa.array(values[numbers], column.type)
     if axis in part.coordinates:
         values, place = part.coordinates[axis], places[list(part.coordinates).index(axis)]
         if axis not in LABELS:

@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import PARAMETERS
 from grids.entries.strategies import Strategy
 from grids.grid import LABELS, Grid
 from grids.reading.errors import InputError
 from grids.reading.units import format_quantity
 from kernels.configuration.case import Case
 from kernels.names.flags import FORBIDS, STOPS, Limit
-from sweep.cells.selection import SHOWN, Selection, locate_row, write_value
+from sweep.cells.selection import (
+    SHOWN,
+    Selection,
+    locate_row,
+    look_up_parameter,
+    read_columns,
+    write_value,
+)
 from sweep.cells.source import Source, read_cells
 from sweep.cube.derived import Paradl
 from sweep.cube.variables import name_limits
@@ -118,6 +124,11 @@ def describe_place(cells: "xr.Dataset", shown: Collection[str] = ()) -> str:
         for dim in single
         if dim not in LABELS
     ]
+    numbers += [
+        f"{write_axis(name)} = {format_number(name, values[0])}"
+        for name, (dim, values) in read_columns(cells).items()
+        if dim in single
+    ]
     return ", ".join([", ".join(labels.values()) + where, *numbers])
 
 
@@ -128,7 +139,7 @@ def write_axis(axis: str) -> str:
 
 def format_number(axis: str, value: float) -> str:
     """Write a value of a numeric axis with its unit."""
-    unit = PARAMETERS[axis].unit
+    unit = look_up_parameter(axis).unit
     return f"{value:,.10g}" if unit == "1" else format_quantity(float(value), unit)
 
 

@@ -86,7 +86,8 @@ def describe_map(
     """
     cells = open_slice(source, selection)
     axis = _choose_upright(cells, over)
-    free = [dim for dim in _list_wide(cells) if dim not in ("pe", axis) and not list_given([dim])]
+    grid, others = Paradl(cells).grid, [dim for dim in _list_wide(cells) if dim not in ("pe", axis)]
+    free = [dim for dim in others if not list_given(grid, [dim])]
     cells = read_slice(cells, ("strategy", "pe", axis, *free))
     ordered = cells.transpose(*LABELS, axis, "pe", ...)
     shape = [*(ordered.sizes[dim] for dim in ("strategy", axis, "pe")), -1]
@@ -110,9 +111,9 @@ def describe_map(
         strategies=tuple(map(str, cells["strategy"].values)),
         times=times,
         counts=len(pe),
-        known=Paradl(cells).grid.labels["strategy"],
+        known=grid.labels["strategy"],
         beyond=np.take_along_axis(beyond, fastest, 0)[0] & np.isfinite(times).any(axis=0),
-        given=bool(list_given([axis])),
+        given=bool(list_given(grid, [axis])),
         chosen=tuple(free),
     )
 

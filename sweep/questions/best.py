@@ -9,7 +9,7 @@ import numpy as np
 from grids.grid import Grid
 from sweep.answers.frames import tabulate
 from sweep.answers.objectives import Aim, Goal, Price, count_hours
-from sweep.answers.system_settings import add_software
+from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees, mark_batch
 from sweep.cells.selection import Selection, locate_row
 from sweep.cells.source import Source, open_source
@@ -57,12 +57,12 @@ def rank_strategies(
     space = open_space(cube, selection, max_global_batch)
     rows = [_describe_pick(space.grid, pick, aim) for pick in picks]
     unsure = len(rows) <= MOST_RANGES
-    place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid.axes))
+    place = (*(PLACE[:2] if across else PLACE), *list_given(space.grid, space.grid.axes))
     ranked: list[Row] = []
     for rivals in _split_places(rows, place):
         ranked += _add_chances(space.grid, list(_rank_rows(rivals, aim.goal)), aim, unsure)
     explains = not isinstance(cube, Cube) if why is None else why
-    return add_software(space.systems, [_add_rejection(space, row, explains) for row in ranked])
+    return complete_rows(space, [_add_rejection(space, row, explains) for row in ranked])
 
 
 best = tabulate("best", rank_strategies)
@@ -150,6 +150,6 @@ def _add_rejection(space: Space, row: Row, explains: bool) -> Row:
         return row | {"rejection": None}
     from sweep.cases.rejection import explain_rejection  # late: JAX comes with it
 
-    given = {name: np.array([row[name]], float) for name in list_given(space.axes)}
+    given = {name: np.array([row[name]], float) for name in list_given(space.grid, space.axes)}
     place = replace(space, axes={**space.axes, **given})
     return row | {"rejection": explain_rejection(place, locate_row(space.grid, row))}

@@ -15,7 +15,7 @@ from kernels.names.flags import FORBIDS
 from kernels.names.terms import list_terms
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import find_range, name_percentiles, name_range
-from sweep.answers.system_settings import add_software
+from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees
 from sweep.cases.draws import PARTS, draw_terms
 from sweep.cases.memory_parts import list_memory_parts
@@ -98,7 +98,7 @@ def list_bottlenecks(
     """
     space = open_space(cube, selection, max_global_batch).ask_intervals()
     rows = [row for index in space.list_indices() for row in _list_rows(space, index)]
-    return add_software(space.systems, rows)
+    return complete_rows(space, rows)
 
 
 bottleneck = tabulate("bottleneck", list_bottlenecks)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from grids.grid import LABELS
 from sweep.cells.parts import Part, find_positions
-from sweep.cells.space import list_given, write_axis
+from sweep.cells.space import write_axis
 from sweep.cube.variables import Arrays
 
 # Ratios are counted by the first bits of a float32, 8 of its exponent and 12 of its fraction: the
@@ -100,9 +100,9 @@ class Winners:
     machine or its software has a dimension.
     """
 
-    def __init__(self, axes: Arrays) -> None:
+    def __init__(self, axes: Arrays, given: list[str]) -> None:
         self.axes = axes
-        self.place = (*LABELS[:3], *list_given(axes), "pe")
+        self.place = (*LABELS[:3], *given, "pe")
         shape = tuple(len(axes[dim]) for dim in self.place)
         self.times, self.strategies = np.full(shape, np.inf), np.full(shape, -1)
 

@@ -26,7 +26,7 @@ from sweep.answers.frames import tabulate
 from sweep.answers.numbers import pick_range
 from sweep.answers.objectives import Aim, Goal, Price
 from sweep.answers.reasons import write_commonest
-from sweep.answers.system_settings import add_software
+from sweep.answers.system_settings import complete_rows
 from sweep.cells.selection import Selection, write_place
 from sweep.cells.source import Source
 from sweep.cells.space import Space, open_space, write_cell
@@ -82,7 +82,9 @@ def list_crossovers(
         )
     rows = [row for pairs in _list_pairs(space, aim) for row in _compare(space, pairs, along, aim)]
     rows.sort(key=lambda row: (row["first"] is None, "infeasible" in str(row["reason"])))
-    return add_software(space.systems, rows)
+    completed = complete_rows(space, rows)
+    # Rows of parameters may have their own value of it, which is not taken here.
+    return [{key: value for key, value in row.items() if key != along} for row in completed]
 
 
 crossovers = tabulate("crossovers", list_crossovers)

@@ -4,16 +4,20 @@ The cells that both cubes have are compared a part at a time: memory does not gr
 """
 
 from dataclasses import dataclass
+from itertools import starmap
 from math import prod
+from operator import eq
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from grids.grid import Grid
 from grids.reading.errors import InputError
 from sweep.cells.parts import (
     Part,
     find_positions,
     list_axes,
+    list_parameters,
     list_variables,
     locate_slice,
     read_places,
@@ -21,6 +25,7 @@ from sweep.cells.parts import (
 )
 from sweep.cells.selection import Positions, Selection
 from sweep.cells.source import Source, open_computed, read_grid
+from sweep.cells.space import list_given
 from sweep.cube.difference import list_differences
 from sweep.cube.layout import SERIAL
 from sweep.cube.store import Cube
@@ -89,11 +94,12 @@ def diff(
 class Shared:
     """The cells that two cubes share.
 
-    axes: their values along the dimensions of the first. places: in each, along its own dimensions.
-    differences: rows of the axes that differ.
+    axes: their values along the dimensions of the first. given: those that are not chosen. places:
+    in each, along its own dimensions. differences: rows of the axes that differ.
     """
 
     axes: Arrays
+    given: list[str]
     places: tuple[Places, Places]
     differences: list[Row]
 
@@ -119,7 +125,8 @@ class Comparison:
     def __init__(self, shared: Shared, names: list[str], tolerance: float) -> None:
         self.changes = {name: Changes(tolerance) for name in names if name != "limit"}
         self.flips = Flips() if "limit" in names else None
-        self.winners = (Winners(shared.axes), Winners(shared.axes)) if set(names) >= NEEDED else ()
+        both = range(2 if set(names) >= NEEDED else 0)
+        self.winners = [Winners(shared.axes, shared.given) for _ in both]
         self.compared = 0
 
     def add(self, first: Part, second: Part) -> None:
@@ -154,9 +161,11 @@ def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
     slices = []
     for cube in cubes:
         known = list_axes(cube)
-        here = {dim: values for dim, values in selection.items() if dim in known}
+        names = {*known, *list_parameters(cube)}
+        here = {name: values for name, values in selection.items() if name in names}
         slices.append(locate_slice(cube, here))
-    _check_selection(slices, selection)
+    _check_selection(slices, selection, {*list_parameters(cubes[0]), *list_parameters(cubes[1])})
+    _expect_same_rows(read_grid(cubes[0]), read_grid(cubes[1]))
     axes = {
         dim: values[find_positions(slices[1][dim], values) >= 0] if dim in slices[1] else values
         for dim, values in slices[0].items()
@@ -176,13 +185,28 @@ def share_cells(cubes: tuple[Cells, Cells], selection: Selection) -> Shared:
                 for dim, values in chosen.items()
             }
         )
-    return Shared(axes, (places[0], places[1]), _list_axes(slices, axes))
+    given = list_given(read_grid(cubes[0]), axes)
+    return Shared(axes, given, (places[0], places[1]), _list_axes(slices, axes))
 
 
-def _check_selection(slices: list[Arrays], selection: Selection) -> None:
+def _expect_same_rows(first: Grid, second: Grid) -> None:
+    """Refuse cubes in which the rows of the same number have other values."""
+    for name in first.rows.keys() & second.rows.keys():
+        mine, others = first.rows[name], second.rows[name]
+        same = mine.names == others.names and all(
+            starmap(eq, zip(mine.list_tuples(), others.list_tuples(), strict=False))
+        )
+        if not same:
+            raise InputError(
+                f"the cubes have other rows of {name!r}, whose numbers name other values",
+                advice="list the shared rows first, in the same order",
+            )
+
+
+def _check_selection(slices: list[Arrays], selection: Selection, columns: set[str]) -> None:
     """Refuse an axis that neither cube has, and several values of one that only one cube has."""
     for dim in selection:
-        if not any(dim in known for known in slices):
+        if dim not in columns and not any(dim in known for known in slices):
             raise InputError(f"no axis {dim!r} in these cubes", where="selection")
     for known, other in (slices, slices[::-1]):
         for dim, values in known.items():

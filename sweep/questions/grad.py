@@ -69,7 +69,7 @@ def grad(
         if grid.workload(*index[:3]) is not None:
             _fill(arrays, grid, (index[0], index[1], index[2], index[3]), names)
     coordinates = {
-        dim: (dim, values, describe_coordinate(dim, grid.spec.scaling))
+        dim: (dim, values, describe_coordinate(dim, grid))
         for dim, values in list_coordinates(grid).items()
     }
     variables = {
@@ -78,7 +78,7 @@ def grad(
         if not name.startswith(DERIVATIVE)
     }
     for name in names:
-        units = f"s ({describe_coordinate(name, grid.spec.scaling)['units']})-1"
+        units = f"s ({describe_coordinate(name, grid)['units']})-1"
         derivative = DERIVATIVE + name
         variables[derivative] = (list(grid.dims), arrays[derivative], {"units": units})
     return xr.Dataset(variables, coords=coordinates)

@@ -16,7 +16,7 @@ from grids.reading.errors import InputError
 from kernels.names.statistics import BEST
 from sweep.answers.objectives import Aim, Goal
 from sweep.answers.reasons import write_each
-from sweep.answers.system_settings import add_columns
+from sweep.answers.system_settings import complete_columns
 from sweep.cases.degrees import mark_cell
 from sweep.cells.lines import Columns
 from sweep.cells.selection import Selection
@@ -134,7 +134,7 @@ def _make_columns(
     space = open_space(cube, selection)
     best = {names[field]: _mask_nothing(columns[names[field]]) for field in fields}
     return {
-        **add_columns(space.systems, axes),
+        **complete_columns(space, axes),
         "largest_pe": _mask_nothing(columns["largest_pe"]),
         "forbidden_by": write_each(columns["forbidden_by"], END),
         **best,

@@ -22,7 +22,7 @@ from kernels.oracle.answer import Answer
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.reasons import list_reasons
-from sweep.answers.system_settings import add_software
+from sweep.answers.system_settings import complete_rows
 from sweep.cases.case_numbers import UPGRADABLE, read_value
 from sweep.cases.fits import Cell, find_fits
 from sweep.cases.rejection import find_batch, look_up_capacity
@@ -87,7 +87,7 @@ def list_needs(
             else:
                 need = _need_value(Scaling(space, index, cell, parameter), efficiency or 1.0)
             rows.append(space.name(index) | write_cell(cell) | {"parameter": parameter} | need)
-    return add_software(space.systems, rows)
+    return complete_rows(space, rows)
 
 
 needs = tabulate("needs", list_needs)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.statistics import Objective
 from sweep.answers.objectives import HOUR, check_price, look_up_price
-from sweep.answers.system_settings import add_software
+from sweep.answers.system_settings import complete_rows
 from sweep.cells.parts import Part, expect_variables, list_axes, read_parts
 from sweep.cells.selection import Selection
 from sweep.cells.source import (
@@ -59,18 +59,19 @@ def pareto(
     names += ["memory"] if against == "memory" else []
     names += ["train_time"] if objective == "train_time" else []
     expect_variables(source, names)
+    given = list_given(read_grid(source), list_axes(source))
     fronts: dict[tuple[Any, ...], Arrays] = {}
     for part in read_parts(source, names, chosen):
         times = part.epoch_time if objective == "epoch_time" else part.arrays["train_time"]
         costs = _count_costs(part, times, against, price)
-        for place in _list_places(part):
+        for place in _list_places(part, given):
             key = tuple(part.coordinates[dim][at] for dim, at in place.items())
             cells = _take_cells(part, place, times, costs, fronts.get(key))
             fronts[key] = merge_fronts(fronts.get(key), cells)
     columns = (*list_axes(source), "time", "cost")
     named = {"time": objective, "cost": against.replace("-", "_")}
     rows = [row for each in fronts.values() for row in _list_rows(each, columns, named)]
-    return add_software(open_space(source, chosen).systems, rows)
+    return complete_rows(open_space(source, chosen), rows)
 
 
 def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:
@@ -88,9 +89,9 @@ def merge_fronts(front: Arrays | None, cells: Arrays) -> Arrays:
     return {name: values[kept] for name, values in both.items()}
 
 
-def _list_places(part: Part) -> Iterator[dict[str, int]]:
+def _list_places(part: Part, given: list[str]) -> Iterator[dict[str, int]]:
     """The positions of each front of a part, along the dimensions that fronts keep apart."""
-    dims = (*PLACE, *list_given(part.coordinates))
+    dims = (*PLACE, *given)
     for place in product(*(range(len(part.coordinates[dim])) for dim in dims)):
         yield dict(zip(dims, place, strict=True))
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grids.entries.parameters import GIVEN
 from grids.grid import LABELS, Grid
 from kernels.names.flags import FORBIDS, Limit
 from kernels.names.statistics import BEST, COUNT, Objective
@@ -46,9 +45,10 @@ def pick_strategies(
     if isinstance(source, Cube) and whole and aim.summarised:
         lines = summarise_slice(source, selection, objective=aim.summarised)
         others = list(lines.coordinates)[len(LABELS) :]
+        given = list_given(source.grid, others)
         for columns in split_groups(lines.list_columns(), LABELS):
-            for lines_of_place in _split_given(columns, list_given(others)):
-                yield _pick_line(lines_of_place, others, aim.summarised)
+            for lines_of_place in _split_given(columns, given):
+                yield _pick_line(lines_of_place, others, given, aim.summarised)
         return
     cells = read_cells(source, selection, max_global_batch)
     yield from _pick_cells(read_grid(source), cells, aim)
@@ -63,7 +63,7 @@ def _split_given(columns: Columns, given: list[str]) -> Iterator[Columns]:
     yield from split_groups({name: values[order] for name, values in columns.items()}, given)
 
 
-def _pick_line(lines: Columns, others: list[str], objective: Objective) -> Row:
+def _pick_line(lines: Columns, others: list[str], given: list[str], objective: Objective) -> Row:
     """The best of one strategy's lines of PE counts."""
     names = BEST[objective]
     times = lines[names["time"]]
@@ -75,8 +75,8 @@ def _pick_line(lines: Columns, others: list[str], objective: Objective) -> Row:
     axes = {"pe": int(chosen[names["pe"]]), **{axis: chosen[axis].item() for axis in others}}
     best = {field: float(chosen[name]) for field, name in names.items()}
     if not feasible:
-        given = {name: axes[name] for name in list_given(axes)}
-        return labels | _pick_nothing([*axes], given, _count_reasons(lines))
+        place = {name: axes[name] for name in given}
+        return labels | _pick_nothing([*axes], place, _count_reasons(lines))
     trains = objective == "train_time"
     epoch = best["time"] / best["epochs"] if trains else best["time"]
     return {
@@ -94,6 +94,7 @@ def _pick_line(lines: Columns, others: list[str], objective: Objective) -> Row:
 def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
     """The rows, from cells that are read a strategy at a time."""
     axes = [str(dim) for dim in cells["limit"].dims if dim not in LABELS]
+    fixed = list_given(grid, axes)
     for index in product(*(range(cells.sizes[dim]) for dim in LABELS)):
         part = cells.isel(dict(zip(LABELS, index, strict=True))).load()
         labels = {dim: str(part[dim].item()) for dim in LABELS}
@@ -104,11 +105,11 @@ def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
         arrays = _read_arrays(part, axes, trains)
         weight = _weigh(arrays, part["pe"].values, aim)
         allowed = np.where((limit & FORBIDS) == 0, weight, np.nan)
-        for cells_of_place in _list_places(part, axes):
+        for cells_of_place in _list_places(part, axes, fixed):
             values = {
                 axis: part[axis].values[at] for axis, at in zip(axes, cells_of_place, strict=True)
             }
-            given = write_cell({axis: values[axis][0] for axis in list_given(axes)})
+            given = write_cell({axis: values[axis][0] for axis in fixed})
             weights = allowed[cells_of_place]
             if np.isnan(weights).all():
                 yield labels | _pick_nothing(axes, given, rank_limits(limit[cells_of_place]))
@@ -118,12 +119,14 @@ def _pick_cells(grid: Grid, cells: "xr.Dataset", aim: Aim) -> Iterator[Row]:
             yield labels | write_cell(take_cell(values, at)) | _describe_cell(cell)
 
 
-def _list_places(part: "xr.Dataset", axes: list[str]) -> Iterator[tuple[slice, ...]]:
+def _list_places(
+    part: "xr.Dataset", axes: list[str], given: list[str]
+) -> Iterator[tuple[slice, ...]]:
     """The slices of cells, one for each combination of values of a machine's parameters."""
-    sizes = [part.sizes[axis] if axis in GIVEN else 1 for axis in axes]
+    sizes = [part.sizes[axis] if axis in given else 1 for axis in axes]
     for at in np.ndindex(*sizes):
         yield tuple(
-            slice(n, n + 1) if axis in GIVEN else slice(None)
+            slice(n, n + 1) if axis in given else slice(None)
             for axis, n in zip(axes, at, strict=True)
         )
 

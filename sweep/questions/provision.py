@@ -18,7 +18,7 @@ from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
 from sweep.answers.objectives import Aim, Price, count_hours
 from sweep.answers.reasons import write_commonest
-from sweep.answers.system_settings import add_software
+from sweep.answers.system_settings import complete_rows
 from sweep.cases.degrees import list_degrees
 from sweep.cases.row_cases import build_row_case
 from sweep.cells.selection import Selection, write_place
@@ -70,7 +70,7 @@ def list_provisions(
         for index in part.list_indices()
     ]
     rows.sort(key=lambda row: (row["pe"] is None, row["pe"] or 0, row["train_time"] or 0))
-    return add_software(space.systems, rows)
+    return complete_rows(space, rows)
 
 
 provision = tabulate("provision", list_provisions)
@@ -213,5 +213,5 @@ def _describe_miss(space: Space, index: Index, trainings: Trainings, aim: Aim) -
             "holds",
         )
     )
-    given = write_cell({name: space.axes[name][0] for name in list_given(space.axes)})
+    given = write_cell({name: space.axes[name][0] for name in list_given(space.grid, space.axes)})
     return space.name(index) | nothing | given | {"reason": trainings.explain_miss()}

@@ -10,7 +10,7 @@ from grids.grid import LABELS
 from grids.reading.errors import InputError, shorten, suggest_name
 from kernels.names.flags import Limit
 from kernels.names.statistics import BEST, Objective
-from sweep.answers.system_settings import add_software
+from sweep.answers.system_settings import complete_rows
 from sweep.cells.lines import Lines
 from sweep.cells.selection import Selection
 from sweep.cells.source import (
@@ -57,10 +57,10 @@ def regret(
     source = open_computed(cube)
     space = open_space(source, selection)
     if over == DRAWS:
-        return add_software(space.systems, _regret_draws(source, selection, objective))
+        return complete_rows(space, _regret_draws(source, selection, objective))
     lines = summarise_slice(source, selection, EFFICIENCY, objective)
     _check_axis(lines, over)
-    return add_software(space.systems, _regret_values(lines, over, objective))
+    return complete_rows(space, _regret_values(space.grid, lines, over, objective))
 
 
 def _check_axis(lines: Lines, over: str) -> None:
@@ -73,10 +73,10 @@ def _check_axis(lines: Lines, over: str) -> None:
         )
 
 
-def _regret_values(lines: Lines, over: str, objective: Objective) -> list[Row]:
+def _regret_values(grid: "Grid", lines: Lines, over: str, objective: Objective) -> list[Row]:
     """The rows of all places, over the values of an axis."""
     dims = list(lines.coordinates)
-    given = [dim for dim in list_given(dims) if len(lines.coordinates[dim]) > 1]
+    given = [dim for dim in list_given(grid, dims) if len(lines.coordinates[dim]) > 1]
     kept = [dim for dim in dims if dim in (*LABELS, *given, over)]
     times = lines.arrays[BEST[objective]["time"]].astype(float)
     rest = tuple(at for at, dim in enumerate(dims) if dim not in kept)
@@ -150,7 +150,7 @@ def _regret_draws(source: Any, selection: Selection | None, objective: Objective
             advice="sweep with 'oracle: machine', or ask over 'system'",
         )
     ranked = rank_strategies(source, selection, objective)
-    given = [dim for dim in list_given(grid.axes) if len({row[dim] for row in ranked}) > 1]
+    given = [dim for dim in list_given(grid, grid.axes) if len({row[dim] for row in ranked}) > 1]
     places: dict[tuple[Any, ...], list[Row]] = {}
     for row in ranked:
         places.setdefault(tuple(row[dim] for dim in (*PLACE, *given)), []).append(row)

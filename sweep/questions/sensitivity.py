@@ -27,7 +27,7 @@ from kernels.oracle.points import Points, evaluate_points
 from kernels.work.division import Division
 from sweep.answers.frames import tabulate
 from sweep.answers.numbers import number
-from sweep.answers.system_settings import add_software
+from sweep.answers.system_settings import complete_rows
 from sweep.cases.case_numbers import UPGRADABLE, read_value
 from sweep.cases.degrees import list_degrees
 from sweep.cases.row_cases import build_row_case
@@ -64,7 +64,7 @@ def list_sensitivities(
         for cell in space.list_cells()
         for row in _list_rows(space, index, cell)
     ]
-    return add_software(space.systems, rows)
+    return complete_rows(space, rows)
 
 
 sensitivity = tabulate("sensitivity", list_sensitivities)

@@ -126,6 +126,12 @@ def read_space(source: Source, inputs: tuple[str, ...] = ()) -> Space:
 
 
 def _make_space(spec: Spec, inputs: tuple[str, ...], name: str, base: Path, where: Where) -> Space:
+    for axis in spec.axes.rows:
+        raise InputError(
+            f"{axis}: rows of parameters that change together are not sampled",
+            where=where(("axes", axis)),
+            advice="write each parameter as an axis of its own",
+        )
     ranges = spec.axes.ranges
     for axis in ranges:
         if axis not in PLACES:

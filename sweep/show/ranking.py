@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from grids.entries.parameters import PARAMETERS
+from grids.entries.parameters import GIVEN, PARAMETERS
 from grids.grid import LABELS
 from grids.reading.units import format_quantity
 from sweep.answers.system_settings import PLACES
 from sweep.cells.selection import write_value
-from sweep.cells.space import list_given
 from sweep.show.columns import INTERVAL, format_interval, format_value
 from sweep.show.data import Format, Row
 from sweep.show.rows import SCREENFUL, shorten_label, show, show_rows, tell_more
@@ -38,7 +37,7 @@ def show_ranking(rows: Sequence[Row], form: Format, goal: str, every: bool = Tru
         return
     allowed = [row for row in rows if row["feasible"]]
     given = [
-        name for name in list_given(_list_axes(rows[0])) if len({row[name] for row in rows}) > 1
+        name for name in _list_given(_list_axes(rows[0])) if len({row[name] for row in rows}) > 1
     ]
     whole = every or not given or len(allowed) <= SCREENFUL
     # A store swept over a bandwidth has a ranking for each: the firsts are what to compare.
@@ -68,7 +67,7 @@ def _show_losers(rows: Sequence[Row], whole: bool) -> None:
 def _describe_winner(row: Row, goal: str) -> Row:
     """A line of an allowed row: given axes before its strategy, chosen ones behind it."""
     axes = _list_axes(row)
-    given = list_given(axes)
+    given = _list_given(axes)
     chosen = [axis for axis in axes if axis not in given]
     hours = ["pe_hours"] if goal in ("pe_hours", "cost") else []
     order = ["rank", *LABELS[:3], *given, LABELS[3], *chosen, *SHOWN, *hours]
@@ -105,7 +104,7 @@ def _describe_loser(row: Row) -> Row:
     labels = {name: row[name] for name in LABELS} | {"strategy": shorten_label(row["strategy"])}
     axes, rejection = _list_axes(row), row["rejection"]
     if rejection is None:
-        return labels | {name: row[name] for name in list_given(axes)} | {"why": row["limit"]}
+        return labels | {name: row[name] for name in _list_given(axes)} | {"why": row["limit"]}
     needed, capacity = (
         None if rejection.get(key) is None else format_quantity(rejection[key], "B")
         for key in ("memory", "memory_capacity")
@@ -120,6 +119,17 @@ def _describe_loser(row: Row) -> Row:
     )
     place = {name: rejection[name] for name in axes if name in rejection}
     return {**labels, **place, "why": reasons, "feasible with": " or ".join(changes) or None}
+
+
+def _list_given(axes: Sequence[str]) -> list[str]:
+    """The axes that are given, as the machine's are."""
+    # The name of rows stands before their parameters.
+    behind = zip(axes, [*axes[1:], ""], strict=True)
+    return [
+        axis
+        for axis, follows in behind
+        if axis in GIVEN or (axis not in PARAMETERS and follows in GIVEN)
+    ]
 
 
 def _list_axes(row: Row) -> list[str]:

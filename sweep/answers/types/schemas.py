@@ -20,6 +20,14 @@ from sweep.answers.types.words import Extras
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
+# An axis of parameters that change together has a name of the user's.
+ROWS: Schema = {
+    "type": ["integer", "null"],
+    "unit": "1",
+    "description": "the number of a row of parameters that change together, by its axis",
+}
+
+
 @dataclass(frozen=True)
 class Answer:
     """The answer of a verb: rows, or one record.
@@ -88,4 +96,6 @@ def build_schemas() -> dict[str, Schema]:
 def _build_schema(verb: str, answer: Answer) -> Schema:
     head = {"$schema": DRAFT, "title": f"paradl {verb} --format json"}
     row = describe_fields(answer.list_fields())
+    if answer.axes != "none":
+        row["additionalProperties"] = ROWS
     return head | (row if answer.record else {"type": "array", "items": row})

@@ -82,7 +82,8 @@ def test_activations_of_a_block():
 def test_activations_of_any_block_but_for_scores(model, kappa, g):
     """u (8 h + (4 + 4 kappa) h + 2 g f) bytes: norms, attention without scores, gated matrices."""
     s = 1024
-    family = find("model", model, Path()).family.model_dump()
+    family = find("model", model, Path()).definition()["family"]
+    assert isinstance(family, dict)
     h, f = family["features"], family["hidden"]
     layers = count(model, s)
     kept = sum(

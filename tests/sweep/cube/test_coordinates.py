@@ -1,14 +1,25 @@
 import pytest
 
 from grids.entries.parameters import PARAMETERS
+from grids.grid_of_spec import read_grid
 from sweep.cube.coordinates import describe_coordinate
 
+AXES = {
+    "model": "alexnet",
+    "dataset": "imagenet",
+    "system": "abci",
+    "pe": 1,
+    "batch": 1,
+    "layout": [{"group": 2}],
+}
 
-@pytest.mark.parametrize("dim", PARAMETERS)
-def test_every_axis_has_units(dim):
-    assert describe_coordinate(dim, "weak")["units"]
+
+@pytest.mark.parametrize("name", [*PARAMETERS, "layout"])
+def test_every_axis_has_units(name):
+    assert describe_coordinate(name, read_grid({"axes": AXES}))["units"]
 
 
-def test_the_batch_is_what_the_scaling_says():
-    assert "replica" in describe_coordinate("batch", "weak")["long_name"]
-    assert "mini-batch" in describe_coordinate("batch", "strong")["long_name"]
+@pytest.mark.parametrize(("scaling", "word"), [("weak", "replica"), ("strong", "mini-batch")])
+def test_the_batch_is_what_the_scaling_says(scaling, word):
+    grid = read_grid({"axes": AXES, "scaling": scaling})
+    assert word in describe_coordinate("batch", grid)["long_name"]

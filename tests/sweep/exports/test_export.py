@@ -105,12 +105,12 @@ def test_units_and_the_spec_are_in_the_metadata(table, mixed):
     assert json.loads(columns)["comp_time"]["units"] == "s"
 
 
-def test_no_column_needs_quotes():
+def test_no_column_needs_quotes(mixed_grid):
     from grids.entries.parameters import PARAMETERS
     from sweep.cube.variables import VARIABLES
 
     dims = ["model", "dataset", "system", "strategy", *PARAMETERS]
-    names = make_schema(dims, list(VARIABLES), "weak", marked=True).names
+    names = make_schema(dims, list(VARIABLES), mixed_grid, marked=True).names
     assert len(names) == len(set(names))
     keywords = "SELECT keyword_name FROM duckdb_keywords()"
     assert not set(names) & {word for (word,) in ask(keywords).fetchall()}
@@ -229,12 +229,12 @@ def test_memory_does_not_grow_with_the_cube(tmp_path):
             cube.mark([block])
         assert plan.blocks == blocks
         names = [*grid.spec.outputs, "serial_time"]
-        schema = make_schema(grid.dims, names, "weak", marked=False)
+        schema = make_schema(grid.dims, names, grid, marked=False)
         path = tmp_path / f"{blocks}.parquet"
 
         def write(path=path, cube=cube, names=names, schema=schema):
             path.unlink(missing_ok=True)
-            write_parquet(path, make_batches(read_parts(cube, names), schema), schema, 640)
+            write_parquet(path, make_batches(read_parts(cube, names), schema, {}), schema, 640)
 
         # Of all threads of the process, also those that tests before have left: one run of three
         # had 8 MB of others', where all cells have 0.2 MB. What grows does so each time.

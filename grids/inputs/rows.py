@@ -1,0 +1,62 @@
+"""Rows in the first stage: layers are reduced once for all rows that they are the same in.
+
+A hundred thousand layouts have some hundred combinations of what layers depend on.
+"""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.parameters import PARAMETERS
+from grids.models.layers import Floats
+
+Tree = TypeVar("Tree")
+# By dimension, counted from the last: where each of its cells is among the distinct ones.
+Places = Mapping[int, NDArray[np.int64]]
+
+
+def thin_rows(
+    axes: Mapping[str, Floats], rows: Mapping[str, Mapping[str, Floats]]
+) -> tuple[dict[str, Floats], Places]:
+    """The axes with one row for each combination of what layers depend on, and each row's place.
+
+    rows: columns by axis. Sizes of groups are told apart elsewhere, for all axes at once.
+    """
+    thin, places = dict(axes), dict[int, NDArray[np.int64]]()
+    for position, (dim, numbers) in enumerate(axes.items()):
+        if dim in rows and numbers.size > 1:
+            first, places[position - len(axes)] = _find_distinct(rows[dim], numbers.astype(int))
+            thin[dim] = numbers[first]
+    return thin, places
+
+
+def _find_distinct(
+    columns: Mapping[str, Floats], numbers: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The positions of distinct rows, and the place of each row among them."""
+    # Stages of pipelines depend on segments, too.
+    names = [name for name in columns if PARAMETERS[name].layered or name == "segments"]
+    table = [columns[name][numbers] for name in names if name != "group"]
+    if not table:
+        return np.zeros(1, np.int64), np.zeros(numbers.size, np.int64)
+    _, first, place = np.unique(np.stack(table), axis=1, return_index=True, return_inverse=True)
+    # A power of two of them, so that blocks share programs.
+    size = min(2 ** int(np.ceil(np.log2(first.size))), numbers.size)
+    return np.pad(first, (0, max(0, size - first.size)), "edge"), place.reshape(-1)
+
+
+def repeat_rows(reduced: Tree, places: Places) -> Tree:
+    """What was found for distinct rows, for each row."""
+
+    def repeat(leaf: Floats) -> Floats:
+        for dim, place in places.items():
+            # Else it is the same for all.
+            if np.ndim(leaf) >= -dim and leaf.shape[dim] > 1:
+                leaf = np.take(leaf, place, axis=dim)
+        return leaf
+
+    repeated: Tree = jax.tree.map(repeat, reduced) if places else reduced
+    return repeated

@@ -1,0 +1,112 @@
+"""The rows of a spec: read, checked against its other axes, and thinned by their condition."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grids.entries.oracles import REFUSED
+from grids.entries.parameters import PARAMETERS
+from grids.models.layers import Floats
+from grids.outputs import OUTPUTS
+from grids.reading.errors import InputError, shorten
+from grids.row_tables import Where, read_rows
+from grids.rows import Rows
+from grids.spec import Spec
+
+AXIS_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+# Names that arrays of a cube, and keys of answers, have beside outputs and parameters.
+RESERVED = (
+    *("along", "at", "binds", "change", "computing", "cost", "elasticity", "epoch_time"),
+    *("faster_than_next", "feasible", "first", "forbidden_by", "global_batch", "holds"),
+    *("infeasible_at", "kind", "largest_pe", "marks", "mean_loss", "memory_parts", "needed"),
+    *("over", "over_system", "own", "parameter", "pe_hours", "pe_part", "precision"),
+    *("progress", "rank", "reason", "rejection", "sentence", "serial_time", "share", "shares"),
+    *("software", "statistic", "summary", "upgrade", "value"),
+)
+PARTS = re.compile(r"(efficient|fastest|soonest|worst|elasticity)_.*|.*_(p\d+|probability)")
+
+
+def settle_rows(spec: Spec, base: Path, where: Where) -> Spec:
+    """The spec with its rows read, those left out that their condition leaves out.
+
+    InputError: rows that cannot be read, a parameter that has values elsewhere, too.
+    """
+    read: dict[str, Rows] = {}
+    for name, rows in spec.axes.rows.items():
+        place = where(("axes", name))
+        _check_axis_name(name, place)
+        read[name] = rows if rows.columns else read_rows(name, rows.form, base, where)
+        for column in read[name].columns:
+            _check_column(spec, column, f"{place}: {name}")
+        spec = spec.model_copy(update={"axes": spec.axes.model_copy(update=read)})
+        if read[name].condition == "divides":
+            read[name] = keep_dividing(spec, read[name], f"{place}: {name}")
+            spec = spec.model_copy(update={"axes": spec.axes.model_copy(update=read)})
+    return spec
+
+
+def _check_axis_name(name: str, where: str) -> None:
+    """InputError: a name that no dimension may have, as a variable of the cube has it."""
+    taken = name in (*OUTPUTS, *RESERVED) or PARTS.fullmatch(name)
+    if taken or not AXIS_NAME.fullmatch(name):
+        raise InputError(
+            f"{shorten(name)} cannot name rows of parameters",
+            where=where,
+            advice="use a word of small letters, such as 'layout', that names nothing in a cube",
+        )
+
+
+def _check_column(spec: Spec, name: str, where: str) -> None:
+    """InputError: a parameter that has values elsewhere, or that the oracle does not know."""
+    owner = PARAMETERS[name].oracle
+    if owner not in (None, spec.oracle):
+        reason = REFUSED.get(name, f"only 'oracle: {owner}' knows it: write that, or omit")
+        raise InputError(
+            f"{name!r} is no parameter of 'oracle: {spec.oracle}'; {reason}", where=where
+        )
+    if name in spec.axes.swept:
+        raise InputError(
+            f"{name!r} is an axis too, by itself or in other rows", where=where, advice="keep one"
+        )
+    if name in spec.parameters:
+        raise InputError(f"{name!r} is under 'parameters' too", where=where, advice="keep one")
+
+
+def keep_dividing(spec: Spec, rows: Rows, where: str) -> Rows:
+    """The rows whose group divides a PE count, and whose segments divide a batch.
+
+    Under strong scaling segments, times accumulated passes, divide a global batch.
+    InputError: rows of neither, or none that stays.
+    """
+    columns, axes = rows.columns, spec.axes.numeric
+    if not {"group", "segments"} & set(columns):
+        raise InputError(
+            "'divides' asks about group and segments, and neither is in the rows",
+            where=where,
+            advice="leave 'where' out",
+        )
+    kept = np.ones(len(rows), bool)
+    if "group" in columns:
+        kept &= _divides_any(columns["group"], axes["pe"].values)
+    if "segments" in columns:
+        pieces = columns["segments"]
+        if spec.scaling == "strong":
+            pieces = pieces * columns.get("accumulate", 1.0)
+        kept &= _divides_any(pieces, axes["batch"].values)
+    if not kept.any():
+        raise InputError(
+            "no row is left: no group divides a PE count while its segments divide a batch",
+            where=where,
+            advice="change 'product', or the values of pe and batch",
+        )
+    return rows.take(kept)
+
+
+def _divides_any(divisors: Floats, values: Floats) -> NDArray[np.bool_]:
+    """Whether each divides one of the values at least."""
+    # By distinct divisors: of a hundred thousand rows there are few.
+    distinct, position = np.unique(divisors, return_inverse=True)
+    divides = np.array([(values % each == 0).any() for each in distinct])
+    return np.asarray(divides[position])

@@ -1,0 +1,296 @@
+"""Parameters that change together: their cube, what is selected of it, asked about and exported."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from cubes import arrays
+from jsonschema import Draft202012Validator
+
+import sweep
+from grids.grid import LABELS
+from grids.grid_of_spec import read_grid
+from grids.reading.errors import InputError
+from sweep.answers.types.schemas import ANSWERS, build_schemas
+from sweep.cube.store import open_cube, plan_cube
+from sweep.engine.verify import verify
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "links.yaml"
+AXES: dict[str, Any] = {
+    "model": "alexnet",
+    "dataset": "imagenet",
+    "system": "abci",
+    "strategy": ["data", "data+filter", "data+pipeline"],
+    "pe": [4, 8],
+    "batch": [16, 32],
+}
+LAYOUT = [
+    {"group": 4, "segments": 8, "peak_flops": "15 TFLOP/s"},
+    {"group": 2, "segments": 4, "peak_flops": "30 TFLOP/s"},
+    {"group": 4, "segments": 2, "peak_flops": "30 TFLOP/s"},
+]
+SPEC: dict[str, Any] = {"oracle": "paper", "axes": AXES | {"layout": LAYOUT}}
+# Machines: what is given, and has a ranking of its own.
+LINKS: dict[str, Any] = {
+    "oracle": "paper",
+    "axes": AXES
+    | {
+        "strategy": ["data", "data+filter"],
+        "link": {
+            "columns": {
+                "inter_bandwidth": ["12.5 GB/s", "25 GB/s"],
+                "inter_latency": ["4 us", "2 us"],
+            }
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with the whole of SPEC."""
+    path = tmp_path_factory.mktemp("rows") / "rows.zarr"
+    sweep.run(SPEC, path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def links(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with the whole of LINKS."""
+    path = tmp_path_factory.mktemp("links") / "links.zarr"
+    sweep.run(LINKS, path)
+    return str(path)
+
+
+@pytest.mark.parametrize("oracle", ["paper", "machine"])
+def test_a_cube_of_rows_is_the_diagonal_of_the_dense_one(tmp_path, oracle):
+    dense = {
+        "group": [2, 4],
+        "segments": [2, 4, 8],
+        "peak_flops": ["15 TFLOP/s", "30 TFLOP/s"],
+    }
+    axes = AXES | {"strategy": ["data+filter", "data+pipeline"]}
+    thin = sweep.run({"oracle": oracle, "axes": axes | {"layout": LAYOUT}}, tmp_path / "thin.zarr")
+    full = sweep.run({"oracle": oracle, "axes": axes | dense}, tmp_path / "full.zarr").load()
+    for row in range(len(LAYOUT)):
+        mine = thin.isel(layout=row).load()
+        others = full.sel({name: mine[name].item() for name in dense})
+        for name, values in mine.data_vars.items():
+            assert np.array_equal(
+                values, others[name].transpose(*values.dims), equal_nan=values.dtype.kind == "f"
+            ), (name, row)
+
+
+def test_a_plain_reader_has_the_values_of_rows(url):
+    cube = xr.open_zarr(url)
+    assert cube.layout.values.tolist() == [0, 1, 2]
+    assert cube.group.dims == ("layout",)
+    assert cube.group.values.tolist() == [4, 2, 4]
+    assert cube.peak_flops.attrs["units"] == "s-1"
+    assert cube.set_xindex("group").sel(group=4).layout.values.tolist() == [0, 2]
+
+
+def test_a_dataset_selects_by_values(url):
+    cube = sweep.open_dataset(url)
+    assert cube.sel(group=4).segments.values.tolist() == [8, 2]
+    assert cube.sel(segments=2).layout.item() == 2
+
+
+@pytest.mark.parametrize(
+    ("selection", "rows"),
+    [
+        ({"layout": [2, "0"]}, [0, 2]),
+        ({"group": 4}, [0, 2]),
+        ({"peak_flops": "30 TFLOP/s"}, [1, 2]),
+        ({"group": 4, "peak_flops": "30 TFLOP/s"}, [2]),
+        ({"segments": "8,4"}, [0, 1]),
+    ],
+)
+def test_questions_select_by_rows_and_by_values(url, selection, rows):
+    for source in (url, sweep.open_dataset(url)):
+        answer = sweep.limits(source, selection={**selection, "strategy": "data"})
+        assert sorted({*answer["layout"]}) == rows
+        assert {*answer["group"]} == {LAYOUT[row]["group"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    "selection", [{"layout": 3}, {"group": 3}, {"group": 2, "segments": 8}, {"grop": 4}]
+)
+def test_a_value_that_no_row_has_is_refused(url, selection):
+    with pytest.raises(InputError, match="selection"):
+        sweep.limits(url, selection=selection)
+
+
+def test_each_machine_has_a_ranking(links):
+    machines = sweep.best(links)
+    assert [*machines.groupby("link")["inter_bandwidth"].first()] == [12.5e9, 25e9]
+    assert machines[machines["rank"] == 1]["link"].tolist() == [0, 1]
+    slices = sweep.best(sweep.open_dataset(links))
+    assert slices.drop(columns="rejection").equals(machines.drop(columns="rejection"))
+
+
+def test_a_slice_answers_as_its_store_does(url):
+    cube = sweep.open_dataset(url)
+    for row in range(len(LAYOUT)):
+        stored = sweep.limits(url, selection={"layout": row})
+        assert sweep.limits(cube.isel(layout=row)).equals(stored)
+
+
+def test_what_follows_from_the_group_is_that_of_its_row(url):
+    cube = sweep.open_dataset(url).sel(strategy="data+filter", pe=8, drop=False)
+    assert cube.paradl.replicas.values.squeeze().tolist() == [2, 4, 2]
+
+
+@pytest.mark.parametrize("verb", ["best", "limits", "bottleneck", "pareto", "sensitivity"])
+def test_answers_have_the_values_of_rows(links, paradl, verb):
+    cell = ("--sel", "pe=8", "--sel", "batch=32") if verb in ("bottleneck", "sensitivity") else ()
+    chosen = ("--sel", "strategy=data", "--sel", "inter_bandwidth=25 GB/s", *cell)
+    code, out, err = paradl(verb, links, *chosen, "--format", "json")
+    assert code == 0, err
+    rows = json.loads(out)
+    assert [*Draft202012Validator(build_schemas()[verb]).iter_errors(rows)] == []
+    assert {(row["link"], row["inter_latency"]) for row in rows} == {(1, 2e-6)}
+    code, out, err = paradl(verb, links, *chosen)
+    assert (code, "25" in out) == (0, True), err
+
+
+def test_crossovers_and_needs_vary_what_rows_hold(links):
+    cell = {"pe": 8, "batch": 32}
+    crossed = sweep.crossovers(links, "inter_bandwidth", cell)
+    assert "inter_bandwidth" not in crossed
+    assert {*crossed["inter_latency"]} == {4e-6, 2e-6}
+    needs = sweep.needs(links, "inter_bandwidth", {**cell, "strategy": "data"}, efficiency=0.5)
+    assert needs["own"].tolist() == [12.5e9, 25e9]
+    assert needs["needed"].nunique() == 2  # by latency
+
+
+def test_provisions_and_regrets_of_machines(links):
+    fewest = sweep.provision(links, "20 h", epochs=50)
+    assert {*fewest["link"]} == {0, 1}
+    losses = sweep.regret(links, over="link")
+    assert losses[0]["worst_loss"] == 0
+
+
+def test_what_a_command_says_of_rows(links, paradl):
+    code, _, err = paradl("limits", links, "--sel", "inter_bandwidth=13 GB/s")
+    assert (code, "12.5 GB/s" in err) == (2, True)
+    code, _, err = paradl("limits", links, "--sel", "inter_bandwidth=13 GB/s", "--nearest")
+    assert (code, "12.5 GB/s" in err) == (0, True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "nc"])
+def test_exports_have_the_values_of_rows(url, tmp_path, ending):
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / f"cube.{ending}"
+    sweep.export(url, path, {"group": 4, "strategy": "data"})
+    if ending == "nc":
+        with xr.open_dataset(path) as cube:
+            assert cube.segments.values.tolist() == [8, 2]
+        return
+    table = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+    assert {*zip(table.layout, table.segments, table.group_asked, strict=True)} == {
+        (0, 8, 4),
+        (2, 2, 4),
+    }
+
+
+@pytest.mark.parametrize("picture", ["scaling", "map", "breakdown"])
+def test_pictures_take_rows(links, paradl, tmp_path, picture):
+    pytest.importorskip("matplotlib")
+    chosen = {
+        "scaling": ("--sel", "link=1", "--sel", "batch=16"),
+        "map": ("--sel", "batch=16", "--over", "link"),
+        "breakdown": ("--sel", "inter_latency=2 us", "--sel", "batch=16", "--sel", "strategy=data"),
+    }[picture]
+    code, _, err = paradl("plot", picture, links, *chosen, "--output", tmp_path / "picture.png")
+    assert code == 0, err
+
+
+def test_a_sweep_is_resumed_and_grows_by_rows(tmp_path):
+    whole, grown = tmp_path / "whole.zarr", tmp_path / "grown.zarr"
+    one = {**SPEC, "axes": AXES | {"strategy": "data", "layout": LAYOUT[:2]}}
+    more = {**SPEC, "axes": AXES | {"strategy": "data", "layout": LAYOUT}}
+    sweep.run(one, grown)
+    open_cube(str(grown), "r+").mark([0], done=False)
+    sweep.run(one, grown)
+    # The stored rows keep their places, wherever the spec lists them.
+    reordered = {**more, "axes": more["axes"] | {"layout": [LAYOUT[2], *LAYOUT[:2]]}}
+    with pytest.raises(InputError, match="extend"):
+        sweep.run(reordered, grown)
+    sweep.run(reordered, grown, extend=True)
+    sweep.run(reordered, grown, extend=True)
+    sweep.run(more, whole)
+    assert arrays(grown) == arrays(whole)
+    assert sweep.diff(grown, whole)["same"]
+    with pytest.raises(InputError, match="layout"):
+        sweep.run(one, grown, extend=True)
+
+
+def test_cubes_of_other_rows_are_not_compared(url, tmp_path):
+    other = {**SPEC, "axes": AXES | {"layout": LAYOUT[::-1]}}
+    sweep.run(other, tmp_path / "other.zarr")
+    with pytest.raises(InputError, match="layout"):
+        sweep.diff(url, tmp_path / "other.zarr")
+
+
+def test_damaged_values_of_rows_are_written_anew(tmp_path):
+    path = tmp_path / "cube.zarr"
+    sweep.run({**SPEC, "axes": SPEC["axes"] | {"strategy": "data"}}, path)
+    group = zarr.open_group(path, mode="r+")["group"]
+    assert isinstance(group, zarr.Array)
+    group[:] = np.array([1, 1, 1])
+    (damage,) = verify(str(path)).damaged
+    assert damage.variable == "group"
+    assert sweep.open_dataset(path).group.values.tolist() == [4, 2, 4]
+
+
+def test_workers_make_the_same_cube(tmp_path):
+    one = {**SPEC, "axes": SPEC["axes"] | {"strategy": "data+filter"}}
+    for workers in (0, 1):
+        sweep.run(one, tmp_path / f"{workers}.zarr", workers=workers)
+    assert arrays(tmp_path / "1.zarr") == arrays(tmp_path / "0.zarr")
+
+
+def test_summaries_alone_answer_for_many_rows(tmp_path):
+    factors = {"group": [1, 2, 4, 8], "segments": {"range": [1, 32]}, "accumulate": [1, 2]}
+    many = AXES | {"layout": {"product": factors, "where": "divides"}, "batch": 32}
+    cube = sweep.run({"axes": many}, tmp_path / "many.zarr", reduce_only=True)
+    assert cube.sizes["layout"] == 4 * 6 * 2
+    kept = sweep.best(str(tmp_path / "many.zarr"), {"strategy": "data+pipeline"})
+    whole = sweep.best(read_grid({"axes": many}), {"strategy": "data+pipeline"})
+    same = ["layout", "group", "segments", "accumulate", "pe"]
+    assert len(kept) == 1  # one chooses among layouts
+    assert kept[same].equals(whole[same])
+
+
+def test_blocks_of_many_layouts_are_bounded():
+    many = {"product": {"group": [2, 4], "peak_flops": {"linspace": [1e13, 1e14, 100_000]}}}
+    plan = plan_cube(read_grid({"axes": AXES | {"layout": many}}))
+    assert plan.shape[-1] == 200_000
+    assert plan.blocks > 1
+    given = {"columns": {"inter_latency": ["1 us", "2 us"]}}
+    assert plan_cube(read_grid({"axes": AXES | {"layout": given}})).layered == ("pe",)
+
+
+def test_no_rows_have_the_name_of_an_answers_key():
+    fields = {
+        name for each in ANSWERS.values() if each.axes != "none" for name in each.list_fields()
+    }
+    for name in {*fields} - {*LABELS}:
+        with pytest.raises(InputError):
+            read_grid({"axes": AXES | {name: [{"phi": 2}]}})
+
+
+def test_samples_have_no_rows():
+    drawn = {"inter_bandwidth": {"loguniform": ["1 GB/s", "100 GB/s"]}}
+    with pytest.raises(InputError, match="layout"):
+        sweep.sample({"axes": AXES | drawn | {"layout": LAYOUT}}, "never.zarr", rows=10)
+
+
+def test_the_example_has_a_plan(paradl, tmp_path):
+    code, out, err = paradl("sweep", EXAMPLE, tmp_path / "links.zarr", "--dry-run")
+    assert (code, "3 rows of link" in out) == (0, True), err
