@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
 from grids.divisible import expect_divisible
+from grids.degrees import expect_degrees
 from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
@@ -87,6 +88,8 @@ class Grid:
         calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
         names = tuple(each.name for each in models)
         laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base, where)
+        for strategy in chosen:
+            expect_degrees(strategy, spec, where(("axes", "strategy")))
         grid = cls(spec, models, datasets, systems, chosen, calibrations, laws)
         # By label, after the look-up: two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():
@@ -126,7 +129,7 @@ class Grid:
 
     @property
     def _has_placed(self) -> bool:
-        return any(each.group_strategy == "placement" for each in self.strategies)
+        return any(strategy.placed for strategy in self.strategies)
 
     def drop_outputs(self) -> "Grid":
         """The same design space, of which only the summaries are kept."""

@@ -7,6 +7,8 @@ not vary along an axis has size 1 there. Each `best` of a strategy adds a leadin
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import mul
 from typing import Any, TypeVar
 
 import jax
@@ -36,10 +38,11 @@ from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile
 from grids.placing.group import NO_GROUPS, PlacedGroups
+from kernels.arrays import Cells
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.oracle.formulas import find_slowdown
-from kernels.parallelism.layout import find_parallelism
+from kernels.parallelism.layout import find_layout
 from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
@@ -114,7 +117,9 @@ def build_case(
     slopes = differentiate_groups(groups, settings.slopes)
     if strategy.serial:  # its group is one PE whatever p is
         bounds = replace(bounds, fits=_broadcast_like_p(np.equal(run.p, 1), run))
-    p2, group = _broadcast_like_p(run.p2, run), strategy.group_strategy
+    elif strategy.several and not strategy.replicated:  # more PEs than its degrees have no work
+        bounds = replace(bounds, fits=bounds.fits & (run.p2 >= run.p))
+    p2 = _broadcast_like_p(run.p2, run)
     return Case(
         work=work,
         bounds=bounds,
@@ -123,7 +128,7 @@ def build_case(
             p1=_broadcast_like_p(run.p1, run),
             p2=p2,
             # Table III has two degrees, and one program for all strategies.
-            degrees={find_parallelism(group).sends_as: p2} if settings.oracle == "machine" else {},
+            degrees=_name_degrees(strategy, p2, run) if settings.oracle == "machine" else {},
             phi=_broadcast_like_p(run.phi, run),
             largest_batch=find_largest_batch(workload.convergence, values),
         ),
@@ -138,6 +143,15 @@ def build_case(
         choices=strategy.choices,
         layer_slopes=_spread_over_p(slopes, position, values.leading, run),
     )
+
+
+def _name_degrees(strategy: Strategy, p2: Floats, run: Run) -> dict[str, Floats]:
+    """The degree of each parallelism by the name of what it sends."""
+    parts = find_layout(strategy.group_strategy).parts
+    return {
+        part.sends_as: _broadcast_like_p(run.degrees[part.name], run) if run.degrees else p2
+        for part in parts
+    }
 
 
 def build_groups(
@@ -168,10 +182,12 @@ def _distinguish(
     strategy: Strategy, workload: Workload, values: Values, run: Run, settings: Settings
 ) -> tuple[Groups, NDArray[np.int64]]:
     """The groups of the distinct sizes, and where each cell's p2 is among these [cells]."""
-    sizes, position = _find_distinct(_merge_sizes(strategy, workload, run), values.leading)
     options, alone = settings.options, np.ones((1,) * values.rank)
-    placed = strategy.group_strategy == "placement"
-    cut = placed or (strategy.group_strategy == "pipeline" and options.oracle == "machine")
+    cut = strategy.placed or (strategy.segmented and options.oracle == "machine")
+    segments = np.asarray(run.segments) if cut else alone
+    sizes, degrees, segments, position = _find_divisions(
+        strategy, workload, run, segments, values.leading
+    )
     precision = PRECISIONS[workload.system.precision]
     groups = Groups(
         table=workload.table,
@@ -180,12 +196,13 @@ def _distinguish(
         layers=_build_layers(workload, values, settings),
         pe=build_pe(workload.machine, values, settings.oracle),
         sizes=sizes,
+        degrees=degrees,
         delta=np.asarray(run.delta),
         options=options,
-        segments=np.asarray(run.segments) if cut else alone,
+        segments=segments,
         state_bytes=precision.count_state_bytes(options.optimizer) * alone,
         weight_bytes=precision.weight * alone,
-        placed=workload.placed if placed else NO_GROUPS,
+        placed=workload.placed if strategy.placed else NO_GROUPS,
     )
     return groups, position
 
@@ -212,17 +229,43 @@ def _count_stages(run: Run) -> int:
     return STAGES if math.prod(cells) <= FEW_CELLS else 1
 
 
-def _merge_sizes(strategy: Strategy, workload: Workload, run: Run) -> Floats:
-    """p2 as far as it matters: what is beyond the largest group is all the same, and cannot be."""
-    p2 = np.asarray(run.p2)
-    match strategy.group_strategy:
+def _find_divisions(
+    strategy: Strategy, workload: Workload, run: Run, segments: Floats, leading: int
+) -> tuple[Floats, dict[str, Floats], Floats, NDArray[np.int64]]:
+    """The distinct p2, the degrees of several parallelisms, segments, and where each cell's are."""
+    if not strategy.several:
+        (part,) = strategy.parts or ("none",)
+        sizes, position = _find_distinct(_merge_sizes(part, workload, run.p2), leading)
+        return sizes, {}, segments, position
+    columns = {
+        name: _merge_sizes(name, workload, degree) for name, degree in run.degrees.items()
+    }
+    # Segments that change together with a degree are part of what is distinct.
+    shapes = [np.shape(column) for column in columns.values()]
+    if _vary_together(segments.shape, np.broadcast_shapes(*shapes)):
+        columns["segments"] = segments
+    rows, position = _find_distinct_rows([*columns.values()], leading)
+    distinct = dict(zip(columns, rows, strict=True))
+    segments = distinct.pop("segments", segments)
+    return reduce(mul, distinct.values()), distinct, segments, position
+
+
+def _vary_together(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """Whether arrays of these shapes vary along the same dimension."""
+    return any(a > 1 and b > 1 for a, b in zip(first, second, strict=True))
+
+
+def _merge_sizes(part: str, workload: Workload, degree: Cells) -> Floats:
+    """Degrees as far as they matter: what is beyond the largest is all the same, and cannot be."""
+    sizes = np.asarray(degree)
+    match part:
         case "pipeline":  # a layer for each stage at least
             most = len(workload.table) + 1
         case "placement":
             most = max(workload.placed.sizes, default=1) + 1
         case _:
-            return p2
-    return np.asarray(np.minimum(p2, most))
+            return sizes
+    return np.asarray(np.minimum(sizes, most))
 
 
 def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
@@ -239,6 +282,19 @@ def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]
     along_pe = [1] * p2.ndim
     along_pe[leading] = sizes.size
     return sizes.reshape(along_pe), position.reshape(p2.shape)
+
+
+def _find_distinct_rows(
+    columns: list[Floats], leading: int
+) -> tuple[list[Floats], NDArray[np.int64]]:
+    """The distinct combinations of values along the dimension of pe, and where each cell's is."""
+    cells = np.broadcast_arrays(*columns)
+    rows, position = np.unique(
+        np.stack([column.ravel() for column in cells]), axis=1, return_inverse=True
+    )
+    along_pe = [1] * cells[0].ndim
+    along_pe[leading] = rows.shape[1]
+    return [row.reshape(along_pe) for row in rows], position.reshape(cells[0].shape)
 
 
 def _build_layers(workload: Workload, values: Values, settings: Settings) -> Layers:

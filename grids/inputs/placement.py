@@ -6,8 +6,9 @@ extents allow; of sequences, the linear layers), the factors of a spatial split,
 partition.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import product
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ WHOLE = np.ones(())  # a step is not cut
 
 
 def place(
+    part: str,
     strategy: Strategy,
     table: LayerTable,
     mask: Mask,
@@ -38,14 +40,16 @@ def place(
     verbatim: bool = False,
     segments: Floats = WHOLE,
 ) -> Laid:
-    """Where the layers go for groups of `p2` PEs [cells]; `costs` [G, cells] are FW_l + BW_l.
+    """Where one parallelism of a strategy puts the layers; "none" leaves them whole.
+
+    p2 [cells]: into how many parts it divides them. costs [G, cells]: FW_l + BW_l of each.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
     where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
     carries. groups: what was placed; segments [cells]: of a step of theirs. verbatim: layers are
     counted and divided as Table III has them, else as the experiments did.
     """
-    match strategy.group_strategy:
+    match part:
         case "none":
             return _place_whole(table, p2), _make_bounds(p2 == 1)
         case "pipeline":
@@ -58,7 +62,7 @@ def place(
             return _place_channels(table, split, table.divisible_filters, p2)
         case "placement":
             return _place_operators(table, groups, p2, segments)
-        case "channel":
+        case _:
             # The first layer has the sample's few channels: the paper leaves it whole. It bounds no
             # group either, though `split=all` splits it.
             first = int(np.argmax(table.divisible))
@@ -69,6 +73,26 @@ def place(
             split = split_layers(strategy.layers, mask, later)
             inner = np.where(np.arange(len(table)) == 0, np.inf, channels)
             return _place_channels(table, split, inner, p2)
+
+
+def join_laid(laid: Mapping[str, Laid]) -> Laid:
+    """Where several parallelisms, by name, put the layers together, and whether all of them can."""
+    if len(laid) == 1:
+        return next(iter(laid.values()))
+    placements = {name: placement for name, (placement, _) in laid.items()}
+    splits = {name: each.split for name, each in placements.items()}
+    bounds = [each for _, each in laid.values()]
+    return Placement(
+        split=reduce(np.maximum, splits.values()),
+        # One of them at most divides rows, and one has stages: others have ones, and one stage.
+        factors=reduce(np.maximum, (each.factors for each in placements.values())),
+        ends=max((each.ends for each in placements.values()), key=len),
+        splits=splits,
+    ), Bounds(
+        fits=reduce(np.logical_and, (each.fits for each in bounds)),
+        even=reduce(np.logical_and, (each.even for each in bounds)),
+        defined=reduce(np.logical_and, (each.defined for each in bounds)),
+    )
 
 
 def _place_whole(table: LayerTable, p2: Floats) -> Placement:
@@ -119,17 +143,12 @@ def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts, verb
     crossing = table.crossing if cuts == "crossing" else None
     stages, at = np.unique(np.where(defined, p2, layers).astype(np.int64), return_inverse=True)
     cells = np.broadcast_shapes(p2.shape, costs.shape[1:])
-    ends = np.empty((int(stages.max()), *cells), np.int64)
-    # Costs vary with the speed and the memory of a PE, where these are axes, and so do partitions.
-    varying = costs.shape[1:]
-    for index in product(*map(range, varying)):
-        column: tuple[slice | int, ...] = (slice(None), *index)
-        some = stage_ends(costs[column], stages, crossing)[:, at.reshape(p2.shape)]
-        where = tuple(
-            slice(None) if size == 1 else slice(i, i + 1)
-            for i, size in zip(index, varying, strict=True)
-        )
-        ends[:, *where] = rows[some - 1]
+    # Costs vary with the speed and the memory of a PE, where these are axes, and with the part of
+    # layers that it has; so do partitions.
+    columns, which = np.unique(costs.reshape(layers, -1), axis=1, return_inverse=True)
+    found = np.stack([rows[stage_ends(column, stages, crossing) - 1] for column in columns.T])
+    column = np.broadcast_to(which.reshape(costs.shape[1:]), cells)
+    ends = np.moveaxis(found[column, :, np.broadcast_to(at.reshape(p2.shape), cells)], -1, 0)
     return replace(_place_whole(table, p2), ends=ends), replace(
         # As many as layers (Table III), or as those that have work for a PE and follow each other.
         _make_bounds(p2 <= (layers if cuts == "output" else max(table.depth, 1))),

@@ -18,14 +18,12 @@ from kernels.machine.draws import Uncertainty
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.machine.software import Software
+from kernels.names.parallelisms import NESTING
 from kernels.namespace import xp
 from kernels.options import Options
 from kernels.paper.work import TableWork
 from kernels.work.compute import PE
 from kernels.work.group import Bounds, GroupWork
-
-# Parallelisms inside a replica, from the outermost to those whose PEs are neighbours.
-ORDER = ("pipeline", "placement", "spatial", "filter", "channel")
 
 
 @partial(
@@ -64,7 +62,7 @@ class Case:
     def find_ring(self, name: str) -> Ring:
         """The PEs of a parallelism of a group: neighbours lie apart what is divided inside them."""
         degrees = self.run.degrees
-        inside = [other for other in ORDER[ORDER.index(name) + 1 :] if other in degrees]
+        inside = [other for other in NESTING[NESTING.index(name) + 1 :] if other in degrees]
         stride = reduce(mul, (degrees[other] for other in inside), xp.ones(()))
         return Ring(degrees[name], stride, self.run.p)
 

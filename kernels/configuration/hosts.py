@@ -9,7 +9,7 @@ from kernels.arrays import Cells
 from kernels.configuration.run import Run
 from kernels.machine.collectives import all_reduce
 from kernels.machine.network import Link, Network, nodes
-from kernels.machine.rings import find_flow
+from kernels.machine.rings import Ring, find_path
 from kernels.machine.software import LARGE_MESSAGE, Software
 from kernels.namespace import xp
 from kernels.work.group import GroupWork
@@ -29,7 +29,7 @@ def reduce_staged(m: Cells, run: Run, network: Network, slow: Cells) -> Cells:
     inside = xp.minimum(run.p, network.pes_per_node)
     within = Link(network.latency[0], 1 / network.bandwidth[0]).contended(run.phi)
     # One PE of each node: as the one ring of all PEs, they have its links to themselves.
-    between = find_flow(network, run.p, run.p, xp.ones(())).contended(run.phi)
+    between = find_path(network, Ring(run.p, xp.ones(()), run.p)).contended(run.phi)
     others = nodes(run.p, network)
     levels = all_reduce(inside, m, within) + all_reduce(others, m, between)
     # Where nothing is staged there is no start-up either.

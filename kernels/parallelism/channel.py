@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from kernels.namespace import xp
 from kernels.parallelism.filter import Filter, Gathered
+from kernels.parallelism.parallelism import Add
 from kernels.work.division import Division
-from kernels.work.group import share
 from kernels.work.layers import Layers
 
 
@@ -20,10 +20,10 @@ class Channel(Filter):
 
     def take_part(self, division: Division) -> Layers:
         """It reads its part of what comes in and adds to all that goes out."""
-        layers, part = division.layers, share(division.placement.split, division.p2)
+        layers, part = division.layers, self.find_share(division)
         return replace(layers, flops=layers.flops * part, w=layers.w * part, x=layers.x * part)
 
-    def reduce_sent(self, division: Division) -> Gathered:
+    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Gathered:
         """One of two collectives is a reduction; no run showed log files."""
-        sent = super().reduce_sent(division)
+        sent = super().reduce_sent(division, own, add)
         return replace(sent, reductions=xp.ones(()), logged=xp.zeros(()))

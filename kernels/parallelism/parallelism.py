@@ -4,9 +4,9 @@ Stage one reduces the layers, once, to a `GroupWork`; stage two is closed-form i
 latency and bandwidth. A parallelism of degree 1 divides nothing and sends nothing.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 from kernels.arrays import Cells, PerLayer, PerStage
 from kernels.configuration.case import Case
@@ -16,6 +16,9 @@ from kernels.work.division import Division
 from kernels.work.group import merged, total
 from kernels.work.layers import Layers, LayerTimes
 from kernels.work.memory import Holding, Own, hold_whole
+
+# Sums values of layers over what one PE runs; of several stages the most.
+Add: TypeAlias = Callable[[PerLayer], Cells]
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,10 @@ class Exchange:
     hideable: Cells = 0.0
     share: Cells = 0.0
     before: bool = False
+
+    def repeat(self, steps: Cells) -> "Exchange":
+        """The same in each of so many steps."""
+        return replace(self, seconds=steps * self.seconds, hideable=steps * self.hideable)
 
 
 class Parallelism:
@@ -88,8 +95,12 @@ class Parallelism:
         """Bytes a sample of each PE's activations, in segments where samples pass in some."""
         return holding.peak
 
-    def reduce_sent(self, division: Division) -> Any:
-        """What the PEs of a group send each other."""
+    def reduce_sent(self, division: Division, own: Layers, add: Add) -> Any:
+        """What the PEs of a group send each other.
+
+        division: of the layers as the parallelisms outside of this one divide them. own: the layers
+        as a PE computes them in the end.
+        """
         raise NotImplementedError
 
     def find_degree(self, case: Case) -> Cells:
@@ -108,12 +119,18 @@ class Parallelism:
         """What its exchanges cost whatever their bytes, found once, ahead of the cells."""
         return None
 
-    def list_exchanges(self, sent: Any, case: Case, paths: Any) -> tuple[Exchange, ...]:
-        """What the PEs of a group send each other in a pass."""
+    def list_exchanges(
+        self, sent: Any, case: Case, paths: Any, batch: Cells
+    ) -> tuple[Exchange, ...]:
+        """What the PEs of a group send each other in a pass, or a step of one, of `batch` samples."""
         return ()
 
-    def time_besides(self, sent: Any, case: Case) -> Mapping[str, Cells]:
-        """Seconds that dividing takes beside the layers' own, by term of compute."""
+    def time_step(self, sent: Any, case: Case, batch: Cells) -> Mapping[str, Cells]:
+        """Seconds of a step of `batch` samples beside the layers' own, by term of compute."""
+        return {}
+
+    def time_once(self, sent: Any, case: Case) -> Mapping[str, Cells]:
+        """Seconds that dividing takes beside, in all steps together, by term of compute."""
         return {}
 
     def reduce_through_hosts(

@@ -1,0 +1,30 @@
+"""Degrees: into how many parts each of several parallelisms divides a replica, as users state it."""
+
+from grids.entries.strategies import Strategy
+from grids.reading.errors import InputError, shorten
+from grids.spec import Spec
+
+
+def expect_degrees(strategy: Strategy, spec: Spec, where: str = "") -> None:
+    """InputError where a product of parallelisms leaves open how PEs divide among them.
+
+    A degree is a setting of the strategy, a parameter, or an axis. Without data parallelism one may
+    be left open: it then takes the PEs that the others leave.
+    """
+    if not strategy.several:
+        return
+    if spec.oracle == "paper":
+        raise InputError(
+            f"{shorten(strategy.label)} is no strategy of Table III, which divides a replica in "
+            "one way; write 'oracle: machine'",
+            where=where,
+        )
+    given = {*dict(strategy.degrees), *spec.parameters, *spec.axes.numeric}
+    missing = [name for name in strategy.parts if name not in given]
+    if len(missing) > (0 if strategy.replicated else 1):
+        stated = ",".join(f"{name}=2" for name in missing)
+        raise InputError(
+            f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
+            where=where,
+            advice=f"write it as '{strategy.base}:{stated}', or as a parameter or axis of that name",
+        )
