@@ -1,5 +1,7 @@
 """Degrees: into how many parts each of several parallelisms divides a replica, as users state it."""
 
+from dataclasses import replace
+
 from grids.entries.strategies import Strategy
 from grids.reading.errors import InputError, shorten
 from grids.spec import Spec
@@ -22,9 +24,10 @@ def expect_degrees(strategy: Strategy, spec: Spec, where: str = "") -> None:
     given = {*dict(strategy.degrees), *spec.parameters, *spec.axes.numeric}
     missing = [name for name in strategy.parts if name not in given]
     if len(missing) > (0 if strategy.replicated else 1):
-        stated = ",".join(f"{name}=2" for name in missing)
+        stated = dict(strategy.degrees) | dict.fromkeys(missing, 2)
+        example = replace(strategy, degrees=tuple((name, stated.get(name)) for name in strategy.parts))
         raise InputError(
             f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
             where=where,
-            advice=f"write it as '{strategy.base}:{stated}', or as a parameter or axis of that name",
+            advice=f"write {example.label!r}, or a parameter or an axis of that name",
         )
