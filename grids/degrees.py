@@ -2,12 +2,20 @@
 
 from dataclasses import replace
 
-from grids.entries.strategies import Strategy
+from grids.entries.strategies import Strategy, parse_strategy
 from grids.reading.errors import InputError, shorten
 from grids.spec import Spec
 
 
-def expect_degrees(strategy: Strategy, spec: Spec, where: str = "") -> None:
+def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
+    """The strategies of a spec, each of whose degrees is stated somewhere. InputError: one's not."""
+    strategies = tuple(map(parse_strategy, spec.axes.strategy))
+    for strategy in strategies:
+        _expect_degrees(strategy, spec, where)
+    return strategies
+
+
+def _expect_degrees(strategy: Strategy, spec: Spec, where: str) -> None:
     """InputError where a product of parallelisms leaves open how PEs divide among them.
 
     A degree is a setting of the strategy, a parameter, or an axis. Without data parallelism one may
@@ -25,7 +33,9 @@ def expect_degrees(strategy: Strategy, spec: Spec, where: str = "") -> None:
     missing = [name for name in strategy.parts if name not in given]
     if len(missing) > (0 if strategy.replicated else 1):
         stated = dict(strategy.degrees) | dict.fromkeys(missing, 2)
-        example = replace(strategy, degrees=tuple((name, stated.get(name)) for name in strategy.parts))
+        example = replace(
+            strategy, degrees=tuple((name, stated.get(name)) for name in strategy.parts)
+        )
         raise InputError(
             f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
             where=where,

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from grids.convergence.entry import Convergence
 from grids.convergences import Pair, look_up_convergences
+from grids.degrees import read_strategies
 from grids.divisible import expect_divisible
-from grids.degrees import expect_degrees
-from grids.entries import strategies
 from grids.entries.calibration import CalibrationFile
 from grids.entries.datasets import Dataset
 from grids.entries.entry import define_once
@@ -84,12 +83,10 @@ class Grid:
             if spec.axes.dataset is None
             else look_up("dataset", spec.axes.dataset, base, where)
         )
-        chosen = tuple(strategies.parse_strategy(each) for each in spec.axes.strategy)
+        chosen = read_strategies(spec, where(("axes", "strategy")))
         calibrations = look_up_calibrations(spec.calibration, spec.oracle, systems, base, where)
         names = tuple(each.name for each in models)
         laws = look_up_convergences(spec.convergence, spec.target, names, datasets, base, where)
-        for strategy in chosen:
-            expect_degrees(strategy, spec, where(("axes", "strategy")))
         grid = cls(spec, models, datasets, systems, chosen, calibrations, laws)
         # By label, after the look-up: two files, or two ways to write a strategy, may share one.
         for dim, labels in grid.labels.items():

@@ -61,9 +61,7 @@ def list_unused_choices(strategies: Sequence[Strategy], spec: Spec) -> Iterator[
             "hybrid",
         ),
         "segments": (
-            any(
-                strategy.cut_by_axis and strategy.segments is None for strategy in strategies
-            ),
+            any(strategy.cut_by_axis and strategy.segments is None for strategy in strategies),
             "pipeline",
         ),
         **{

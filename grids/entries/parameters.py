@@ -6,8 +6,8 @@ that is not given keeps the system's (or the strategy's) own value.
 """
 
 from grids.entries.machine_parameters import MACHINE
-from kernels.names.parallelisms import KINDS
 from grids.entries.quantity import ABOVE_ZERO, BANDWIDTH, CAPACITY, LATENCY, MOST, SPEED, Parameter
+from kernels.names.parallelisms import KINDS
 
 # Parallelisms that may be combined inside a replica, each with a degree.
 DEGREES = tuple(name for name, kind in KINDS.items() if kind.alone is None)

@@ -1,19 +1,19 @@
 """The strategies, and how a user writes one: `data+filter:group=8`.
 
 ParaDL, Table III and section 4.5: parallelisms inside a replica, data parallelism across the
-replicas. Of several inside a replica each has a degree: `data+spatial+pipeline:spatial=4,pipeline=8`
-(docs/machine.md). Placement is of Pal et al. 2019 (docs/placement.md).
+replicas. Of several inside a replica each has a degree, as in
+`data+spatial+pipeline:spatial=4,pipeline=8` (docs/machine.md). Placement is of Pal et al. 2019
+(docs/placement.md).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Literal
 
 from grids.entries.entry import split_settings
 from grids.entries.parameters import PARAMETERS
 from grids.reading.errors import InputError, shorten, suggest_name
-from kernels.names.parallelisms import KINDS, WRITTEN, explain_conflict
+from kernels.names.parallelisms import ALSO, KINDS, WRITTEN, explain_conflict
 
 _TABLE_III = [name for name, kind in KINDS.items() if kind.alone is None]
 _OTHERS = [name for name in KINDS if name not in _TABLE_III]
@@ -23,7 +23,7 @@ def _list_hybrids(names: list[str]) -> dict[str, str]:
     return {f"data+{name}": f"{name} inside a replica, data across replicas" for name in names}
 
 
-# Of one parallelism inside a replica at most; of several: `list_products`.
+# Of one parallelism inside a replica at most; several may be combined.
 MEANING = {
     "serial": "one PE",
     "data": "samples divided, weights replicated; gradients all-reduced",
@@ -42,23 +42,6 @@ LIMIT = {
     "data": "p <= B",
     **{name: kind.limit for name, kind in KINDS.items()},
     **{f"data+{name}": f"p1 <= B, p2 as {name}" for name in KINDS},
-}
-
-# What others call them.
-ALSO = {
-    "tensor": "'filter' or 'channel', which divide the tensors of layers",
-    "tp": "'filter' or 'channel', which divide the tensors of layers",
-    "dp": "'data'",
-    "ddp": "'data'",
-    "pp": "'pipeline'",
-    "gpipe": "'pipeline'",
-    **dict.fromkeys(
-        ("fsdp", "zero", "deepspeed"),
-        "'data' with weights, gradients or optimizer states sharded across replicas; sharding is "
-        "not modelled yet: 'data' keeps all of them on every PE",
-    ),
-    "megatron": "'filter' and 'channel' in turn, so that one exchange serves two layers; the pair "
-    "is not modelled yet: 'data+filter' and 'data+channel' exchange after each layer",
 }
 
 DIMENSIONS = "dhw"  # depth, height, width: as everywhere, and as in the alphabet
@@ -157,7 +140,9 @@ class Strategy:
 
     def settle(self, chosen: Mapping[str, int]) -> "Strategy":
         """The strategy with what was chosen in the place of each `best`."""
-        sizes = {name: chosen[name] if size == "best" else size for name, size in self._sizes.items()}
+        sizes = {
+            name: chosen[name] if size == "best" else size for name, size in self._sizes.items()
+        }
         return replace(
             self,
             group=sizes["group"],
@@ -212,12 +197,6 @@ def _order_parts(base: str, where: str) -> str:
         advice = "'paradl strategies' lists what can be combined"
         raise InputError(f"no strategy {shorten(base)}: {conflict}", where=where, advice=advice)
     return "+".join(ordered)
-
-
-def list_products() -> Iterator[tuple[str, str | None]]:
-    """Pairs of parallelisms inside a replica, and why the two cannot be combined, or None."""
-    for pair in combinations(WRITTEN, 2):
-        yield "+".join(pair), explain_conflict(pair)
 
 
 def _advise(base: str) -> str:

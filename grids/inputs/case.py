@@ -7,8 +7,6 @@ not vary along an axis has size 1 there. Each `best` of a strategy adds a leadin
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import mul
 from typing import Any, TypeVar
 
 import jax
@@ -20,6 +18,7 @@ from grids.entries.precision import PRECISIONS
 from grids.entries.strategies import Strategy
 from grids.entries.systems import System
 from grids.inputs.calibrated import Calibrated
+from grids.inputs.divisions import find_divisions, take_at_cells
 from grids.inputs.groups import Groups, differentiate_groups, reduce_groups
 from grids.inputs.layers import Mask, add_cells, kernel_layers
 from grids.inputs.machine import (
@@ -38,7 +37,6 @@ from grids.inputs.values import Settings, Values
 from grids.models.layers import Floats, LayerTable
 from grids.models.profiles import Profile
 from grids.placing.group import NO_GROUPS, PlacedGroups
-from kernels.arrays import Cells
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
 from kernels.oracle.formulas import find_slowdown
@@ -47,8 +45,6 @@ from kernels.work.layers import Layers
 
 Tree = TypeVar("Tree")
 
-# PE counts that are so few that it spares no work to tell their group sizes apart.
-FEW = 64
 # Cells of memory that are so few that stages more or less cost no time.
 FEW_CELLS = 2**16
 
@@ -185,8 +181,8 @@ def _distinguish(
     options, alone = settings.options, np.ones((1,) * values.rank)
     cut = strategy.placed or (strategy.segmented and options.oracle == "machine")
     segments = np.asarray(run.segments) if cut else alone
-    sizes, degrees, segments, position = _find_divisions(
-        strategy, workload, run, segments, values.leading
+    sizes, degrees, segments, position = find_divisions(
+        strategy, len(workload.table), workload.placed, run, segments, values.leading
     )
     precision = PRECISIONS[workload.system.precision]
     groups = Groups(
@@ -229,74 +225,6 @@ def _count_stages(run: Run) -> int:
     return STAGES if math.prod(cells) <= FEW_CELLS else 1
 
 
-def _find_divisions(
-    strategy: Strategy, workload: Workload, run: Run, segments: Floats, leading: int
-) -> tuple[Floats, dict[str, Floats], Floats, NDArray[np.int64]]:
-    """The distinct p2, the degrees of several parallelisms, segments, and where each cell's are."""
-    if not strategy.several:
-        (part,) = strategy.parts or ("none",)
-        sizes, position = _find_distinct(_merge_sizes(part, workload, run.p2), leading)
-        return sizes, {}, segments, position
-    columns = {
-        name: _merge_sizes(name, workload, degree) for name, degree in run.degrees.items()
-    }
-    # Segments that change together with a degree are part of what is distinct.
-    shapes = [np.shape(column) for column in columns.values()]
-    if _vary_together(segments.shape, np.broadcast_shapes(*shapes)):
-        columns["segments"] = segments
-    rows, position = _find_distinct_rows([*columns.values()], leading)
-    distinct = dict(zip(columns, rows, strict=True))
-    segments = distinct.pop("segments", segments)
-    return reduce(mul, distinct.values()), distinct, segments, position
-
-
-def _vary_together(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """Whether arrays of these shapes vary along the same dimension."""
-    return any(a > 1 and b > 1 for a, b in zip(first, second, strict=True))
-
-
-def _merge_sizes(part: str, workload: Workload, degree: Cells) -> Floats:
-    """Degrees as far as they matter: what is beyond the largest is all the same, and cannot be."""
-    sizes = np.asarray(degree)
-    match part:
-        case "pipeline":  # a layer for each stage at least
-            most = len(workload.table) + 1
-        case "placement":
-            most = max(workload.placed.sizes, default=1) + 1
-        case _:
-            return sizes
-    return np.asarray(np.minimum(sizes, most))
-
-
-def _find_distinct(p2: Floats, leading: int) -> tuple[Floats, NDArray[np.int64]]:
-    """The distinct group sizes along the dimension of pe, and where each cell's is.
-
-    Of few PE counts, or groups, there are as many sizes, some of them twice: programs then are
-    shared, too.
-    """
-    # Thousands of PE counts share the one size of a node's groups: layers are reduced once.
-    sizes, position = np.unique(p2, return_inverse=True)
-    asked = max(p2.shape)
-    if asked <= FEW:
-        sizes = np.pad(sizes, (0, max(0, asked - sizes.size)), "edge")
-    along_pe = [1] * p2.ndim
-    along_pe[leading] = sizes.size
-    return sizes.reshape(along_pe), position.reshape(p2.shape)
-
-
-def _find_distinct_rows(
-    columns: list[Floats], leading: int
-) -> tuple[list[Floats], NDArray[np.int64]]:
-    """The distinct combinations of values along the dimension of pe, and where each cell's is."""
-    cells = np.broadcast_arrays(*columns)
-    rows, position = np.unique(
-        np.stack([column.ravel() for column in cells]), axis=1, return_inverse=True
-    )
-    along_pe = [1] * cells[0].ndim
-    along_pe[leading] = rows.shape[1]
-    return [row.reshape(along_pe) for row in rows], position.reshape(cells[0].shape)
-
-
 def _build_layers(workload: Workload, values: Values, settings: Settings) -> Layers:
     """The layers with their slowdown: measured over roofline time on the system as it stands.
 
@@ -315,15 +243,3 @@ def _build_layers(workload: Workload, values: Values, settings: Settings) -> Lay
     launch = build_software(workload.machine, nothing, oracle).layer_overhead
     slower = find_slowdown(layers, nominal, delta, seconds, float(batch), launch, settings.options)
     return replace(layers, slowdown=workload.serial * np.asarray(slower))
-
-
-def take_at_cells(values: Floats, position: NDArray[np.int64], leading: int = 0) -> Floats:
-    """What was found for each group size, for each cell.
-
-    values [..., cells with sizes in the place of pe]; `leading` dimensions of choices come first.
-    """
-    pe = values.ndim - position.ndim + leading
-    if pe < 0 or values.shape[pe] == 1:  # the same for all sizes
-        return values
-    index = position.reshape((1,) * (values.ndim - position.ndim) + position.shape)
-    return np.take_along_axis(values, index, axis=pe)

@@ -75,7 +75,6 @@ class Groups:
         # The innermost first: a pipeline's stages balance what others leave of each layer.
         for name in reversed(find_layout(self.strategy.group_strategy).names):
             laid[name] = place(
-                name,
                 self.strategy,
                 self.table,
                 self.mask,
@@ -86,6 +85,7 @@ class Groups:
                 self.placed,
                 self.options.verbatim,
                 self.segments,
+                name,
             )
         return join_laid(laid)
 

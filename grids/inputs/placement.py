@@ -28,7 +28,6 @@ WHOLE = np.ones(())  # a step is not cut
 
 
 def place(
-    part: str,
     strategy: Strategy,
     table: LayerTable,
     mask: Mask,
@@ -39,17 +38,19 @@ def place(
     groups: PlacedGroups = NO_GROUPS,
     verbatim: bool = False,
     segments: Floats = WHOLE,
+    part: str | None = None,
 ) -> Laid:
-    """Where one parallelism of a strategy puts the layers; "none" leaves them whole.
+    """Where a strategy puts the layers for groups of `p2` PEs [cells].
 
-    p2 [cells]: into how many parts it divides them. costs [G, cells]: FW_l + BW_l of each.
+    part: the parallelism that is looked at alone, where the strategy has several; p2 is its degree.
+    costs [G, cells]: FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
     where memory has a say in how rows are divided. cuts: what one between two stages of a pipeline
     carries. groups: what was placed; segments [cells]: of a step of theirs. verbatim: layers are
     counted and divided as Table III has them, else as the experiments did.
     """
-    match part:
+    match part or strategy.group_strategy:
         case "none":
             return _place_whole(table, p2), _make_bounds(p2 == 1)
         case "pipeline":

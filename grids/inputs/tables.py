@@ -13,7 +13,8 @@ import jax
 import numpy as np
 
 from grids.entries.strategies import Strategy
-from grids.inputs.case import Workload, build_case, distinguish_groups, take_at_cells
+from grids.inputs.case import Workload, build_case, distinguish_groups
+from grids.inputs.divisions import take_at_cells
 from grids.inputs.values import Settings
 from grids.models.layers import Floats
 from kernels.oracle.points import Points

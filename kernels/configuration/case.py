@@ -60,7 +60,9 @@ class Case:
     layer_slopes: Mapping[str, Mapping[str, AnyArray]] = field(default_factory=dict)
 
     def find_ring(self, name: str) -> Ring:
-        """The PEs of a parallelism of a group: neighbours lie apart what is divided inside them."""
+        """The PEs of a parallelism, by what it sends: neighbours lie apart what is divided inside
+        them.
+        """
         degrees = self.run.degrees
         inside = [other for other in NESTING[NESTING.index(name) + 1 :] if other in degrees]
         stride = reduce(mul, (degrees[other] for other in inside), xp.ones(()))

@@ -68,6 +68,23 @@ NESTING = ("pipeline", "placement", "spatial", "filter", "channel")
 # As strategies are written.
 WRITTEN = ("spatial", "filter", "channel", "pipeline", "placement")
 
+# What others call them.
+ALSO = {
+    "tensor": "'filter' or 'channel', which divide the tensors of layers",
+    "tp": "'filter' or 'channel', which divide the tensors of layers",
+    "dp": "'data'",
+    "ddp": "'data'",
+    "pp": "'pipeline'",
+    "gpipe": "'pipeline'",
+    **dict.fromkeys(
+        ("fsdp", "zero", "deepspeed"),
+        "'data' with weights, gradients or optimizer states sharded across replicas; sharding is "
+        "not modelled yet: 'data' keeps all of them on every PE",
+    ),
+    "megatron": "'filter' and 'channel' in turn, so that one exchange serves two layers; the pair "
+    "is not modelled yet: 'data+filter' and 'data+channel' exchange after each layer",
+}
+
 
 def explain_conflict(names: tuple[str, ...]) -> str | None:
     """Why parallelisms cannot share a replica; None where they can."""

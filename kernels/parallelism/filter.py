@@ -90,6 +90,11 @@ class Filter(Parallelism):
         undivided = add(layers.w * (1 - split))
         return Gathered(items, messages, xp.zeros(()), undivided, logged)
 
+    def count_items(self, division: Division) -> Mapping[str, PerLayer]:
+        """Outputs of split layers."""
+        split = division.placement.find_split(self.name)
+        return {"gathered_items": mark_exchanged(split) * division.layers.y}
+
     def find_paths(self, sent: Gathered, case: Case, reach: Reach) -> Paths:
         """The group's ring, and its tree."""
         inside, algorithm = case.find_ring(self.name), case.options.algorithm
@@ -127,9 +132,7 @@ class Filter(Parallelism):
         Gathered outputs are put together, u times; of each peer's part there is a time, too.
         """
         run, software = case.run, case.software
-        gathered = (
-            batch * run.delta * xp.sum(sent.items, axis=0) * (1 - 1 / self.find_degree(case))
-        )
+        gathered = batch * run.delta * xp.sum(sent.items, axis=0) * (1 - 1 / self.find_degree(case))
         copies = (2 - sent.reductions) * gathered / case.pe.memory_bandwidth / software.assembly
         # By channel no time of parts was seen.
         parts = 2 * (1 - sent.reductions) * xp.sum(sent.messages, axis=0)

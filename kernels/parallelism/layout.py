@@ -13,6 +13,7 @@ from typing import Any
 
 from kernels.arrays import Cells, PerLayer
 from kernels.configuration.case import Case
+from kernels.configuration.run import Run
 from kernels.machine.rings import Ring
 from kernels.names.parallelisms import NESTING
 from kernels.namespace import xp
@@ -84,6 +85,14 @@ class Layout:
             division = _divide(division, part)
         return sent
 
+    def count_items(self, division: Division) -> dict[str, PerLayer]:
+        """Items a sample that a PE sends at each layer, by column of an explanation."""
+        items: dict[str, PerLayer] = {}
+        for part in self.parts:
+            items |= part.count_items(division)
+            division = _divide(division, part)
+        return items
+
 
 def _divide(division: Division, part: Parallelism) -> Division:
     """The division of the layers that a parallelism leaves."""
@@ -108,6 +117,15 @@ def find_layout(group: str) -> Layout:
     names = group.split("+")
     parts = tuple(PARALLELISMS[name] for name in NESTING if name in names)
     return Layout(parts or (UNDIVIDED,))
+
+
+def list_degrees(group: str, run: Run) -> dict[str, Cells]:
+    """Into how many parts each parallelism inside a replica divides it, the outermost first."""
+    parts = find_layout(group).parts
+    # By Table III it is the only one, of p2 PEs.
+    return {
+        part.name: run.degrees.get(part.sends_as, run.p2) for part in parts if part is not UNDIVIDED
+    }
 
 
 def list_parts(case: Case) -> Iterator[tuple[Parallelism, Any]]:

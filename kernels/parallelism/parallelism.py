@@ -103,9 +103,13 @@ class Parallelism:
         """
         raise NotImplementedError
 
+    def count_items(self, division: Division) -> Mapping[str, PerLayer]:
+        """Items a sample that a PE sends at each layer, by column of an explanation."""
+        return {}
+
     def find_degree(self, case: Case) -> Cells:
         """Into how many parts it divides the network."""
-        return case.run.degrees[self.name]
+        return case.run.degrees[self.sends_as]
 
     def count_steps(self, case: Case) -> Cells:
         """Steps of a pass, one after the other, in each of which a PE computes."""

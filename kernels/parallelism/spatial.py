@@ -91,6 +91,12 @@ class Spatial(Parallelism):
             logged=add(split * layers.convolution),
         )
 
+    def count_items(self, division: Division) -> Mapping[str, PerLayer]:
+        """Halos of split layers."""
+        placement, halos = division.placement, division.options.halos
+        items = layer_halo(division.layers, placement.factors, halos)
+        return {"halo_items": placement.find_split(self.name) * items}
+
     def find_paths(self, sent: Halos, case: Case, reach: Reach) -> Paths:
         """Neighbours, and the ring of the group."""
         inside = case.find_ring(self.name)
@@ -149,9 +155,7 @@ class Spatial(Parallelism):
         staged = xp.isfinite(network.staging_bandwidth)
         return xp.where(staged, through_hosts, 2 * time_fastest(costs, m, gathers))
 
-    def _scatter_samples(
-        self, sent: Halos, case: Case, items: Cells, slowest: Cells
-    ) -> Cells:
+    def _scatter_samples(self, sent: Halos, case: Case, items: Cells, slowest: Cells) -> Cells:
         """The part of a group's samples that is slow on its way; slowest: z(n)."""
         m = items * sent.sample
         slow = time_large(m, case.network, case.software)

@@ -3,6 +3,7 @@
 By arithmetic without JAX, unless the strategy leaves the choice to the kernels (`best`).
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,14 +24,14 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
     """
     index = locate_row(grid, row)
     strategy = grid.strategies[index[3]]
-    if strategy.choices and not chosen:
+    if not {*strategy.choices} <= {*(chosen or {})}:
         from sweep.cases.row_cases import choose_row  # late: JAX comes with it
 
         chosen = choose_row(grid, row)
     settled = strategy.settle(chosen or {})
     group = _find_group(grid, settled, row, index)
     replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
-    cut = settled.group_strategy == "pipeline" or settled.segments is not None
+    cut = settled.cut_by_axis or settled.segments is not None
     return {
         "replicas": replicas,
         "group_size": group,
@@ -42,18 +43,30 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
 def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
     """PEs that share a replica."""
     pe = int(row["pe"])
-    if strategy.group_strategy == "none":
+    if not strategy.parts:
         return 1
+    if strategy.several:
+        return _multiply_degrees(grid, strategy, row)
     if not strategy.hybrid:
         return pe
     if isinstance(strategy.group, int):
         return strategy.group
-    given = _read_value(grid, row, "group")
-    if given is not None:
-        return int(given)
+    (part,) = strategy.parts
+    for name in (part, "group"):
+        given = _read_value(grid, row, name)
+        if given is not None:
+            return int(given)
     node = grid.systems[index[2]].pes_per_node
     # Fewer PEs than a node has are one group; in Table III the group would not divide them.
     return node if grid.spec.oracle == "paper" else min(node, pe)
+
+
+def _multiply_degrees(grid: Grid, strategy: Strategy, row: Row) -> int:
+    """PEs of several parallelisms together; one left open has the PEs that remain."""
+    stated = dict(strategy.degrees)
+    sizes = [stated.get(name) or _read_value(grid, row, name) for name in strategy.parts]
+    group = math.prod(int(size) for size in sizes if size is not None)
+    return group * max(int(row["pe"]) // group, 1) if None in sizes else group
 
 
 def _find_segments(grid: Grid, strategy: Strategy, row: Row) -> int:

@@ -112,11 +112,16 @@ def _list_strategies(given: Values | None, parameters: Mapping[str, object]) -> 
 
 
 def _open_choices(strategy: Strategy, parameters: Mapping[str, object]) -> str:
-    """The label of a strategy that searches its group and segments, unless they are given."""
+    """The label of a strategy that searches its group, or degrees, and segments, unless given."""
     if strategy.hybrid and strategy.group is None and "group" not in parameters:
         strategy = replace(strategy, group="best")
-    pipeline = strategy.group_strategy == "pipeline"
-    if pipeline and strategy.segments is None and "segments" not in parameters:
+    if strategy.several:
+        stated = dict(strategy.degrees)
+        sizes = {
+            name: stated.get(name, "best") for name in strategy.parts if name not in parameters
+        }
+        strategy = replace(strategy, degrees=tuple({**sizes, **stated}.items()))
+    if strategy.cut_by_axis and strategy.segments is None and "segments" not in parameters:
         strategy = replace(strategy, segments="best")
     return strategy.label
 

@@ -7,6 +7,7 @@ what sweeps take; every constant was measured with it, on two cores and on sixte
 import math
 from dataclasses import dataclass
 
+from grids.entries.parameters import DEGREES
 from grids.entries.strategies import Strategy
 from grids.grid import Grid
 from grids.inputs.divisors import divisors
@@ -18,6 +19,8 @@ from kernels.names.statistics import STATISTICS
 from sweep.cube.plan import Plan
 
 FLOAT = 8  # bytes
+# Axes that say into how many parts layers are divided.
+SIZED = ("pe", "group", *DEGREES)
 # Python, JAX and Zarr, with the programs that every sweep compiles (one tiny block: 326 MB; a block
 # of 262,144 cells: 419 MB; two models and eight strategies: 445 MB).
 PROCESS_BYTES = 480_000_000
@@ -122,10 +125,10 @@ def _estimate_choices(grid: Grid, plan: Plan) -> int:
 
 
 def _count_choices(grid: Grid, strategy: Strategy) -> int:
-    """How many groups and segments each cell may choose from."""
-    counts = grid.axes["pe"].astype(int).tolist() if strategy.group == "best" else [1]
-    groups = max(len(divisors(count)) for count in counts)
-    return groups * _count_segments(grid, strategy)
+    """How many groups, or degrees, and segments each cell may choose from."""
+    sizes = {*strategy.choices} - {"segments"}
+    most = max(len(divisors(count)) for count in grid.axes["pe"].astype(int).tolist())
+    return int(most ** len(sizes)) * _count_segments(grid, strategy)
 
 
 def _count_segments(grid: Grid, strategy: Strategy) -> int:
@@ -136,12 +139,14 @@ def _count_segments(grid: Grid, strategy: Strategy) -> int:
 
 def _estimate_pipelines(grid: Grid, plan: Plan) -> int:
     """Bytes for the stages of pipelines: one reduction at a time, and partitions that are kept."""
-    pipelines = [each for each in grid.strategies if each.group_strategy == "pipeline"]
+    pipelines = [strategy for strategy in grid.strategies if strategy.cut_by_axis]
     if not pipelines:
         return 0
     segments = max(_count_segments(grid, each) for each in pipelines)
     axes = _list_other_layered(plan)
-    sizes = min(_count_along(plan, ("pe", "group")), plan.layers + 1)
+    sizes = _count_along(plan, SIZED)
+    if not any(strategy.several for strategy in pipelines):
+        sizes = min(sizes, plan.layers + 1)
     ends = plan.layers * sizes
     partitions = len(pipelines) * len(grid.systems) * len(grid.fitting)
     partitions *= math.prod(
@@ -155,14 +160,14 @@ def _estimate_own_parts(grid: Grid, plan: Plan) -> int:
     """Bytes for the layers of one PE of each group size: as many sizes as are reduced at once."""
     if grid.spec.oracle == "paper":
         return 0
-    sizes = min(_count_along(plan, ("pe", "group")), SIZES)
+    sizes = min(_count_along(plan, SIZED), SIZES)
     others = _count_along(plan, _list_other_layered(plan))
     return plan.layers * sizes * others * FLOAT * OWN_COPIES
 
 
 def _list_other_layered(plan: Plan) -> tuple[str, ...]:
     """The dimensions that layers depend on beside the size of their group."""
-    return tuple(dim for dim in plan.layered if dim not in ("pe", "group"))
+    return tuple(dim for dim in plan.layered if dim not in SIZED)
 
 
 def _count_along(plan: Plan, dims: tuple[str, ...]) -> int:

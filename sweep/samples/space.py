@@ -66,9 +66,7 @@ class Space:
         """Whether rows have PEs in common: which layers make a pipeline's stage follows from their
         speed, and is found ahead.
         """
-        return self.layered and any(
-            strategy.group_strategy == "pipeline" for strategy in self.grid.strategies
-        )
+        return self.layered and any(strategy.cut_by_axis for strategy in self.grid.strategies)
 
     @cached_property
     def drawn(self) -> dict[str, Range | Floats]:
