@@ -1,4 +1,4 @@
-"""Degrees: into how many parts each of several parallelisms divides a replica, as users state it."""
+"""Degrees that users state: parts into which each of several parallelisms divides a replica."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from grids.spec import Spec
 
 
 def read_strategies(spec: Spec, where: str = "") -> tuple[Strategy, ...]:
-    """The strategies of a spec, each of whose degrees is stated somewhere. InputError: one's not."""
+    """The strategies of a spec. InputError: one does not say how it divides PEs."""
     strategies = tuple(map(parse_strategy, spec.axes.strategy))
     for strategy in strategies:
         _expect_degrees(strategy, spec, where)
@@ -33,9 +33,8 @@ def _expect_degrees(strategy: Strategy, spec: Spec, where: str) -> None:
     missing = [name for name in strategy.parts if name not in given]
     if len(missing) > (0 if strategy.replicated else 1):
         stated = dict(strategy.degrees) | dict.fromkeys(missing, 2)
-        example = replace(
-            strategy, degrees=tuple((name, stated.get(name)) for name in strategy.parts)
-        )
+        degrees = ((name, stated.get(name)) for name in strategy.parts)
+        example = replace(strategy, degrees=tuple(degrees))
         raise InputError(
             f"{shorten(strategy.label)}: no degree of {' and '.join(missing)}",
             where=where,

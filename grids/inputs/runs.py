@@ -102,10 +102,7 @@ def _list_divisors(p: Floats, least: int) -> Floats:
     """All sizes, `least` at least, that divide p, along the leading dimension; the last repeats."""
     counts = p.ravel().astype(int)
     # A group of 1 is data parallelism. A prime has one group, all of its PEs.
-    each = [
-        tuple(size for size in divisors(count) if size >= least) or (1,)
-        for count in counts.tolist()
-    ]
+    each = [divisors(count)[least - 1 :] or (1,) for count in counts.tolist()]
     most = max(map(len, each))
     table = np.array([some + some[-1:] * (most - len(some)) for some in each], float)
     return table.T.reshape(most, *p.shape[1:])

@@ -18,7 +18,7 @@ from kernels.machine.draws import Uncertainty
 from kernels.machine.network import Network
 from kernels.machine.rings import Ring
 from kernels.machine.software import Software
-from kernels.names.parallelisms import NESTING
+from kernels.names.parallelisms import KINDS, NESTING
 from kernels.namespace import xp
 from kernels.options import Options
 from kernels.paper.work import TableWork
@@ -67,6 +67,12 @@ class Case:
         inside = [other for other in NESTING[NESTING.index(name) + 1 :] if other in degrees]
         stride = reduce(mul, (degrees[other] for other in inside), xp.ones(()))
         return Ring(degrees[name], stride, self.run.p)
+
+    def find_alike(self) -> Ring | None:
+        """PEs of a replica that hold the same weights; None where no two of them can."""
+        names = (name for name in self.run.degrees if KINDS[name].splits == "rows")
+        name = next(names, None)
+        return None if name is None else self.find_ring(name)
 
     @property
     def machine_work(self) -> GroupWork:

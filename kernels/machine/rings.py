@@ -13,7 +13,7 @@ import jax
 from kernels.arrays import Cells, Flags
 from kernels.machine.network import Link, Network
 from kernels.namespace import xp
-from kernels.whole import divides, is_whole
+from kernels.whole import divides
 
 
 @jax.tree_util.register_dataclass
@@ -34,10 +34,6 @@ class Ring:
         """Rings that have PEs in a level of so many PEs, min(s, P_j)."""
         return xp.minimum(self.stride, pes)
 
-    def divides(self, pes: Cells) -> Flags:
-        """Whether levels of so many PEs each hold as many PEs of each ring."""
-        return divides(self.count_in(pes), pes)
-
     def thin(self, share: Cells) -> "Ring":
         """The ring of one PE of each node, where `share` PEs of this one are in each."""
         return Ring(xp.ceil(self.degree / share), self.stride * share, self.p)
@@ -57,30 +53,20 @@ class SpanningRing(Ring):
 
 @dataclass(frozen=True)
 class ClusteredRing(SpanningRing):
-    """A ring of clusters of PEs, one cluster in each replica; `stride` counts a replica's rings.
+    """A ring of clusters of PEs, one in each replica: `near` PEs each, `stride` apart.
 
-    near, step: PEs of a cluster, and how far apart they are. thinned: PEs of such a ring that share
-    a node, of which one alone is in this one.
+    clusters: so many of each of `stride` rings lie one after the other. thinned: PEs of such a
+    ring that share a node, of which one alone is in this one.
     """
 
     near: Cells
-    step: Cells
+    clusters: Cells
     thinned: Cells
 
     def count_in(self, pes: Cells) -> Cells:
         """Rings that have PEs in a level of so many PEs."""
-        # A level smaller than a cluster has PEs of `step` rings, one that holds some clusters of as
-        # many rings as clusters, and one that holds whole replicas of all rings of a replica.
-        rings = xp.minimum(self.stride, xp.maximum(self.step, pes / self.near))
-        return xp.minimum(rings * self.thinned, pes)
-
-    def divides(self, pes: Cells) -> Flags:
-        """Whether levels of so many PEs each hold as many PEs of each ring."""
-        cluster = self.near * self.step
-        nested = divides(xp.minimum(cluster, pes), xp.maximum(cluster, pes))
-        # One ring of all PEs has clusters without gaps between them.
-        whole = xp.equal(self.stride, 1) | (nested & is_whole(self.count_in(pes)))
-        return whole & super().divides(pes)
+        clusters = xp.minimum(self.clusters, xp.ceil(pes / (self.near * self.stride)))
+        return xp.minimum(self.thinned * self.stride * clusters, pes)
 
     def thin(self, share: Cells) -> Ring:
         """The ring of one PE of each node, where `share` PEs of this one are in each."""
@@ -128,7 +114,7 @@ def count_in_node(network: Network, ring: Ring) -> Cells:
     """h: PEs of a ring that share a node, the same number in each; 1 where it is not."""
     pes = network.span[0]
     rings = ring.count_in(pes)
-    aligned = ring.divides(pes) & xp.logical_not(is_cut(pes, ring.p, ring.span))
+    aligned = divides(rings, pes) & xp.logical_not(is_cut(pes, ring.p, ring.span))
     return xp.where(aligned, xp.minimum(ring.degree, pes / rings), 1.0)
 
 

@@ -23,7 +23,7 @@ from kernels.machine.software import Software
 from kernels.names.terms import TERMS, Terms
 from kernels.namespace import find_quantile, xp
 from kernels.options import Options
-from kernels.parallelism.layout import count_segments, find_alike, list_exchanges, list_parts
+from kernels.parallelism.layout import count_segments, list_exchanges, list_parts
 from kernels.parallelism.parallelism import Exchange, Reach
 from kernels.parallelism.spatial import Halos, find_halo_path
 from kernels.work.group import GroupWork
@@ -52,11 +52,12 @@ class Paths:
 def find_paths(case: Case) -> Paths:
     """The paths of a case's flows."""
     run, reach, of_gradients = case.run, find_reach(case), _reach_gradients(case)
+    replicas = ring_replicas(case)
     hosts = (
-        parallelism.reduce_through_hosts(sent, case, of_gradients, reach.slowest_node)
+        parallelism.reduce_through_hosts(sent, case, of_gradients, reach.slowest_node, replicas)
         for parallelism, sent in list_parts(case)
     )
-    rings = reduce_costs(of_gradients, ring_replicas(case), case.options.gradients)
+    rings = reduce_costs(of_gradients, replicas, case.options.gradients)
     return Paths(
         gradients=contend(rings, run.phi),
         groups={
@@ -74,13 +75,14 @@ def exchange(case: Case, computing: Mapping[str, Cells], paths: Paths) -> Terms:
     seconds: dict[str, Cells] = dict.fromkeys(TERMS, xp.zeros(())) | dict(computing)
     for sent in _list_exchanges(case, paths):
         # Of several a term is the sum.
-        hidden = xp.minimum(sent.hideable, sent.share * xp.maximum(left, 0.0))
-        seconds[sent.term] = seconds[sent.term] + sent.seconds - hidden
+        once = xp.minimum(sent.hideable, sent.share * xp.maximum(left, 0.0) / sent.cuts)
+        hidden = sent.steps * once
+        seconds[sent.term] = seconds[sent.term] + sent.steps * sent.seconds - hidden
         # An iteration hides what is exchanged in each of its passes A times.
         often = 1.0 if TERMS[sent.term].once else case.run.accumulate
         seconds["hidden_communication"] = seconds["hidden_communication"] + often * hidden
         if sent.before:
-            left = left - hidden
+            left = left - sent.cuts * once
     seconds["straggler_wait"] = _wait_for_slowest(case, computing, paths)
     return Terms(**seconds)
 
@@ -93,15 +95,22 @@ def _list_exchanges(case: Case, paths: Paths) -> list[Exchange]:
 
 def ring_replicas(case: Case) -> Ring:
     """Each PE with its likes in other replicas; where all have all weights, all PEs."""
-    run, alike = case.run, find_alike(case)
+    run, alike = case.run, case.find_alike()
     if alike is None:
         return Ring(run.p1, run.p2, run.p)
-    degree, stride = run.p1 * alike.degree, run.p2 / alike.degree
+    degree, others = run.p1 * alike.degree, run.p2 / alike.degree
     if len(run.degrees) == 1:
-        return Ring(degree, stride, run.p)
-    reach = xp.where(xp.greater(run.p1, 1), run.p, alike.span)
+        return Ring(degree, others, run.p)
+    several = xp.greater(run.p1, 1)
     return ClusteredRing(
-        degree, stride, run.p, reach, near=alike.degree, step=alike.stride, thinned=xp.ones(())
+        degree,
+        alike.stride,
+        run.p,
+        xp.where(several, run.p, alike.span),
+        near=alike.degree,
+        # Of one replica alone rings are clusters by themselves.
+        clusters=xp.where(several, others / alike.stride, 1.0),
+        thinned=xp.ones(()),
     )
 
 
@@ -183,7 +192,7 @@ def _exchange_gradients(case: Case, paths: Paths) -> Exchange:
     # None at all where nothing has weights.
     messages = xp.minimum(xp.maximum(m / software.bucket, 1.0), case.machine_work.tensors)
     seconds = time_fastest(paths.gradients, m, messages)
-    alike = find_alike(case)
+    alike = case.find_alike()
     if alike is not None:  # they pass through host memory, where there is such a path
         staged = xp.isfinite(case.network.staging_bandwidth) & xp.greater(alike.degree, 1)
         seconds = xp.where(staged, 0.0, seconds)

@@ -36,9 +36,19 @@ def time_feed(case: Case) -> Cells:
     samples = run.global_batch / nodes(run.p, case.network)
     for part, _ in list_parts(case):
         if part.feeds_all:
-            whole = xp.where(xp.greater(part.find_degree(case), 1), run.accumulate * run.batch, 0.0)
+            all_of_them = run.accumulate * run.batch * _share_fed(case)
+            whole = xp.where(xp.greater(part.find_degree(case), 1), all_of_them, 0.0)
             samples = xp.maximum(samples, whole)
     return xp.asarray(samples / case.network.input_rate)
+
+
+def _share_fed(case: Case) -> Cells:
+    """The part of each sample that a node needs whose PEs divide rows, of which each has some."""
+    alike = case.find_alike()
+    if alike is None:
+        return 1.0
+    share = case.network.pes_per_node / (alike.degree * alike.stride)
+    return xp.minimum(xp.maximum(share, 1 / alike.degree), 1.0)
 
 
 def _time_computing(case: Case) -> Mapping[str, Cells]:

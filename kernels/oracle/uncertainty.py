@@ -20,7 +20,6 @@ from kernels.names.percentiles import PERCENTILES
 from kernels.names.terms import Terms
 from kernels.namespace import in_numpy, repeat, take_item, xp
 from kernels.oracle.formulas import time_iteration
-from kernels.parallelism.layout import find_alike
 from kernels.work.group import slower
 
 # Of the time computing, and of links: no more than all of it is there.
@@ -187,7 +186,7 @@ def _bound(drawn: Cells, expected: Cells) -> Cells:
 
 def find_errors(case: Case) -> Errors:
     """The model's own errors of a case that has an uncertainty."""
-    run, uncertainty, alike = case.run, case.uncertainty, find_alike(case)
+    run, uncertainty, alike = case.run, case.uncertainty, case.find_alike()
     assert uncertainty is not None
     return Errors(
         computing=xp.where(xp.equal(run.p2, 1), uncertainty.whole, uncertainty.group),

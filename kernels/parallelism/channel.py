@@ -6,6 +6,7 @@ of filter parallelism in another order.
 
 from dataclasses import replace
 
+from kernels.arrays import PerLayer
 from kernels.namespace import xp
 from kernels.parallelism.filter import Filter, Gathered
 from kernels.parallelism.parallelism import Add
@@ -17,6 +18,11 @@ class Channel(Filter):
     """Channels, or rows of matrices, divided: AR forward and AG backward."""
 
     name = "channel"
+
+    def share_planes(self, division: Division) -> tuple[PerLayer, PerLayer] | None:
+        """Its channels; all filters."""
+        part = self.find_share(division)
+        return part, xp.ones_like(part)
 
     def take_part(self, division: Division) -> Layers:
         """It reads its part of what comes in and adds to all that goes out."""

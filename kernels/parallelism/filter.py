@@ -15,6 +15,7 @@ from kernels.configuration.case import Case
 from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
 from kernels.machine.library_collectives import Cost, Costs, gather_costs, time_fastest, tree_costs
 from kernels.machine.network import Network
+from kernels.machine.rings import Ring
 from kernels.namespace import xp
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
 from kernels.work.division import Division
@@ -67,6 +68,11 @@ class Filter(Parallelism):
     def find_share(self, division: Division) -> PerLayer:
         """The part of each layer that a PE has."""
         return share(division.placement.find_split(self.name), division.find_degree(self.name))
+
+    def share_planes(self, division: Division) -> tuple[PerLayer, PerLayer] | None:
+        """All channels, or those of its filters' groups; its filters."""
+        part, groups = self.find_share(division), division.layers.groups
+        return xp.ones_like(part) if groups is None else xp.maximum(part, 1 / groups), part
 
     def take_part(self, division: Division) -> Layers:
         """It reads all that comes in and makes its part of what goes out."""
@@ -142,19 +148,22 @@ class Filter(Parallelism):
         """m_s [B], gradients that pass through host memory; hybrids reduce between PEs directly."""
         run = case.run
         alone = xp.greater(self.find_degree(case), 1) & xp.equal(run.p1, 1)
+        alike = case.find_alike()
+        if alike is not None:  # those that divide rows send all weights' gradients
+            alone = alone & xp.equal(alike.degree, 1)
         m = count_staged(case.machine_work, sent.undivided, run, case.network)
         return xp.where(alone, m, 0.0)
 
     def reduce_through_hosts(
-        self, sent: Gathered, case: Case, network: Network, slowest: Cells
+        self, sent: Gathered, case: Case, network: Network, slowest: Cells, replicas: Ring
     ) -> Cells:
         """Of a single group's undivided weights, of which each PE has gradients.
 
         Each PE's own path through its host is as slow on one node as on many.
         """
-        m = self.count_gradients(sent, case)
-        slow = (1 - 1 / case.run.p) * time_large(m, network, case.software)
-        return reduce_staged(m, case.run, network, slow)
+        m, peers = self.count_gradients(sent, case), case.find_ring(self.sends_as)
+        slow = (1 - 1 / peers.degree) * time_large(m, network, case.software)
+        return reduce_staged(m, peers, network, case.run.phi, slow)
 
 
 def _time_layers(sent: Gathered, case: Case, paths: Paths, batch: Cells) -> Cells:

@@ -14,7 +14,6 @@ from typing import Any
 from kernels.arrays import Cells, PerLayer
 from kernels.configuration.case import Case
 from kernels.configuration.run import Run
-from kernels.machine.rings import Ring
 from kernels.names.parallelisms import NESTING
 from kernels.namespace import xp
 from kernels.parallelism.channel import Channel
@@ -80,23 +79,40 @@ class Layout:
     def reduce_sent(self, division: Division, own: Layers) -> dict[str, Any]:
         """What PEs send each other, by the parallelism whose exchanges it has."""
         sent, add = {}, partial(_sum_most, stages=self.stages, whole=division)
-        for part in self.parts:
-            sent[part.sends_as] = part.reduce_sent(division, own, add)
-            division = _divide(division, part)
+        for part, divided in self._nest(division):
+            sent[part.sends_as] = part.reduce_sent(divided, own, add)
         return sent
+
+    def _nest(self, division: Division) -> Iterator[tuple[Parallelism, Division]]:
+        """Each parallelism, and the layers of which a PE exchanges with others of its kind.
+
+        Those outside have divided them; of what is inside each PE has own channels and filters.
+        """
+        for number, part in enumerate(self.parts):
+            yield part, reduce(_thin_planes, self.parts[number + 1 :], division)
+            division = _divide(division, part)
 
     def count_items(self, division: Division) -> dict[str, PerLayer]:
         """Items a sample that a PE sends at each layer, by column of an explanation."""
         items: dict[str, PerLayer] = {}
-        for part in self.parts:
-            items |= part.count_items(division)
-            division = _divide(division, part)
+        for part, divided in self._nest(division):
+            items |= part.count_items(divided)
         return items
 
 
 def _divide(division: Division, part: Parallelism) -> Division:
     """The division of the layers that a parallelism leaves."""
     return replace(division, layers=part.take_part(division))
+
+
+def _thin_planes(division: Division, part: Parallelism) -> Division:
+    """The division of layers with a PE's own channels of x, and filters of dL/dy."""
+    planes = part.share_planes(division)
+    if planes is None:
+        return division
+    layers, (channels, filters) = division.layers, planes
+    thinned = replace(layers, channels=layers.channels * channels, filters=layers.filters * filters)
+    return replace(division, layers=thinned)
 
 
 def _sum_most(values: PerLayer, stages: Parallelism, whole: Division) -> Cells:
@@ -141,36 +157,32 @@ def list_exchanges(case: Case, paths: Mapping[str, Any]) -> Iterator[Exchange]:
     """
     for number, (part, sent) in reversed([*enumerate(list_parts(case))]):
         outside = [other for other, _ in list_parts(case)][:number]
-        batch, steps = _find_step(outside, case)
+        cuts, steps = _cut(outside, case)
+        batch = case.run.batch / cuts
         for exchange in part.list_exchanges(sent, case, paths[part.name], batch):
-            yield exchange.repeat(steps) if outside else exchange
+            yield exchange if exchange.whole or not outside else exchange.repeat(steps, cuts)
 
 
 def time_besides(case: Case) -> Iterator[tuple[str, Cells]]:
     """Seconds that dividing takes in a pass beside the layers' own, by term of compute."""
     for number, (part, sent) in enumerate(list_parts(case)):
         outside = [other for other, _ in list_parts(case)][:number]
-        batch, steps = _find_step(outside, case)
+        cuts, steps = _cut(outside, case)
+        batch = case.run.batch / cuts
         yield from ((name, steps * s) for name, s in part.time_step(sent, case, batch).items())
         yield from part.time_once(sent, case).items()
 
 
-def _find_step(outside: list[Parallelism], case: Case) -> tuple[Cells, Cells]:
-    """Samples of a step of what is inside these parallelisms, and steps of a pass."""
-    batch = reduce(lambda left, part: left / part.cut_steps(case), outside, case.run.batch)
-    return batch, count_steps(case, outside)
+def _cut(outside: list[Parallelism], case: Case) -> tuple[Cells, Cells]:
+    """Into how many parts samples of a pass are cut outside of a parallelism; steps of a pass."""
+    cuts = reduce(mul, (part.cut_steps(case) for part in outside), 1.0)
+    return cuts, count_steps(case, outside)
 
 
 def count_steps(case: Case, parts: list[Parallelism] | None = None) -> Cells:
     """Steps of a pass, one after the other, in each of which a PE computes."""
     counted = [part for part, _ in list_parts(case)] if parts is None else parts
     return reduce(mul, (part.count_steps(case) for part in counted), 1.0)
-
-
-def find_alike(case: Case) -> Ring | None:
-    """PEs of a replica that hold the same weights; None where no two of them can."""
-    rings = [case.find_ring(part.name) for part, _ in list_parts(case) if part.replicates]
-    return rings[0] if rings else None
 
 
 def is_segmented(case: Case) -> bool:

@@ -74,8 +74,9 @@ class Pipeline(Parallelism):
 
     def reduce_sent(self, division: Division, own: Layers, add: Add) -> Cut:
         """All that crosses a cut, of a PE's own part: what later layers read of those before it."""
-        ends = xp.asarray(division.placement.ends)
-        return Cut(passed_on(own.crossing, ends, division.find_degree(self.name)))
+        crossing, ends = division.placement.crossing, xp.asarray(division.placement.ends)
+        carried = division.layers.crossing if crossing is None else crossing
+        return Cut(passed_on(carried, ends, division.find_degree(self.name)))
 
     def count_steps(self, case: Case) -> Cells:
         """q + S - 1 of q stages; a pipeline of one stage is not cut into segments."""

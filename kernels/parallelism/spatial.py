@@ -12,9 +12,15 @@ import jax
 
 from kernels.arrays import Cells, Factors, PerLayer
 from kernels.configuration.case import Case
-from kernels.configuration.hosts import count_staged, pack_gradients, reduce_staged, time_large
+from kernels.configuration.hosts import (
+    count_hosts,
+    count_staged,
+    pack_gradients,
+    reduce_staged,
+    time_large,
+)
 from kernels.machine.library_collectives import Costs, contend, gather_costs, time_fastest
-from kernels.machine.network import Link, Network, nodes
+from kernels.machine.network import Link, Network
 from kernels.machine.rings import Ring, SpanningRing, find_path
 from kernels.namespace import xp
 from kernels.parallelism.parallelism import Add, Exchange, Parallelism, Reach, open_logs
@@ -57,7 +63,6 @@ class Spatial(Parallelism):
     """Rows of samples divided."""
 
     name = sends_as = "spatial"
-    replicates = True
 
     def take_part(self, division: Division) -> Layers:
         """Rows of inputs and outputs, and their arithmetic; weights are whole."""
@@ -67,7 +72,6 @@ class Spatial(Parallelism):
             x=layers.x * rows_in,
             y=layers.y * rows_out,
             flops=layers.flops * rows_out,
-            crossing=layers.crossing * rows_out,
         )
 
     def share_rows(self, division: Division) -> tuple[PerLayer, PerLayer]:
@@ -113,11 +117,11 @@ class Spatial(Parallelism):
         """Halos, which layers' computing hides; the end of the split; samples handed out."""
         items = batch * case.run.delta
         halos = _time_halos(sent, items, paths.halos)
-        scattered = self._scatter_samples(sent, case, items, paths.slowest_node)
+        scattered = self._scatter_samples(sent, case, paths.slowest_node)
         return (
             Exchange("halo_exchange", halos, hideable=halos, share=1.0, before=True),
             Exchange("split_gather", self._time_ends(sent, case, items, paths.ends)),
-            Exchange("sample_scatter", scattered),
+            Exchange("sample_scatter", scattered, whole=True),
             open_logs(sent.logged, case, self.find_degree(case)),
         )
 
@@ -132,12 +136,14 @@ class Spatial(Parallelism):
         return xp.where(xp.greater(self.find_degree(case), 1), m, 0.0)
 
     def reduce_through_hosts(
-        self, sent: Halos, case: Case, network: Network, slowest: Cells
+        self, sent: Halos, case: Case, network: Network, slowest: Cells, replicas: Ring
     ) -> Cells:
         """Of all weights; leaders of nodes exchange them."""
         m, software = self.count_gradients(sent, case), case.software
-        leaders = (1 - 1 / nodes(case.run.p, network)) * (1 + software.host_jitter * slowest)
-        return reduce_staged(m, case.run, network, leaders * time_large(m, network, software))
+        _, others = count_hosts(replicas, network)
+        leaders = (1 - 1 / others) * (1 + software.host_jitter * slowest)
+        slow = leaders * time_large(m, network, software)
+        return reduce_staged(m, replicas, network, case.run.phi, slow)
 
     def _time_ends(self, sent: Halos, case: Case, items: Cells, costs: Costs) -> Cells:
         """2 AG(q, m), m = b a y_split, where a spatial split ends before the last layer.
@@ -155,9 +161,9 @@ class Spatial(Parallelism):
         staged = xp.isfinite(network.staging_bandwidth)
         return xp.where(staged, through_hosts, 2 * time_fastest(costs, m, gathers))
 
-    def _scatter_samples(self, sent: Halos, case: Case, items: Cells, slowest: Cells) -> Cells:
+    def _scatter_samples(self, sent: Halos, case: Case, slowest: Cells) -> Cells:
         """The part of a group's samples that is slow on its way; slowest: z(n)."""
-        m = items * sent.sample
+        m = case.run.batch * case.run.delta * sent.sample
         slow = time_large(m, case.network, case.software)
         slow = slow * (1 + case.software.host_jitter * slowest)
         return xp.where(xp.greater(self.find_degree(case), 1), slow, 0.0)

@@ -34,9 +34,10 @@ class Division:
     """Layers placed on groups of `p2` PEs [cells], `delta` bytes an item.
 
     group: the parallelisms inside a replica, joined by "+"; "none" where the network stays whole.
-    degrees: of several, into how many parts each of them divides it, by name. segments: of a pipeline. state_bytes: a weight's, with its gradient and the optimizer's states.
-    weight_bytes: of these, what rows of a table take that are not touched. Table III's memory needs
-    none of the three.
+    degrees: of several, into how many parts each of them divides it, by name. segments: of a
+    pipeline. state_bytes: a weight's, with its gradient and the optimizer's states. weight_bytes:
+    of these, what rows of a table take that are not touched. Table III's memory needs none of the
+    three.
     """
 
     layers: Layers

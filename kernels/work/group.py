@@ -67,9 +67,10 @@ class Placed:
 class Placement:
     """How a group lays the layers out on its p2 PEs; discrete, decided before the kernels run.
 
-    split: s_l; splits: the same of each parallelism by name, where several split layers. factors: parts along (depth, height, width), spatial only. ends: the layer after
-    each pipeline stage's last one, pipeline only (stages that a cell does not have end at G, too).
-    placed: of a placed group alone.
+    split: s_l; splits: the same of each parallelism by name, where several split layers. factors:
+    parts along (depth, height, width), spatial only. ends: the layer after each pipeline stage's
+    last one, pipeline only (stages that a cell does not have end at G, too). placed: of a placed
+    group alone.
     """
 
     split: PerLayer
@@ -77,6 +78,7 @@ class Placement:
     ends: Ends
     placed: Placed | None = None
     splits: Mapping[str, PerLayer] = field(default_factory=dict)
+    crossing: PerLayer | None = None
 
     def find_split(self, name: str) -> PerLayer:
         """s_l of a parallelism."""

@@ -111,11 +111,8 @@ def _write_activations(groups: Groups, predicted: Row) -> Formula:
     """The activations that are alive at the same time, and where."""
     strategy, recompute = groups.strategy, groups.options.recompute == "full"
     b, segments = predicted["batch"], predicted["segments"]
-    stages = math.prod(
-        size
-        for name, size in predicted["degrees"].items()
-        if name in KINDS and KINDS[name].segmented
-    )
+    staged = [name for name in strategy.parts if KINDS[name].segmented]
+    stages = math.prod(predicted["degrees"][name] for name in staged)
     if strategy.cut_by_axis and stages > 1:
         return _write_stage(groups, b, segments, recompute)
     if strategy.placed:

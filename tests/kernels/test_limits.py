@@ -17,7 +17,9 @@ pytestmark = pytest.mark.usefixtures("in_numpy")
 def flags(group="none", memory=10.0, capacity=10.0, setup=None, **kept) -> Limit:
     work = reduce_table(Division(LAYERS, PROCESSOR, placement(), 1.0, 4.0, group), TIMES)
     setup = setup or run()
-    flags_without_memory = early(bounds(**kept), setup, NETWORK, setup.segments)
+    flags_without_memory = early(
+        bounds(**kept), setup, NETWORK, setup.segments if np.all(setup.p2 > 1) else 1.0
+    )
     found = limits(work.pipelined, flags_without_memory, setup, memory, capacity)
     return Limit(int(found))
 
