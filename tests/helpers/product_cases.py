@@ -1,21 +1,10 @@
-"""Random products of parallelisms, as users write them and as the scalar reference takes them."""
+"""Random products of parallelisms, as users write them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-import reference
 from hypothesis import strategies as st
-from reference import Triple
-from reference_parts import Layer, Machine, Run
-from reference_products import Product, cut_product
-from reference_products_parts import fits_rows
 
-from grids.models.architecture import Architecture
-from grids.models.kinds import KINDS
-from grids.models.layers import LayerTable
-
-ITEMS = {"fp32": 4.0, "amp": 2.0}  # bytes; a gradient's are as many
-OPTIMIZERS = ("none", "sgd", "adam")
 BYTES = ("bucket", "reserved")  # as users write them, with their unit
 
 
@@ -27,7 +16,7 @@ class Degrees:
     spatial: int = 0
     parts: int = 0
     pipeline: int = 0
-    kind: str = "filter"
+    kind: Literal["filter", "channel"] = "filter"
 
     @property
     def inside(self) -> dict[str, int]:
@@ -128,6 +117,11 @@ PARAMETERS = st.fixed_dictionaries(
 )
 
 
+ENDS: st.SearchStrategy[list[Any]] = st.sampled_from(
+    ([], ["relu", {"fc": "targets"}], [{"fc": 40}, {"fc": "targets"}])
+)
+
+
 @st.composite
 def models(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     """A network of windows of many sizes with a shortcut, and samples for it."""
@@ -159,7 +153,7 @@ def models(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
                 "stride": draw(st.sampled_from((1, 2))),
             }
         },
-        *draw(st.sampled_from(([], ["relu", {"fc": "targets"}], [{"fc": 40}, {"fc": "targets"}]))),
+        *draw(ENDS),
     ]
     extents = [draw(st.sampled_from((12, 14, 16)))] * rank
     samples = {
@@ -198,7 +192,7 @@ def systems(draw: st.DrawFn) -> dict[str, Any]:
             "memory_capacity": f"{draw(st.sampled_from((1e8, 2e6)))!r} B",
             "memory_bandwidth": f"{draw(st.floats(1e10, 1e12))!r} B/s",
         },
-        "precision": draw(st.sampled_from(tuple(ITEMS))),
+        "precision": draw(st.sampled_from(("fp32", "amp"))),
         "software": draw(st.sampled_from(("plain", "ddp"))),
         "pes_per_node": node,
         "links_per_node": draw(st.integers(1, 4)),
@@ -210,7 +204,7 @@ def systems(draw: st.DrawFn) -> dict[str, Any]:
 SETTINGS = st.fixed_dictionaries(
     {
         "calibration": st.just("none"),
-        "optimizer": st.sampled_from(OPTIMIZERS),
+        "optimizer": st.sampled_from(("none", "sgd", "adam")),
         "recompute": st.sampled_from(("none", "full")),
         "collectives": st.sampled_from(("auto", "auto", "ring", "tree", "two-level")),
         "iterations": st.sampled_from(("exact", "ceil")),
@@ -234,152 +228,3 @@ def cases(draw: st.DrawFn, degrees: st.SearchStrategy[Degrees]) -> Case:
         segments=draw(st.sampled_from((4, 1, 2, 3, 8))),
         batch=draw(st.integers(1, 64)),
     )
-
-
-# What the reference takes.
-
-
-def make_table(case: Case) -> LayerTable:
-    """The layers of a case's network."""
-    shape = tuple(case.dataset["shape"])
-    return Architecture.from_definition(case.model).layers_for(shape, case.dataset["targets"])
-
-
-def make_rows(table: LayerTable) -> list[Layer]:
-    """The same as the reference takes them."""
-    deep = bool((table.extents_x[:, 0] > 1).any())
-    return [
-        Layer(
-            x=table.x[n],
-            y=table.y[n],
-            w=table.w[n],
-            bias=table.bias[n],
-            flops=table.flops[n],
-            kind=name_kind(table.kinds[n], deep),
-            kept_items=table.kept_items[n],
-            kept_bytes=table.kept_bytes[n],
-            extents_x=to_triple(table.extents_x[n]),
-            extents_y=to_triple(table.extents_y[n]),
-            kernel=to_triple(table.kernel[n]),
-            stride=tuple(table.stride[n].tolist()),
-            groups=table.groups[n],
-            channels=table.channels[n],
-            filters=table.filters[n],
-            inputs=table.inputs[n],
-        )
-        for n in range(len(table))
-    ]
-
-
-def to_triple(values: Any) -> Triple:
-    d, h, w = map(int, values)
-    return d, h, w
-
-
-def name_kind(kind: str, deep: bool) -> Any:
-    if KINDS[kind].convolves:
-        return "conv3d" if deep else "conv2d"
-    return "matmul" if KINDS[kind].multiplies else "other"
-
-
-def read_number(text: str) -> float:
-    """The number of a quantity in units of the SI."""
-    number, unit = text.split()
-    return float(number) * (1e9 if unit.startswith("G") else 1)
-
-
-def make_machine(case: Case) -> Machine:
-    """The system with all parameters, none of which has its prior."""
-    system, pe = case.system, case.system["pe"]
-    item = ITEMS[system["precision"]]
-    known = {
-        name: value for name, value in case.parameters.items() if name not in ("phi", "accumulate")
-    }
-    efficiencies = {
-        kind: known.pop(f"efficiency_{kind}") for kind in ("conv2d", "conv3d", "matmul")
-    }
-    peak = pe["peak_flops"] if system["precision"] == "fp32" else pe["tensor_peaks"]["amp"]
-    staging = system.get("staging")
-    return Machine(
-        peak=read_number(peak),
-        memory_bandwidth=read_number(pe["memory_bandwidth"]),
-        memory_capacity=read_number(pe["memory_capacity"]),
-        pes_per_node=system["pes_per_node"],
-        links_per_node=system["links_per_node"],
-        levels=[
-            (
-                each["pes"],
-                read_number(each["latency"]),
-                read_number(each["bandwidth"]),
-                each["oversubscription"],
-            )
-            for each in system["levels"]
-        ],
-        a=item,
-        g=item,
-        efficiencies=efficiencies,
-        staging=None
-        if staging is None
-        else (read_number(staging["latency"]), read_number(staging["bandwidth"])),
-        size=system["levels"][-1]["pes"],
-        **known,
-    )
-
-
-def find_factors(table: LayerTable, case: Case) -> Triple:
-    """Those of the authors' groups."""
-    rows = [
-        reference.Layer(
-            name=table.names[n],
-            kind=table.kinds[n],
-            **{
-                name: getattr(table, name)[n]
-                for name in ("x", "y", "w", "bias", "flops", "channels", "filters", "groups")
-            },
-            extents_x=to_triple(table.extents_x[n]),
-            extents_y=to_triple(table.extents_y[n]),
-            kernel=to_triple(table.kernel[n]),
-            stride=tuple(table.stride[n].tolist()),
-        )
-        for n in range(len(table))
-    ]
-    setup = reference.Setup("spatial", 1, 1, samples=1, dims=case.dims, conventions="authors")
-    factors = reference.spatial_factors(rows, setup, max(1, case.degrees.spatial))
-    assert factors is not None
-    return factors
-
-
-def make_product(case: Case) -> Product:
-    """The layout, with stages."""
-    table, degrees = make_table(case), case.degrees
-    rows, factors = make_rows(table), find_factors(table, case)
-    windowed = [KINDS[kind].windowed for kind in table.kinds]
-    in_space = [one and fits_rows(row, factors) for one, row in zip(windowed, rows, strict=True)]
-    convolutions = [n for n, kind in enumerate(table.kinds) if KINDS[kind].convolves]
-    divided = convolutions if degrees.kind == "filter" else convolutions[1:]
-    settings, collectives = case.settings, case.settings["collectives"]
-    alone = case.system["software"] == "plain" and collectives == "auto"
-    run = Run(
-        group="pipeline",
-        p1=max(1, degrees.replicas),
-        p2=max(1, degrees.pipeline),
-        segments=case.segments,
-        b=float(case.batch),
-        accumulate=int(case.parameters["accumulate"]),
-        samples=case.dataset["samples"],
-        optimizer=settings["optimizer"],
-        recompute=settings["recompute"] == "full",
-        iterations=settings["iterations"],
-        algorithm=collectives,
-        gradients="ring" if alone else None,
-        phi=case.parameters["phi"],
-    )
-    asked = Product(
-        run=run,
-        in_space=tuple(in_space),
-        in_parts=tuple(n in divided for n in range(len(rows))),
-        factors=factors,
-        kind=degrees.kind,
-        parts=max(1, degrees.parts),
-    )
-    return cut_product(rows, make_machine(case), asked)
