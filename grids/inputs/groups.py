@@ -15,12 +15,13 @@ import numpy as np
 from grids.entries.strategies import Strategy
 from grids.inputs.factors import Storage
 from grids.inputs.layers import Mask
-from grids.inputs.placement import Laid, join_laid, place
+from grids.inputs.placement import Laid, cross_rows, join_laid, place
 from grids.inputs.stages import fullest
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
 from kernels.compiled import fetch
 from kernels.derivatives.layer_slopes import differentiate_layers
+from kernels.names.parallelisms import KINDS
 from kernels.options import Options
 from kernels.oracle.formulas import Work, reduce_layers, time_layers, time_parts
 from kernels.parallelism.layout import find_layout
@@ -86,6 +87,7 @@ class Groups:
                 self.options.verbatim,
                 self.segments,
                 name,
+                self._find_crossing(laid) if name in STAGED else None,
             )
         return join_laid(laid)
 
@@ -120,6 +122,12 @@ class Groups:
             times = time_layers(self.layers, self.pe, self.delta, self.options)
         costs: Floats = np.asarray(times.forward) + np.asarray(times.backward)
         return costs
+
+    def _find_crossing(self, laid: Mapping[str, Laid]) -> Floats | None:
+        """What cuts carry where parallelisms inside divide rows; None: whole tensors."""
+        if not any(KINDS[name].splits == "rows" for name in laid):
+            return None
+        return cross_rows(self.table, join_laid(laid)[0].factors)
 
     def _find_storage(self) -> Storage | None:
         """How tensors are held, which Table III's bound does not tell."""

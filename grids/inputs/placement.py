@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from grids.entries.strategies import Strategy
 from grids.inputs.factors import Rows, Storage, divide_rows
-from grids.inputs.layers import Mask, split_layers
+from grids.inputs.layers import Mask, add_cells, kernel_layers, split_layers
 from grids.inputs.partition import stage_ends
 from grids.inputs.placed import stack_placed
 from grids.models.layers import Floats, LayerTable
 from grids.placing.group import NO_GROUPS, PlacedGroups
+from kernels.namespace import use_numpy
 from kernels.options import Cuts
 from kernels.work.group import Bounds, Placement
+from kernels.work.rows import row_share
 
 Laid = tuple[Placement, Bounds]
 WHOLE = np.ones(())  # a step is not cut
@@ -39,10 +41,12 @@ def place(
     verbatim: bool = False,
     segments: Floats = WHOLE,
     part: str | None = None,
+    crossing: Floats | None = None,
 ) -> Laid:
     """Where a strategy puts the layers for groups of `p2` PEs [cells].
 
     part: the parallelism that is looked at alone, where the strategy has several; p2 is its degree.
+    crossing [G, cells]: what cuts carry of a PE's own rows, whole tensors by default.
     costs [G, cells]: FW_l + BW_l.
 
     `mask` overrides which layers are split. Cells of p2 and of the costs broadcast. `storage`:
@@ -54,7 +58,7 @@ def place(
         case "none":
             return _place_whole(table, p2), _make_bounds(p2 == 1)
         case "pipeline":
-            return _place_stages(table, costs, p2, cuts, verbatim)
+            return _place_stages(table, costs, p2, cuts, verbatim, crossing)
         case "spatial":
             rows = Rows(table, strategy.dims, strategy.layers, mask, storage, verbatim)
             return _place_parts(rows, p2)
@@ -89,6 +93,9 @@ def join_laid(laid: Mapping[str, Laid]) -> Laid:
         factors=reduce(np.maximum, (each.factors for each in placements.values())),
         ends=max((each.ends for each in placements.values()), key=len),
         splits=splits,
+        crossing=next(
+            (one.crossing for one in placements.values() if one.crossing is not None), None
+        ),
     ), Bounds(
         fits=reduce(np.logical_and, (each.fits for each in bounds)),
         even=reduce(np.logical_and, (each.even for each in bounds)),
@@ -135,22 +142,45 @@ def _place_operators(table: LayerTable, groups: PlacedGroups, p2: Floats, segmen
     return laid, replace(_make_bounds(fits), even=known, defined=known)
 
 
-def _place_stages(table: LayerTable, costs: Floats, p2: Floats, cuts: Cuts, verbatim: bool) -> Laid:
+def cross_rows(table: LayerTable, factors: Floats) -> Floats:
+    """Items a sample [G, cells] of the fullest PE's rows that cross a cut behind each layer."""
+    layers = add_cells(kernel_layers(table), factors.ndim - 1)
+    with use_numpy():
+        sample, y = (row_share(each, factors) for each in (layers.extents_x, layers.extents_y))
+    return table.cross_parts(np.asarray(sample)[0], np.asarray(y))
+
+
+def _place_stages(
+    table: LayerTable,
+    costs: Floats,
+    p2: Floats,
+    cuts: Cuts,
+    verbatim: bool,
+    own: Floats | None,
+) -> Laid:
     """The best partition for each number of stages, under each of the costs."""
     starts = table.layer_starts if verbatim else np.arange(len(table))
     layers, costs = len(starts), np.add.reduceat(costs, starts, axis=0)
     rows = np.append(starts[1:], len(table))  # where each layer ends
     defined = p2 <= layers  # a stage is a layer at least
-    crossing = table.crossing if cuts == "crossing" else None
     stages, at = np.unique(np.where(defined, p2, layers).astype(np.int64), return_inverse=True)
-    cells = np.broadcast_shapes(p2.shape, costs.shape[1:])
+    own_cells = () if own is None else own.shape[1:]
+    cells = np.broadcast_shapes(p2.shape, costs.shape[1:], own_cells)
     # Costs vary with the speed and the memory of a PE, where these are axes, and with the part of
     # layers that it has; so do partitions.
-    columns, which = np.unique(costs.reshape(layers, -1), axis=1, return_inverse=True)
-    found = np.stack([rows[stage_ends(column, stages, crossing) - 1] for column in columns.T])
-    column = np.broadcast_to(which.reshape(costs.shape[1:]), cells)
+    columns = [costs]
+    if cuts == "crossing":
+        whole = table.crossing.reshape(-1, *[1] * (costs.ndim - 1))
+        columns.append(whole if own is None else own)
+    both = np.stack(np.broadcast_arrays(*columns))
+    varying = both.shape[2:]
+    distinct, which = np.unique(both.reshape(*both.shape[:2], -1), axis=2, return_inverse=True)
+    found = np.stack(
+        [rows[stage_ends(*each[:1], stages, *each[1:]) - 1] for each in np.moveaxis(distinct, 2, 0)]
+    )
+    column = np.broadcast_to(which.reshape(varying), cells)
     ends = np.moveaxis(found[column, :, np.broadcast_to(at.reshape(p2.shape), cells)], -1, 0)
-    return replace(_place_whole(table, p2), ends=ends), replace(
+    return replace(_place_whole(table, p2), ends=ends, crossing=own), replace(
         # As many as layers (Table III), or as those that have work for a PE and follow each other.
         _make_bounds(p2 <= (layers if cuts == "output" else max(table.depth, 1))),
         defined=defined,
