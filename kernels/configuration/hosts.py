@@ -29,7 +29,7 @@ def count_staged(work: GroupWork, weights: Cells, run: Run, network: Network) ->
 def count_hosts(ring: Ring, network: Network) -> tuple[Cells, Cells]:
     """PEs of a ring that share a node, and its nodes."""
     pes = network.pes_per_node
-    inside = xp.minimum(ring.degree, xp.maximum(pes / ring.count_in(pes), 1.0))
+    inside = xp.minimum(ring.degree, xp.maximum(pes / ring.count_beside(pes), 1.0))
     return inside, ring.degree / inside
 
 

@@ -34,6 +34,10 @@ class Ring:
         """Rings that have PEs in a level of so many PEs, min(s, P_j)."""
         return xp.minimum(self.stride, pes)
 
+    def count_beside(self, pes: Cells) -> Cells:
+        """The same, of those that do not leave it, too."""
+        return self.count_in(pes)
+
     def thin(self, share: Cells) -> "Ring":
         """The ring of one PE of each node, where `share` PEs of this one are in each."""
         return Ring(xp.ceil(self.degree / share), self.stride * share, self.p)
@@ -55,18 +59,25 @@ class SpanningRing(Ring):
 class ClusteredRing(SpanningRing):
     """A ring of clusters of PEs, one in each replica: `near` PEs each, `stride` apart.
 
-    clusters: so many of each of `stride` rings lie one after the other. thinned: PEs of such a
-    ring that share a node, of which one alone is in this one.
+    clusters: so many of each of `stride` rings lie one after the other. several: whether there are
+    other replicas; else each cluster is a ring by itself. thinned: PEs of such a ring that share a
+    node, of which one alone is in this one.
     """
 
     near: Cells
     clusters: Cells
+    several: Flags
     thinned: Cells
 
     def count_in(self, pes: Cells) -> Cells:
+        """Rings that leave a level of so many PEs, which hold some of its PEs."""
+        rings = xp.where(self.several, self.count_beside(pes), self.stride)
+        return xp.minimum(self.thinned * rings, pes)
+
+    def count_beside(self, pes: Cells) -> Cells:
         """Rings that have PEs in a level of so many PEs."""
         clusters = xp.minimum(self.clusters, xp.ceil(pes / (self.near * self.stride)))
-        return xp.minimum(self.thinned * self.stride * clusters, pes)
+        return self.stride * clusters
 
     def thin(self, share: Cells) -> Ring:
         """The ring of one PE of each node, where `share` PEs of this one are in each."""

@@ -108,8 +108,8 @@ def ring_replicas(case: Case) -> Ring:
         run.p,
         xp.where(several, run.p, alike.span),
         near=alike.degree,
-        # Of one replica alone rings are clusters by themselves.
-        clusters=xp.where(several, others / alike.stride, 1.0),
+        clusters=others / alike.stride,
+        several=several,
         thinned=xp.ones(()),
     )
 

@@ -64,10 +64,10 @@ class Exchange:
 class Parallelism:
     """A way of dividing a network; each one overrides what is its own.
 
-    sends_as: the parallelism whose exchanges it has, its own or one whose numbers serve both:
-    they then share compiled programs. feeds_all: whether hosts feed nodes all samples of a replica. segmented: whether samples pass
-    in segments. sent: what its PEs send, as numbers of stage two, is made by `reduce_sent` and read
-    by the methods below it.
+    sends_as: the parallelism whose exchanges it has, its own or one whose numbers serve both: they
+    then share compiled programs. feeds_all: whether hosts feed nodes all samples of a replica.
+    segmented: whether samples pass in segments. sent: what its PEs send, as numbers of stage two,
+    is made by `reduce_sent` and read by the methods below it.
     """
 
     name: ClassVar[str]

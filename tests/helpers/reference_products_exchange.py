@@ -42,31 +42,50 @@ def gathered_sizes(layers: Sequence[Layer], asked: Product) -> list[float]:
     return [own_rows(x, asked).y if one else 0.0 for x, one in zip(layers, some, strict=True)]
 
 
-def layer_collectives(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
-    """A step's: gather and reduce-scatter by filter, all-reduce and gather by channel."""
+class Sent(NamedTuple):
+    """Collectives of one class of sizes: items a sample, and how many."""
+
+    items: float
+    count: float
+
+
+def gathered_classes(layers: Sequence[Layer], asked: Product) -> list[Sent]:
+    """Of each class the most of any stage; one class alone where no fastest algorithm is sought."""
     sizes = gathered_sizes(layers, asked)
     sent = [y for y in sizes if y > 0]
-    classes = [size_class(y, min(sent), max(sent)) if y > 0 else -1 for y in sizes]
-    over = ring(machine, asked.p, asked.parts, 1, machine.node_collective)
-    first, algorithm = all_gather if asked.kind == "filter" else all_reduce, asked.run.algorithm
-    seconds = 0.0
+    sought = asked.run.algorithm == "auto"
+    classes = [
+        (size_class(y, min(sent), max(sent)) if sought else 0) if y > 0 else -1 for y in sizes
+    ]
+    found = []
     for each in set(classes) - {-1}:
         mine = [one == each for one in classes]
         items = [y * one for y, one in zip(sizes, mine, strict=True)]
-        m = asked.step_samples * machine.a * fullest(items, layers, asked)
-        count = fullest(mine, layers, asked)
-        seconds += first(algorithm, over, m, count) + all_gather(algorithm, over, m, count)
+        found.append(Sent(fullest(items, layers, asked), fullest(mine, layers, asked)))
+    return found
+
+
+def layer_collectives(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
+    """A step's: gather and reduce-scatter by filter, all-reduce and gather by channel."""
+    over = ring(machine, asked.p, asked.parts, 1, machine.node_collective)
+    first, algorithm = all_gather if asked.kind == "filter" else all_reduce, asked.run.algorithm
+    seconds = 0.0
+    for sent in gathered_classes(layers, asked):
+        m = asked.step_samples * machine.a * sent.items
+        seconds += first(algorithm, over, m, sent.count)
+        seconds += all_gather(algorithm, over, m, sent.count)
     return seconds
 
 
 def split_overhead(layers: Sequence[Layer], machine: Machine, asked: Product) -> float:
     """A step's: outputs are put together of all peers' parts, by filter there and back."""
-    sizes = gathered_sizes(layers, asked)
+    classes = gathered_classes(layers, asked)
     directions = 2 if asked.kind == "filter" else 1
-    others = asked.step_samples * machine.a * fullest(sizes, layers, asked) * (1 - 1 / asked.parts)
+    items = sum(sent.items for sent in classes)
+    others = asked.step_samples * machine.a * items * (1 - 1 / asked.parts)
     seconds = directions * others / (machine.assembly * machine.memory_bandwidth)
     if asked.kind == "filter":
-        count = fullest((y > 0 for y in sizes), layers, asked)
+        count = sum(sent.count for sent in classes)
         seconds += 2 * (asked.parts - 1) * machine.part_overhead * count
     return seconds
 
