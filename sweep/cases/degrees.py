@@ -20,7 +20,7 @@ Row = Mapping[str, Any]
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
     """`replicas` p1, `group_size` p2, `segment_count` of what is cut, `global_batch` B of a row.
 
-    chosen: the group and the segments of `best`, where known; else the kernels are asked.
+    And `degrees` by name, where several parallelisms divide a replica. chosen: the group and the segments of `best`, where known; else the kernels are asked.
     """
     index = locate_row(grid, row)
     strategy = grid.strategies[index[3]]
@@ -29,13 +29,15 @@ def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) 
 
         chosen = choose_row(grid, row)
     settled = strategy.settle(chosen or {})
-    group = _find_group(grid, settled, row, index)
+    degrees = _list_parts(grid, settled, row) if settled.several else {}
+    group = math.prod(degrees.values()) if degrees else _find_group(grid, settled, row, index)
     replicas = max(int(row["pe"]) // group, 1) if settled.replicated else 1
     cut = settled.cut_by_axis or settled.segments is not None
     return {
         "replicas": replicas,
         "group_size": group,
         "segment_count": _find_segments(grid, settled, row) if cut else None,
+        **({"degrees": degrees} if degrees else {}),
         "global_batch": _count_samples(grid, row, replicas),
     }
 
@@ -45,8 +47,6 @@ def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
     pe = int(row["pe"])
     if not strategy.parts:
         return 1
-    if strategy.several:
-        return _multiply_degrees(grid, strategy, row)
     if not strategy.hybrid:
         return pe
     if isinstance(strategy.group, int):
@@ -61,12 +61,13 @@ def _find_group(grid: Grid, strategy: Strategy, row: Row, index: Index) -> int:
     return node if grid.spec.oracle == "paper" else min(node, pe)
 
 
-def _multiply_degrees(grid: Grid, strategy: Strategy, row: Row) -> int:
-    """PEs of several parallelisms together; one left open has the PEs that remain."""
+def _list_parts(grid: Grid, strategy: Strategy, row: Row) -> dict[str, int]:
+    """The degree of each of several parallelisms; one left open has the PEs that remain."""
     stated = dict(strategy.degrees)
-    sizes = [stated.get(name) or _read_value(grid, row, name) for name in strategy.parts]
-    group = math.prod(int(size) for size in sizes if size is not None)
-    return group * max(int(row["pe"]) // group, 1) if None in sizes else group
+    sizes = {name: stated.get(name) or _read_value(grid, row, name) for name in strategy.parts}
+    known = {name: int(size) for name, size in sizes.items() if size is not None}
+    rest = max(int(row["pe"]) // math.prod(known.values()), 1)
+    return {name: known.get(name, rest) for name in sizes}
 
 
 def _find_segments(grid: Grid, strategy: Strategy, row: Row) -> int:

@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 def build_row_case(grid: Grid, row: Row) -> Case:
     """The case of a row's labels and axes, with the choices of `best` settled.
 
-    The `group_size` and `segment_count` of a row are taken as they are.
+    The `group_size`, `degrees` and `segment_count` of a row are taken as they are.
     """
     index = locate_row(grid, row)
     axes = {name: np.array([row[name]], float) for name in grid.axes}
@@ -50,7 +50,8 @@ def read_choice(case: Case, strategy: Strategy) -> dict[str, int]:
 
 def _settle_known(strategy: Strategy, row: Row) -> Strategy:
     """The strategy with the choices that a row has."""
-    known = {name: row.get(CHOSEN.get(name, name)) for name in strategy.choices}
+    degrees = row.get("degrees") or {}
+    known = {name: row.get(CHOSEN.get(name, name), degrees.get(name)) for name in strategy.choices}
     if None in known.values():
         return strategy
     return strategy.settle({name: int(size) for name, size in known.items() if size is not None})

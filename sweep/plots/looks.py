@@ -85,11 +85,12 @@ def choose_looks(strategies: Sequence[str]) -> dict[str, Look]:
 
 
 def _name_base(label: str) -> str:
-    """The strategy without its settings; empty where it is none."""
+    """The strategy without its settings; empty where it has no look of its own."""
     try:
-        return parse_strategy(label).base
+        base = parse_strategy(label).base
     except InputError:
         return ""
+    return base if base in LOOKS else ""
 
 
 def measure_lightness(colour: str) -> float:

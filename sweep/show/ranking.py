@@ -13,7 +13,7 @@ from sweep.show.visible import tell
 
 # Columns behind a row's labels and axes; as JSON and CSV there is all of it.
 SHOWN = (
-    *("group_size", "segment_count", "precision", "software", "global_batch"),
+    *("degrees", "group_size", "segment_count", "precision", "software", "global_batch"),
     *("epochs", "train_time", "epoch_time", "cost", "memory"),
 )
 HEADS = {"group_size": "group", "segment_count": "segments"}
@@ -74,6 +74,7 @@ def _describe_winner(row: Row, order: Sequence[str]) -> Row:
     return {
         **{HEADS.get(key, key): row.get(key) for key in order},
         "strategy": shorten_label(row["strategy"]),
+        "degrees": " x ".join(f"{name} {n}" for name, n in row.get("degrees", {}).items()) or None,
         **_describe_interval(row),
         **({"marks": ", ".join(row["limit"])} if row["limit"] else {}),
     }
