@@ -20,7 +20,8 @@ Row = Mapping[str, Any]
 def list_degrees(grid: Grid, row: Row, chosen: Mapping[str, int] | None = None) -> dict[str, Any]:
     """`replicas` p1, `group_size` p2, `segment_count` of what is cut, `global_batch` B of a row.
 
-    And `degrees` by name, where several parallelisms divide a replica. chosen: the group and the segments of `best`, where known; else the kernels are asked.
+    And `degrees` by name, where several parallelisms divide a replica. chosen: the group and the
+    segments of `best`, where known; else the kernels are asked.
     """
     index = locate_row(grid, row)
     strategy = grid.strategies[index[3]]

@@ -76,9 +76,7 @@ class Degrees(TypedDict):
     group_size: GroupSize | None
     segment_count: SegmentCount | None
     degrees: NotRequired[
-        Annotated[
-            dict[str, int], Fact("parts of a replica by parallelism, where there are several")
-        ]
+        Annotated[dict[str, int], Fact("parts of a replica by parallelism, of several")]
     ]
     global_batch: GlobalBatch | None
 
