@@ -96,7 +96,7 @@ def test_each_degree_has_its_bound(strategy, pe, reason) -> None:
     [
         ("data+spatial+pipeline:spatial=4", {}, "pipeline"),
         ("spatial+pipeline", {}, "spatial and pipeline"),
-        ("filter+channel:filter=2", {}, "filter and channel"),
+        ("filter+channel:filter=2", {}, "divided both ways"),
         ("data+placement+filter", {}, "placement"),
         ("spatial+filter:spatial=2", {"oracle": "paper"}, "Table III"),
     ],

@@ -127,7 +127,8 @@ class Groups:
         """What cuts carry where parallelisms inside divide rows; None: whole tensors."""
         if not any(KINDS[name].splits == "rows" for name in laid):
             return None
-        return cross_rows(self.table, join_laid(laid)[0].factors)
+        factors = (np.asarray(each) for each in join_laid(laid)[0].factors)
+        return cross_rows(self.table, np.stack(tuple(factors)))
 
     def _find_storage(self) -> Storage | None:
         """How tensors are held, which Table III's bound does not tell."""

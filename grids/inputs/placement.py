@@ -176,7 +176,10 @@ def _place_stages(
     varying = both.shape[2:]
     distinct, which = np.unique(both.reshape(*both.shape[:2], -1), axis=2, return_inverse=True)
     found = np.stack(
-        [rows[stage_ends(*each[:1], stages, *each[1:]) - 1] for each in np.moveaxis(distinct, 2, 0)]
+        [
+            rows[stage_ends(each[0], stages, each[1] if len(each) > 1 else None) - 1]
+            for each in np.moveaxis(distinct, 2, 0)
+        ]
     )
     column = np.broadcast_to(which.reshape(varying), cells)
     ends = np.moveaxis(found[column, :, np.broadcast_to(at.reshape(p2.shape), cells)], -1, 0)

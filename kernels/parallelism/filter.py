@@ -92,7 +92,7 @@ class Filter(Parallelism):
         if division.options.algorithm == "auto":
             messages, items = _sort_by_size(messages, items, add)
         else:  # costs are linear in the size: the layers' sum is enough
-            messages, items = add(messages)[None], add(items)[None]
+            messages, items = (xp.expand_dims(add(each), 0) for each in (messages, items))
         undivided = add(layers.w * (1 - split))
         return Gathered(items, messages, xp.zeros(()), undivided, logged)
 

@@ -234,8 +234,9 @@ class Paradl:
             )
         if strategy.several:
             stated = dict(strategy.degrees)
-            sizes = (stated.get(name) or self._look_up_given(name) for name in strategy.parts)
-            return reduce(mul, sizes)
+            sizes: Any = (stated.get(name) or self._look_up_given(name) for name in strategy.parts)
+            group: xr.DataArray | float = reduce(mul, sizes)
+            return group
         if strategy.group is not None:
             return float(strategy.group)
         for name in (*strategy.parts, "group"):

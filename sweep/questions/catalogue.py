@@ -115,13 +115,11 @@ def list_strategies() -> list[Row]:
 def _describe_pair(first: str, second: str) -> Row:
     """Two parallelisms inside a replica, with data parallelism across or without."""
     both, conflict = f"{first}+{second}", explain_conflict((first, second))
-    degrees = f"{first}=2,{second}=2"
+    example = f"both inside a replica: data+{both}:{first}=2,{second}=2"
     return {
         "strategy": both,
-        "meaning": "cannot be combined"
-        if conflict
-        else f"both inside a replica: {both}:{degrees}, data+{both}:{degrees}",
-        "limit": conflict or "each as alone; with the machine oracle",
+        "meaning": "cannot be combined" if conflict else example,
+        "limit": conflict or "each as by itself; with the machine oracle",
     }
 
 

@@ -14,7 +14,7 @@ from kernels.configuration.case import Case
 from kernels.names.terms import TERMS
 from kernels.options import Algorithm
 from kernels.oracle.exchanges import count_sent
-from kernels.oracle.iteration import count_steps
+from kernels.parallelism.layout import count_steps
 from kernels.work.group import GroupWork
 from sweep.answers.numbers import finite, number
 from sweep.cases.fits import find_smallest_group
@@ -98,7 +98,7 @@ def _list_named(case: Case, predicted: Row) -> dict[str, Any]:
     """The values that symbols may have, by their names."""
     software = {name: finite(number(value)) for name, value in vars(case.software).items()}
     through_hosts = {"staging_bandwidth": finite(number(case.network.staging_bandwidth))}
-    degrees = predicted["degrees"]
+    degrees: Row = predicted["degrees"]
     return predicted | software | through_hosts | degrees | _list_values(case, predicted)
 
 

@@ -113,7 +113,7 @@ def test_every_strategy_is_explained() -> None:
         ("", "unknown strategy ''; known: channel, data"),
         (
             "filter+channel",
-            "no strategy 'filter+channel': filter and channel divide the same weights",
+            "no strategy 'filter+channel': a layer divided both ways",
         ),
         ("placement+spatial", "placement goes with data alone: operators are placed whole"),
         ("data+data+filter", "unknown strategy 'data+data+filter'"),
