@@ -93,5 +93,5 @@ def explain_conflict(names: tuple[str, ...]) -> str | None:
             return f"{name} goes with data alone: {KINDS[name].alone}"
     by_weights = [name for name in names if KINDS[name].splits == "weights"]
     if len(by_weights) > 1:
-        return "a layer divided both ways needs an exchange that is not modelled"
+        return "a layer divided both ways: its exchange is not modelled"
     return None

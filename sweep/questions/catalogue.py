@@ -115,7 +115,7 @@ def list_strategies() -> list[Row]:
 def _describe_pair(first: str, second: str) -> Row:
     """Two parallelisms inside a replica, with data parallelism across or without."""
     both, conflict = f"{first}+{second}", explain_conflict((first, second))
-    example = f"both inside a replica: data+{both}:{first}=2,{second}=2"
+    example = f"such as data+{both}:{first}=2,{second}=2"
     return {
         "strategy": both,
         "meaning": "cannot be combined" if conflict else example,
