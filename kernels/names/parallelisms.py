@@ -29,7 +29,7 @@ class Kind:
 # Those of Table III first, in its order.
 KINDS: dict[str, Kind] = {
     "spatial": Kind(
-        meaning="height, width (and depth) of every sample divided; halo exchange",
+        meaning="height, width (and depth) of samples divided; halo exchange",
         limit="each factor of p <= the extents of the layers it splits",
         part="a part of each sample",
         splits="rows",
@@ -55,7 +55,7 @@ KINDS: dict[str, Kind] = {
     ),
     "placement": Kind(
         meaning="operators on PEs of a node, messages between them; in segments",
-        limit="p = 2 or 4 that divides a node, S <= 16; with the machine oracle",
+        limit="p = 2 or 4 that divides a node, S <= 16; machine oracle",
         part="its operators",
         segmented=True,
         most_segments=16,
