@@ -54,7 +54,7 @@ KINDS: dict[str, Kind] = {
         splits="weights",
     ),
     "placement": Kind(
-        meaning="operators on PEs of a node, messages between them; in segments",
+        meaning="operators on a node's PEs, messages between; in segments",
         limit="p = 2 or 4 that divides a node, S <= 16; machine oracle",
         part="its operators",
         segmented=True,
