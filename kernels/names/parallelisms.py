@@ -36,7 +36,7 @@ KINDS: dict[str, Kind] = {
     ),
     "pipeline": Kind(
         meaning="contiguous stages of layers; segments flow through them",
-        limit="p <= G: convolutions, poolings, matrices (machine: no poolings)",
+        limit="p <= G: convolutions, matrices; and poolings in Table III",
         part="a stage: contiguous layers",
         segmented=True,
     ),
@@ -93,5 +93,5 @@ def explain_conflict(names: tuple[str, ...]) -> str | None:
             return f"{name} goes with data alone: {KINDS[name].alone}"
     by_weights = [name for name in names if KINDS[name].splits == "weights"]
     if len(by_weights) > 1:
-        return "a layer divided both ways: its exchange is not modelled"
+        return "a layer divided both ways: not modelled"
     return None
