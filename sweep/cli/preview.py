@@ -71,7 +71,7 @@ def _estimate_time(grid: Grid, plan: Plan, share: float) -> str:
     remarks = []
     if drawn:
         remarks.append("percentiles cost draws: about four times the CPU time of large sweeps")
-    if any(each.group_strategy == "placement" for each in grid.strategies):
+    if any(strategy.placed for strategy in grid.strategies):
         remarks.append("placements come first: up to a minute per model and system")
     ends = " to ".join(format_duration(each, digits=2) for each in (least, most))
     return "; ".join([f"roughly {ends} on two cores", *remarks])
