@@ -46,7 +46,7 @@ class Sent(NamedTuple):
     """Collectives of one class of sizes: items a sample, and how many."""
 
     items: float
-    count: float
+    number: float
 
 
 def gathered_classes(layers: Sequence[Layer], asked: Product) -> list[Sent]:
@@ -72,8 +72,8 @@ def layer_collectives(layers: Sequence[Layer], machine: Machine, asked: Product)
     seconds = 0.0
     for sent in gathered_classes(layers, asked):
         m = asked.step_samples * machine.a * sent.items
-        seconds += first(algorithm, over, m, sent.count)
-        seconds += all_gather(algorithm, over, m, sent.count)
+        seconds += first(algorithm, over, m, sent.number)
+        seconds += all_gather(algorithm, over, m, sent.number)
     return seconds
 
 
@@ -85,7 +85,7 @@ def split_overhead(layers: Sequence[Layer], machine: Machine, asked: Product) ->
     others = asked.step_samples * machine.a * items * (1 - 1 / asked.parts)
     seconds = directions * others / (machine.assembly * machine.memory_bandwidth)
     if asked.kind == "filter":
-        count = sum(sent.count for sent in classes)
+        count = sum(sent.number for sent in classes)
         seconds += 2 * (asked.parts - 1) * machine.part_overhead * count
     return seconds
 
